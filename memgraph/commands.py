@@ -4,45 +4,50 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
 
 from memgraph.embedding import embed_query
-from memgraph.errors import DuplicateIdError, EmbeddingError, InvalidInputError, NotFoundError
+from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
+from memgraph.extraction.secrets import kinds_of_secrets
+from memgraph.fold.wordings import other_wordings
 from memgraph.index.supersession import superseded
 from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.logs import logger_of
-from memgraph.model.base import Limit, Name, QueryText, checked
-from memgraph.model.link import Link
+from memgraph.model.agent_input import UNNAMED
+from memgraph.model.base import Callback, Limit, Name, QueryText, checked
 from memgraph.model.memory import (
     MEMORY_TYPES,
     AgentMemory,
-    EpisodicMemory,
     MemoryType,
+    PrivacyTier,
     SemanticMemory,
     StoredMemory,
+    TrustClass,
     Vector,
-    parse_memory,
 )
 from memgraph.model.relevance import confidence_label
 from memgraph.model.results.listing import (
-    EXPORT_VERSION,
     MemoryCommandResult,
     MemoryExport,
     MemoryListEntry,
     MemoryStats,
 )
-from memgraph.model.timestamps import age, to_iso
-from memgraph.ports import Embedder
+from memgraph.model.results.retrieval import RetrievalQuery
+from memgraph.model.timestamps import age, epoch_days, to_iso
+from memgraph.ports import Embedder, Progress
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.stages.rank import best
 from memgraph.store import AgentMemoryStore
-from memgraph.store.visibility import INCLUDABLE, shown
+from memgraph.store.access.hidden_sources import withheld
+from memgraph.store.access.permitted import permitted
+from memgraph.store.access.scope import admitted, scope_of
 from memgraph.text.cutting import preview, split_text
+from memgraph.transfer import export_of, import_into
 
 logger = logger_of(__name__)
 
@@ -78,6 +83,8 @@ class MemoryCommands:
     ) -> MemoryCommandResult:
         """Store a text as a pinned semantic memory. A long text is split into linked parts.
 
+        Secrets are redacted first; `data` names their kinds as ``redacted``.
+
         Raises
         ------
         InvalidInputError
@@ -85,6 +92,8 @@ class MemoryCommands:
         """
         text = checked(QueryText, text, "text")
         given = checked(list[Name] | None, tags, "tags") or []
+        kinds = kinds_of_secrets([text, *given, project_id]) if self._store.config.redact_secrets else []
+        text = self._store.without_secrets(text)  # before the text is split: a part of a secret would not be recognised
         parts = split_text(text) if text.strip() else [text]
         memories: list[AgentMemory] = [
             SemanticMemory(
@@ -103,13 +112,12 @@ class MemoryCommands:
         ids = [memory.id for memory in kept]
         # do not wait for the graph: remaining copies are merged by the next sleep
         stays = merge_copies_of(self._store, ids) if self._store.reader.holds_graph else {}
-        stored = kept[0].content  # without secrets, unlike `text`
-        message = f"Remembered: '{_cut(stored.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
+        message = f"Remembered: '{_cut(kept[0].content.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
         return MemoryCommandResult(
             command="remember",
             success=True,
             message=message,
-            data={"ids": [stays.get(one, one) for one in ids]},
+            data={"ids": [stays.get(one, one) for one in ids], "redacted": kinds},
         )
 
     def forget(self, query: str, *, dry_run: bool = False) -> MemoryCommandResult:
@@ -150,20 +158,54 @@ class MemoryCommands:
             message = f"No longer forgotten: {shown}; undo: memgraph forget {memory.id}"
         return MemoryCommandResult(command="unforget", success=True, message=message, data={"id": memory.id})
 
-    def ask(self, query: str) -> MemoryCommandResult:
+    def ask(
+        self,
+        query: str,
+        *,
+        agent: str = UNNAMED,
+        justification: str | None = None,
+        project_id: str | None = None,
+        session: str | None = None,
+        task_id: str | None = None,
+        all_tasks: bool = False,
+        agents: Sequence[str] | None = None,
+        privacy_tiers: Sequence[PrivacyTier] | None = None,
+        trust_classes: Sequence[TrustClass] | None = None,
+    ) -> MemoryCommandResult:
         """Return up to five episodes that match a question, most similar first, each with a label of its relevance.
 
-        Without vectors, only episodes that share a word with the question match. Memories of a task (`task_id`) are excluded.
-        Asking does not count as use.
+        Only what the agent may have is searched; see `MemoryRetrieval.search_memories`. Without vectors, only episodes that share a word with the question match. Asking does not count as use.
+
+        The other arguments restrict it as in `RetrievalQuery`.
         """
         vector = self._vector(query)
+        asked = RetrievalQuery.parse(
+            {
+                "agent_name": agent,
+                "justification": justification,
+                "project_id": project_id,
+                "session": session,
+                "task_id": task_id,
+                "all_tasks": all_tasks,
+                "agents": agents,
+                "privacy_tiers": privacy_tiers,
+                "trust_classes": trust_classes,
+            }
+        )
+        access = self._store.access_of(asked.agent_name, asked.justification)
+        self._store.auditing.check_asked(access, "search", tiers=asked.privacy_tiers)
         with self._store.reader.frozen():
             index = self._store.reader.index
-            shared = self._store.reader.listed() & (index.column("task") < 0)
+            shared = admitted(index, scope_of(asked, access), epoch_days(self._store.now()))
+            if (may := permitted(self._store.reader, access, "search")) is not None:
+                shared &= may
+            if (hidden := withheld(self._store.reader)) is not None:
+                shared &= ~hidden
             episodes = shared & ~superseded(index, shared) & (index.column("type") == MEMORY_TYPES.index("episodic"))
             scores, near = likeness(self._store, query, vector, episodes)
             nearest = [index.ids.names[slot] for slot in best(index, scores, np.flatnonzero(near), _ASK_MOST)]
             memories = self._store.read_memories(nearest)
+        self._store.auditing.record_disclosure(access, "search", memories)
         if not memories:
             message = f"{self._retrieval.get_confidence_text('none')}."
             if vector is None and episodes.any():
@@ -183,8 +225,17 @@ class MemoryCommands:
         state: State | None = None,
         limit: int = 20,
         sort_by: SortBy = "relevance",
+        session: str | None = None,
+        task_id: str | None = None,
+        agents: Sequence[str] | None = None,
+        privacy_tiers: Sequence[PrivacyTier] | None = None,
+        trust_classes: Sequence[TrustClass] | None = None,
+        domain: str | None = None,
     ) -> list[MemoryListEntry]:
-        """Return an entry for each listed memory, or for each memory in a state; highest relevance or newest first."""
+        """Return an entry for each listed memory, or for each memory in a state; highest relevance or newest first.
+
+        The arguments are those of `AgentMemoryStore.list_memories`.
+        """
         memories = self._store.list_memories(
             type=checked(MemoryType | None, type, "type"),
             project_id=checked(Name | None, project, "project"),
@@ -192,6 +243,12 @@ class MemoryCommands:
             state=checked(State | None, state, "state"),
             limit=checked(Limit, limit, "limit"),
             by=checked(SortBy, sort_by, "sort_by"),
+            session=session,
+            task_id=task_id,
+            agents=agents,
+            privacy_tiers=privacy_tiers,
+            trust_classes=trust_classes,
+            domain=domain,
         )
         return [self._entry(memory) for memory in memories]
 
@@ -199,11 +256,18 @@ class MemoryCommands:
         """Return a memory, or None if it does not exist or was deleted."""
         return self._store.get_memory(checked(str, id, "id"))
 
+    def wordings(self, id: str) -> builtins.list[str]:
+        """Return the other wordings of a memory: its duplicates', and its own that theirs replaced. Reads the whole journal."""
+        memory = self.show(id)
+        if memory is None or memory.updated_at == memory.created_at:  # nothing was merged into it
+            return []
+        return other_wordings(self._store.reader.history(memory.id), memory.id)
+
     def stats(self) -> MemoryStats:
         """Return the counts of the store."""
         return self._store.get_stats()
 
-    def export_memories(self, *, shareable: bool = False) -> MemoryExport:
+    def export_memories(self, *, shareable: bool = False, progress: Progress | None = None) -> MemoryExport:
         """Return a backup: every memory that is not deleted, with its vector and its links. Importing it yields an equal digest.
 
         Suppressed memories and memories derived from them are included and stay hidden after an import. In an export of a past view,
@@ -213,73 +277,40 @@ class MemoryCommands:
         ----------
         shareable : bool
             Exclude suppressed, archived, sensitive and private memories, and memories derived from them, as pages and charts do
-            (see `memgraph.store.visibility`).
+            (see `memgraph.store.access.visibility`).
+        progress : callable, optional
+            Called with the number of memories read and of all.
         """
-        self._store.check_graph()
-        reader, model = self._store.reader, self._store.vector_model
-        with reader.frozen(links=True):
-            index = reader.index
-            slots = np.flatnonzero(shown(reader, include=() if shareable else INCLUDABLE))
-            in_order = slots[np.argsort(index.column("seq")[slots], kind="stable")]
-            ids = dict.fromkeys(index.ids.names[slot] for slot in in_order.tolist())
-            memories = reader.read(list(ids))
-            links = [link for link in self._store.every_link() if link.source_id in ids and link.target_id in ids]
-        if shareable:
-            memories = [_without_others(memory, ids) for memory in memories]
-        return MemoryExport(
-            version=EXPORT_VERSION,
-            exported_at=self._store.now(),
-            total_memories=len(memories),
-            memories=memories,
-            links=links,
-            embedding_model=model.name if model.dimension else None,
-        )
+        checked(Callback, progress, "progress")
+        return export_of(self._store, shareable=shareable, progress=progress)
 
-    def import_memories(self, data: MemoryExport | Mapping[str, Any]) -> MemoryCommandResult:
+    def import_memories(
+        self, data: MemoryExport | Mapping[str, Any], *, progress: Progress | None = None
+    ) -> MemoryCommandResult:
         """Add the memories and links of an export that do not exist yet, in one commit for each write scope.
 
-        An invalid export is refused as a whole. If the process is killed during the write, import again.
+        A memory's `supporting_memory_ids` become links where the export has none and the ids exist, in the export or the
+        store. Vectors of another model are discarded and the texts embedded again; a store without a model stores only the
+        texts. If the process is killed during the write, import again.
 
-        Vectors of another model are discarded and the texts embedded again; a store without a model stores only the texts.
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the number of texts embedded and of those to embed, which takes most of the time; the commit follows.
+
+        Returns
+        -------
+        MemoryCommandResult
+            An invalid export is refused as a whole: `success` is false, the message names the field and the value, and
+            ``data["field"]`` the field (None for an id that occurs twice).
 
         Raises
         ------
         InvalidInputError
-            The export is malformed; the error names the field and the value.
-        DuplicateIdError
-            The export contains an id twice.
+            `data` is neither an export nor a mapping.
         """
-        export = data if isinstance(data, MemoryExport) else MemoryExport.parse(_with_memories(data))
-        _check(export)
-        model = self._store.vector_model
-        is_same_model = bool(model.dimension) and export.embedding_model in (None, model.name)
-        new = [memory for memory in export.memories if memory.id is None or self._store.get_memory(memory.id) is None]
-        links = self._new_links(export)
-        self._store.import_memories([_bare(memory, keep_vector=is_same_model) for memory in new], links)
-        skipped = len(export.memories) - len(new)
-        message = f"Imported {len(new)} memories, skipped {skipped} that already existed."
-        return MemoryCommandResult(
-            command="import", success=True, message=message, data={"imported": len(new), "skipped": skipped}
-        )
-
-    def _new_links(self, export: MemoryExport) -> builtins.list[Link]:
-        """Return the links that do not exist yet, without repetitions."""
-        if not export.links:
-            return []
-        known = {(link.source_id, link.relation, link.target_id) for link in self._store.every_link()}
-        ends = {memory.id for memory in export.memories}
-        new = []
-        for place, link in enumerate(export.links):
-            for name in ("source_id", "target_id"):
-                end = getattr(link, name)
-                if end not in ends and self._store.get_memory(end) is None:
-                    problem = "is the end of a link, but no memory in the export or the store has this id"
-                    raise InvalidInputError(problem, field=f"links.{place}.{name}", value=end)
-                ends.add(end)
-            if (key := (link.source_id, link.relation, link.target_id)) not in known:
-                known.add(key)
-                new.append(link)
-        return new
+        checked(Callback, progress, "progress")
+        return import_into(self._store, data, progress=progress)
 
     def format_age(self, iso_timestamp: str) -> str:
         """Return the age of a time: ``just now``, ``5 minutes ago``, … ``2 years ago``."""
@@ -319,9 +350,11 @@ class MemoryCommands:
             return None
 
     def _described(self, memory: StoredMemory) -> str:
-        label = self._retrieval.get_confidence_text(self._retrieval.get_confidence_label(memory.relevance_score))
+        label = self._retrieval.get_confidence_label(memory.relevance_score)
+        # the sentence for "none" says that there is no memory, and here is one
+        said = self._retrieval.get_confidence_text("vague" if label == "none" else label)
         age = self.format_age(memory.occurred_at)
-        return f"{label} ({age}): {memory.content}"
+        return f"{said} ({age}): {memory.content}"
 
     def _entry(self, memory: StoredMemory) -> MemoryListEntry:
         return MemoryListEntry(
@@ -334,58 +367,9 @@ class MemoryCommands:
             age=self.format_age(memory.created_at),
             access_count=memory.access_count,
             is_pinned=memory.is_pinned,
+            privacy_tier=memory.privacy_tier,
         )
 
 
 def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}..."
-
-
-def _without_others(memory: StoredMemory, ids: Container[str | None]) -> StoredMemory:
-    """Return a memory without references to memories that are not exported with it."""
-    updates: dict[str, Any] = {"previous_id": memory.previous_id if memory.previous_id in ids else None}
-    if not isinstance(memory, EpisodicMemory):
-        updates["supporting_memory_ids"] = [one for one in memory.supporting_memory_ids if one in ids]  # type: ignore[attr-defined]
-    return memory.model_copy(update=updates)
-
-
-def _with_memories(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an export's mapping with its memories parsed by their types."""
-    if not isinstance(data, Mapping):
-        raise InvalidInputError("must be an export: a mapping with version and memories", field="export", value=data)
-    memories = data.get("memories")
-    if not isinstance(memories, list):
-        raise InvalidInputError("must be a list", field="memories", value=memories)
-    parsed = []
-    for place, memory in enumerate(memories):
-        try:
-            parsed.append(parse_memory(memory))
-        except InvalidInputError as error:
-            raise InvalidInputError(error.problem, field=f"memories.{place}.{error.field}", value=error.value) from None
-    return {**data, "memories": parsed}
-
-
-def _bare(memory: AgentMemory, *, keep_vector: bool) -> AgentMemory:
-    """Return a memory without the fields that the export's links express, and without another model's vector."""
-    updates: dict[str, Any] = {} if keep_vector else {"embedding": None}
-    if not isinstance(memory, EpisodicMemory):
-        updates["supporting_memory_ids"] = []
-    return memory.model_copy(update=updates)
-
-
-def _check(export: MemoryExport) -> None:
-    if export.version != EXPORT_VERSION:
-        raise InvalidInputError(f"must be {EXPORT_VERSION}", field="version", value=export.version)
-    if export.total_memories != len(export.memories):
-        raise InvalidInputError(
-            f"does not fit the {len(export.memories)} memories: the file may be cut off",
-            field="total_memories",
-            value=export.total_memories,
-        )
-    seen: set[str] = set()
-    for memory in export.memories:
-        if memory.id is None:
-            continue
-        if memory.id in seen:
-            raise DuplicateIdError(memory.id, where="in the export twice")
-        seen.add(memory.id)

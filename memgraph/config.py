@@ -16,9 +16,11 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from memgraph.errors import ConfigError, InvalidInputError
-from memgraph.model.base import Count, Model, Name, Text, Unit, storable
+from memgraph.model.base import Address, Count, Model, Name, storable
+from memgraph.model.build import ConsolidationConfig as ConsolidationConfig  # noqa: PLC0414 - public here
 from memgraph.model.model_usage import ChatServer, ModelBudget
 from memgraph.model.relevance import ForgettingCurveConfig
+from memgraph.privacy.access import AgentPermissions
 
 DEFAULT_HOME = "~/.memgraph"
 OLLAMA_PREFIX = "ollama:"
@@ -43,6 +45,7 @@ _ENVIRONMENT = {
     "MEMGRAPH_CONSOLIDATION_ENABLED": "consolidation_enabled",
     "MEMGRAPH_COMPRESSION_CYCLE_INTERVAL": "compression_cycle_interval",
     "MEMGRAPH_GARBAGE_COLLECTION": "garbage_collection",
+    "MEMGRAPH_MAX_MEMORY_MB": "max_memory_mb",
     "MEMGRAPH_PROCEDURE_APPROVAL": "procedure_approval",
     "MEMGRAPH_SLEEP_TRIGGER": "sleep_trigger",
     "MEMGRAPH_EMBEDDING_MODEL": "embedding_model",
@@ -123,6 +126,11 @@ class AgentMemoryConfig(Model):
     garbage_collection: Literal["archive", "delete"] = Field(
         default="archive", description="What `memgraph collect` does with faded memories."
     )
+    max_memory_mb: Count = Field(
+        default=0,
+        description="Size of the store on disk, in MB (1,000,000 bytes), above which `memgraph doctor` reports a problem and "
+        "`memgraph collect` prints a notice. Nothing is removed for it. 0: no limit.",
+    )
     procedure_approval: Literal["user", "evidence"] = Field(
         default="user",
         description="What approves a learned procedure: the user (`memgraph proposals`), or evidence from later successes.",
@@ -140,6 +148,11 @@ class AgentMemoryConfig(Model):
         default="kuzu",
         description="The graph engine: kuzu, or ladybug, its maintained fork (installed by the extra `ladybug`). "
         "`memgraph rebuild --engine NAME` switches a store.",
+    )
+    agents: dict[Name, AgentPermissions] = Field(
+        default_factory=dict,
+        description="Permissions of agents by name, each a table [agents.NAME]: domain, the agent's own, whose private memories it may "
+        "have; and read, search and write, lists of domains, by default all.",
     )
     lock_timeout_s: float = Field(
         default=10.0,
@@ -170,7 +183,7 @@ class AgentMemoryConfig(Model):
     distil_orders_a_day: Count = Field(
         default=20, description="Maximum number of work orders made in a day for agents or people (`memgraph distil`)."
     )
-    ollama_host: Text = Field(
+    ollama_host: Address = Field(
         default="", description="Address of the Ollama server. Empty: OLLAMA_HOST, else http://127.0.0.1:11434."
     )
     ollama_model: Name = Field(default="llama3.2", description="The Ollama model that extracts memories.")
@@ -220,22 +233,6 @@ class AgentMemoryConfig(Model):
     @classmethod
     def _unknown_counts_as_prod(cls, value: object) -> object:
         return value if value == "dev" else "prod"
-
-
-class ConsolidationConfig(Model):
-    """Settings of consolidation (seed 0).
-
-    Attributes
-    ----------
-    max_duration_ms : float
-        Time limit for extracting and embedding one batch, and for comparing and storing the candidates of each build. What
-        does not fit is left to the next call with the same logs.
-    """
-
-    deduplication_threshold: Unit = 0.82
-    max_memories_per_extraction: int = Field(default=8, ge=1)
-    compression_cycle_interval: int = Field(default=10, ge=1)
-    max_duration_ms: float = Field(default=60_000.0, gt=0.0)
 
 
 def load_config(

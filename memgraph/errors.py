@@ -46,21 +46,18 @@ class InvalidInputError(MemGraphError, ValueError):
 
 
 class UnsupportedClaimError(InvalidInputError):
-    """Statements about a source that it does not support; nothing was stored.
+    """Statements about a source of which it supports none; nothing was stored.
 
     Attributes
     ----------
     problems : list of str
-        What is unsupported, each with its place, such as ``statements.0.content: “8080” is not in its evidence``.
+        What is wrong with each, with its place, such as ``statements.0.content: “8080” is not in its evidence``.
     """
-
-    _SHOWN = 5
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
-        more = len(problems) - self._SHOWN
-        shown = "; ".join([*problems[: self._SHOWN], *([f"and {more} more"] if more > 0 else [])])
-        super().__init__(f"{shown}. Correct or remove these statements, and send the answer again", field="answer")
+        said = "; ".join(problems)
+        super().__init__(f"{said}. Correct or remove these statements, and send the answer again", field="answer")
 
 
 class NotFoundError(MemGraphError, KeyError):
@@ -102,6 +99,20 @@ class UndoError(MemGraphError):
 
 class ScopeError(MemGraphError):
     """The events of one commit have different write scopes."""
+
+
+class PermissionDeniedError(MemGraphError):
+    """An agent asked for what its permissions exclude. The message does not depend on what the store holds.
+
+    Attributes
+    ----------
+    agent : str or None
+        The agent's name.
+    """
+
+    def __init__(self, problem: str, *, agent: str | None) -> None:
+        self.agent = agent
+        super().__init__(problem)
 
 
 class ConfigError(MemGraphError):

@@ -5,31 +5,38 @@ Importing this module imports neither the client nor httpx, which would take a t
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 
 from memgraph.errors import ProviderError
+from memgraph.model.base import has_credentials, without_credentials
+from memgraph.model_server import (
+    BYTES_A_TOKEN,
+    CONNECT_TIMEOUT_S,
+    ENVELOPE_BYTES,
+    TIMEOUT_S,
+    Exchange,
+    ResponseTooLongError,
+    client_options,
+    count,
+)
 from memgraph.ports import ModelReply
 
 if TYPE_CHECKING:
     from ollama import Client, ResponseError
 
 DEFAULT_HOST = "http://127.0.0.1:11434"
-TIMEOUT_S = 60.0
-CONNECT_TIMEOUT_S = 5.0
 _UNANSWERED = 2
 PAUSE_S = 15.0
 _MAX_SAID_CHARS = 200
 _OF_THE_CLIENT = ("OLLAMA_HOST", "ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
 """Environment variables read by its client and by httpx."""
-_MAX_TOKENS = 10_000_000
-"""A larger token count reported by the server is an error."""
+_BYTES_A_TEXT = 2 * 1024 * 1024
+"""Maximum bytes of one text's vector in a response: the largest dimension, with 32 bytes for each number."""
 _CHARS_A_TOKEN = 32
 """Maximum average characters per token; a longer reply was not limited as requested."""
 
@@ -53,7 +60,7 @@ class OllamaConnection:
     host : str
         Address; empty: ``OLLAMA_HOST``, else ``http://127.0.0.1:11434``.
     timeout_s, connect_timeout_s : float
-        Maximum silence of the server, and maximum time to connect.
+        Maximum time of a whole request, and maximum time to connect.
     pause_s : float
         After two unanswered calls in a row, calls fail immediately for this time: otherwise hundreds of batches would each wait
         for an absent server.
@@ -69,7 +76,7 @@ class OllamaConnection:
     ) -> None:
         self._address = host or os.environ.get("OLLAMA_HOST") or DEFAULT_HOST
         self.timeout_s = timeout_s
-        self._connect_timeout_s = min(connect_timeout_s, timeout_s)
+        self._connect_timeout_s = connect_timeout_s
         self._pause_s = pause_s
         self._lock = threading.Lock()
         self._client: Client | None = None
@@ -90,9 +97,9 @@ class OllamaConnection:
         ProviderError
             The vectors cannot be obtained.
         """
-        with self._failures(model):
+        with self._failures(model, max_bytes=len(texts) * _BYTES_A_TEXT + ENVELOPE_BYTES):
             made = self._open().embed(model, input=list(texts), truncate=True)
-            return EmbedReply(made.embeddings, _count(made.prompt_eval_count))
+            return EmbedReply(made.embeddings, count(made.prompt_eval_count))
 
     def chat(
         self,
@@ -111,7 +118,7 @@ class OllamaConnection:
             There is no reply, or it is longer than allowed.
         """
         options = {"temperature": 0, "seed": 1, "num_ctx": context_tokens, "num_predict": reply_tokens}
-        with self._failures(model):
+        with self._failures(model, max_bytes=reply_tokens * BYTES_A_TOKEN + ENVELOPE_BYTES):
             made = self._open().chat(
                 model,
                 messages=[dict(message) for message in messages],
@@ -126,7 +133,7 @@ class OllamaConnection:
                 model,
                 f"{model} at {self.host} replied with {len(text):,} characters to a request for {reply_tokens:,} tokens",
             )
-        return ModelReply(text, _count(made.prompt_eval_count), _count(made.eval_count))
+        return ModelReply(text, count(made.prompt_eval_count), count(made.eval_count))
 
     def _open(self) -> Client:
         """Return the client, created on first use; an invalid address is always reported as `InvalidURL`."""
@@ -138,17 +145,16 @@ class OllamaConnection:
                 try:
                     self._client = Client(
                         self._address,
-                        timeout=httpx.Timeout(self.timeout_s, connect=self._connect_timeout_s),
-                        limits=httpx.Limits(max_keepalive_connections=0),
-                        follow_redirects=False,
-                        trust_env=not is_this_machine(self._address),
+                        **client_options(
+                            self._address, timeout_s=self.timeout_s, connect_timeout_s=self._connect_timeout_s
+                        ),
                     )
                 except ValueError as error:
                     raise httpx.InvalidURL(str(error)) from error
             return self._client
 
     @contextmanager
-    def _failures(self, model: str) -> Iterator[None]:
+    def _failures(self, model: str, *, max_bytes: int) -> Iterator[None]:
         try:
             import httpx
             from ollama import ResponseError  # imported here: the module creates a client from the environment
@@ -156,8 +162,12 @@ class OllamaConnection:
             raise self._unusable(model, error) from error
         if self._unanswered >= _UNANSWERED and time.monotonic() < self._asked_again_at:
             raise self._failed(model, self._problem)
+        if has_credentials(self._address):
+            remedy = "remove the user name and password from ollama_host or OLLAMA_HOST"
+            raise self._failed(model, f"credentials are not accepted in an address of {self.host}; {remedy}")
         try:
-            yield
+            with Exchange(timeout_s=self.timeout_s, max_bytes=max_bytes):
+                yield
             self._unanswered = 0
         except ResponseError as error:
             raise self._refused(model, error) from error
@@ -167,10 +177,13 @@ class OllamaConnection:
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             said = f"{self.host} is not the address of an Ollama server; set ollama_host to an address such as {DEFAULT_HOST}"
             raise self._failed(model, said) from error
-        except httpx.TimeoutException as error:
+        except (TimeoutError, httpx.TimeoutException) as error:
             remedy = "raise ollama_timeout_s, or use a smaller model"
             said = f"the Ollama server at {self.host} did not answer for {model} within {self.timeout_s:g} s; {remedy}"
             raise self._no_answer(model, said) from error
+        except ResponseTooLongError as error:
+            said = f"the Ollama server at {self.host} cannot be used for {model}: {error}"
+            raise self._failed(model, said) from error
         except httpx.HTTPError as error:
             said = f"the Ollama server at {self.host} closed the connection while answering for {model} ({type(error).__name__}); try again"
             raise self._failed(model, said) from error
@@ -213,26 +226,3 @@ class OllamaConnection:
 
     def _failed(self, model: str, problem: str, *, status: int | None = None, server_says: str = "") -> ProviderError:
         return ProviderError(problem, model=model, host=self.host, status=status, server_says=server_says)
-
-
-def _count(said: int | None) -> int | None:
-    return said if said is not None and 0 <= said <= _MAX_TOKENS else None
-
-
-def without_credentials(address: str) -> str:
-    """Return an address without user name and password, for display."""
-    scheme, separator, rest = address.rpartition("://")
-    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
-
-
-def is_this_machine(address: str) -> bool:
-    """Return whether an address is one of this machine."""
-    try:
-        host = urlsplit(address if "://" in address else f"//{address}").hostname
-        return host is None or host == "localhost" or _is_local(ipaddress.ip_address(host))
-    except ValueError:
-        return False
-
-
-def _is_local(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    return address.is_loopback or address.is_unspecified

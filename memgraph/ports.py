@@ -75,9 +75,13 @@ class Annotation:
     failure_fingerprint: str | None = None
 
 
+KNOWN_TO_THE_SOURCE = frozenset({"issue", "release"})
+"""Kinds of entities that a memory's source knows, although its text need not name them."""
+
+
 def lacks_entities(memory: AgentMemory) -> bool:
-    """Return whether a memory brings no entities but issues, which its source knows although its text need not name them."""
-    return all(entity.kind == "issue" for entity in memory.entities)
+    """Return whether a memory brings no entities but issues and releases: its source knows them, its text need not name them."""
+    return all(entity.kind in KNOWN_TO_THE_SOURCE for entity in memory.entities)
 
 
 @runtime_checkable
@@ -118,6 +122,10 @@ class ModelReply(NamedTuple):
 @runtime_checkable
 class CountingLanguageModel(LanguageModel, Protocol):
     """A language model that reports the tokens of each reply."""
+
+    def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> str:
+        """Return the text of `reply`."""
+        return self.reply(messages, schema).text
 
     def reply(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> ModelReply:
         """Return the reply with its token counts."""

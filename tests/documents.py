@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memgraph.config import default_settings
+from memgraph.interfaces.cli.base.commands import GROUPS
 from memgraph.interfaces.cli.docs import topics
 from memgraph.interfaces.cli.group import COMMANDS
 from memgraph.interfaces.cli.maintenance.config import _ELSEWHERE
@@ -81,7 +82,10 @@ def environment() -> str:
 
 def commands() -> str:
     """Return the commands with their help."""
-    return table(("command", "what it does"), [(f"`{name}`", entry.help) for name, entry in COMMANDS.items()])
+    rows = [
+        (f"`{name}`", entry.help, group) for group in GROUPS for name, entry in COMMANDS.items() if entry.group == group
+    ]
+    return table(("command", "what it does", "group"), rows)
 
 
 def links() -> str:

@@ -78,8 +78,11 @@ def refused(status: int, body: Any) -> Response:
 
 
 @contextmanager
-def socket_server(response: bytes | None) -> Iterator[str]:
-    """Serve one raw response to whoever connects, then close; None: say nothing. Yields the address."""
+def socket_server(response: bytes | None, *, pause_s: float = 0.0) -> Iterator[str]:
+    """Serve one raw response to each connection, then close it; None: no response. Yields the address.
+
+    With a pause, the bytes are sent one by one.
+    """
     done = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0.05)
@@ -95,7 +98,10 @@ def socket_server(response: bytes | None) -> Iterator[str]:
                 if response is not None:
                     connection.settimeout(2)
                     connection.recv(65_536)
-                    connection.sendall(response)
+                    parts = [bytes([byte]) for byte in response] if pause_s else [response]
+                    for part in parts:
+                        if done.wait(pause_s) or not sent(connection, part):
+                            break
                     connection.close()
             for connection in held:
                 connection.close()
@@ -107,6 +113,14 @@ def socket_server(response: bytes | None) -> Iterator[str]:
         finally:
             done.set()
             thread.join()
+
+
+def sent(connection: socket.socket, part: bytes) -> bool:
+    try:
+        connection.sendall(part)
+    except OSError:  # the client has closed the connection
+        return False
+    return True
 
 
 def unused_address() -> str:

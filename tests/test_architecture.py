@@ -25,7 +25,7 @@ MODULES = {
 MAX_LINES = 400
 
 LAYERS = (
-    ("errors", "model", "text", "ports", "config", "assets", "logs", "ollama"),
+    ("errors", "model", "text", "ports", "privacy", "config", "assets", "logs", "model_server", "ollama"),
     ("disk",),
     ("journal",),
     ("fold",),
@@ -33,6 +33,7 @@ LAYERS = (
     ("store",),
     ("retrieval",),
     ("lifecycle",),
+    ("transfer",),
     ("commands", "facade"),
     ("viz", "interfaces"),
 )
@@ -41,8 +42,9 @@ SIBLINGS = {
     "model": {"errors"},
     "text": {"model"},
     "ports": {"model"},
-    "config": {"model", "errors"},
-    "ollama": {"errors", "ports"},
+    "privacy": {"model", "errors"},
+    "config": {"model", "errors", "privacy"},
+    "ollama": {"errors", "model", "model_server", "ports"},
     "assets": {"errors"},
     "facade": {"commands"},
     "interfaces": {"viz"},
@@ -72,7 +74,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "edges",
         "records memories learning distillation",
         "fold",
-        "last_state projection",
+        "last_state projection wordings",
         "event_time",
         "history",
     ),
@@ -112,14 +114,14 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "results",
         "events",
     ),
-    "retrieval": ("scope", "stages", "context", "pipeline", "likeness", "retrieval"),
+    "retrieval": ("stages", "context", "pipeline", "likeness", "retrieval"),
     "store": (
         "projection",
         "commit",
         "disclosure undeletion",
         "query",
-        "hidden_sources usage_outcomes",
-        "outcomes visibility listing states analysis",
+        "access delegation usage_outcomes",
+        "outcomes listing states analysis",
         "editing",
         "opening",
         "maintenance",
@@ -480,7 +482,10 @@ def test_the_engines_are_imported_by_their_names_alone(vendor):
     assert every_module(vendor_imports, vendor=vendor, home="memgraph.graph.connection") == []
 
 
-CLIENTS = {"ollama": {"memgraph.ollama"}, "httpx": {"memgraph.ollama", "memgraph.extraction.llm.chat_completions"}}
+CLIENTS = {
+    "ollama": {"memgraph.ollama"},
+    "httpx": {"memgraph.model_server", "memgraph.ollama", "memgraph.extraction.llm.chat_completions"},
+}
 """Clients of models' servers, and the modules that import them: one for each protocol."""
 
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import orjson
 
-from memgraph import MemGraph
+from memgraph import MemGraph, MemoryRetrieval
 from memgraph.model.results.rows import jsonable
+from memgraph.privacy.access import OWNER
 from memgraph.testing import FakeClock, FakeEmbedder
 from memgraph.viz.export.graph import shown_graph
 from memgraph.viz.export.node_link import node_link
@@ -39,7 +40,9 @@ def copied(store: Path, folder: Path) -> Path:
 def opened(folder: Path, asked: Mapping[str, Any]) -> MemGraph:
     """Open the store under a folder at the time, and with the embedding model, that its witness names."""
     clock, embedder = FakeClock(asked["at"]), FakeEmbedder(**asked["embedder"])
-    return MemGraph.open(folder / "store", keys_home=folder / "keys", clock=clock, embedder=embedder)
+    memory = MemGraph.open(folder / "store", keys_home=folder / "keys", clock=clock, embedder=embedder)
+    memory.retrieval = MemoryRetrieval(memory.store, access=OWNER)  # releases before the privacy tiers found everything
+    return memory
 
 
 def answers(memory: MemGraph, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,7 +84,10 @@ def _state(memory: MemGraph) -> dict[str, Any]:
             state or "in force": [one.id for one in memory.commands.list(state=state, limit=10_000)]  # type: ignore[arg-type]
             for state in _STATES
         },
-        "newest": [one.model_dump(mode="json") for one in memory.commands.list(sort_by="created", limit=5)],
+        "newest": [
+            one.model_dump(mode="json", exclude={"privacy_tier"})
+            for one in memory.commands.list(sort_by="created", limit=5)
+        ],
     }
 
 

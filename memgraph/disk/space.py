@@ -1,10 +1,11 @@
-"""Disk space, checked before the engine writes, because the engine ends the process when the disk is full."""
+"""Disk space: what a store takes, and what is free before the engine writes, which ends the process when the disk is full."""
 
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memgraph.disk.files import free_bytes
@@ -42,3 +43,20 @@ def as_graph_errors(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise graph_error(error, folder) from error
+
+
+def size_on_disk(folder: Path) -> int:
+    """Return the number of bytes of all files under a folder."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):  # another process has just removed it
+                total += (Path(parent) / name).stat().st_size
+    return total
+
+
+def beyond(size: int, max_memory_mb: int) -> str | None:
+    """Return a sentence if a store's size is above the setting `max_memory_mb`; 0 is no limit."""
+    if not max_memory_mb or size <= max_memory_mb * 1_000_000:
+        return None
+    return f"the store takes {size / 1e6:,.1f} MB, more than max_memory_mb = {max_memory_mb:,}"

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from memgraph.errors import EmbeddingError, ProviderError
 from memgraph.model.model_usage import UsageMeter
-from memgraph.ollama import TIMEOUT_S, OllamaConnection
+from memgraph.model_server import TIMEOUT_S
+from memgraph.ollama import OllamaConnection
 
 BATCH_TEXTS = 32
 _PLAIN_TEXT = "memory"
@@ -131,7 +132,7 @@ class OllamaEmbedder:
 
     def _asked(self, texts: list[str]) -> Sequence[Sequence[float]]:
         try:
-            with self.meter.call() as tokens:
+            with self.meter.call(self.name) as tokens:
                 reply = self._connection.embed(self._model, texts)
                 tokens.prompt = reply.prompt_tokens or 0
         except ProviderError as error:

@@ -71,7 +71,7 @@ class RuleAnnotator:
     """
 
     def annotate(self, memory: AgentMemory) -> Annotation:
-        """Return the annotation of `memory`; entities that it brings along are not extended, unless all are issues."""
+        """Return the annotation of `memory`; entities that it brings along are not extended, unless all are issues or releases."""
         files: list[str] = getattr(memory, "files_involved", [])
         return Annotation(
             entities=_entities(memory, files) if lacks_entities(memory) else (),

@@ -89,11 +89,8 @@ def redact(text: str) -> Redacted[str]:
 
     Linear in the text's length; idempotent.
     """
-    number = 0
-    for form in _suspected(text):
-        text, found = form.pattern.subn(lambda match, kind=form.kind: _without(match, kind), text)  # type: ignore[misc]
-        number += found
-    return Redacted(text, number)
+    text, kinds = _redact(text)
+    return Redacted(text, len(kinds))
 
 
 def redact_any(value: T) -> Redacted[T]:
@@ -104,6 +101,22 @@ def redact_any(value: T) -> Redacted[T]:
     if not any(form.pattern.search(joined) for form in _suspected(joined)):
         return Redacted(value, 0)
     return _redact_any(value)
+
+
+def kinds_of_secrets(value: Any) -> list[str]:
+    """Return the kinds of the secrets in a text, a model, or a list or dictionary of them, each once."""
+    texts: list[str] = []
+    _collect(value, texts)
+    return list(dict.fromkeys(_redact("\n".join(texts))[1]))
+
+
+def _redact(text: str) -> tuple[str, list[str]]:
+    """Return a text without its secrets, and the kind of each secret."""
+    kinds: list[str] = []
+    for form in _suspected(text):
+        text, found = form.pattern.subn(lambda match, kind=form.kind: _without(match, kind), text)  # type: ignore[misc]
+        kinds += [form.kind] * found
+    return text, kinds
 
 
 def _redact_any(value: Any) -> Redacted[Any]:

@@ -64,7 +64,7 @@ class Distillation:
         Parameters
         ----------
         answer : mapping
-            Must match the schema of `show`. The excerpt must support every statement.
+            Must match the schema of `show`. A statement that the excerpt does not support is refused (`AnswerResult.problems`).
         answered_by : str
             Name of the agent or person.
         trust_class : {"user", "agent", "tool", "imported", "web"}
@@ -73,7 +73,7 @@ class Distillation:
         Raises
         ------
         UnsupportedClaimError
-            The excerpt does not support the answer. Nothing is stored.
+            None of the statements can be accepted. Nothing is stored.
         NotFoundError, InvalidInputError
             The order does not exist or was skipped, or the answer is malformed. Nothing is stored.
         """

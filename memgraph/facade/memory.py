@@ -25,8 +25,9 @@ from memgraph.lifecycle import (
     sleep_if_due,
 )
 from memgraph.lifecycle.distillation.sessions import SessionWatch
-from memgraph.model.agent_input import Episode, Feedback, Observation
+from memgraph.model.agent_input import UNNAMED, Episode, Feedback, Observation
 from memgraph.model.base import Callback, Prose, checked
+from memgraph.model.events.recalls import AccessAudited
 from memgraph.model.memory import StoredEpisodicMemory, StoredMemory
 from memgraph.model.results.context import AgentContext, ContextFormat
 from memgraph.model.results.learning import IngestReport, SavedEpisode, SavedObservation
@@ -127,13 +128,13 @@ class MemGraph:
             self.distillation.request()
         return report
 
-    def recall(self, task: str, *, agent: str = "agent", project: str | None = None, **query: Any) -> RetrievalResult:
-        """Return the memories that are relevant to a task, with the text to put before the prompt."""
+    def recall(self, task: str, *, agent: str = UNNAMED, project: str | None = None, **query: Any) -> RetrievalResult:
+        """Return the memories that are relevant to a task and that the agent may have, with the text to put before the prompt."""
         asked = {"task_description": task, "agent_name": agent, "project_id": project, **query}
         return self.retrieval.retrieve(asked)
 
     def build_agent_context(
-        self, task: str, *, agent: str = "agent", project: str | None = None, **query: Any
+        self, task: str, *, agent: str = UNNAMED, project: str | None = None, **query: Any
     ) -> AgentContext:
         """Recall memories for a task, grouped by type: semantic, episodic and procedural.
 
@@ -174,6 +175,7 @@ class MemGraph:
         confidence: float = 0.7,
         episode_id: str | None = None,
         project: str | None = None,
+        agent: str = UNNAMED,
         **details: Any,
     ) -> SavedObservation:
         """Store a learned fact or preference, or merge it into the memory that states the same.
@@ -186,6 +188,8 @@ class MemGraph:
             In [0, 1].
         episode_id : str, optional
             The episode it was learned from.
+        agent : str
+            The agent that stores it, whose permissions must include writing the domain.
         details : Any
             Further fields of `memgraph.model.agent_input.Observation`: outcome, valid_at, privacy_tier, trust_class, session_id, tags.
 
@@ -193,9 +197,13 @@ class MemGraph:
         ------
         InvalidInputError, NotFoundError
             A field is invalid, or the episode does not exist. Nothing is stored.
+        PermissionDeniedError
+            The agent may not store memories of this domain. It is recorded.
         """
         given = {"content": content, "context": context, "confidence": confidence, "episode_id": episode_id}
-        return save_observation(self.store, Observation.parse({**given, "project": project, **details}))
+        observation = Observation.parse({**given, "project": project, **details})
+        self._check_may_write(agent, observation.context)
+        return save_observation(self.store, observation)
 
     def save_episode(
         self, situation: str, reasoning: str, action: str, outcome: str, *, project: str | None = None, **details: Any
@@ -213,9 +221,13 @@ class MemGraph:
         ------
         InvalidInputError
             A field is invalid. Nothing is stored.
+        PermissionDeniedError
+            The agent `agent_name` may not store memories of this domain. It is recorded.
         """
         given = {"situation": situation, "reasoning": reasoning, "action": action, "outcome": outcome}
-        saved = save_episode(self.store, Episode.parse({**given, "project": project, **details}))
+        episode = Episode.parse({**given, "project": project, **details})
+        self._check_may_write(episode.agent_name, episode.context)
+        saved = save_episode(self.store, episode)
         sleep_if_due(self.store)
         return saved
 
@@ -263,6 +275,20 @@ class MemGraph:
             `when` is not a time, or is earlier than every memory.
         """
         return type(self)(self.store.at(when, recorded=recorded, progress=progress))
+
+    def as_agent(
+        self, agent: str = UNNAMED, *, justification: str | None = None, progress: Progress | None = None
+    ) -> Self:
+        """Return the store as an agent may read it now, read-only; close it after use. See `AgentMemoryStore.as_agent`."""
+        return type(self)(self.store.as_agent(agent, justification=justification, progress=progress))
+
+    def audit(self, *, agent: str | None = None, limit: int = 100) -> list[AccessAudited]:
+        """Return the latest refusals of agents' requests, and the sensitive memories that agents got with a justification, newest last."""
+        return self.store.audit(agent=agent, limit=limit)
+
+    def _check_may_write(self, agent: str | None, domain: str | None) -> None:
+        access = self.store.access_of(UNNAMED if agent is None else agent)
+        self.store.auditing.check_asked(access, "write", domain=domain or "general")
 
     def close(self) -> None:
         """Close the store. Idempotent."""

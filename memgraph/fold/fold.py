@@ -47,6 +47,7 @@ _WITHOUT_ROWS = frozenset(
         "journal.repaired",
         "vectors.lost",
         "commit.undone",
+        "access.audited",
     }
 )
 """Events that change no row: they are history, or the journal itself tracks them (which model makes the vectors)."""

@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from memgraph.model.memory import TrustClass
+
 TIERS = ("public", "sensitive", "private")
-TRUST = ("user", "agent", "tool", "imported", "web")
+TRUST: tuple[TrustClass, ...] = ("user", "agent", "tool", "imported", "web")
+SESSION_SOURCES = frozenset({"turn", "chat memory", "chat context", "working memory"})
+"""Sources of what is only told in its own session. What was extracted from a session is knowledge of its project."""
 OUTCOMES = ("positive", "negative", "neutral", "unknown")
 NEVER = np.inf
 
@@ -18,6 +22,7 @@ COLUMN_TYPES: dict[str, Any] = {
     "is_pinned": np.bool_,
     "lacks_summary": np.bool_,
     "asks": np.bool_,
+    "is_session_bound": np.bool_,
     "type": np.int8,
     "outcome": np.int8,
     "tier": np.int8,

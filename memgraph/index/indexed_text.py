@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from memgraph.ports import Row
+from memgraph.ports import KNOWN_TO_THE_SOURCE, Row
 from memgraph.text.calendar import in_words
 
 
 def indexed_text(row: Row) -> str:
-    """Return the content with its subjects, speaker, date and tags, and a commit's issues, which its content leaves out."""
+    """Return the content with its subjects, speaker, date and tags, and a commit's issues and release, which its content leaves out."""
     entities = row.get("entities", ()) if row.get("source") == "git" else ()
     parts = [
         row.get("title"),
@@ -17,6 +17,6 @@ def indexed_text(row: Row) -> str:
         row.get("trigger_pattern"),
         *row.get("steps", ()),
         *row.get("tags", ()),
-        *(one["name"] for one in entities if one["kind"] == "issue" and one["name"] not in row["content"]),
+        *(one["name"] for one in entities if one["kind"] in KNOWN_TO_THE_SOURCE and one["name"] not in row["content"]),
     ]
     return "\n".join(part for part in parts if part)

@@ -47,7 +47,7 @@ class Excerpt(Journal):
         )
         self.tail, self.named = journal.tail, journal.named
         self._sift = sift
-        self._name = name
+        self.name = name
         self.why = why
 
     @property
@@ -57,7 +57,16 @@ class Excerpt(Journal):
 
     def seal(self, purpose: str) -> Seal:
         """Return the seal for files of this excerpt only."""
-        return super().seal(f"{purpose}\x1fexcerpt {self._name}")
+        return super().seal(f"{purpose}\x1fexcerpt {self.name}")
+
+    def and_sifted(self, sift: Callable[[], Sift]) -> Callable[[], Sift]:
+        """Return a filter for the events that this excerpt keeps."""
+
+        def both() -> Sift:
+            first, second = self._sift(), sift()
+            return lambda events: second(first(events))
+
+        return both
 
     def refuse(self) -> NoReturn:
         """Raise the error for a write.

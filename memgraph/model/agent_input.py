@@ -14,6 +14,8 @@ from memgraph.model.memory import PrivacyTier, TrustClass
 
 ToolOutcome = Literal["success", "failure", "partial", "pending"]
 FeedbackWord = Literal["love", "like", "meh"]
+UNNAMED = "agent"
+"""The name of an agent that gives none."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d (?=\S)")
 Tags = Annotated[list[Name], Field(max_length=MAX_ITEMS)]
 
@@ -32,7 +34,7 @@ class Observation(Model):
     valid_at : str or None
         The time from which it is valid; None: now.
     privacy_tier : str or None
-        None: the episode's tier, else ``public``.
+        None: the tier of its domain, and of what its text plainly concerns (`memgraph.privacy.tiers`); at least the episode's.
     episode_id : str or None
         The episode from which it was learned.
     project : str or None
@@ -65,6 +67,8 @@ class Episode(Model):
         The task that owns the episode; recall returns it only within that task.
     occurred_at : str or None
         When it happened; None: now.
+    privacy_tier : str or None
+        None: the tier of its domain, and of what its text plainly concerns.
     """
 
     situation: Prose
@@ -80,7 +84,7 @@ class Episode(Model):
     session_id: Name | None = None
     build_id: Name | None = None
     occurred_at: Timestamp | None = None
-    privacy_tier: PrivacyTier = "public"
+    privacy_tier: PrivacyTier | None = None
     trust_class: TrustClass = "agent"
     tags: Tags | None = None
 

@@ -43,6 +43,24 @@ def storable(text: str) -> str:
     return text
 
 
+def has_credentials(address: str) -> bool:
+    """Return whether a server's address contains a user name or password."""
+    return "@" in address
+
+
+def without_credentials(address: str) -> str:
+    """Return a server's address without user name and password, for display."""
+    scheme, separator, rest = address.rpartition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+
+
+def _without_secret(address: str) -> str:
+    if has_credentials(address):
+        problem = "must not contain a user name or password; remove everything up to the @"
+        raise InvalidInputError(problem, field="", value=without_credentials(address))
+    return address
+
+
 _STORABLE = r"^[^\x00]*$"
 _NOT_BLANK = r"^[^\x00]*[^\s\x00\x1c-\x1f][^\x00]*$"
 """Patterns instead of functions, because a memory has dozens of texts and the validator checks patterns without calling Python.
@@ -50,6 +68,8 @@ The validator itself refuses surrogates; `_complaint` describes the problem."""
 
 Content = Annotated[str, StringConstraints(max_length=MAX_CONTENT_CHARS, pattern=_NOT_BLANK)]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARS, pattern=_STORABLE)]
+Address = Annotated[Text, AfterValidator(_without_secret)]
+"""Address of a server, without user name and password, because settings are shown. An error shows only the rest of it."""
 Prose = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARS, pattern=_NOT_BLANK)]
 Name = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARS, pattern=_NOT_BLANK)]
 Timestamp = Annotated[str, BeforeValidator(to_iso)]
@@ -175,9 +195,8 @@ def refused(model: str, error: ValidationError) -> InvalidInputError:
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, InvalidInputError):  # raised by a nested model or a validator, with its field
         path = ".".join(str(part) for part in first["loc"])
-        return InvalidInputError(
-            cause.problem, field=f"{path}.{cause.field}" if path else cause.field, value=cause.value
-        )
+        field = ".".join(filter(None, (path, cause.field)))
+        return InvalidInputError(cause.problem, field=field, value=cause.value)
     others = [found for found in errors if found is not first]
     shown = [f"{'.'.join(map(str, one['loc'])) or model}: {_complaint(one)}" for one in others[: _MOST_PROBLEMS - 1]]
     left = len(others) - len(shown)

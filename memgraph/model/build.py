@@ -1,4 +1,4 @@
-"""Build logs as in seed 0, and the result of extraction from one."""
+"""Build logs as in seed 0, the result of extraction from one, and the settings of their consolidation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from memgraph.model.base import Count, Finite, Model, Name, Timestamp, storable
+from memgraph.model.base import Count, Finite, Model, Name, Timestamp, Unit, storable
 from memgraph.model.memory import AgentMemory, TrustClass, parse_memory
 
 TaskOutcome = Literal["success", "failure", "partial"]
@@ -45,6 +45,10 @@ class BuildTask(Model):
         The earlier task whose decision this one reverses by another change: it goes back to what was left, or restores what was removed.
     mends, mends_subject : str or None, str
         The earlier task whose mistake this one corrects, and what it was called.
+    repeats : str or None
+        The earlier task that said the same, and that this one only brings in, such as the merge of a commit.
+    release : str or None
+        The first release that contains it.
     attempt, attempts : int or None
         The number of the attempt at a task, as the source counts them, and how many there were.
     """
@@ -68,6 +72,8 @@ class BuildTask(Model):
     takes_back: Name | None = None
     mends: Name | None = None
     mends_subject: LogText = ""
+    repeats: Name | None = None
+    release: Name | None = None
     attempt: Count | None = None
     attempts: Count | None = None
 
@@ -116,10 +122,13 @@ class Candidate(Model):
         from it, so each part is consolidated once. None: its position is used.
     memory : AgentMemory
         The memory itself; its `reason` states why it was made.
+    is_stated : bool
+        Whether a user stated it. Each is kept, however many memories a log may have.
     """
 
     key: Name | None = None
     memory: AgentMemory
+    is_stated: bool = False
 
 
 class ExtractionResult(Model):
@@ -144,3 +153,24 @@ class ExtractionResult(Model):
         """Build a result from mappings in seed 0's ``ExtractionPromptResult`` shape."""
         found = [Candidate(memory=parse_memory({**memory})) for memory in memories]
         return cls(candidates=found, extractor=extractor)
+
+
+class ConsolidationConfig(Model):
+    """Settings of consolidation (seed 0).
+
+    Attributes
+    ----------
+    deduplication_threshold : float
+        Minimum cosine of two findings that are compared as duplicates; the other thresholds are in `memgraph.lifecycle.dedup.thresholds`.
+    max_duration_ms : float
+        Time limit for extracting and embedding one batch, and for comparing and storing the candidates of each build. What
+        does not fit is left to the next call with the same logs.
+    max_memory_mb : int
+        Seed 0 names it without a meaning; it limits nothing here. `AgentMemoryConfig` has a setting of this name.
+    """
+
+    deduplication_threshold: Unit = 0.82
+    max_memories_per_extraction: int = Field(default=8, ge=1)
+    compression_cycle_interval: int = Field(default=10, ge=1)
+    max_duration_ms: float = Field(default=60_000.0, gt=0.0)
+    max_memory_mb: Count = 128

@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memgraph.errors import BudgetSpentError
-from memgraph.model.base import Count, Model, Text
+from memgraph.model.base import Address, Count, Model, Text
 
 
 class ModelBudget(Model):
@@ -31,7 +31,7 @@ class ModelBudget(Model):
 class ChatServer(Model):
     """An OpenAI-compatible server and its model. Its key is no setting: it comes from the environment."""
 
-    base_url: Text = Field(
+    base_url: Address = Field(
         default="", description="Address of the OpenAI-compatible server, such as http://127.0.0.1:8000/v1."
     )
     model: Text = Field(default="", description="The model that extracts memories, by its name on that server.")
@@ -59,6 +59,8 @@ class ModelUsage(Model):
         Time spent waiting for models.
     spent : bool
         Whether a call was refused because the budget was used up.
+    models : list of str
+        The models that were called, with their servers, such as ``ollama/llama3.2``.
     """
 
     calls: Count = 0
@@ -67,6 +69,7 @@ class ModelUsage(Model):
     seconds: Annotated[float, Field(ge=0)] = 0.0
     failures: Count = 0
     spent: bool = False
+    models: list[str] = Field(default_factory=list)
 
     def __add__(self, other: ModelUsage) -> ModelUsage:
         """Return the sum of both."""
@@ -77,6 +80,7 @@ class ModelUsage(Model):
             seconds=self.seconds + other.seconds,
             failures=self.failures + other.failures,
             spent=self.spent or other.spent,
+            models=list(dict.fromkeys([*self.models, *other.models])),
         )
 
 
@@ -143,8 +147,8 @@ class UsageMeter:
                 raise BudgetSpentError(name, most=most)
 
     @contextmanager
-    def call(self) -> Iterator[CallTokens]:
-        """Count the block as one call; a block that raises counts as failed."""
+    def call(self, model: str) -> Iterator[CallTokens]:
+        """Count the block as one call of a model; a block that raises counts as failed."""
         tokens, failures, started = CallTokens(), 1, time.monotonic()
         try:
             yield tokens
@@ -156,6 +160,7 @@ class UsageMeter:
                 completion_tokens=tokens.completion,
                 seconds=time.monotonic() - started,
                 failures=failures,
+                models=[model],
             )
             self._add(used)
 

@@ -10,10 +10,10 @@ import numpy as np
 from memgraph.index.analyser import analyse
 from memgraph.index.index import Index
 from memgraph.model.memory import Vector
-from memgraph.retrieval.scope import Mask
 from memgraph.retrieval.stages.rank import best
 from memgraph.retrieval.stages.state import Scores
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.scope import Mask
 
 _READ = 50
 """Maximum number of memories without vectors that are compared word by word: those sharing the rarest words."""

@@ -11,13 +11,14 @@ import numpy as np
 from memgraph.model.memory import Vector
 from memgraph.model.results.retrieval import Explanation, Hop, RetrievalConfig, StageReport
 from memgraph.model.timestamps import epoch_days
-from memgraph.retrieval.scope import Scope
 from memgraph.retrieval.stages import name_seeds, rank, seeds, walk
 from memgraph.retrieval.stages.certainty import certainty_of
 from memgraph.retrieval.stages.filter import admit
 from memgraph.retrieval.stages.state import Counts, Search
 from memgraph.store import AgentMemoryStore
-from memgraph.store.hidden_sources import withheld
+from memgraph.store.access.hidden_sources import withheld
+from memgraph.store.access.permitted import permitted
+from memgraph.store.access.scope import Scope
 
 
 class Stage(NamedTuple):
@@ -136,6 +137,7 @@ def ranked(
         relevance=reader.relevance,
         wanted=wanted,
         withheld=withheld(reader),
+        permitted=permitted(reader, scope.access, "search"),
     )
     reports = []
     for stage in STAGES:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +12,7 @@ from memgraph.embedding import embed_query
 from memgraph.errors import EmbeddingError, InvalidInputError
 from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.logs import logger_of, timed
+from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Finite, Limit, Name, QueryText, checked, checked_list
 from memgraph.model.chronology import in_order
 from memgraph.model.events.lifecycle import DecayApplied
@@ -28,19 +31,30 @@ from memgraph.model.results.retrieval import (
 )
 from memgraph.model.similarity import to_vector
 from memgraph.ports import Embedder, TokenCounter
+from memgraph.privacy.access import Access
 from memgraph.retrieval.context.budget import count_tokens, within_tokens
 from memgraph.retrieval.context.prefix import format_prefix
 from memgraph.retrieval.pipeline import ranked
-from memgraph.retrieval.scope import Scope
 from memgraph.retrieval.stages.certainty import certainty_word
 from memgraph.retrieval.stages.walk import opposed_among
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.scope import Scope, scope_of
 
 logger = logger_of(__name__)
 
-SETTINGS_VERSION = "2"
-"""Version of stages, terms and default weights, increased when rankings change. Recorded with every retrieval: results
-of different versions are not comparable."""
+STAGES_VERSION = "2"
+"""Version of stages and terms, increased when rankings change at equal settings."""
+_BUDGET = {"max_episodic", "max_semantic", "max_procedural", "max_tokens"}
+
+
+def settings_version(config: RetrievalConfig) -> str:
+    """Return the version that is recorded with every retrieval, such as ``2-1f0c9a3e``: results of different versions are not comparable.
+
+    It is `STAGES_VERSION` and a hash of all settings of `config` except the budget, which a query may override. Records of
+    earlier releases have the number alone.
+    """
+    scoring = json.dumps(config.model_dump(mode="json", exclude=_BUDGET), sort_keys=True)
+    return f"{STAGES_VERSION}-{hashlib.sha256(scoring.encode()).hexdigest()[:8]}"
 
 
 class MemoryRetrieval:
@@ -57,6 +71,9 @@ class MemoryRetrieval:
         current relevance always follows the store's curve, and the bounds of the labels are fixed.
     token_counter : TokenCounter, optional
         Default: four characters per token.
+    access : Access, optional
+        Who asks, whatever a query says: the owner's own tools may search everything with `memgraph.privacy.access.OWNER`. Default: the
+        agent of each query.
     """
 
     def __init__(
@@ -67,21 +84,26 @@ class MemoryRetrieval:
         forgetting: ForgettingCurveConfig | None = None,
         *,
         token_counter: TokenCounter = count_tokens,
+        access: Access | None = None,
     ) -> None:
         self._store = store
         self._given_embedder = embedder
         self._config = config or RetrievalConfig()
+        self._settings_version = settings_version(self._config)
         self._forgetting = forgetting or store.config.forgetting_curve
         self._count_tokens = token_counter
+        self._given_access = access
 
     def retrieve(self, query: RetrievalQuery | Mapping[str, Any]) -> RetrievalResult:
         """Return the memories that help with a task, and record the retrieval.
 
         Selects the best of each type within the query's budget, then drops the lowest scored until the tokens fit.
-        Every returned memory counts an access, and is reinforced at most once a day.
+        Every returned memory counts an access, and is reinforced at most once a day. What the agent may not have is not searched.
 
         Raises
         ------
+        PermissionDeniedError
+            The agent asks for a privacy tier of which it may have nothing, or its justification justifies nothing. It is recorded.
         InvalidInputError
             The length of the query's embedding differs from the store's.
         """
@@ -92,13 +114,8 @@ class MemoryRetrieval:
             said = f"the task is long: only its first {MAX_SEARCHED_CHARS:,} characters were used for the search"
             notice = f"{said}; {notice}" if notice else said
         most = self._most(query)
-        scope = Scope(
-            project_id=query.project_id,
-            task_id=query.task_id,
-            agents=query.agents,
-            privacy_tiers=query.privacy_tiers,
-            trust_classes=query.trust_classes,
-        )
+        access = self._access(query.agent_name, query.justification, query.privacy_tiers)
+        scope = scope_of(query, access)
         with self._store.reader.frozen(), timed(logger, logging.DEBUG, "ranked for a recall") as counts:
             ranking = ranked(self._store, text, vector, scope, self._config, wanted=max(most.values()))
             slots = ranking.best_of_types(most)
@@ -120,7 +137,7 @@ class MemoryRetrieval:
             query_id=new_id(),
             query_hmac=self._store.hmac_of(query.task_description),
             retrieved_at=now,
-            settings_version=SETTINGS_VERSION,
+            settings_version=self._settings_version,
             agent_name=query.agent_name,
             project_id=query.project_id,
             session_id=query.session_id,
@@ -133,6 +150,7 @@ class MemoryRetrieval:
             ],
         )
         self._store.record_retrieval(record, memories)
+        self._store.auditing.record_disclosure(access, "search", memories)
         return RetrievalResult(
             query_id=record.query_id,
             memories=memories,
@@ -154,10 +172,14 @@ class MemoryRetrieval:
         *,
         limit: int = 10,
         embedding: Vector | Sequence[float] | None = None,
+        agent: str = UNNAMED,
+        justification: str | None = None,
         domain: str | None = None,
         include_archived: bool = False,
         project_id: str | None = None,
+        session: str | None = None,
         task_id: str | None = None,
+        all_tasks: bool = False,
         agents: Sequence[str] | None = None,
         privacy_tiers: Sequence[PrivacyTier] | None = None,
         trust_classes: Sequence[TrustClass] | None = None,
@@ -170,8 +192,12 @@ class MemoryRetrieval:
             The query; only the first 8,000 characters are used.
         embedding : ndarray or sequence, shape (d,), optional
             The text's vector; None: it is embedded.
+        agent, justification : str, optional
+            Who asks, and why it needs sensitive memories; see `RetrievalQuery`.
         domain : str, optional
             Only memories of this domain, of ``general``, and without a domain.
+        project_id, session, task_id, all_tasks, agents, privacy_tiers, trust_classes : optional
+            As in `RetrievalQuery`.
         include_archived : bool
             Include archived memories; deleted, suppressed and invalid ones are never found.
 
@@ -179,17 +205,25 @@ class MemoryRetrieval:
         ------
         InvalidInputError
             Names the invalid argument.
+        PermissionDeniedError
+            The agent asks for a tier or domain of which it may have nothing, or its justification justifies nothing.
         """
         text, limit = checked(QueryText, text, "text"), checked(Limit, limit, "limit")
         if not text.strip() and embedding is None:
             raise InvalidInputError("is empty: give a text to search for", field="text", value=text)
+        privacy_tiers = checked(list[PrivacyTier] | None, privacy_tiers, "privacy_tiers")
+        domain = checked(Name | None, domain, "domain")
+        access = self._access(agent, justification, privacy_tiers, domain)
         scope = Scope(
+            access=access,
             project_id=checked(Name | None, project_id, "project_id"),
+            session=checked(Name | None, session, "session"),
             task_id=checked(Name | None, task_id, "task_id"),
+            all_tasks=checked(bool, all_tasks, "all_tasks"),
             agents=checked(list[Name] | None, agents, "agents"),
-            privacy_tiers=checked(list[PrivacyTier] | None, privacy_tiers, "privacy_tiers"),
+            privacy_tiers=privacy_tiers,
             trust_classes=checked(list[TrustClass] | None, trust_classes, "trust_classes"),
-            domain=checked(Name | None, domain, "domain"),
+            domain=domain,
             include_archived=checked(bool, include_archived, "include_archived"),
         )
         text = text[:MAX_SEARCHED_CHARS]
@@ -198,6 +232,7 @@ class MemoryRetrieval:
             ranking = ranked(self._store, text, vector, scope, self._config, wanted=limit)
             found = {why.memory_id: why for why in ranking.explanations(ranking.best(limit))}
             memories = self._store.read_memories(list(found))
+        self._store.auditing.record_disclosure(access, "search", memories)
         whys = [(memory, found[memory.id]) for memory in memories]
         return [ScoredMemory(memory=memory, score=why.score, match_type=why.match_type) for memory, why in whys]
 
@@ -229,6 +264,18 @@ class MemoryRetrieval:
         """Return the sentence for a label."""
         return LABEL_TEXT[checked(ConfidenceLabel, label, "label")]
 
+    def _access(
+        self,
+        agent: str,
+        justification: str | None,
+        tiers: Sequence[PrivacyTier] | None,
+        domain: str | None = None,
+    ) -> Access:
+        """Return who asks; reject what the agent can never have."""
+        access: Access = self._given_access or self._store.access_of(agent, justification)
+        self._store.auditing.check_asked(access, "search", tiers=tiers, domain=domain)
+        return access
+
     @property
     def _embedder(self) -> Embedder:
         return self._given_embedder or self._store.embedder  # the store may have changed its embedder
@@ -236,7 +283,7 @@ class MemoryRetrieval:
     @property
     def _versions(self) -> dict[str, str]:
         return {
-            "settings": SETTINGS_VERSION,
+            "settings": self._settings_version,
             "analyser": str(ANALYSER_VERSION),
             "embedder": self._store.vector_model.name or "none",
         }

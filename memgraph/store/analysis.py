@@ -14,9 +14,9 @@ from memgraph.logs import logger_of, timed
 from memgraph.model.base import Name, checked
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.results.rows import Rows
+from memgraph.store.access.visibility import shown
 from memgraph.store.projection.projector import Projector
 from memgraph.store.query import Reader
-from memgraph.store.visibility import shown
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -112,7 +112,7 @@ class Queries:
             Only memories of this project.
         include : collection of str
             Any of ``suppressed``, ``archived``, ``sensitive``, ``private``: such memories, and memories that sleep
-            derived from them, are left out unless named here (see `memgraph.store.visibility`).
+            derived from them, are left out unless named here (see `memgraph.store.access.visibility`).
 
         Raises
         ------

@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 from memgraph.journal.envelope import Event
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised, MemoryUndeleted
 from memgraph.model.ids import canonical_name
+from memgraph.model.memory import PrivacyTier
 
 
 class Disclosure(NamedTuple):
-    """A memory's privacy tier, whether it is suppressed, and its tags."""
+    """A memory's privacy tier, whether it is suppressed, its tags, and its domain."""
 
-    tier: str = "public"
+    tier: PrivacyTier = "public"
     is_suppressed: bool = False
     tags: frozenset[str] = frozenset()
+    domain: str | None = None
 
 
 Disclosures = Mapping[str, Disclosure]
@@ -44,4 +46,5 @@ def _after(before: Disclosure, changed: Mapping[str, Any], cleared: Iterable[str
         changed.get("privacy_tier", "public" if "privacy_tier" in cleared else before.tier),
         bool(changed.get("is_suppressed", before.is_suppressed and "is_suppressed" not in cleared)),
         frozenset(map(canonical_name, changed["tags"])) if "tags" in changed else tags,
+        changed.get("domain", None if "domain" in cleared else before.domain),
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memgraph.model.base import checked
+from memgraph.model.base import Name, checked
 from memgraph.model.link import Link
-from memgraph.model.memory import MemoryType, StoredMemory
+from memgraph.model.memory import MemoryType, PrivacyTier, StoredMemory, TrustClass
 from memgraph.model.results.listing import MemoryStats
-from memgraph.store.hidden_sources import withheld
+from memgraph.store.access.hidden_sources import withheld
+from memgraph.store.access.scope import concerning
 from memgraph.store.query import Reader
 
 
@@ -47,6 +48,12 @@ class Listings:
         state: str | None = None,
         limit: int | None = None,
         by: str = "relevance",
+        session: str | None = None,
+        task_id: str | None = None,
+        agents: Sequence[str] | None = None,
+        privacy_tiers: Sequence[PrivacyTier] | None = None,
+        trust_classes: Sequence[TrustClass] | None = None,
+        domain: str | None = None,
     ) -> list[StoredMemory]:
         """Return memories that are not archived or invalidated and, by default, neither suppressed nor derived from such.
 
@@ -58,6 +65,8 @@ class Listings:
             Return only memories in this state, whatever their other states.
         by : {"relevance", "created", "accessed"}
             Sort order, highest or newest first; ties in id order.
+        session, task_id, agents, privacy_tiers, trust_classes, domain : optional
+            Return only memories of exactly this session, task or domain, with one of these agents, tiers or trust classes.
         """
         with self._reader.frozen():
             mask = self._reader.listed(
@@ -65,6 +74,15 @@ class Listings:
             )
             if state is None and not include_suppressed and (telltale := withheld(self._reader)) is not None:
                 mask &= ~telltale
+            mask &= concerning(
+                self._reader.index,
+                session=checked(Name | None, session, "session"),
+                task_id=checked(Name | None, task_id, "task_id"),
+                agents=checked(list[Name] | None, agents, "agents"),
+                privacy_tiers=checked(list[PrivacyTier] | None, privacy_tiers, "privacy_tiers"),
+                trust_classes=checked(list[TrustClass] | None, trust_classes, "trust_classes"),
+                domain=checked(Name | None, domain, "domain"),
+            )
             return self._reader.read(self._reader.ranked_ids(mask, by=by, limit=limit))
 
     def get_all_memories(self, *, include_suppressed: bool = False) -> list[StoredMemory]:

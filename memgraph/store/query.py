@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memgraph.disk.space import size_on_disk
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.index import Index, scope_name
 from memgraph.index.supersession import superseded
@@ -331,7 +330,7 @@ class Reader:
             avg_relevance=float(self.relevance()[mask].mean()) if total else 0.0,
             pinned_count=int((mask & index.column("is_pinned")).sum()),
             suppressed_count=int((mask & index.column("is_suppressed")).sum()),
-            db_size_bytes=self._size(),
+            db_size_bytes=size_on_disk(self._projector.journal.folder.parent),
         )
 
     def _current(self, index: Index) -> Mask:
@@ -385,14 +384,6 @@ class Reader:
 
     def _days(self) -> float:
         return epoch_days(self._now())
-
-    def _size(self) -> int:
-        total = 0
-        for folder, _, names in os.walk(self._projector.journal.folder.parent):
-            for name in names:
-                with suppress(OSError):  # another process has just removed it
-                    total += (Path(folder) / name).stat().st_size
-        return total
 
 
 def _link(table: str, key: Key, row: Row) -> Link:

@@ -68,6 +68,21 @@ class Transitions:
         self._now = now
         self._actor: Actor = actor
 
+    def update_memory(self, id: str, /, **updates: Any) -> StoredMemory:
+        """Change fields of a memory; new content is embedded again. Return the memory after the change.
+
+        New content that plainly concerns health, money or identity numbers makes the memory's privacy tier stricter.
+
+        Raises
+        ------
+        NotFoundError
+            The memory does not exist.
+        InvalidInputError
+            A field is invalid or cannot be updated.
+        """
+        self._writer.update(id, updates, actor=self._actor)
+        return self._reader.known(id)
+
     def suppress(self, id: str) -> StoredMemory:
         """Forget a memory: it is kept, but neither listed nor recalled.
 
@@ -116,13 +131,29 @@ class Transitions:
             The newer one is itself superseded by the older one, directly or through others.
         """
         with self._writer.exclusive():
-            older, newer = self._reader.known(older_id).id, self._reader.known(by).id
-            self.check_order(newer, [older], field="by")
-            known = self._reader.record("SUPERSEDES", (newer, older)) or {}
-            said = {**known, **_given(reason=reason, score=score)}
-            if known == said and known:
-                return Link.parse({"source_id": newer, "relation": "SUPERSEDES", "target_id": older, **known})
-            return self.link(newer, "SUPERSEDES", older, **said)
+            event = self.supersession(older_id, by=by, reason=reason, score=score)
+            known = self._reader.record("SUPERSEDES", (event.source_id, event.target_id))
+            if known is None or known != {**known, **_given(reason=reason, score=score)}:
+                self._writer.append_about(event.source_id, lambda _row, _now: event, actor=self._actor)
+        return Link.parse(event.model_dump())
+
+    def supersession(
+        self, older_id: str, *, by: str, reason: str | None = None, score: float | None = None
+    ) -> MemoryLinked:
+        """Return the event that `supersede` would commit, for a commit with other events.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            As for `supersede`.
+        """
+        older, newer = self._reader.known(older_id).id, self._reader.known(by).id
+        if older == newer:
+            raise InvalidInputError("is the memory itself", field="target_id", value=older_id)
+        self.check_order(newer, [older], field="by")
+        known = self._reader.record("SUPERSEDES", (newer, older)) or {"created_at": self._now()}
+        said = {**known, **_given(reason=reason, score=score)}
+        return MemoryLinked.parse({**said, "source_id": newer, "relation": "SUPERSEDES", "target_id": older})
 
     def unsupersede(self, older_id: str, *, by: str | None = None) -> list[str]:
         """Undo `supersede` by one memory or (None) by all; return the ids of those that no longer replace it.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache, partial, wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from functools import cache, partial
+from typing import Any, Self
 
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import read_only_message
@@ -13,17 +13,19 @@ from memgraph.embedding import default_embedder
 from memgraph.errors import ClosedError
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.journal.envelope import Event
+from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import checked
 from memgraph.model.events.payload import Actor, WriteScope
-from memgraph.model.memory import StoredMemory
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, GraphEngine, KeyProvider, Progress
+from memgraph.store.access.auditing import Auditing
 from memgraph.store.analysis import Queries
 from memgraph.store.commit.append import Write
 from memgraph.store.commit.insertions import Insertions
 from memgraph.store.commit.records import check_commit
 from memgraph.store.commit.vectors import VectorModel, check_model
 from memgraph.store.commit.writer import Writer
+from memgraph.store.delegation import delegated as _by
 from memgraph.store.disclosure import disclosures
 from memgraph.store.editing.curation import Curation
 from memgraph.store.listing import Listings
@@ -39,20 +41,6 @@ from memgraph.store.projection.place import Place, place_of
 from memgraph.store.projection.projector import Projector
 from memgraph.store.query import Reader
 from memgraph.store.states import Transitions
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _by(part: str, method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """Return a method that delegates to a part of the open store, with the same signature and docstring."""
-
-    @wraps(method)
-    def carried_out(store: AgentMemoryStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        store._check_open()  # noqa: SLF001 - a method of the store
-        return method(getattr(store, part), *args, **kwargs)
-
-    return carried_out
 
 
 class AgentMemoryStore:
@@ -132,23 +120,11 @@ class AgentMemoryStore:
         self._projector = projector
         self._journal = journal = projector.journal
         notice = DamageNotice(is_silent=view is not None)
+        shared: dict[str, Any] = {"now": now, "curve": config.forgetting_curve, "on_damage": notice.log}
         self._writer = writer = writer_of(
-            projector,
-            embedder=embedder,
-            annotator=annotator,
-            now=now,
-            curve=config.forgetting_curve,
-            redacts=config.redact_secrets,
-            on_damage=notice.log,
+            projector, embedder=embedder, annotator=annotator, redacts=config.redact_secrets, **shared
         )
-        self._reader = reader = Reader(
-            projector,
-            embedder=lambda: writer.embedder,
-            pending=writer.pending,
-            now=now,
-            curve=config.forgetting_curve,
-            on_damage=notice.log,
-        )
+        self._reader = reader = Reader(projector, embedder=lambda: writer.embedder, pending=writer.pending, **shared)
         self._batches = Batches(projector, flush=writer.flush, refused=refused)
         self._insertions = Insertions(writer, self._batches)
         self._listings = Listings(reader)
@@ -160,6 +136,7 @@ class AgentMemoryStore:
         self._awaiting = AwaitingVectors(projector, writer, now)
         self._damaged = DamagedVectors(self._awaiting, projector, writer, reader, now, notice)
         self._reembedding = Reembedding(self._awaiting, projector, writer, self._batches, now)
+        self._auditing = Auditing(config, journal, writer, now)
         self._views = Views(config, projector, reader, now, folder=place.folder / "past", of=view and view.past)
         check_model(journal.named, embedder)
 
@@ -193,20 +170,6 @@ class AgentMemoryStore:
     def now(self) -> str:
         """Return the clock's time, but never a time before the last event's; for a view of the past, its moment."""
         return self._now()
-
-    def update_memory(self, id: str, **updates: Any) -> StoredMemory:
-        """Change fields of a memory; new content is embedded again. Return the memory after the change.
-
-        Raises
-        ------
-        NotFoundError
-            The memory does not exist.
-        InvalidInputError
-            A field is invalid or cannot be updated.
-        """
-        self._check_open()
-        self._writer.update(id, updates)
-        return self._reader.known(id)
 
     def commit(
         self, write_scope: WriteScope, events: Sequence[Write], *, task_id: str | None = None, actor: Actor = "agent"
@@ -250,6 +213,12 @@ class AgentMemoryStore:
         self._check_open()
         return self._curation
 
+    @property
+    def auditing(self) -> Auditing:
+        """Decides what agents may ask for, and records what was refused or justified."""
+        self._check_open()
+        return self._auditing
+
     def hmac_of(self, text: str) -> str:
         """Return the HMAC of a text under the store's key: it identifies the text without revealing it."""
         return self._journal.hmac_of(checked(str, text, "text"))
@@ -278,17 +247,32 @@ class AgentMemoryStore:
             other kind.
         """
         self._check_open()
-        view = self._views.open(when, recorded=recorded, progress=progress)
-        try:
-            return PastStore(self.config, self._place, view, embedder=self.embedder)
-        except BaseException:
-            view.lease.release()
-            raise
+        return self._reading(self._views.open(when, recorded=recorded, progress=progress))
+
+    def as_agent(
+        self, agent: str = UNNAMED, *, justification: str | None = None, progress: Progress | None = None
+    ) -> PastStore:
+        """Return the store as an agent may read it now: a read-only store, to be closed after use.
+
+        It holds only what the agent may have (see `memgraph.privacy`), and is made and cached as a view of the past.
+
+        Parameters
+        ----------
+        justification : str, optional
+            Why the agent needs sensitive memories: more than 20 characters; else a `PermissionDeniedError` is raised.
+        """
+        self._check_open()
+        access = self._auditing.access_of(agent, justification)
+        return self._reading(self._views.open_for(access, progress=progress))
+
+    access_of = _by("_auditing", Auditing.access_of)
+    audit = _by("_auditing", Auditing.audit)
 
     insert_memory = _by("_insertions", Insertions.insert_memory)
     insert_memories = _by("_insertions", Insertions.insert_memories)
     insert_parts = _by("_insertions", Insertions.insert_parts)
     import_memories = _by("_insertions", Insertions.import_memories)
+    without_secrets = _by("_writer", Writer.without_secrets)
 
     get_memory = _by("_listings", Listings.get_memory)
     read_memories = _by("_listings", Listings.read_memories)
@@ -318,6 +302,7 @@ class AgentMemoryStore:
     query = _by("_queries", Queries.query)
     to_networkx = _by("_queries", Queries.to_networkx)
 
+    update_memory = _by("_transitions", Transitions.update_memory)
     suppress = _by("_transitions", Transitions.suppress)
     unsuppress = _by("_transitions", Transitions.unsuppress)
     archive = _by("_transitions", Transitions.archive)
@@ -325,6 +310,7 @@ class AgentMemoryStore:
     invalidate = _by("_transitions", Transitions.invalidate)
     revalidate = _by("_transitions", Transitions.revalidate)
     supersede = _by("_transitions", Transitions.supersede)
+    supersession = _by("_transitions", Transitions.supersession)
     unsupersede = _by("_transitions", Transitions.unsupersede)
     link = _by("_transitions", Transitions.link)
     unlink = _by("_transitions", Transitions.unlink)
@@ -353,16 +339,25 @@ class AgentMemoryStore:
             self._projector.close()
             self._place = self._place._replace(copy=None)  # a copy is removed unless a view of the past still uses it
 
+    def _reading(self, view: PastView) -> PastStore:
+        try:
+            return PastStore(self.config, self._place, view, embedder=self.embedder)
+        except BaseException:
+            view.lease.release()
+            raise
+
     def _check_open(self) -> None:
         if self._is_closed:
             raise ClosedError("the store is closed; open it again")
 
 
 class PastStore(AgentMemoryStore):
-    """A store as of a moment, made by `AgentMemoryStore.at`. It can be read; writing raises `ReadOnlyError`.
+    """A store as of a moment, made by `AgentMemoryStore.at`, or as an agent may read it, made by `as_agent`.
+
+    It can be read; writing raises `ReadOnlyError`.
 
     It does not change with later writes, nor when the original store is closed. Memories hidden or deleted between its
-    moment and its creation are readable, but pictures and exports leave them out (see `memgraph.store.visibility`).
+    moment and its creation are readable, but pictures and exports leave them out (see `memgraph.store.access.visibility`).
 
     Attributes
     ----------
@@ -370,10 +365,13 @@ class PastStore(AgentMemoryStore):
         The moment: ISO 8601, UTC. Its clock stands there.
     is_recorded : bool
         Whether it includes what had been recorded by then, rather than what had happened.
+    agent : str or None
+        The agent whose view it is.
     """
 
     def __init__(self, config: AgentMemoryConfig, place: Place, view: PastView, *, embedder: Embedder) -> None:
         self.as_of, self.is_recorded = view.past.as_of, view.past.recorded
+        self.agent = view.past.access.agent if view.past.access else None
         self._lease = view.lease
         self._assemble(
             config,

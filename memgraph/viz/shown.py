@@ -1,4 +1,4 @@
-"""Selects the memories for charts, page and exports among those that may be shown (see `memgraph.store.visibility`)."""
+"""Selects the memories for charts, page and exports among those that may be shown (see `memgraph.store.access.visibility`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from memgraph.model.timestamps import epoch_days
 from memgraph.store import AgentMemoryStore
-from memgraph.store.visibility import shown
+from memgraph.store.access.visibility import shown
 from memgraph.viz.periods import bounds
 
 

@@ -17,8 +17,9 @@ import numpy as np
 
 from memgraph import AgentMemoryStore, Link, MemoryRetrieval, RetrievalConfig
 from memgraph.model.results.retrieval import StageReport
+from memgraph.privacy.access import OWNER
 from memgraph.retrieval.pipeline import ranked
-from memgraph.retrieval.scope import Scope
+from memgraph.store.access.scope import Scope
 from tests.benchmarks.data import DIMENSION, Vector
 from tests.benchmarks.figures import timed, timed_ms
 from tests.benchmarks.jobs import calls, figure, opened
@@ -116,7 +117,7 @@ def _stages(store: AgentMemoryStore, text: str, vector: Vector) -> dict[str, flo
 
     with store.reader.frozen():
         start = time.perf_counter()
-        ranked(store, text, vector, Scope(), RetrievalConfig(), wanted=LIMIT, watch=watch)
+        ranked(store, text, vector, Scope(OWNER), RetrievalConfig(), wanted=LIMIT, watch=watch)
         ends["certainty"] = time.perf_counter()
     begins = [start, *ends.values()]
     return {stage: 1e3 * (end - begin) for (stage, end), begin in zip(ends.items(), begins, strict=False)}

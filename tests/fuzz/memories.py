@@ -148,7 +148,9 @@ def import_target(folder: Path) -> Iterator[Target]:
 
     def run(case: bytes) -> bool:
         with watched.case():
-            commands.import_memories(read(case))
+            result = commands.import_memories(read(case))
+            if not result.success:
+                raise memgraph.InvalidInputError(result.message, field="export")
         with afterwards():
             again = json.loads(commands.export_memories().model_dump_json())
             assert again["total_memories"] == len(again["memories"])

@@ -218,6 +218,38 @@ def test_remember_list_show_and_stats(done):
     assert "memories           1 (" in done("stats")
 
 
+def test_a_list_in_json_has_each_memory_whole(done):
+    text = "Ask before touching the billing tables: " + "they feed the ledger, and the ledger feeds the audit. " * 5
+    done("remember", text)
+    (entry,) = json.loads(done("list", "--json"))
+    assert entry["content"] == text.strip()
+    assert len(done("list").split("\t")[-1]) < 90
+
+
+def test_a_new_store_is_announced_to_a_person_only(run, tmp_path, monkeypatch):
+    assert run("stats", home=tmp_path / "a").stderr == ""
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+    assert f"created a new store at {tmp_path / 'b'}" in run("stats", home=tmp_path / "b").stderr
+    assert run("stats", "--json", home=tmp_path / "c").stderr == ""
+
+
+@pytest.mark.parametrize("options", [[], ["-vv"], ["--json"]])
+@pytest.mark.parametrize("refused", [False, True], ids=["stored", "refused"])
+def test_remember_never_prints_the_secret_that_it_takes_out(run, options, refused):
+    token = f"ghp_{'a1B2' * 9}"
+    text = f"Push with {token} please{chr(0) if refused else ''}"
+    result = run("remember", "-", "--tag", token, *options, stdin=text)
+    assert result.exit_code == (1 if refused else 0)
+    assert "a1B2" not in result.output
+    assert "GitHub token" in result.stderr
+
+
+def test_remember_prints_the_command_that_undoes_it(done):
+    printed = done("remember", "Deploy on Tuesdays only")
+    undo = printed.strip().partition("; undo: memgraph ")[2].split()
+    assert "Forgot: 'Deploy on Tuesdays only'" in done(*undo)
+
+
 def test_remember_reads_standard_input(done):
     text = "Sentence about the ledger. " * 60
     ids = json.loads(done("remember", "-", "--json", stdin=text))["data"]["ids"]
@@ -233,9 +265,8 @@ def test_recall_prints_the_prefix_and_nothing_else(done, run):
     done("remember", "Ask before touching the billing tables")
     result = run("recall", "change the billing tables", "--agent", "mars", "--explain")
     document = json.loads(done("recall", "change the billing tables", "--json"))
-    assert result.stdout == document["injected_prompt_prefix"]
+    assert result.stdout == document["injected_prompt_prefix"] + "\n"
     assert result.stdout.startswith("You have the following relevant memories")
-    assert not result.stdout.endswith("\n")
     assert "query" in result.stderr
 
 
@@ -418,6 +449,9 @@ def test_a_broken_export_adds_nothing(done, run, tmp_path, spoil, said):
     result = run("import", file, home=tmp_path / "other")
     assert result.exit_code == 1
     assert said in result.stderr
+    assert result.stderr.startswith("memgraph: ")
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
     assert json.loads(done("stats", "--json", home=tmp_path / "other"))["total"] == 0
 
 
@@ -445,6 +479,20 @@ def test_doctor_reports_a_damaged_journal_and_settings(done, run, tmp_path):
     assert str(segment) in result.stdout
     (tmp_path / "store" / "config.toml").write_text("lock_timeout_s = 'soon'", "utf-8")
     assert "config.toml" in run("doctor").stdout
+
+
+def test_a_store_above_its_limit_is_reported_by_doctor_and_collect(done, run, monkeypatch, tmp_path):
+    done("remember", "one thing")
+    with (tmp_path / "store" / "journal" / "padding").open("wb") as file:
+        file.truncate(2_000_000)
+    assert "max_memory_mb" not in done("doctor")
+    monkeypatch.setenv("MEMGRAPH_MAX_MEMORY_MB", "1")
+    refused = run("doctor")
+    assert refused.exit_code == 1
+    assert "MB, more than max_memory_mb = 1\n  to do: raise max_memory_mb" in refused.stdout
+    assert "more than max_memory_mb = 1;" in run("collect").stderr
+    monkeypatch.setenv("MEMGRAPH_MAX_MEMORY_MB", "10")
+    assert "max_memory_mb" not in done("doctor") + run("collect").stderr
 
 
 def test_doctor_makes_nothing(run, tmp_path):

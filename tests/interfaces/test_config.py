@@ -36,14 +36,15 @@ def uncommented(text: str) -> str:
 def test_the_file_holds_every_setting_with_its_default_and_its_variable() -> None:
     text = default_text()
     stored = tomllib.loads(uncommented(text))
-    names = {one.name for one in default_settings()} - {"home"}
+    names = {one.name for one in default_settings()} - {"home", "agents"}
+    assert stored.pop("agents") == {}  # a table for each agent
     flat = {
         f"{name}.{inner}" if isinstance(value, dict) else name: part
         for name, value in stored.items()
         for inner, part in (value if isinstance(value, dict) else {name: value}).items()
     }
     assert flat.keys() == names
-    assert {name.partition(".")[0] for name in names} == AgentMemoryConfig.model_fields.keys() - {"home"}
+    assert {name.partition(".")[0] for name in names} == AgentMemoryConfig.model_fields.keys() - {"home", "agents"}
     assert all(f"Environment: {name}\n" in text for name, field in _ENVIRONMENT.items() if field != "home")
     assert all(one.meaning and one.meaning[:20] in text for one in default_settings() if one.name != "home")
     assert max(len(line) for line in text.splitlines() if "keys_home" not in line) <= 100  # which holds a path
@@ -143,7 +144,8 @@ def test_an_empty_variable_is_none(tmp_path: Path) -> None:
 
 def test_every_setting_of_one_value_has_a_variable() -> None:
     """A new setting cannot be forgotten in the environment."""
-    assert {one.name for one in default_settings() if "." not in one.name} == set(_ENVIRONMENT.values())
+    of_one_value = {one.name for one in default_settings() if "." not in one.name} - {"agents"}
+    assert of_one_value == set(_ENVIRONMENT.values())
 
 
 def test_the_path_is_known_without_reading_the_file(tmp_path: Path) -> None:

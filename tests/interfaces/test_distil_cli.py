@@ -19,12 +19,12 @@ from tests.unit.lifecycle.distillation.stories import failure, fix, statement
 
 @pytest.fixture
 def run(tmp_path: Path) -> Any:
-    def invoke(*args: str, given: str | None = None, code: int = 0) -> str:
+    def invoke(*args: str, given: str | None = None, code: int = 0, stdout: bool = False) -> str:
         result = CliRunner().invoke(
             cli, ["--home", str(tmp_path / "s"), *args], input=given, obj=Settings(embedder=FakeEmbedder())
         )
         assert result.exit_code == code, result.output
-        return result.stderr if code else result.stdout
+        return result.stdout if stdout or not code else result.stderr
 
     with MemGraph.open(tmp_path / "s", embedder=FakeEmbedder()) as memory:
         memory.store.insert_memories([failure(1, content="It failed\x1b[2J: lock"), fix(2), failure(3)])
@@ -93,6 +93,22 @@ def test_what_is_refused(run: Any) -> None:
     for given, told in REFUSED:
         assert told in run("distil", "answer", order_id, "-", given=given, code=1)
     assert run("distil")[:8] == order_id
+
+
+def test_a_partly_refused_answer_says_why(run: Any) -> None:
+    order_id = run("distil")[:8]
+    said = json.dumps({"statements": [statement(), statement(content="The import needs a proxy.")]})
+    shown = run("distil", "answer", order_id, "-", given=said)
+    assert shown.splitlines()[0] == "Answered: 1 memory added, 1 statement refused."
+    assert "statements.1.content: “proxy” is not in its evidence" in shown
+    assert run("distil") == "No work order is open.\n"
+
+
+def test_a_refused_answer_lists_all_problems_as_json(run: Any) -> None:
+    order_id = run("distil")[:8]
+    said = json.dumps({"statements": [statement(content=f"The import needs proxy{n}.") for n in range(8)]})
+    problems = json.loads(run("distil", "answer", order_id, "-", "--json", given=said, code=1, stdout=True))["problems"]
+    assert [f"“proxy{n}” is not in its evidence" in problem for n, problem in enumerate(problems)] == [True] * 8
 
 
 def test_what_is_not_there(run: Any, tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from pytest_httpserver import HTTPServer
 
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.cli.learning.ingest import KINDS
+from tests.chat_server import ChatServer
 
 FAILED = (
     '<testsuite name="{0}"><testcase name="{0}"><failure message="TypeError: {0} is undefined"/></testcase></testsuite>'
@@ -275,3 +277,17 @@ def test_what_could_not_be_read_of_a_readable_source_is_counted_and_told(run: An
     shown = run("transcripts", path)
     assert "Skipped 300 parts that could not be read:" in shown.stdout
     assert "… and 295 more" in shown.stdout
+
+
+def test_the_called_model_is_named(run: Any, tmp_path: Path, httpserver: HTTPServer) -> None:
+    server = ChatServer(httpserver)
+    server.replies = ['{"memories": []}']
+    config = tmp_path / "store" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(f'extractor = "openai"\n[openai]\nbase_url = "{server.base_url}"\nmodel = "small"\n', "utf-8")
+    source = tmp_path / "session.jsonl"
+    source.write_text("\n".join(map(json.dumps, TRANSCRIPT)), "utf-8")
+    result = run("transcripts", source)
+    assert result.exit_code == 0, result.output
+    assert len(server.asked) == 1
+    assert "Called openai/small 1 time: 100 prompt tokens and 20 completion tokens" in result.output

@@ -54,9 +54,10 @@ def test_each_format_is_printed_exactly_and_prefix_is_the_default(filled: Run) -
     assert f"- {BILLING} (confidence: 1)" in told["sections"].splitlines()
     assert f"**FAILURE**: {IMPORT}" in told["sections"]
     assert told["delimited"].splitlines()[0].startswith("<memories certainty=")
-    assert not told["delimited"].endswith("\n")
+    assert told["delimited"].endswith("</memories>\n")
     document = json.loads(told["context"])
     assert [found["text"] for found in document["relevant_patterns"]] == [BILLING]
+    assert [(one["trust_class"], one["privacy_tier"]) for one in document["avoid_these"]] == [("agent", "public")]
     assert len(document["avoid_these"]) == 1
     used = document["relevant_patterns"][0]["memory_id"]
     assert filled("outcome", document["query_id"], "success", "--used", used).exit_code == 0
@@ -67,7 +68,12 @@ def test_json_has_the_text_of_the_format_beside_the_whole_result(filled: Run) ->
 
     assert document["formatted"].startswith("<memories ")
     assert document["injected_prompt_prefix"].startswith("You have")
-    assert [BILLING in memory["content"] for memory in document["memories"]].count(True) == 1
+    assert {
+        memory["content"][:10]: (memory["trust_class"], memory["privacy_tier"]) for memory in document["memories"]
+    } == {
+        BILLING[:10]: ("user", "public"),
+        IMPORT[:10]: ("agent", "public"),
+    }
 
 
 def test_a_task_of_dash_is_read_from_standard_input(filled: Run) -> None:
@@ -85,6 +91,16 @@ def test_nothing_remembered_is_no_text_but_a_document(run: Run) -> None:
         result = run("recall", "anything", "--format", form)
         assert "no memory is relevant" in result.stderr
         assert result.stdout == "" or json.loads(result.stdout)["avoid_these"] == []
+
+
+def test_an_answer_with_memories_never_says_that_there_are_none(run: Run) -> None:
+    sentence = "I don't think we've tried this before"
+    assert sentence in run("ask", "zebra").stdout
+    run("remember", BILLING)
+    result = run("recall", "zzyzx plugh")
+    assert BILLING in result.stdout
+    assert "only the most similar ones" in result.stderr
+    assert sentence not in result.output
 
 
 def test_an_unknown_format_is_a_usage_error(run: Run) -> None:

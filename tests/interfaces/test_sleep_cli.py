@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import memgraph
+from memgraph.embedding import NoEmbedder
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.cli.learning.sleep import _PHASES, _line
 from memgraph.lifecycle.sleep import PHASES
@@ -69,6 +70,33 @@ def test_one_phase_and_as_json(run: Run) -> None:
     assert report["phases"][0]["counts"] == {"looked_at": 3, "merged": 1, "by_words": 0}
     assert len(report["phases"][0]["memory_ids"]) == 2
     assert (report["complete"], report["left"]) == (True, [])
+
+
+def test_both_wordings_of_what_was_merged_are_shown(tmp_path: Path, settings: Callable[[], Any]) -> None:
+    texts = [
+        "The gateway pods are restarted by the operator at night",
+        "Gateway pods are restarted by an operator at night",
+    ]
+    clock = FakeClock()
+    with memgraph.MemGraph.open(tmp_path / "store", embedder=NoEmbedder(), clock=clock) as memory:
+        first = memory.store.insert_memory({"type": "semantic", "content": texts[0]})
+        clock.advance(days=1)
+        other = memory.store.insert_memory({"type": "semantic", "content": texts[1]})
+        assert memory.commands.wordings(first.id) == []
+        memory.maintenance.sleep(phases=["near-duplicates"])
+        kept = memory.store.get_memory(first.id)
+        assert (kept.content, memory.commands.wordings(first.id)) == (texts[1], texts[:1])
+        assert memory.commands.wordings(other.id) == []
+        memory.store.rebuild()
+    arguments = ["--home", str(tmp_path / "store"), "show", first.id]
+    shown = CliRunner().invoke(cli, arguments, obj=settings()).stdout
+    assert f"other_wording           {texts[0]}" in shown
+    assert (
+        json.loads(CliRunner().invoke(cli, [*arguments, "--json"], obj=settings()).stdout)["other_wordings"]
+        == texts[:1]
+    )
+    past = CliRunner().invoke(cli, [*arguments, "--json", "--as-of", "2100-01-01"], obj=settings())
+    assert json.loads(past.stdout)["other_wordings"] == texts[:1]
 
 
 def test_without_time_all_is_left(run: Run) -> None:

@@ -44,7 +44,7 @@ def said(run: Run) -> Run:
 
 
 def test_the_loop_from_a_shell(run: Run, said: Run) -> None:
-    episode_id = said(*EPISODE, "--project", "trips", "--agent", "dining", "--tag", "food", "--tier", "private")[
+    episode_id = said(*EPISODE, "--project", "trips", "--agent", "dining", "--tag", "food", "--tier", "sensitive")[
         "episode_id"
     ]
     judged = said("feedback", episode_id[:8], "meh", "--comment", "too loud")
@@ -64,9 +64,11 @@ def test_the_loop_from_a_shell(run: Run, said: Run) -> None:
     first, second = said(*observe), said(*observe)
     assert (first["action"], second["action"]) == ("created", "consolidated")
     kept = said("show", first["memory_id"])["memory"]
-    assert (kept["confidence"], kept["privacy_tier"], kept["project_id"]) == (0.9, "private", "trips")
+    assert (kept["confidence"], kept["privacy_tier"], kept["project_id"]) == (0.9, "sensitive", "trips")
 
-    recalled = said("recall", "book a table", "--project", "trips")
+    assert said("recall", "book a table", "--project", "trips")["memories"] == []
+    why = ("--agent", "dining", "--justification", "to book the table that the user asked for")
+    recalled = said("recall", "book a table", "--project", "trips", *why)
     recorded = said(
         "outcome", recalled["query_id"], "success", "--used", first["memory_id"][:8], "--overridden", episode_id
     )

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 import memgraph
 from memgraph.config import AgentMemoryConfig
 from memgraph.model.timestamps import from_iso
+from memgraph.privacy.access import OWNER
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.pipeline import ranked
-from memgraph.retrieval.scope import Scope
+from memgraph.store.access.scope import Scope
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.engines import in_memory
 
@@ -34,7 +35,8 @@ memory_fields = st.fixed_dictionaries(
         "content": st.lists(one_of(*WORDS), min_size=1, max_size=3).map(" ".join),
         "project_id": one_of(None, "A", "B"),
         "task_id": one_of(None, None, "t1", "t2"),
-        "session_id": one_of(None, "s1"),
+        "session_id": one_of(None, "s1", "s2"),
+        "source": one_of(None, "turn", "observation"),
         "privacy_tier": one_of("public", "private"),
         "trust_class": one_of("user", "web"),
         "domain": one_of(None, "general", "food", "work"),
@@ -55,6 +57,8 @@ scopes = st.fixed_dictionaries(
     {
         "project_id": one_of(None, "A", "nowhere"),
         "task_id": one_of(None, "t1"),
+        "all_tasks": st.booleans(),
+        "session": one_of(None, "s1"),
         "agents": one_of(None, ["MARS"]),
         "privacy_tiers": one_of(None, ["public"]),
         "trust_classes": one_of(None, ["user"]),
@@ -71,7 +75,9 @@ def may_be_seen(memory: Any, scope: dict[str, Any]) -> bool:
         and (memory.invalid_at is None or from_iso(memory.invalid_at) > from_iso(NOW) + timedelta(seconds=1))
         and (scope["include_archived"] or memory.archived_at is None)
         and (scope["project_id"] is None or memory.project_id in {scope["project_id"], None})
-        and memory.task_id in {scope["task_id"], None}
+        and (scope["all_tasks"] or memory.task_id in {scope["task_id"], None})
+        and (scope["session"] is None or memory.session_id in {scope["session"], None})
+        and (memory.source != "turn" or memory.session_id in {scope["session"], None})
         and (scope["agents"] is None or bool({*scope["agents"]} & {*memory.agents_involved}))
         and (scope["privacy_tiers"] is None or memory.privacy_tier in scope["privacy_tiers"])
         and (scope["trust_classes"] is None or memory.trust_class in scope["trust_classes"])
@@ -105,9 +111,9 @@ def test_invisible_memories_are_never_scored(
                 store.link(kept[source].id, relation, kept[target].id)
         for scope in asked:
             admitted = {memory.id for memory in kept if may_be_seen(memory, scope)}
-            looked_at = scored_ids(store, query, embedder, Scope(**scope))
+            looked_at = scored_ids(store, query, embedder, Scope(OWNER, **scope))
             assert looked_at <= admitted
-            found = MemoryRetrieval(store).search_memories(query, limit=50, **scope)
+            found = MemoryRetrieval(store, access=OWNER).search_memories(query, limit=50, **scope)
             assert {scored.memory.id for scored in found} <= admitted
             if admitted:
                 assert found, "of memories that supersede each other one is left"

@@ -163,6 +163,13 @@ def test_09_ask_formats_natural_language_summary(asking, vector_at):
     assert message.count(VAGUE) == 1
 
 
+def test_09_ask_never_lists_a_memory_as_not_tried_before(asking, vector_at):
+    store, commands = asking
+    store.insert_memory(memgraph.EpisodicMemory(content="JWT failed", relevance_score=0.05, embedding=vector_at(0.9)))
+
+    assert commands.ask("zzyzx").message == f"{VAGUE} (just now): JWT failed"
+
+
 def test_10_ask_returns_top_5_by_similarity(asking, vector_at):
     store, commands = asking
     names = ["alpha", "bravo", "delta", "gamma", "kappa", "omega", "sigma", "theta", "umbra", "zebra"]
@@ -306,6 +313,38 @@ def test_19_import_inserts_new_memories(store, commands, open_store, embedder, f
     for memory in made.values():
         assert fresh.get_memory(memory.id) == store.get_memory(memory.id)
     assert fresh.digest() == store.digest()
+
+
+def test_19_import_takes_what_seed_0_itself_exports(store, commands):
+    """Its exports name the sources of a generalisation in the memory alone; vectors are those of a model it does not name."""
+    at = "2026-01-05T10:00:00.000Z"
+    episode, pattern, gone = (str(uuid4()) for _ in range(3))
+    shared = {
+        "embedding": [0.1] * 768,
+        "agentsInvolved": [],
+        "outcome": "negative",
+        "relevanceScore": 0.9,
+        "isPinned": False,
+        "isSuppressed": False,
+        "accessCount": 0,
+        "createdAt": at,
+        "updatedAt": at,
+        "tags": ["auth"],
+    }
+    memories = [
+        {"id": pattern, "type": "semantic", "content": "JWT fails", "confidence": 0.7, "supportingMemoryIds": [episode, gone]},
+        {"id": episode, "type": "episodic", "content": "JWT failed", "eventDate": at, "location": "auth.py"},
+    ]  # fmt: skip
+    export = {"version": "1.0.0", "exportedAt": at, "totalMemories": 2, "memories": [shared | one for one in memories]}
+
+    result = commands.import_memories(export)
+
+    assert (result.success, result.data) == (True, {"imported": 2, "skipped": 0})
+    assert "1 supporting id " in result.message
+    assert store.get_memory(pattern).supporting_memory_ids == [episode]
+    assert {link.relation for link in store.links(episode)} == {"SUPPORTS", "DERIVED_FROM"}
+    assert store.get_memory(episode).embedding.shape == (64,)
+    assert commands.import_memories(export).data == {"imported": 0, "skipped": 2}
 
 
 def test_20_import_skips_duplicate_ids(store, commands, open_store, embedder):

@@ -234,9 +234,6 @@ def exported(*memories, **fields):
 
 GOOD = {"id": "22222222-2222-4222-8222-222222222222", "type": "semantic", "content": "Good"}
 EXPORTS = {
-    "no-mapping": ("memories", [GOOD]),
-    "no-json-document": (None, json.dumps(exported(GOOD))[:-20]),
-    "nothing": (None, None),
     "no-memories": ("memories", {"version": "1.0.0", "exportedAt": "2026-01-01", "totalMemories": 1}),
     "memories-are-no-list": ("memories", exported(memories={"0": GOOD}, totalMemories=1)),
     "no-version": ("version", {name: value for name, value in exported(GOOD).items() if name != "version"}),
@@ -263,16 +260,22 @@ EXPORTS = {
 
 
 @pytest.mark.parametrize(("field", "broken"), EXPORTS.values(), ids=EXPORTS)
-def test_a_broken_import(stocked, unchanged, embedder, field, broken):
-    with unchanged(), pytest.raises(memgraph.MemGraphError) as caught:
-        memgraph.MemoryCommands(stocked, embedder).import_memories(broken)
+def test_a_broken_import_is_a_result_without_success(stocked, unchanged, embedder, field, broken):
+    with unchanged():
+        result = memgraph.MemoryCommands(stocked, embedder).import_memories(broken)
 
-    message = str(caught.value)
-    assert message
-    message.encode("utf-8")
-    if field:
-        assert field in message
+    assert (result.command, result.success) == ("import", False)
+    assert (result.data["imported"], result.data["skipped"]) == (0, 0)
+    assert field in result.data["field"]
+    assert field in result.message
+    result.model_dump_json().encode("utf-8")
     assert stocked.get_memory(GOOD["id"]) is None
+
+
+@pytest.mark.parametrize("argument", [[GOOD], json.dumps(exported(GOOD)), None], ids=["list", "text", "none"])
+def test_an_import_of_something_else_than_an_export_is_a_mistake_in_the_program(stocked, unchanged, embedder, argument):
+    with unchanged(), pytest.raises(memgraph.InvalidInputError, match="must be an export"):
+        memgraph.MemoryCommands(stocked, embedder).import_memories(argument)
 
 
 def test_the_export_that_the_broken_ones_are_made_from_is_good(own, embedder):
@@ -285,11 +288,11 @@ def test_a_link_from_nothing_is_called_a_link(stocked, unchanged, embedder):
     nothing = str(uuid4())
     link = {"sourceId": nothing, "relation": "SUPPORTS", "targetId": KNOWN_ID}
 
-    with unchanged(), pytest.raises(memgraph.InvalidInputError) as caught:
-        memgraph.MemoryCommands(stocked, embedder).import_memories(exported(GOOD, links=[link]))
+    with unchanged():
+        result = memgraph.MemoryCommands(stocked, embedder).import_memories(exported(GOOD, links=[link]))
 
-    assert (caught.value.field, caught.value.value) == ("links.0.source_id", nothing)
-    assert "link" in str(caught.value)
+    assert (result.success, result.data["field"]) == (False, "links.0.source_id")
+    assert nothing in result.message
 
 
 def test_links_between_known_memories_are_imported_once(own, embedder):
@@ -317,10 +320,13 @@ def test_a_count_that_the_index_cannot_hold(stocked, unchanged, count):
 
 
 def test_an_id_twice_within_an_import(stocked, unchanged, embedder):
-    with unchanged(), pytest.raises(DuplicateIdError) as caught:
-        memgraph.MemoryCommands(stocked, embedder).import_memories(exported(GOOD, {**GOOD, "content": "Another"}))
+    with unchanged():
+        result = memgraph.MemoryCommands(stocked, embedder).import_memories(
+            exported(GOOD, {**GOOD, "content": "Another"})
+        )
 
-    assert caught.value.memory_id == GOOD["id"]
+    assert not result.success
+    assert GOOD["id"] in result.message
 
 
 def open_and_write(home, keys, embedder):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.config import AgentMemoryConfig, load_config
+from memgraph.config import AgentMemoryConfig, ConsolidationConfig, load_config, settings_in_force
 from memgraph.errors import ConfigError, InvalidInputError, MemGraphError
 from memgraph.store import AgentMemoryStore
 
@@ -97,3 +97,33 @@ def test_a_relative_home_needs_a_directory_to_start_from(tmp_path: Path, monkeyp
 
     with pytest.raises(ConfigError, match="current directory"):
         load_config({"home": "store"})
+
+
+ADDRESS = "https://anna:s3cr3t@models.example.org/v1"
+
+
+@pytest.mark.parametrize(
+    ("text", "variables", "setting"),
+    [
+        (f'[openai]\nbase_url = "{ADDRESS}"\n', {}, "openai.base_url"),
+        (f'ollama_host = "{ADDRESS}"\n', {}, "ollama_host"),
+        (f'ollama_host = "{ADDRESS}"\n[openai]\nbase_url = "{ADDRESS}"\n', {}, "base_url"),
+        ("", {"MEMGRAPH_OLLAMA_HOST": ADDRESS}, "ollama_host"),
+    ],
+)
+def test_a_password_in_an_address_is_refused_and_not_repeated(
+    tmp_path: Path, text: str, variables: dict[str, str], setting: str
+) -> None:
+    home = written(tmp_path / "store", text)
+
+    with pytest.raises(ConfigError, match="must not contain a user name or password") as refused:
+        settings_in_force({"home": home}, environment=variables)
+
+    assert setting in str(refused.value)
+    assert "s3cr3t" not in str(refused.value)
+    assert "anna" not in str(refused.value)
+
+
+def test_seed_0s_limit_of_a_consolidation_is_accepted() -> None:
+    seed_0 = {"maxDurationMs": 60_000, "maxMemoryMb": 128}
+    assert ConsolidationConfig.parse(seed_0) == ConsolidationConfig()

@@ -110,7 +110,8 @@ def everything(open_store: Any, tmp_path: Path) -> Any:
     store.close()
     other = open_store("other")
     memgraph.MemoryCommands(other).import_memories(exported)
-    refused(memgraph.MemoryCommands(other).import_memories, {"version": "1.0", "memories": [{"content": MARKER}]})
+    broken = {"version": "1.0", "memories": [{"content": MARKER}]}
+    assert not memgraph.MemoryCommands(other).import_memories(broken).success
     other.close()
     return store
 
@@ -204,7 +205,7 @@ class TestTheCommandLine:
         return call
 
     def test_verbose_before_and_after_the_name(self, run: Any) -> None:
-        assert "created a new store" in run("stats").stderr
+        assert run("stats").stderr == ""
         assert run("remember", TEXT).stderr == ""
         for args in (["-v", "recall", MARKER], ["recall", MARKER, "--verbose"]):
             result = run(*args)

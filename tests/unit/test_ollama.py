@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from pytest_httpserver import HTTPServer
+from werkzeug import Response
 
 from memgraph.embedding import OllamaEmbedder
 from memgraph.errors import EmbeddingError, ProviderError
@@ -83,6 +85,40 @@ def test_a_server_that_says_nothing_is_waited_for_no_longer_than_set(
         with pytest.raises(failure, match=r"within 0\.2 s; raise ollama_timeout_s"):
             ask(host, timeout_s=0.2)
         assert time.monotonic() - started < 2
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+DRIPS = {
+    "headers": b"HTTP/1.1 200 OK\r\nx-filler: " + b"a" * 200,
+    "body": OK + b"content-length: 200\r\n\r\n" + b" " * 200,
+    "body without a length": OK + b"\r\n" + b"[" * 200,
+}
+
+
+@BOTH
+@pytest.mark.parametrize("case", DRIPS)
+def test_the_timeout_covers_a_response_that_arrives_byte_by_byte(
+    ask: Callable[..., Any], failure: type[Exception], case: str
+) -> None:
+    with socket_server(DRIPS[case], pause_s=0.01) as host:
+        started = time.monotonic()
+        with pytest.raises(failure, match=r"within 0\.3 s"):
+            ask(host, timeout_s=0.3)
+        assert time.monotonic() - started < 1
+
+
+@BOTH
+def test_a_response_that_is_too_long_or_compressed_is_refused(
+    server: OllamaServer, ask: Callable[..., Any], failure: type[Exception]
+) -> None:
+    server.embed = lambda _: Response(gzip.compress(b" " * 3_000_000), headers={"content-encoding": "gzip"})
+    server.replies = [server.embed({})]
+    with pytest.raises(failure, match="compressed"):
+        ask(server.host)
+    server.embed = lambda _: Response(b" " * 3_000_000)
+    server.replies = [server.embed({})]
+    with pytest.raises(failure, match=r"more than [\d,]+ bytes"):
+        ask(server.host)
 
 
 def test_who_is_away_is_asked_twice_and_then_not_for_a_while() -> None:
@@ -176,6 +212,22 @@ def test_the_error_says_who_and_where_and_logs_no_text(server: OllamaServer) -> 
 
 def test_a_password_in_the_address_is_not_shown() -> None:
     assert OllamaConnection("http://me:word@127.0.0.1:11434").host == "http://127.0.0.1:11434"
+
+
+@BOTH
+def test_an_address_with_a_password_is_refused_without_repeating_it(
+    server: OllamaServer,
+    ask: Callable[..., Any],
+    failure: type[Exception],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    address = server.host.replace("//", "//anna:s3cr3t@")
+    monkeypatch.setenv("OLLAMA_HOST", address)
+    for host in (address, ""):
+        with pytest.raises(failure, match="remove the user name and password") as caught:
+            ask(host)
+        assert "s3cr3t" not in str(caught.value)
+    assert server.asked == []
 
 
 def test_the_host_is_the_setting_else_the_environment_else_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:

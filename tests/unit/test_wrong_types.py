@@ -85,6 +85,7 @@ RIGHT: dict[str, Any] = {
     "type": "episodic",
     "when": "2026-01-02",
     "write_scope": "global",
+    "value": "a text",
 }
 """An argument for each parameter that must be given."""
 OPTIONS: dict[str, list[str]] = {

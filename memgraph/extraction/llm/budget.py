@@ -48,7 +48,7 @@ class Budgeted:
             The call failed; it counts as a call.
         """
         self.meter.check()
-        with self.meter.call() as tokens:
+        with self.meter.call(self.name) as tokens:
             reply = self._asked(messages, schema)
             tokens.prompt = _or(reply.prompt_tokens, lambda: sum(self._counter(one["content"]) for one in messages))
             tokens.completion = _or(reply.completion_tokens, lambda: self._counter(reply.text))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,20 +12,26 @@ import orjson
 
 from memgraph.errors import ProviderError
 from memgraph.extraction.secrets import redact
-from memgraph.ollama import CONNECT_TIMEOUT_S, TIMEOUT_S, is_this_machine, without_credentials
-from memgraph.ports import ModelReply
+from memgraph.model.base import has_credentials, without_credentials
+from memgraph.model_server import (
+    BYTES_A_TOKEN,
+    ENVELOPE_BYTES,
+    TIMEOUT_S,
+    Exchange,
+    ResponseTooLongError,
+    client_options,
+    count,
+    is_this_machine,
+)
+from memgraph.ports import CountingLanguageModel, ModelReply
 
 KEY_VARIABLE = "MEMGRAPH_OPENAI_KEY"
 """Environment variable of the key. It is not ``OPENAI_API_KEY``, because the key is sent to whatever address is configured."""
 REPLY_TOKENS = 2_048
-_BYTES_A_TOKEN = 64
-_ENVELOPE_BYTES = 65_536
-"""A response may have this many bytes besides those of the reply."""
 _MAX_SAID_CHARS = 200
-_MAX_TOKENS = 10_000_000
 
 
-class ChatCompletionsModel:
+class ChatCompletionsModel(CountingLanguageModel):
     """Completes conversations on an OpenAI-compatible server. A `LanguageModel` that counts its tokens.
 
     Parameters
@@ -34,7 +39,7 @@ class ChatCompletionsModel:
     model : str
         Its name on the server.
     base_url : str
-        Address up to and without ``/chat/completions``, such as ``http://127.0.0.1:8000/v1``.
+        Address up to and without ``/chat/completions``, such as ``http://127.0.0.1:8000/v1``, without user name and password.
     key : str, optional
         Default: the environment variable ``MEMGRAPH_OPENAI_KEY``; empty: no key is sent. It is only ever sent encrypted, or to this
         machine, and appears in no message.
@@ -63,7 +68,7 @@ class ChatCompletionsModel:
         self._key = (os.environ.get(KEY_VARIABLE, "") if key is None else key).strip()
         self._timeout_s = timeout_s
         self._reply_tokens = reply_tokens
-        self._max_bytes = reply_tokens * _BYTES_A_TOKEN + _ENVELOPE_BYTES
+        self._max_bytes = reply_tokens * BYTES_A_TOKEN + ENVELOPE_BYTES
 
     @property
     def name(self) -> str:
@@ -75,23 +80,13 @@ class ChatCompletionsModel:
         """The address for display: without user name and password."""
         return without_credentials(self._base_url)
 
-    def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> str:
-        """Return the reply's text: JSON that matches `schema` as far as the server enforces it.
+    def reply(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> ModelReply:
+        """Return the reply, JSON that matches `schema` as far as the server enforces it, with its token counts.
 
         Raises
         ------
         ProviderError
             The server cannot be reached, or its answer is unusable.
-        """
-        return self.reply(messages, schema).text
-
-    def reply(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> ModelReply:
-        """Return the reply with its token counts.
-
-        Raises
-        ------
-        ProviderError
-            As for `complete`.
         """
         self._check_address()
         status, body = self._posted(self._request(messages, schema))
@@ -108,7 +103,7 @@ class ChatCompletionsModel:
             raise self._failed(f"{self._model} at {self.host} returned no text")
         usage = answer.get("usage")
         usage = usage if isinstance(usage, dict) else {}
-        return ModelReply(text, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
+        return ModelReply(text, count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")))
 
     def _request(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None) -> dict[str, Any]:
         request: dict[str, Any] = {
@@ -129,29 +124,14 @@ class ChatCompletionsModel:
         """Return the status and the body, read up to the maximum size and time."""
         import httpx
 
-        until = time.monotonic() + self._timeout_s
         headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {self._key}"} if self._key else {})
-        timeout = httpx.Timeout(self._timeout_s, connect=min(CONNECT_TIMEOUT_S, self._timeout_s))
-        body = bytearray()
         with (
             self._failures(),
-            httpx.Client(
-                timeout=timeout, follow_redirects=False, trust_env=not is_this_machine(self._base_url)
-            ) as client,
-            client.stream(
-                "POST", f"{self._base_url}/chat/completions", content=orjson.dumps(request), headers=headers
-            ) as response,
+            Exchange(timeout_s=self._timeout_s, max_bytes=self._max_bytes),
+            httpx.Client(**client_options(self._base_url, timeout_s=self._timeout_s)) as client,
         ):
-            for part in response.iter_bytes():
-                body += part
-                if len(body) > self._max_bytes:
-                    raise self._failed(
-                        f"{self._model} at {self.host} replied with more than {self._max_bytes:,} bytes to a request for "
-                        f"{self._reply_tokens:,} tokens"
-                    )
-                if time.monotonic() > until:
-                    raise httpx.ReadTimeout("the reply took too long")
-            return response.status_code, bytes(body)
+            response = client.post(f"{self._base_url}/chat/completions", content=orjson.dumps(request), headers=headers)
+            return response.status_code, response.content
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -161,7 +141,7 @@ class ChatCompletionsModel:
             yield
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise self._failed(f"no server answers at {self.host}; start it, or {_ADDRESS}") from error
-        except httpx.TimeoutException as error:
+        except (TimeoutError, httpx.TimeoutException) as error:
             raise self._failed(
                 f"the server at {self.host} did not answer for {self._model} within {self._timeout_s:g} s; raise openai.timeout_s, or "
                 "use a smaller model"
@@ -170,12 +150,22 @@ class ChatCompletionsModel:
             raise self._failed(
                 f"the request to {self.host} cannot be made; {_ADDRESS}, and check {KEY_VARIABLE}"
             ) from error
-        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+        except ResponseTooLongError as error:
+            raise self._failed(
+                f"the server at {self.host} cannot be used for {self._model}: {error}, to a request for "
+                f"{self._reply_tokens:,} tokens"
+            ) from error
+        except (httpx.HTTPError, OSError) as error:
             raise self._failed(
                 f"the server at {self.host} broke off while answering for {self._model} ({type(error).__name__}); try again"
             ) from error
 
     def _check_address(self) -> None:
+        if has_credentials(self._base_url):
+            raise self._failed(
+                f"a user name and password are not accepted in the address of {self.host}; remove them from openai.base_url, and set "
+                f"{KEY_VARIABLE} to the key"
+            )
         parts = _split(self._base_url)
         if parts is None:
             raise self._failed(f"{self.host or 'an empty text'} is not the address of a server; {_ADDRESS}")
@@ -226,7 +216,3 @@ def _message_in(body: bytes) -> str:
     error = found.get("error", found) if isinstance(found, dict) else found
     said = error.get("message", "") if isinstance(error, dict) else error
     return said if isinstance(said, str) else ""
-
-
-def _count(said: object) -> int | None:
-    return said if isinstance(said, int) and not isinstance(said, bool) and 0 <= said <= _MAX_TOKENS else None

@@ -5,12 +5,14 @@ One form and one verification serve the extractor that asks a model and the answ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from collections.abc import Collection, Iterator, Sequence
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from memgraph.extraction.llm.support import Evidence, evidence_in, is_dated, is_named, unsupported
+from memgraph.extraction.llm.named import is_dated, is_named
+from memgraph.extraction.llm.opposites import contradicts_outcome
+from memgraph.extraction.llm.support import Evidence, evidence_in, mentioned, unsupported
 from memgraph.extraction.statements import steps_in
 from memgraph.model.base import MAX_CONTENT_CHARS, Model, Prose, Text, Unit
 from memgraph.model.ids import canonical_name
@@ -33,7 +35,7 @@ FIELDS = f"""\
 - "type": "episodic" (what happened), "semantic" (what is so in general) or "procedural" (how to do something)
 - "content": one to three sentences that stand on their own, naming files, errors and reasons; at most {MAX_CONTENT_CHARS} characters
 - "outcome": "positive", "negative", "neutral" or "unknown"
-- "tags": up to five short words
+- "tags": up to five short words of the text
 - "confidence": from 0 to 1
 - "evidence": one to five passages that support all of it, copied word for word, each at most 1,000 characters
 - "event_date": the day on which it happened, as YYYY-MM-DD, only if a date is given; otherwise ""
@@ -44,7 +46,7 @@ FIELDS = f"""\
 - "steps": of a procedure: the actions, in order
 - "agents": the names of the agents or people involved
 
-Every word, number and name of a field must occur in the evidence (inflected forms count), and a denial must stay a denial: what the
+Dates and names of agents must be given there. Every word, number and name of a field must occur in the evidence (inflected forms count), and a denial must stay a denial: what the
 evidence does not support is refused. So keep to its words, and leave a field empty if it gives nothing for it."""
 """The fields of a claim, for prompts that ask for some of them."""
 
@@ -66,40 +68,53 @@ class Claim(Model):
     steps: Listed = Field(default_factory=list)
     agents: Listed = Field(default_factory=list)
 
-    def problems(self, source: str) -> list[str]:
+    def problems(self, source: str, *, metadata: str = "") -> list[str]:
         """Return what the source does not support, in the order of the fields; empty if the claim holds.
 
         Parameters
         ----------
         source : str
             The whole text that was shown. The evidence must be part of it.
+        metadata : str
+            What else is known about the source; days and names of agents may be from there.
         """
-        return [problem for found in self.problems_by_field(source).values() for problem in found]
+        return [problem for found in self.problems_by_field(source, metadata=metadata).values() for problem in found]
 
-    def problems_by_field(self, source: str) -> dict[str, list[str]]:
+    def problems_by_field(self, source: str, *, metadata: str = "") -> dict[str, list[str]]:
         """Return the same by field."""
-        return {name: found for name, found in self._checked(source) if found}
+        return {name: found for name, found in self._checked(source, f"{metadata}\n{source}") if found}
 
-    def _checked(self, source: str) -> Iterator[tuple[str, list[str]]]:
+    def _checked(self, source: str, known: str) -> Iterator[tuple[str, list[str]]]:
         evidence, missing = evidence_in(source, self.evidence)
         yield "evidence", [f"evidence: the source has no passage “{cut(one, _QUOTED_CHARS)}”" for one in missing]
         if self.is_too_long:
             yield "content", [f"content: is longer than {MAX_CONTENT_CHARS} characters"]
         else:
             yield "content", _described("content", unsupported(self.content, evidence))
+        if self.type == "episodic" and contradicts_outcome(self.outcome, canonical_name(self.content), evidence.text):
+            yield "outcome", [f"outcome: “{self.outcome}” contradicts the evidence"]
         for name in ("location", "decision", "trigger"):
             if text := getattr(self, name).strip():
                 yield name, _described(name, unsupported(text, evidence))
         for name in ("alternatives", "steps"):
             texts = [text for text in getattr(self, name) if text.strip()]
             yield name, _described(name, [said for text in texts for said in _unsupported_part(name, text, evidence)])
-        if self.event_date and not is_dated(self.event_date, source):
+        if self.event_date and not is_dated(self.event_date, known):
             yield (
                 "event_date",
                 [f"event_date: the source does not state “{cut(self.event_date, _QUOTED_CHARS)}” as a day"],
             )
-        strangers = [name for name in self.agents if name.strip() and not is_named(name, source)]
+        strangers = [name for name in self.agents if name.strip() and not is_named(name, known)]
         yield "agents", [f"agents: the source does not name “{cut(name, _QUOTED_CHARS)}”" for name in strangers]
+
+    def unsupported_tags(self, source: str) -> list[str]:
+        """Return the tags with words that the source does not have."""
+        supported = frozenset(mentioned(self.tags, source))
+        return [tag for tag in self.tags if tag not in supported]
+
+    def without_tags(self, tags: Collection[str]) -> Self:
+        """Return the claim without these tags."""
+        return self.model_copy(update={"tags": [tag for tag in self.tags if tag not in tags]})
 
     def without(self, fields: set[str]) -> Claim:
         """Return the claim with these optional fields emptied."""

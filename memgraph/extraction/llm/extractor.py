@@ -145,8 +145,11 @@ _OPTIONAL = frozenset({"event_date", "location", "decision", "alternatives", "tr
 
 def _supported(found: _Found, event: Event) -> Claim | None:
     """Return a claim without its unsupported fields; None if its statement or its evidence is unsupported."""
-    wrong = set(found.problems_by_field(event.text))
-    return found.without(wrong) if wrong <= _OPTIONAL else None
+    metadata = event.task.agent_name if event.task else ""
+    wrong = set(found.problems_by_field(event.text, metadata=metadata))
+    if not wrong <= _OPTIONAL:
+        return None
+    return found.without(wrong).without_tags(found.unsupported_tags(event.text))
 
 
 def _checked(reply: Any, prompt: Prompt) -> list[_Found]:

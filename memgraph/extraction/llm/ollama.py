@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memgraph.ollama import TIMEOUT_S, OllamaConnection
-from memgraph.ports import ModelReply
+from memgraph.model_server import TIMEOUT_S
+from memgraph.ollama import OllamaConnection
+from memgraph.ports import CountingLanguageModel, ModelReply
 
 CONTEXT_TOKENS = 8_192
 REPLY_TOKENS = 2_048
 
 
-class OllamaLanguageModel:
+class OllamaLanguageModel(CountingLanguageModel):
     """Completes conversations with a model on an Ollama server. A `LanguageModel` that counts its tokens.
 
     Parameters
@@ -22,7 +23,7 @@ class OllamaLanguageModel:
     host : str
         As for `OllamaConnection`.
     timeout_s : float
-        Timeout for a reply.
+        Timeout of the whole request.
     context_tokens, reply_tokens : int
         Size of the context window; maximum tokens of the reply, which are part of it.
 
@@ -50,23 +51,13 @@ class OllamaLanguageModel:
         """``ollama/`` and the model."""
         return f"ollama/{self._model}"
 
-    def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> str:
-        """Return the reply's text: JSON that matches `schema` as far as the server enforces it.
+    def reply(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> ModelReply:
+        """Return the reply, JSON that matches `schema` as far as the server enforces it, with its token counts.
 
         Raises
         ------
         ProviderError
             The server cannot be reached, or its answer is unusable.
-        """
-        return self.reply(messages, schema).text
-
-    def reply(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> ModelReply:
-        """Return the reply with its token counts.
-
-        Raises
-        ------
-        ProviderError
-            As for `complete`.
         """
         return self._connection.chat(
             self._model,

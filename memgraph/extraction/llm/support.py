@@ -1,7 +1,8 @@
 """Verification of claims: whether the words of a claim occur in the evidence that it names.
 
 It compares words, not meanings: numbers and names must occur as they are, other words in any inflection, and a denied word only where
-the evidence denies it: a passage is judged by the whole clauses of its source. Function words are free. So a true claim in other words is refused, and a claim that rearranges the words of its
+the evidence denies it: a passage is judged by the whole clauses of its source. Function words are free, except those that say the
+contrary of the evidence (`opposites`). So a true claim in other words is refused, and a claim that rearranges the words of its
 evidence can pass. Pure. Cost: at most the length of the source times the length of each passage.
 """
 
@@ -11,58 +12,39 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
-import snowballstemmer
-
+from memgraph.extraction.llm.opposites import contrary
+from memgraph.extraction.llm.words import (
+    CAUSAL,
+    CLAIMS_A_CAUSE,
+    DERIVED,
+    FUNCTION_WORDS,
+    INTERJECTION,
+    NEGATIONS,
+    NUMBERS,
+    stem,
+)
 from memgraph.model.ids import canonical_name
-from memgraph.model.timestamps import to_iso
-from memgraph.text.calendar import in_words
+from memgraph.text.negation import expanded
+from memgraph.text.numbers import SUPERSCRIPT
 
-_FUNCTION_WORDS = frozenset(
-    "a an the this that these those it its itself he she they them their we us our you your i me my one who whom whose which what where "
-    "is are was were be been being am do does did done has have had having will would shall should can could may might must need needs "
-    "needed of to in on at by for from with into onto over under out up off as than about via per between during through within against "
-    "and or nor but so if then else when while because since although though whether both also too just very still again there here how given "
-    "instead rather longer why more most some such same other another each own way ways s ve re ll d m yes please".split()
-)
-_NEGATIONS = frozenset("not no never none cannot nobody nothing neither without".split())
-_CAUSAL = frozenset(
-    "because due since as so cause causes caused causing reason therefore thus hence why otherwise fix fixes fixed".split()
-)
-_NUMBERS = {
-    word: str(number)
-    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
-    if word != "one"
-}
-_IRREGULAR = {
-    form: verb
-    for verb, *forms in map(
-        str.split,
-        "begin began begun,bind bound,break broke broken,bring brought,build built,catch caught,choose chose chosen,come came,deal dealt,"
-        "draw drew drawn,drive drove driven,fall fell fallen,feel felt,find found,freeze froze frozen,get got gotten,give gave given,"
-        "go went gone,hang hung,hide hid hidden,hold held,keep kept,know knew known,lead led,leave left,lose lost,make made,mean meant,"
-        "meet met,pay paid,run ran,say said,see saw seen,seek sought,send sent,show shown,speak spoke spoken,spend spent,stand stood,"
-        "stick stuck,take took taken,teach taught,tell told,think thought,throw threw thrown,understand understood,write wrote written".split(
-            ","
-        ),
-    )
-    for form in forms
-}
-_DERIVED = frozenset("ur ion at ation ment er or al anc enc abl iti".split())
-"""Endings of stems that make another word class of a word: fail and failure, import and importer."""
 _LEAST_STEM = 4
 _MOST_PATH_PARTS = 8
 
 _SEPARATORS = re.compile(r"[\s()\[\]{}<>\"“”„«»‘`;|*]+|,(?!\d)|(?<!\d),|(?<=\s)[-–—]+(?=\s)|…")
 _EDGES = ".:!?'’=&\\-–—/"
+_PERCENT = re.compile(r"(?<=\d)\s?(?:%|per ?cent\b)", re.IGNORECASE)
+_IN_ORDER_TO = re.compile(r"\bin order to\b", re.IGNORECASE)
+_FAILS_TO = re.compile(
+    r"\b(?:fail(?:s|ed|ing)?|unable|refus(?:e|es|ed|ing)|forgets?|forgot|impossible) to ([^\W\d_]+)", re.IGNORECASE
+)
+"""What it governs is denied, whatever the rest of the clause says."""
 _DIGIT_OR_SIGN = re.compile(r"[\d_./\\:=@#+~$%]|(?<=[a-z])[A-Z]")
 _NUMBER = re.compile(r"(?<![A-Za-z_\d.])(?<!^[-+])(?<![=:,/][-+])[vV]?(\d+(?:[.,:]\d+)*)")
 _QUANTITY = re.compile(r"(\d+(?:[.,:]\d+)*)([a-z%]{1,12})")
 _WORD = re.compile(r"\S+")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_NOT_CONTRACTED = re.compile(r"n't\b", re.IGNORECASE)
 _IN_PLACE_OF = re.compile(r"\b(?:instead\s+of|rather\s+than)\b", re.IGNORECASE)
 _SIGN = re.compile(r"[^\w]*?([-+])\.?\d")
 _OPERATOR = re.compile(r"(?<![=!<>])[=!<>]==?(?![=>])|(?<=\s)[<>](?=\s)|[≠≤≥]")
@@ -80,15 +62,15 @@ _CLAUSE = re.compile(
 )
 _SENTENCE_END = re.compile(r"[.!?;]|\n\s*\n")
 _FROM_TO = re.compile(r"\bfrom ([^\s,;]{1,80})(?: [^\W\d]{1,20}){0,2} to ([^\s,;]{1,80})")
-_STEMMER = snowballstemmer.stemmer("english")
 
 
 class _Clause(NamedTuple):
-    """A clause: whether it denies, its words with their stems, and its names and numbers."""
+    """A clause: whether it denies, its words by their stems, its names and numbers, and what it says that something fails to do."""
 
     is_denied: bool
     words: dict[str, str]
     names: dict[str, str]
+    failing: frozenset[str]
 
 
 class _Part(NamedTuple):
@@ -125,9 +107,12 @@ def unsupported(claim: str, evidence: Evidence | Sequence[str]) -> list[str]:
         return ["it says nothing that evidence could support"]
     known = evidence if isinstance(evidence, Evidence) else _evidence(evidence)
     found = [problem for clause in clauses for problem in _of_clause(clause, known)]
-    if "because" in canonical_name(claim).split() and _CAUSAL.isdisjoint(_plain_words(known.text)):
-        found.append("its evidence states no cause (“because”)")
-    for ends in _FROM_TO.findall(_comparable(claim)):
+    said = _comparable(_prepared(claim))
+    causes = sorted(CLAIMS_A_CAUSE & _plain_words(said))
+    if causes and CAUSAL.isdisjoint(_plain_words(known.text)):
+        found.append(f"its evidence states no cause (“{causes[0]}”)")
+    found += contrary(said, known.text, _stems)
+    for ends in _FROM_TO.findall(said):
         old, new = (end.strip(_EDGES) for end in ends)
         if -1 < known.text.rfind(new) < known.text.find(old):
             found.append(f"its evidence does not lead from “{old}” to “{new}”")
@@ -153,48 +138,31 @@ def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]
             said.append(wanted)
         else:
             missing.append(part)
-    return Evidence(frozenset(stated), frozenset(denied), " ".join(said)), missing
+    return Evidence(frozenset(stated), frozenset(denied), ". ".join(said)), missing
 
 
-def is_named(name: str, source: str) -> bool:
-    """Return whether a source has this name as a word or words of its own, ignoring case."""
-    wanted = _comparable(name)
-    return bool(wanted) and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", _comparable(source)) is not None
-
-
-def is_dated(date: str, source: str) -> bool:
-    """Return whether a source states the day of an ISO date or time: 2026-01-05, 5 January 2026, January 5, 2026, Jan 5 2026."""
-    try:
-        day = to_iso(date)[:10]
-    except ValueError:
-        return False
-    number, month, year = in_words(day).split()
-    text = _comparable(source).replace(",", "")
-    forms = [
-        day,
-        *(
-            f"{order}"
-            for name in (month, month[:3])
-            for order in (f"{number} {name} {year}", f"{name} {number} {year}")
-        ),
-    ]
-    return any(re.search(rf"(?<!\d){form.casefold()}(?!\d)", text) for form in forms)
+def mentioned(texts: Sequence[str], source: str) -> list[str]:
+    """Return the texts of which a source has every word, name and number somewhere, stated or denied."""
+    known = _evidence([source]) if texts else Evidence(frozenset(), frozenset(), "")
+    keys = known.stated | known.denied
+    return [text for text in texts if all(_occurs(key, keys) or _is_written(key, known.text) for key in _stems(text))]
 
 
 def _of_clause(clause: _Clause, known: Evidence) -> Iterator[str]:
     """Yield what is wrong with one clause of a claim."""
-    same, other = (known.denied, known.stated) if clause.is_denied else (known.stated, known.denied)
     if clause.is_denied and not known.denied:
         yield "its evidence denies nothing"
         return
     for key, shown in [*clause.words.items(), *clause.names.items()]:
+        is_denied = clause.is_denied != (key in clause.failing)
+        same, other = (known.denied, known.stated) if is_denied else (known.stated, known.denied)
         if _occurs(key, same):
             continue
         if not _occurs(key, other):
             if not _is_written(key, known.text):
                 yield f"“{shown}” is not in its evidence"
         else:
-            yield f"its evidence {'does not deny' if clause.is_denied else 'denies'} “{shown}”"
+            yield f"its evidence {'does not deny' if is_denied else 'denies'} “{shown}”"
 
 
 def _occurs(key: str, keys: frozenset[str]) -> bool:
@@ -207,7 +175,7 @@ def _occurs(key: str, keys: frozenset[str]) -> bool:
     return len(text) >= _LEAST_STEM and any(
         f"{key}{ending}" in keys
         or (text.endswith(ending) and len(text) - len(ending) >= _LEAST_STEM and key.removesuffix(ending) in keys)
-        for ending in _DERIVED
+        for ending in DERIVED
     )
 
 
@@ -293,16 +261,18 @@ def _evidence(texts: Sequence[str]) -> Evidence:
     denied: set[str] = set()
     for text in texts:
         _collect(_clauses(text), stated, denied)
-    return Evidence(frozenset(stated), frozenset(denied), _comparable(" ".join(texts)))
+    return Evidence(frozenset(stated), frozenset(denied), _comparable(_prepared(". ".join(texts))))
 
 
 def _collect(clauses: Iterable[_Clause], stated: set[str], denied: set[str]) -> None:
     before: dict[str, str] = {}
     for clause in clauses:
-        into = denied if clause.is_denied else stated
+        into, other = (denied, stated) if clause.is_denied else (stated, denied)
         for text in clause.names.values():
             into.update(_parts_of_name(text))
-        into.update(clause.words, clause.names)
+        into.update(clause.words.keys() - clause.failing, clause.names)
+        if clause.failing:  # “it fails to read the file”: it fails, and it does not read the file
+            other.update(clause.words, clause.names)
         if clause.is_denied and before:  # “use tabs, not spaces”: the verb is left out
             into.update(list(before)[:1])
         before = clause.words
@@ -310,15 +280,17 @@ def _collect(clauses: Iterable[_Clause], stated: set[str], denied: set[str]) -> 
 
 def _parts_of_name(text: str) -> Iterator[str]:
     """Yield the numbers and the words that a name contains, and the ends of a path."""
-    yield from (f"number {_plain_number(number)}" for number in _NUMBER.findall(text))
-    yield from (f"word {_stem(word)}" for word in _LETTERS.findall(text.casefold()))
+    if not text.endswith("%"):
+        yield from (f"number {_plain_number(number)}" for number in _NUMBER.findall(text))
+    yield from (f"word {stem(word)}" for word in _LETTERS.findall(text.casefold()))
     path = text.casefold().replace("\\", "/")
     for parts in range(1, 1 + min(path.count("/"), _MOST_PATH_PARTS)):
         yield f"name {'/'.join(path.rsplit('/', parts)[1:])}"
 
 
 def _prepared(text: str) -> str:
-    return _IN_PLACE_OF.sub("without", text.replace("’", "'").replace("−", "-"))
+    text = expanded(text.replace("’", "'").replace("−", "-").translate(SUPERSCRIPT))
+    return _IN_ORDER_TO.sub("to", _PERCENT.sub("%", _IN_PLACE_OF.sub("without", text)))
 
 
 def _clauses(text: str) -> Iterator[_Clause]:
@@ -330,14 +302,15 @@ def _clauses(text: str) -> Iterator[_Clause]:
 
 
 def _parts(text: str) -> list[_Part]:
-    """Return where the clauses of a text stand. “Do not, in general, …”: a denial alone denies the rest of its sentence."""
+    """Return where the clauses of a text stand. “Do not, in general, …”: a denial alone denies the rest of its sentence, but “no, …” does not."""
     found: list[_Part] = []
     start, is_carried = 0, False
     for cut in [*_CLAUSE.finditer(text), None]:
         end = len(text) if cut is None else cut.start()
         clause = _clause(text[start:end])
         found.append(_Part(start, end, clause.is_denied != is_carried))
-        if clause.is_denied and not clause.words and not clause.names:
+        is_bare = clause.is_denied and not clause.words and not clause.names
+        if is_bare and text[start:end].strip().casefold() != INTERJECTION:
             is_carried = not is_carried
         if cut is not None:
             is_carried = is_carried and _SENTENCE_END.search(cut[0]) is None
@@ -348,22 +321,23 @@ def _parts(text: str) -> list[_Part]:
 def _clause(text: str) -> _Clause:
     words: dict[str, str] = {}
     names: dict[str, str] = {f"name {operator}": operator for operator in _OPERATOR.findall(text)}
-    denials = len(_NOT_CONTRACTED.findall(text))
-    for token in _tokens(_NOT_CONTRACTED.sub(" ", text)):
+    denials = 0
+    failing = frozenset(f"word {stem(verb.casefold())}" for verb in _FAILS_TO.findall(text))
+    for token in _tokens(text):
         folded = unicodedata.normalize("NFKC", token).casefold()
-        if folded in _NEGATIONS:
+        if folded in NEGATIONS:
             denials += 1
-        elif folded in _NUMBERS:
-            names[f"name {_NUMBERS[folded]}"] = token
-        elif folded in _FUNCTION_WORDS:
+        elif folded in NUMBERS:
+            names[f"name {NUMBERS[folded]}"] = token
+        elif folded in FUNCTION_WORDS:
             continue
         elif _DIGIT_OR_SIGN.search(token) or token.startswith("--"):
             names[f"name {_plain_number(folded)}"] = token
         else:
             for word in folded.split("-"):
-                if word and word not in _FUNCTION_WORDS:
-                    words[f"word {_stem(word)}"] = word
-    return _Clause(denials % 2 == 1, words, names)
+                if word and word not in FUNCTION_WORDS:
+                    words[f"word {stem(word)}"] = word
+    return _Clause(denials % 2 == 1, words, names, failing & words.keys())
 
 
 def _tokens(text: str) -> Iterator[str]:
@@ -382,13 +356,13 @@ def _plain_number(text: str) -> str:
     return text.replace(",", "") if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", text) else text
 
 
+def _stems(text: str) -> frozenset[str]:
+    clause = _clause(text)
+    return frozenset((*clause.words, *clause.names))
+
+
 def _plain_words(text: str) -> set[str]:
     return set(_LETTERS.findall(text))
-
-
-@lru_cache(maxsize=16_384)
-def _stem(word: str) -> str:
-    return str(_STEMMER.stemWord(_IRREGULAR.get(word, word)))
 
 
 def _comparable(text: str) -> str:

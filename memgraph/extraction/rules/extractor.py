@@ -68,7 +68,8 @@ class RuleExtractor:
             said = canonical_name(memory.content)
             if said not in seen:
                 seen.add(said)
-                candidates.append(Candidate(key=finding.key[:400], memory=memory))
+                is_stated = finding.said is not None
+                candidates.append(Candidate(key=finding.key[:400], memory=memory, is_stated=is_stated))
         return ExtractionResult(candidates=candidates, extractor="rules")
 
 
@@ -87,7 +88,7 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
     is_history = log.source == "git"
     said: set[str] = set()
     for given in log.tasks[:_MAX_TASKS]:
-        if is_by_bot(given.agent_name):
+        if is_by_bot(given.agent_name) or given.repeats:
             continue
         request = _MERGED_REQUEST.match(given.description) if is_history else None
         task = _opened(given, request) if is_history else given

@@ -93,6 +93,8 @@ class Finding:
         The failure's fingerprint, if it has no error.
     resolution : str or None
         What ended the failure: what was changed, run or decided, never what had failed.
+    confidence : float
+        In [0, 1].
     """
 
     kind: str
@@ -113,6 +115,7 @@ class Finding:
     actions: tuple[ActionStep, ...] = ()
     fingerprint: str | None = None
     resolution: str | None = None
+    confidence: float = 1.0
 
 
 def composed(finding: Finding, setting: Setting) -> AgentMemory:
@@ -133,12 +136,13 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
         "evidence_build_ids": [log.build_id],
         "agents_involved": agents,
         "tags": _tags(finding),
-        "entities": _issues(task) if task and setting.is_git else [],
+        "entities": _known_to_the_source(task) if task and setting.is_git else [],
         "title": _title(finding),
         "session_id": log.session_id,
         "source": log.source,
         "trust_class": log.trust_class,
         "reason": finding.reason,
+        "confidence": finding.confidence,
     }
     if fields["outcome"] == "negative" and (finding.fingerprint or finding.errors):
         fields["failure_fingerprint"] = finding.fingerprint or failure_fingerprint(finding.errors[0])
@@ -173,12 +177,13 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
     )
 
 
-def _issues(task: BuildTask) -> list[Entity]:
-    """Return the issues and pull requests that a commit names as what it concerns."""
+def _known_to_the_source(task: BuildTask) -> list[Entity]:
+    """Return the issues and pull requests that a commit names as what it concerns, and the first release that contains it."""
     named = [match[1] for match in _ISSUE.finditer(task.description[:MAX_SUBJECT_CHARS])]
     for match in _ISSUES.finditer(task.output[:_MAX_BODY_CHARS]):
         named += [issue[1] for issue in _ISSUE.finditer(match.group())]
-    return [Entity(name=name, kind="issue") for name in list(dict.fromkeys(named))[:_MAX_ISSUES]]
+    issues = [Entity(name=name, kind="issue") for name in list(dict.fromkeys(named))[:_MAX_ISSUES]]
+    return [*issues, Entity(name=task.release, kind="release")] if task.release else issues
 
 
 def _resolution(finding: Finding) -> str | None:

@@ -28,6 +28,8 @@ _MAX_CHANGES = 2
 _REPEATED = 3
 _TELLING_WORDS = 1
 """Minimum number of content words in the words that refuse a call."""
+_MODERATE = 0.7
+"""Confidence in a statement that may hold only for what was being done."""
 _REFUSED = "Refused: "
 _ORDINARY = re.compile(r"^(?:git|npm (?:install|ci)|pip install|yarn install|rm|mkdir|cp|mv|chmod|kill|pkill|touch)\b")
 _TELLS_HOW = re.compile(
@@ -72,7 +74,7 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
             if not takes_back(said.action, entry[2], is_latest=number >= latest)
         ]
         latest = len(kept)
-        if (steps := steps_in(said.action)) and _TELLS_HOW.search(said.action):
+        if (steps := steps_in(said.action)) and _TELLS_HOW.search(_introduction(said.action, steps[0])):
             reason = "the user stated the steps"
             alone = said.model_copy(update={"context": ""})
             yield Finding("procedure", 9.2, f"{place}:procedure", said.action, reason, said=alone, steps=steps)
@@ -88,7 +90,15 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         key = f"{place}:{one.kind}" + (f"-{nth}" if nth > 1 else "")
         reason = "the user gave an instruction" if one.kind == "instruction" else "the user stated a fact or a decision"
         told = said.model_copy(update={"action": one.text, "context": ""})
-        yield Finding(one.kind, 9.3, key, one.text, reason, said=told)
+        salience, confidence = (9.3, 1.0) if one.is_certain else (8.3, _MODERATE)
+        yield Finding(one.kind, salience, key, one.text, reason, said=told, confidence=confidence)
+
+
+def _introduction(message: str, step: str) -> str:
+    """Return the line in which the first step stands, and the line before it."""
+    before, _, _ = message.partition(step)
+    around = [line for line in before.splitlines() if line.strip()][-2:]
+    return "\n".join([*around, step])
 
 
 def _says_why(words: str) -> bool:

@@ -62,7 +62,8 @@ def demo(settings: Settings, path: str | None, file: str) -> None:
         if not settings.as_json:  # printed before the page is written, which may fail
             for line in _lines(reader, report, learned, examples, task, result):
                 click.echo(line)
-        page = write_page(memory.store, file) if learned else None
+        with progress(settings, "reading the history") as bar:
+            page = write_page(memory.store, file, progress=bar) if learned else None
     if settings.as_json:
         emit_json(_document(reader, report, learned, examples, task, result, page))
     elif page:

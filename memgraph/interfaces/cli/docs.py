@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import click
 
+from memgraph.interfaces.cli.base import completing
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit
+from memgraph.interfaces.cli.base.output import count, emit, pairs
 
 _COMMENT = re.compile(r"^<!--.*?-->\n", re.DOTALL | re.MULTILINE)
 """An HTML comment on lines of its own: a note to tools that process the Markdown source."""
@@ -34,7 +35,7 @@ class Topic(NamedTuple):
 
 
 @click.command(cls=Command)
-@click.argument("topic", required=False)
+@click.argument("topic", required=False, shell_complete=completing.topics)
 @pass_settings
 def docs(settings: Settings, topic: str | None) -> None:
     """List the topics, or print a topic's page in Markdown."""
@@ -42,8 +43,7 @@ def docs(settings: Settings, topic: str | None) -> None:
 
     found = topics()
     if topic is None:
-        width = max(map(len, found))
-        lines = [f"{one.name:<{width}}  {one.summary}" for one in found.values()]
+        lines = pairs([(one.name, one.summary) for one in found.values()])
         document = [{"topic": one.name, "title": one.title, "summary": one.summary} for one in found.values()]
         emit(settings, document, [*lines, "", f"{count(len(found), 'topic')}; `memgraph docs TOPIC` prints a page."])
         return

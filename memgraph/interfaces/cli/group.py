@@ -15,10 +15,10 @@ from typing import Any, NoReturn
 
 import click
 
-from memgraph.errors import MemGraphError
+from memgraph.errors import InvalidInputError, MemGraphError
 from memgraph.interfaces.cli.base.commands import Entry, LazyGroup, Refused
 from memgraph.interfaces.cli.base.exit_codes import BROKEN_PIPE, FAILED, INTERRUPTED, OUTPUT_FAILED, TERMINATED
-from memgraph.interfaces.cli.base.options import shared_options
+from memgraph.interfaces.cli.base.options import Settings, shared_options
 from memgraph.interfaces.cli.base.streams import OutputError, open_standard_streams
 
 STOPPED = "interrupted: everything committed so far is kept; run the same command again to continue"
@@ -26,79 +26,128 @@ NO_DIRECTORY = "the current directory no longer exists; change to another one"
 
 
 COMMANDS: dict[str, Entry] = {
-    "ingest": Entry("learning.ingest", "ingest", "Turn a git history, build logs or transcripts into memories."),
     "recall": Entry(
-        "memories.recall", "recall", "Print the text to put before the prompt for TASK; '-' reads standard input."
+        "memories.recall",
+        "recall",
+        "Print the text to put before the prompt for TASK; '-' reads standard input.",
+        "use",
     ),
-    "search": Entry("memories.search", "search", "List the memories of any type that are most similar to TEXT."),
-    "remember": Entry("memories.remember", "remember", "Store TEXT as a pinned memory; '-' reads standard input."),
-    "forget": Entry("memories.remember", "forget", "Suppress memories, named by id or by a similar text."),
-    "unforget": Entry("memories.states", "unforget", "Undo `forget`, by id or by text."),
-    "ask": Entry("memories.remember", "ask", "List the remembered episodes that are most similar to QUERY."),
-    "observe": Entry("memories.agent_input", "observe", "Store an observation, or confirm the memory that says it."),
-    "episode": Entry("memories.agent_input", "episode", "Record what was done in SITUATION, and the outcome."),
-    "feedback": Entry("memories.agent_input", "feedback", "Record the user's feedback on an episode."),
+    "search": Entry("memories.search", "search", "List the memories of any type that are most similar to TEXT.", "use"),
+    "ask": Entry("memories.remember", "ask", "List the remembered episodes that are most similar to QUERY.", "use"),
+    "remember": Entry(
+        "memories.remember", "remember", "Store TEXT as a pinned memory; '-' reads standard input.", "use"
+    ),
+    "observe": Entry(
+        "memories.agent_input", "observe", "Store an observation, or confirm the memory that says it.", "use"
+    ),
+    "episode": Entry("memories.agent_input", "episode", "Record what was done in SITUATION, and the outcome.", "use"),
+    "feedback": Entry("memories.agent_input", "feedback", "Record the user's feedback on an episode.", "use"),
     "outcome": Entry(
-        "memories.agent_input", "outcome", "Record the outcome of a recall, and which of its memories were used."
+        "memories.agent_input", "outcome", "Record the outcome of a recall, and which of its memories were used.", "use"
     ),
-    "list": Entry("memories.listing", "list_", "List memories, one per line."),
-    "show": Entry("memories.listing", "show", "Show one memory with its links."),
-    "stats": Entry("memories.listing", "stats", "Show statistics of the store."),
-    "query": Entry("analysis.query", "query", "Run a named query or a Cypher statement on the graph."),
-    "queries": Entry("analysis.queries", "queries", "List the named queries, or show one."),
-    "compress": Entry("learning.compress", "compress", "Generalise what at least three builds have in common."),
-    "proposals": Entry("learning.proposals", "proposals", "List, approve or reject learned procedures."),
+    "list": Entry("memories.listing", "list_", "List memories, one per line.", "look"),
+    "show": Entry("memories.listing", "show", "Show one memory with its links.", "look"),
+    "history": Entry(
+        "memories.history", "history", "List every event that concerns a memory: who, when, what, why.", "look"
+    ),
+    "why": Entry("memories.history", "why", "Show where a memory comes from, down to its sources.", "look"),
+    "stats": Entry("memories.listing", "stats", "Show statistics of the store.", "look"),
+    "query": Entry("analysis.query", "query", "Run a named query or a Cypher statement on the graph.", "look"),
+    "queries": Entry("analysis.queries", "queries", "List the named queries, or show one.", "look"),
+    "viz": Entry(
+        "viz.viz", "viz", "Write what was learned as charts, an HTML page, time series or a graph file.", "look"
+    ),
+    "docs": Entry("docs", "docs", "Print the documentation of TOPIC; without TOPIC, list the topics.", "look"),
+    "format-age": Entry("maintenance.upkeep", "format_age", "Print how long ago TIME was.", "look"),
+    "edit": Entry(
+        "memories.edit", "edit", "Change a memory's text or fields, with options or in an editor.", "correct"
+    ),
+    "pin": Entry("memories.edit", "pin", "Pin memories: they do not fade.", "correct"),
+    "unpin": Entry("memories.edit", "unpin", "Undo `pin`.", "correct"),
+    "tag": Entry("memories.edit", "tag", "Add tags to memories.", "correct"),
+    "untag": Entry("memories.edit", "untag", "Remove tags from memories.", "correct"),
+    "merge": Entry("memories.edit", "merge", "Merge memories into one, which supersedes the others.", "correct"),
+    "split": Entry("memories.edit", "split", "Split a memory into parts, which supersede it.", "correct"),
+    "undo": Entry("memories.history", "undo", "Undo the last change by a user, or the commit of EVENT.", "correct"),
+    "forget": Entry("memories.remember", "forget", "Suppress memories, named by id or by a similar text.", "correct"),
+    "unforget": Entry("memories.states", "unforget", "Undo `forget`, by id or by text.", "correct"),
+    "archive": Entry("memories.states", "archive", "Archive memories: lists and recall leave them out.", "correct"),
+    "unarchive": Entry("memories.states", "unarchive", "Undo `archive`.", "correct"),
+    "invalidate": Entry("memories.states", "invalidate", "Mark memories as no longer true.", "correct"),
+    "revalidate": Entry("memories.states", "revalidate", "Undo `invalidate`.", "correct"),
+    "supersede": Entry("memories.states", "supersede", "Mark a memory as replaced by a newer one.", "correct"),
+    "unsupersede": Entry("memories.states", "unsupersede", "Undo `supersede`.", "correct"),
+    "delete": Entry("memories.states", "delete", "Remove memories from every view; their history stays.", "correct"),
+    "undelete": Entry("memories.states", "undelete", "Restore a deleted memory and its links.", "correct"),
+    "link": Entry("memories.states", "link", "Link two memories.", "correct"),
+    "unlink": Entry("memories.states", "unlink", "Remove a link between two memories.", "correct"),
+    "ingest": Entry(
+        "learning.ingest", "ingest", "Turn a git history, build logs or transcripts into memories.", "learn"
+    ),
+    "sleep": Entry(
+        "learning.sleep", "sleep", "Consolidate the store: merge, generalise, learn, resolve, archive.", "learn"
+    ),
+    "compress": Entry(
+        "learning.compress", "compress", "Generalise what at least three builds have in common.", "learn"
+    ),
+    "proposals": Entry("learning.proposals", "proposals", "List, approve or reject learned procedures.", "learn"),
     "contradictions": Entry(
-        "learning.contradictions", "contradictions", "List contradicting memories; resolve or dismiss contradictions."
+        "learning.contradictions",
+        "contradictions",
+        "List contradicting memories; resolve or dismiss contradictions.",
+        "learn",
     ),
     "distil": Entry(
-        "learning.distil", "distil", "List work orders for what rules cannot judge; show, answer or skip one."
+        "learning.distil", "distil", "List work orders for what rules cannot judge; show, answer or skip one.", "learn"
     ),
-    "sleep": Entry("learning.sleep", "sleep", "Consolidate the store: merge, generalise, learn, resolve, archive."),
-    "collect": Entry("learning.collect", "collect", "Archive faded memories, except those that are protected."),
-    "edit": Entry("memories.edit", "edit", "Change a memory's text or fields, with options or in an editor."),
-    "pin": Entry("memories.edit", "pin", "Pin memories: they do not fade."),
-    "unpin": Entry("memories.edit", "unpin", "Undo `pin`."),
-    "tag": Entry("memories.edit", "tag", "Add tags to memories."),
-    "untag": Entry("memories.edit", "untag", "Remove tags from memories."),
-    "merge": Entry("memories.edit", "merge", "Merge memories into one, which supersedes the others."),
-    "split": Entry("memories.edit", "split", "Split a memory into parts, which supersede it."),
-    "history": Entry("memories.history", "history", "List every event that concerns a memory: who, when, what, why."),
-    "why": Entry("memories.history", "why", "Show where a memory comes from, down to its sources."),
-    "undo": Entry("memories.history", "undo", "Undo the last change by a user, or the commit of EVENT."),
-    "archive": Entry("memories.states", "archive", "Archive memories: lists and recall leave them out."),
-    "unarchive": Entry("memories.states", "unarchive", "Undo `archive`."),
-    "invalidate": Entry("memories.states", "invalidate", "Mark memories as no longer true."),
-    "revalidate": Entry("memories.states", "revalidate", "Undo `invalidate`."),
-    "supersede": Entry("memories.states", "supersede", "Mark a memory as replaced by a newer one."),
-    "unsupersede": Entry("memories.states", "unsupersede", "Undo `supersede`."),
-    "delete": Entry("memories.states", "delete", "Remove memories from every view; their history stays."),
-    "undelete": Entry("memories.states", "undelete", "Restore a deleted memory and its links."),
-    "link": Entry("memories.states", "link", "Link two memories."),
-    "unlink": Entry("memories.states", "unlink", "Remove a link between two memories."),
+    "collect": Entry(
+        "learning.collect", "collect", "Archive faded memories, except those that are protected.", "learn"
+    ),
+    "demo": Entry("demo", "demo", "Learn from a real history in a temporary store, and show the result.", "learn"),
     "export": Entry(
-        "maintenance.transfer", "export", "Write all memories and links as JSON to FILE or standard output."
+        "maintenance.transfer", "export", "Write all memories and links as JSON to FILE or standard output.", "store"
     ),
-    "import": Entry("maintenance.transfer", "import_", "Import the memories of an export that the store lacks."),
+    "import": Entry(
+        "maintenance.transfer", "import_", "Import the memories of an export that the store lacks.", "store"
+    ),
     "embed": Entry(
-        "maintenance.embed", "embed", "Embed memories that have no vector; --repair recomputes damaged vectors."
+        "maintenance.embed",
+        "embed",
+        "Embed memories that have no vector; --repair recomputes damaged vectors.",
+        "store",
     ),
     "reembed": Entry(
-        "maintenance.reembed", "reembed", "Switch the store to another embedding MODEL and embed all memories again."
+        "maintenance.reembed",
+        "reembed",
+        "Switch the store to another embedding MODEL and embed all memories again.",
+        "store",
     ),
-    "format-age": Entry("maintenance.upkeep", "format_age", "Print how long ago TIME was."),
-    "rebuild": Entry("maintenance.upkeep", "rebuild", "Rebuild graph and index from the journal."),
-    "verify": Entry("maintenance.upkeep", "verify", "Verify every event, every vector and the graph."),
+    "rebuild": Entry("maintenance.upkeep", "rebuild", "Rebuild graph and index from the journal.", "store"),
+    "verify": Entry("maintenance.upkeep", "verify", "Verify every event, every vector and the graph.", "store"),
+    "audit": Entry(
+        "maintenance.audit",
+        "audit",
+        "List what agents were refused, and what they got with a justification.",
+        "store",
+    ),
     "doctor": Entry(
-        "maintenance.doctor", "doctor", "Report the store's location and condition, and how to fix each problem."
+        "maintenance.doctor",
+        "doctor",
+        "Report the store's location and condition, and how to fix each problem.",
+        "store",
     ),
     "repair": Entry(
-        "maintenance.repair", "repair", "Report why the store cannot be opened; accept its journal as it is."
+        "maintenance.repair", "repair", "Report why the store cannot be opened; accept its journal as it is.", "store"
     ),
-    "viz": Entry("viz.viz", "viz", "Write what was learned as charts, an HTML page, time series or a graph file."),
-    "config": Entry("maintenance.config", "config", "Write a commented config.toml, or show the effective settings."),
-    "docs": Entry("docs", "docs", "Print the documentation of TOPIC; without TOPIC, list the topics."),
-    "demo": Entry("demo", "demo", "Learn from a real history in a temporary store, and show the result."),
+    "config": Entry(
+        "maintenance.config", "config", "Write a commented config.toml, or show the effective settings.", "store"
+    ),
+    "completion": Entry(
+        "maintenance.completion",
+        "completion",
+        "Print the script that lets SHELL complete commands, options and names.",
+        "store",
+    ),
 }
 
 
@@ -149,7 +198,7 @@ def _exit_code(run: Any) -> int:
         _discard_stdout()
         return OUTPUT_FAILED
     except MemGraphError as error:
-        Refused(str(error)).show()
+        Refused(_message_of(error)).show()
         return FAILED
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
@@ -161,6 +210,17 @@ def _exit_code(run: Any) -> int:
         _discard_stdout()
         return exit_.code if isinstance(exit_.code, int) else FAILED
     return code if isinstance(code, int) else 0
+
+
+def _message_of(error: MemGraphError) -> str:
+    """Return an error's message without the secrets of the value that was refused."""
+    from memgraph.extraction.secrets import redact, redact_any
+
+    if isinstance(error, InvalidInputError) and error.value is not None:  # redact first: the message shortens the value
+        value = redact_any(error.value)
+        if value.number:
+            error = InvalidInputError(error.problem, field=error.field, value=value.value)
+    return redact(str(error)).value
 
 
 def _is_lost() -> bool:
@@ -183,10 +243,22 @@ def _discard_stdout() -> None:
     os.close(null)
 
 
+def _alone() -> None:
+    """Print the overview if no command is given."""
+    ctx = click.get_current_context()
+    if ctx.invoked_subcommand is None:
+        from memgraph.interfaces.cli.memories.overview import overview
+
+        overview(ctx.ensure_object(Settings))
+
+
 cli = _Root(
     name="memgraph",
     table=COMMANDS,
-    help="Long-term memory for AI agents, kept as a graph in one directory.",
+    callback=_alone,
+    invoke_without_command=True,
+    help="Long-term memory for AI agents, kept as a graph in one directory. Without a command: what is in the store, and what to do "
+    "next.",
     epilog="Exit codes: 0 done, 1 refused or failed (one line on stderr says why), 2 usage error, 74 done, but the output could "
     "not be written.",
     params=[*shared_options()],

@@ -27,7 +27,6 @@ from memgraph.lifecycle.contradictions.restated import is_users
 from memgraph.model.base import Name, checked
 from memgraph.model.chronology import in_order, since
 from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
-from memgraph.model.events.payload import Payload
 from memgraph.model.link import REPLACED, Link
 from memgraph.model.memory import EpisodicMemory, StoredMemory
 from memgraph.model.results.contradictions import Contradiction
@@ -180,9 +179,9 @@ def resolve_contradiction(
         if kept not in ends:
             raise InvalidInputError("must be one of the two memories", field="keep", value=keep)
         gone = ends[1] if kept == ends[0] else ends[0]
-        found = store.reader.record("CONTRADICTS", ends) or {}
         store.unsupersede(kept, by=gone)
-        return store.supersede(gone, by=kept, reason=reason or found.get("reason"), score=found.get("score"))
+        said = replacement(store, keep=kept, gone=gone, reason=reason)
+        return store.supersede(gone, by=kept, reason=said.reason, score=said.score)
 
 
 def dismiss_contradiction(store: AgentMemoryStore, one_id: str, other_id: str, *, reason: str | None = None) -> Link:
@@ -199,24 +198,51 @@ def dismiss_contradiction(store: AgentMemoryStore, one_id: str, other_id: str, *
         They are not linked as a contradiction.
     """
     with store.exclusive():
-        source, target = _linked(store, one_id, other_id)
-        said = MemoryLinked(
-            source_id=source,
-            relation="RELATED_TO",
-            target_id=target,
-            reason=reason or NO_CONFLICT,
-            created_at=store.now(),
-        )
-        events: list[Payload] = [
-            MemoryUnlinked(source_id=ends[0], relation=relation, target_id=ends[1])
-            for relation in ("CONTRADICTS", "SUPERSEDES")
-            for ends in ((source, target), (target, source))
-            if store.reader.record(relation, ends) is not None
-        ]
-        (memory,) = store.read_memories([source])
+        events = dismissal(store, one_id, other_id, reason=reason)
+        said = events[-1]
+        (memory,) = store.read_memories([said.source_id])
         task_id = memory.task_id
-        store.commit("task" if task_id else "global", [*events, said], task_id=task_id, actor="user")
+        store.commit("task" if task_id else "global", events, task_id=task_id, actor="user")
         return Link.parse(said.model_dump())
+
+
+def dismissal(
+    store: AgentMemoryStore, one_id: str, other_id: str, *, reason: str | None = None
+) -> list[MemoryLinked | MemoryUnlinked]:
+    """Return the events that `dismiss_contradiction` commits; the last one is the new link.
+
+    Raises
+    ------
+    NotFoundError, InvalidInputError
+        As for `dismiss_contradiction`.
+    """
+    source, target = _linked(store, one_id, other_id)
+    said = MemoryLinked(
+        source_id=source,
+        relation="RELATED_TO",
+        target_id=target,
+        reason=reason or NO_CONFLICT,
+        created_at=store.now(),
+    )
+    gone = [
+        MemoryUnlinked(source_id=ends[0], relation=relation, target_id=ends[1])
+        for relation in ("CONTRADICTS", "SUPERSEDES")
+        for ends in ((source, target), (target, source))
+        if store.reader.record(relation, ends) is not None
+    ]
+    return [*gone, said]
+
+
+def replacement(store: AgentMemoryStore, *, keep: str, gone: str, reason: str | None = None) -> MemoryLinked:
+    """Return the event that settles a contradiction whose sides are both in force: the memory to keep supersedes the other one.
+
+    Raises
+    ------
+    NotFoundError, InvalidInputError
+        As for `resolve_contradiction`.
+    """
+    found = store.reader.record("CONTRADICTS", _linked(store, keep, gone)) or {}
+    return store.supersession(gone, by=keep, reason=reason or found.get("reason"), score=found.get("score"))
 
 
 def _linked(store: AgentMemoryStore, one_id: str, other_id: str) -> tuple[str, str]:

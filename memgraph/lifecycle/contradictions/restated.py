@@ -1,7 +1,7 @@
 """Restatements: what a user stated later, in another session, about what the user had stated before.
 
-A rule is taken back (“you can skip make lint from now on”), a prohibition lifted (“you may push to main again”), and what
-is somewhere moves (“staging has moved to port 5434”). The words must be about the same thing: what is taken back consists
+A rule is taken back (“you can skip make lint from now on”), a prohibition lifted (“you may push to main again”), what
+is somewhere moves (“staging has moved to port 5434”), and what was used is given up (“we switched from npm to pnpm”). The words must be about the same thing: what is taken back consists
 of words of the rule and covers all that the rule demands, and what moves has the same name. Where a restriction or only
 a part is named, the two contradict each other, and nobody knows which holds. Pure; linear in the texts.
 """
@@ -68,6 +68,15 @@ _MOVED = re.compile(
     r"(?:moved|migrated|switched|changed|renamed|relocated)(?: over| back)?(?: from (?P<old>\S+(?: \S+){0,4}?))? (?:to|onto|into) (?P<value>.+)$",
     re.IGNORECASE,
 )
+_GIVEN_UP = re.compile(
+    rf"^(?:{_WE}|the team)(?:['’]ve| have| had)? (?:now |just |recently )?(?:(?:switched|moved|migrated|changed)(?: over| away)? from (?P<old>\S+(?: \S+){{0,3}}?) to \S.*|"
+    r"(?:no longer|(?:do not|don['’]?t|stopped)) us(?:e|ing) (?P<left>\S+(?: \S+){0,3}?)(?: (?:any ?more|at all|now))?)$",
+    re.IGNORECASE,
+)
+_USED = re.compile(
+    rf"^(?:(?:always|please|here|in general),? )?(?:{_WE} )?(?:always |only )?use (?P<what>\S+(?: \S+){{0,3}}?)(?=$|[,;:(]|\s(?:for|to|in|on|with|when|as|and|not|instead|rather|because|since)\b)",
+    re.IGNORECASE,
+)
 _VALUE_END = re.compile(
     r"[,;(]|\s(?:because|since|as|so|and|not|instead of|rather than|from|now|for|with)\b|\s[–—-]\s", re.IGNORECASE
 )
@@ -98,7 +107,11 @@ def restated(older: AgentMemory, newer: AgentMemory) -> Restated | None:
         one
         for said in after
         for earlier in before
-        if (one := (_taken_back(earlier, said) if is_rule else None) or _moved(earlier, said))
+        if (
+            one := (_taken_back(earlier, said) if is_rule else None)
+            or _moved(earlier, said)
+            or _given_up(earlier, said)
+        )
     ]
     sure = [one for one in found if one.is_sure and len(before) == 1]
     return next(iter(sure), next((one._replace(is_sure=False) for one in found), None))
@@ -126,6 +139,17 @@ def _taken_back(rule: str, said: str) -> Restated | None:
         return None
     is_sure = demanded <= what and not _RESTRICTED.search(said)
     return Restated("denial", is_sure, "the user took it back later")
+
+
+def _given_up(earlier: str, said: str) -> Restated | None:
+    """Return how a sentence gives up what another one says is used."""
+    used, given_up = _USED.match(earlier), _GIVEN_UP.match(said)
+    if not used or not given_up or _MOMENT.search(said):
+        return None
+    what = analyse(used["what"])
+    if not what or what != analyse(given_up["old"] or given_up["left"]):
+        return None
+    return Restated("denial", not _RESTRICTED.search(said), "the user gave it up later")
 
 
 def _moved(earlier: str, said: str) -> Restated | None:

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.analyser import analyse
-from memgraph.lifecycle.dedup.sameness import LEAST_OVERLAP
+from memgraph.lifecycle.dedup.thresholds import SLEEP_COSINE, SLEEP_OVERLAP
 from memgraph.lifecycle.dedup.word_index import WordIndex
 from memgraph.store.query import Reader
 
-LEAST_COSINE = 0.9
 _BLOCK = 256
 _FEW = 0.25
 """Up to this share of new members, only the new ones are compared with the rest."""
@@ -49,7 +48,7 @@ class Group:
         few = is_new.sum() <= _FEW * len(slots)
         self._is_new: Mask = is_new if few else np.ones(len(slots), dtype=np.bool_)
         self._units = _units(reader, slots, self._has_vector)
-        self._words = None if self._has_vector.all() else WordIndex(_terms(reader, self.ids), least=LEAST_OVERLAP)
+        self._words = None if self._has_vector.all() else WordIndex(_terms(reader, self.ids), least=SLEEP_OVERLAP)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -66,7 +65,7 @@ class Group:
             others = everyone[start:] if self._is_new.all() else new[new > start]
             block = slice(start, min(start + _BLOCK, len(self)))
             cosines = self._units[block] @ self._units[others].T
-            hits = cosines >= LEAST_COSINE - 1e-6
+            hits = cosines >= SLEEP_COSINE - 1e-6
             has_any: Mask = np.asarray(hits.any(axis=1))
             for place in range(block.start, block.stop):
                 if self._is_new[place] and len(others) < len(self) - start:
@@ -95,7 +94,7 @@ class Group:
         if not self._has_vector[place]:
             return []
         cosines = self._units @ self._units[place]
-        found = np.flatnonzero(cosines >= LEAST_COSINE - 1e-6)
+        found = np.flatnonzero(cosines >= SLEEP_COSINE - 1e-6)
         found = found[found != place]
         return _nears(found, cosines[found])
 
@@ -116,7 +115,7 @@ class Group:
 def _nears(places: NDArray[np.int64], cosines: NDArray[np.float32]) -> list[Near]:
     """Return neighbours by vector with rounded cosines: the last digit of equal vectors may differ between products."""
     rounded = np.round(cosines.astype(np.float64), 6)
-    near = rounded >= LEAST_COSINE
+    near = rounded >= SLEEP_COSINE
     return [
         Near(place, score, is_by_words=False)
         for place, score in zip(places[near].tolist(), rounded[near].tolist(), strict=True)

@@ -4,8 +4,8 @@ Vectors hardly see a number, a name, a negation or the order of two objects, and
 the ids" and "don't reverse the ids" share all but one. So two texts state the same fact only if they are the same words
 in the same order, apart from
 
-- case, white space, punctuation and markup (`is_equal`);
-- inflection and articles (`normal_form`), and a clause that stands first in one and last in the other;
+- white space, punctuation, markup, and the case of words that are no code (`is_equal`);
+- inflection, articles and contractions (`normal_form`), and a clause that stands first in one and last in the other;
 - in statements of fact: whole sentences that one adds and that neither restrict nor revoke the rest.
 
 Keeping two memories of one fact is a minor flaw; merging two facts loses one. Pure; linear in the texts.
@@ -15,17 +15,24 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 
 from memgraph.index.analyser import analyse
 from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.text.negation import expanded
 from memgraph.text.sentences import split_sentences
 
 Words = tuple[str, ...]
 
 _KEPT = 1 << 14
 """Texts whose words are cached: one is compared with many."""
-_BULLET = re.compile(r"^\s{0,40}(?:[-*+•]|#{1,6}|>{1,6})\s+(?!\d)", re.MULTILINE)
+_SIGNS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "−": "-", "﹣": "-", "－": "-"})
+_MINUS = re.compile(r"(?<!\S)[-–—]\s{0,4}(?=\.?\d)|(?<![\w\s)\]])[–—](?=\.?\d)")
+"""A minus before a number, whichever dash it is written with. It may stand alone."""
+_FOLDER = re.compile(r"(?<=\s)(\.(?=\s+\w)|\.\.)(?!\S)")
+"""The current folder or the one above, which stand alone; a full stop ends a sentence."""
+_BULLET = re.compile(r"^\s{0,40}(?:[-*+•]|#{1,6}|>{1,6})\s+(?![\s\d])", re.MULTILINE)
 _EMPHASIS = (
     re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]{1,1000})(?<=[^\s*])\1(?![\w*])"),
     re.compile(r"(?<!\w)(_)(?=[^\s_])([^_]{1,1000})(?<=[^\s_])_(?!\w)"),
@@ -35,14 +42,24 @@ _PIECE = re.compile(
     r"[!=<>]=+|[=-]>"
     r"|(?:[^\s,;:()\[\]{}\"“”„«»`…—–]|(?<=\d)[,:–](?=\d))+"
 )
-_NOT_A_WORD = re.compile(r"[-.!?'*_~]+$")
-_POSSESSIVE = re.compile(r"'s$|(?<=s)'$")
-_SILENT = frozenset({"a", "an", "the", "please"})
-_OPENS_A_CLAUSE = frozenset(
-    "in on at for after before when whenever if unless while until with without during within under since because by".split()
+_NOT_A_WORD = re.compile(r"[-.!'*_~]*[-!'*_~]$")
+_CODE = re.compile(
+    r"[/\\_$=@]|\w\.\w|^\.\w"  # paths, names of variables and files, assignments, annotations
+    r"|^-{1,2}[^\W\d]"  # options: -v is not -V
+    r"|^[^\W\dA-Z]\w*[A-Z]"  # camelCase, not Github
+    r"|\d[^\W\d_]$"  # 5m is not 5M
 )
+"""A word in which case matters, because it is code."""
+_QUESTION = "?"
+_ARTICLE_OR_NAME = "A"
+_POSSESSIVE = re.compile(r"'s$|(?<=s)'$")
+_DERIVED = re.compile(r"[a-z]{3}([oe]r|ion|al|ity|ities|ment|ness|[ae]nce|is[mt]|ive|[ai]ble|ous)s?$")
+"""The ending of a derived word, as opposed to an inflected one."""
+_SILENT = frozenset({"a", "an", "the", "please"})
 _RESTRICTS = re.compile(
     r"\b(?:not|never|no|none|nor|neither|without|cannot|unless|except|if|when|until|only|but|however|although|though|yet|instead|"
+    r"wrong|false|incorrect|mistaken|outdated|old|former\w{0,2}|previous\w{0,2}|alone|merely|abandon\w{0,3}|disagree\w{0,3}|disput\w{1,3}|"
+    r"doubt\w{0,3}|reject\w{0,3}|cancel\w{0,4}|withdr\w{1,5}|supersed\w{1,3}|stop\w{0,4}|ended|expired?|except\w{3,6}|appl(?:y|ies|ied)|"
     r"revert\w{0,3}|undo\w{0,3}|remov\w{1,4}|drop\w{0,4}|deprecat\w{1,4}|obsolete|replac\w{1,4}|now|since)\b|n['’]t\b|\d",
     re.IGNORECASE,
 )
@@ -60,9 +77,9 @@ _VARIES = re.compile(
 
 
 def is_equal(one: str, other: str) -> bool:
-    """Return whether two texts differ in nothing but case, white space, punctuation, markup and compatibility forms (NFKC).
+    """Return whether two texts differ in nothing but white space, punctuation, markup, and the case of words that are no code.
 
-    Texts of signs alone are compared as they are.
+    A question is not equal to a statement. Texts of signs alone are compared as they are.
     """
     words = plain_words(one)
     return words == plain_words(other) if words else one.strip() == other.strip()
@@ -70,62 +87,115 @@ def is_equal(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=_KEPT)
 def plain_words(text: str) -> Words:
-    """Return a text's words and operators, without case, punctuation and markup.
+    """Return a text's words and operators in their canonical form: without markup and punctuation, in lower case unless they are code.
 
-    Signs that are part of a word or an operator stay: ``-5``, ``--fast``, ``.env``, ``C++``, ``!=``, ``!done``.
+    Signs that are part of a word or an operator stay: ``-5``, ``--fast``, ``.env``, ``../hosts``, ``C++``, ``!=``, ``!done``. A
+    question mark is a word. Composed and decomposed characters are equal (NFC); ``10²`` is not ``102``.
     """
-    text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("‘", "'")
-    text = _LINK.sub(r"\1 \2", _BULLET.sub(" ", text))
+    return tuple(map(_folded, _pieces(text)))
+
+
+def _pieces(text: str) -> list[str]:
+    """Return a text's words and operators as they are written."""
+    text = unicodedata.normalize("NFC", text).translate(_SIGNS)
+    text = _LINK.sub(r"\1 \2", _MINUS.sub("-", _BULLET.sub(" ", text)))
     for emphasis in _EMPHASIS:
         text = emphasis.sub(r"\2", text)
-    return tuple(word for piece in _PIECE.findall(text) if (word := _trimmed(piece)))
+    return [word for piece in _PIECE.findall(_FOLDER.sub(r"\1/", text)) for word in _trimmed(piece)]
 
 
-def _trimmed(piece: str) -> str:
-    if _NOT_A_WORD.match(piece):
-        return ""
-    piece = piece.lstrip("'?").rstrip(".!?'")
-    return piece.lstrip(".") if piece.startswith("..") else piece
+def _trimmed(piece: str) -> Iterator[str]:
+    """Yield a piece without the punctuation around it, and its question mark."""
+    word = piece.lstrip("'")
+    bare = word.rstrip(".!?'")
+    if bare.startswith("...") and not bare.lstrip(".").startswith(("/", "\\")):  # an ellipsis
+        bare = bare.lstrip(".")
+    if bare.endswith(("/", "\\")) and word.startswith(f"{bare}..."):  # ./... is a pattern
+        bare = f"{bare}..."
+    if bare and not _NOT_A_WORD.match(bare):
+        yield bare
+    if _QUESTION in word[len(bare) :]:
+        yield _QUESTION
+
+
+def _folded(word: str) -> str:
+    return word if _CODE.search(word) else word.casefold()
 
 
 @lru_cache(maxsize=_KEPT)
 def normal_form(text: str) -> Words:
-    """Return a text's words without articles and inflection. Negations, prepositions and auxiliaries stay: they carry meaning."""
-    return tuple(_stem(word) for word in plain_words(text[: 2 * MAX_CONTENT_CHARS]) if word not in _SILENT)
+    """Return a text's words without articles, contractions and endings. Negations, prepositions and auxiliaries stay: they carry meaning."""
+    return tuple(map(_stem, _without_articles(text)))
+
+
+@lru_cache(maxsize=_KEPT)
+def _fact_form(text: str) -> Words:
+    """Return the normal form, in which words that are derived from one stem differ: an operator is no operation."""
+    return tuple(f"{_stem(word)}{_derivation(word)}" for word in _without_articles(text))
+
+
+def _without_articles(text: str) -> list[str]:
+    """Return a text's words without articles; “do not …” at the beginning is “never …”: both forbid."""
+    pieces = _pieces(expanded(text[: 2 * MAX_CONTENT_CHARS]))
+    words = [
+        word
+        for place, piece in enumerate(pieces)
+        if (word := _folded(piece)) not in _SILENT or (piece == _ARTICLE_OR_NAME and place)
+    ]
+    return ["never", *words[2:]] if words[:2] == ["do", "not"] else words
 
 
 def _stem(word: str) -> str:
     word = _POSSESSIVE.sub("", word)
-    return (analyse(word) or [word])[0] if word.isascii() and word.isalpha() and len(word) <= _LONGEST_STEMMED else word
+    is_plain = word.isascii() and word.isalpha() and word.islower() and len(word) <= _LONGEST_STEMMED
+    return (analyse(word) or [word])[0] if is_plain else word
+
+
+def _derivation(word: str) -> str:
+    is_short = len(word) <= _LONGEST_STEMMED and _stem(word) not in _OPENS_A_CLAUSE
+    found = _DERIVED.search(_POSSESSIVE.sub("", word)) if is_short else None
+    return f"+{found[1].replace('ies', 'y')}" if found else ""
+
+
+_OPENS_A_CLAUSE = frozenset(
+    map(
+        _stem,
+        "in on at for after before when whenever if unless while until with without during within under since because by".split(),
+    )
+)
 
 
 def states_the_same(one: str, other: str) -> bool:
     """Return whether two texts consist of the same words in the same order; a clause may stand first or last. Symmetric."""
-    words, others = normal_form(one), normal_form(other)
+    words, others = _fact_form(one), _fact_form(other)
     if not words:
         return is_equal(one, other)
-    return words == others or _has_moved_clause(words, others) or _has_moved_clause(others, words)
+    return len(words) == len(others) and others in same_statements(words)
 
 
-def _has_moved_clause(words: Words, others: Words) -> bool:
-    """Return whether the second text ends with the clause that the first one begins with."""
-    if len(words) != len(others) or words[0] not in _OPENS_A_CLAUSE:
-        return False
-    return any(words == others[at:] + others[:at] for at in range(1, len(words) - 1) if others[at] == words[0])
+def same_statements(words: Words) -> Iterator[Words]:
+    """Yield the words of a statement in every order that states the same: as they are, and with a clause moved to the other end."""
+    yield words
+    opens = bool(words) and words[0] in _OPENS_A_CLAUSE
+    for at in range(1, len(words) - 1):
+        if words[at] in _OPENS_A_CLAUSE:  # the last clause comes first
+            yield words[at:] + words[:at]
+        if opens:  # the first clause comes last
+            yield words[at + 1 :] + words[: at + 1]
 
 
 def adds_to(longer: str, shorter: str) -> bool:
     """Return whether a text is another one with further sentences after it that neither restrict nor revoke it."""
-    sentences = [sentence for sentence in split_sentences(longer, "claim") if normal_form(sentence)]
-    wanted = normal_form(shorter)
+    sentences = [sentence for sentence in split_sentences(longer, "claim") if _fact_form(sentence)]
+    wanted = _fact_form(shorter)
     if len(wanted) < 3:  # too little to be a statement
         return False
     words: Words = ()
     for place, sentence in enumerate(sentences[:-1], start=1):
-        words += normal_form(sentence)
+        words += _fact_form(sentence)
         if words == wanted:
             added = sentences[place:]
-            is_prose = all(len(normal_form(sentence)) > 1 for sentence in added)
+            is_prose = all(len(_fact_form(sentence)) > 1 for sentence in added)
             return is_prose and not any(map(_RESTRICTS.search, added))
         if len(words) > len(wanted):
             break
@@ -134,7 +204,7 @@ def adds_to(longer: str, shorter: str) -> bool:
 
 def repeats(later: str, earlier: str) -> bool:
     """Return whether a report says that the failure of another report happened again."""
-    words, others = normal_form(later), normal_form(earlier)
+    words, others = _fact_form(later), _fact_form(earlier)
     if _AGAIN not in words or not 0 < len(words) - len(others) <= _MOST_ADDED or len(others) < 2:
         return False
     left = iter(words)

@@ -19,8 +19,6 @@ from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.model.chronology import in_order
 from memgraph.model.memory import AgentMemory, EpisodicMemory, StoredMemory
 
-LEAST_OVERLAP = 0.7
-"""Texts without vectors are similar if they share more than this fraction of their terms (seed 1)."""
 _STRUCTURE = (
     "steps", "trigger_pattern", "pattern", "category", "conditions", "correct_approach", "incorrect_approach",
 )  # fmt: skip

@@ -12,10 +12,11 @@ from memgraph.errors import InvalidInputError, UnsupportedClaimError
 from memgraph.extraction.llm.claims import Claim
 from memgraph.extraction.secrets import redact_any
 from memgraph.index.columns import TRUST
-from memgraph.lifecycle.contradictions.resolution import dismiss_contradiction, resolve_contradiction
+from memgraph.lifecycle.contradictions.resolution import dismissal, replacement
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.dedup.duplicates import duplicate_of, possible_duplicates
 from memgraph.lifecycle.dedup.merge import merge_event, merged
+from memgraph.lifecycle.dedup.thresholds import OBSERVATION_COSINE
 from memgraph.lifecycle.distillation.orders import MAX_STATEMENTS, known_order
 from memgraph.lifecycle.intake.forgotten import is_forgotten
 from memgraph.lifecycle.run.embedding import vectors_of
@@ -31,14 +32,12 @@ from memgraph.store.commit.append import Write
 
 _ASKED_ABOUT = "the work order was about it"
 """Reason of the link between an episode that an answer made and what the order was about."""
-_THRESHOLD = 0.85
-"""Minimum cosine of two statements with the same meaning, as for observations."""
 
 
 class Answer(Model):
-    """An answer: statements about the excerpt, and of a contradiction the verdict."""
+    """An answer: statements about the excerpt (claims, each checked by itself), and of a contradiction the verdict."""
 
-    statements: Annotated[list[Claim], Field(max_length=MAX_STATEMENTS)]
+    statements: Annotated[list[Any], Field(max_length=MAX_STATEMENTS)]
     verdict: Verdict | None = None
 
     @field_validator("verdict", mode="before")
@@ -67,9 +66,10 @@ def answer_order(
 ) -> AnswerResult:
     """Store the statements of an answer as memories, merge those that are known, and close the order: one commit.
 
-    Secrets are removed first. Then every statement must be supported by the order's excerpt, or nothing is stored. A verdict on a
-    contradiction is carried out as by `resolve_contradiction` and `dismiss_contradiction`, in a commit before. Idempotent: an order
-    that was answered before returns the result of that answer.
+    Secrets are removed first. A statement that is malformed or that the order's excerpt does not support is refused, and the result
+    says why; if all of them are refused, nothing is stored. A verdict on a contradiction is carried out as by
+    `resolve_contradiction` and `dismiss_contradiction`, in the same commit. Idempotent: an order that was answered before returns the
+    result of that answer.
 
     Parameters
     ----------
@@ -83,9 +83,9 @@ def answer_order(
     NotFoundError
         There is no such order, or it is withheld; nothing is stored.
     UnsupportedClaimError
-        The excerpt does not support the answer; the error says what. Nothing is stored.
+        None of the statements can be accepted; the error says why. Nothing is stored.
     InvalidInputError
-        The answer is malformed, the order was skipped, or the verdict would replace a memory that is trusted more; nothing is stored.
+        The answer is malformed as a whole, the order was skipped, or the verdict would replace a memory that is trusted more; nothing is stored.
     ModelMismatchError
         The store has changed its embedding model meanwhile; nothing is stored, and a retry succeeds.
     """
@@ -95,8 +95,8 @@ def answer_order(
     if order.state == "answered":
         return _earlier(order)
     parsed, secrets = redact_any(Answer.parse(answer))
-    _check(order, parsed)
-    memories = _memories(order, parsed.statements, answered_by, trust_class)
+    claims, problems = _checked(order, parsed)
+    memories = _memories(order, claims, answered_by, trust_class)
     embedder = store.embedder
     vectors = vectors_of(embedder, [memory.content for memory in memories])
     with store.exclusive():
@@ -106,9 +106,8 @@ def answer_order(
         if order.state == "skipped":
             raise InvalidInputError("names a work order that was skipped", field="id", value=order_id)
         store.check_embedder(embedder)  # the store may have changed its model meanwhile
-        if parsed.verdict is not None:
-            _decide(store, order, parsed.verdict, answered_by, trust_class)
-        settled = _settle(store, order, memories, vectors)
+        decision, replaced = _decision(store, order, parsed.verdict, answered_by, trust_class)
+        settled = _settle(store, order, memories, vectors, replaced)
         event = DistilAnswered(
             id=order.id,
             answered_at=store.now(),
@@ -118,7 +117,7 @@ def answer_order(
             merged_memory_ids=settled.merged,
             verdict=parsed.verdict,
         )
-        store.commit("task" if order.task_id else "global", [*settled.writes, event], task_id=order.task_id)
+        store.commit("task" if order.task_id else "global", [*decision, *settled.writes, event], task_id=order.task_id)
         found = find_contradictions_of(store, settled.added)
     return AnswerResult(
         order_id=order.id,
@@ -126,6 +125,8 @@ def answer_order(
         new_memory_ids=settled.added,
         merged_memory_ids=settled.merged,
         forgotten=settled.forgotten,
+        refused=len(parsed.statements) - len(claims),
+        problems=problems,
         secrets_redacted=secrets,
         verdict=parsed.verdict,
         decision=None if parsed.verdict is None else _decided(order, parsed.verdict),
@@ -154,17 +155,27 @@ def skip_order(store: AgentMemoryStore, order_id: str, *, reason: str | None = N
         return known_order(store, order.id)
 
 
-def _check(order: WorkOrder, answer: Answer) -> None:
-    """Refuse an answer that the excerpt does not support."""
+def _checked(order: WorkOrder, answer: Answer) -> tuple[list[Claim], list[str]]:
+    """Return the statements that the excerpt supports, and what is wrong with the others; refuse an answer without any to accept."""
     if answer.verdict is not None and order.kind != "contradiction":
         raise InvalidInputError("is only for a work order about a contradiction", field="verdict", value=answer.verdict)
-    problems = [
-        f"statements.{place}.{problem}"
-        for place, claim in enumerate(answer.statements)
-        for problem in claim.problems(order.excerpt)
-    ]
-    if problems:
+    accepted: list[Claim] = []
+    problems: list[str] = []
+    for place, statement in enumerate(answer.statements):
+        try:
+            claim = Claim.parse(statement)
+        except InvalidInputError as error:
+            problems.append(f"statements.{place}.{error}")
+            continue
+        found = claim.problems(order.excerpt, metadata=" ".join(filter(None, (order.source_at[:10], order.project_id))))
+        problems += [f"statements.{place}.{problem}" for problem in found]
+        if not found:
+            stray = claim.unsupported_tags(order.excerpt)
+            problems += [f"statements.{place}.tags: “{tag}” is not in the excerpt; left out" for tag in stray]
+            accepted.append(claim.without_tags(stray))
+    if problems and not accepted:
         raise UnsupportedClaimError(problems)
+    return accepted, problems
 
 
 def _earlier(order: WorkOrder) -> AnswerResult:
@@ -205,9 +216,13 @@ def _memories(
 
 
 def _settle(
-    store: AgentMemoryStore, order: WorkOrder, memories: Sequence[AgentMemory], vectors: Sequence[Vector | None]
+    store: AgentMemoryStore,
+    order: WorkOrder,
+    memories: Sequence[AgentMemory],
+    vectors: Sequence[Vector | None],
+    replaced: str | None,
 ) -> _Settled:
-    """Decide for each statement: new, known or forgotten.
+    """Decide for each statement: new, known or forgotten. It is not compared with the memory that the verdict replaces.
 
     A known memory keeps its text: it is not withheld when what the order was about is forgotten.
     """
@@ -216,8 +231,11 @@ def _settle(
         memory.model_copy(update={"embedding": vector}) for memory, vector in zip(memories, vectors, strict=True)
     )
     for memory in embedded:
-        alike, known = duplicate_of(store, memory, possible_duplicates(store, memory), threshold=_THRESHOLD)
-        if is_forgotten(store, memory, threshold=_THRESHOLD, alike=alike):
+        candidates = possible_duplicates(store, memory)
+        if replaced is not None:
+            candidates[store.reader.index.slot(replaced)] = False
+        alike, known = duplicate_of(store, memory, candidates, threshold=OBSERVATION_COSINE)
+        if is_forgotten(store, memory, threshold=OBSERVATION_COSINE, alike=alike):
             settled.forgotten += 1
         elif known is None:
             settled.writes += [memory, *_episode_links(order, memory, now)]
@@ -252,15 +270,16 @@ def _decided(order: WorkOrder, verdict: Verdict) -> str:
     return f"the newer statement replaces the older; undo: memgraph unsupersede {older} --by {newer}"
 
 
-def _decide(
-    store: AgentMemoryStore, order: WorkOrder, verdict: Verdict, answered_by: str, trust_class: TrustClass
-) -> None:
-    """Carry out a verdict on a contradiction."""
+def _decision(
+    store: AgentMemoryStore, order: WorkOrder, verdict: Verdict | None, answered_by: str, trust_class: TrustClass
+) -> tuple[list[Write], str | None]:
+    """Return the events that carry out a verdict on a contradiction, and the memory that it replaces."""
+    if verdict is None:
+        return [], None
     older, newer = order.subject_ids
     reason = f"{answered_by}: {verdict}"
     if verdict == "both hold":
-        dismiss_contradiction(store, older, newer, reason=reason)
-        return
+        return [*dismissal(store, older, newer, reason=reason)], None
     keep, gone = (older, newer) if verdict == "older holds" else (newer, older)
     (replaced,) = store.read_memories([gone])
     if TRUST.index(trust_class) > TRUST.index(replaced.trust_class):
@@ -269,4 +288,4 @@ def _decide(
             field="verdict",
             value=verdict,
         )
-    resolve_contradiction(store, older, newer, keep=keep, reason=reason)
+    return [replacement(store, keep=keep, gone=gone, reason=reason)], gone

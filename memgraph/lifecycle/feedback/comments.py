@@ -1,28 +1,25 @@
 """Comments: what users criticised about episodes, grouped by meaning. Pure.
 
-Two comments mean the same if they share most of their words. Where one of them denies or rejects something the words
-must be equal and in the same order: "use X, not Y" and "use Y, not X" share all of them. Numbers and names that look
-like identifiers must agree.
+Two comments have the same meaning if they state the same (`same_statements`): the same words in the same order, so that
+numbers, negations, names and directions agree. Of a complaint, its lead-in ("it was …") and words that only stress it
+("again", "still") are ignored. Comments that differ otherwise are kept apart: a missing rule costs less than a wrong one.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from memgraph.index.analyser import analyse
-from memgraph.lifecycle.dedup.same_fact import normal_form
+from memgraph.lifecycle.dedup.same_fact import Words, normal_form, same_statements
 from memgraph.model.agent_input import feedback_lines
 from memgraph.ports import Row
 
-_LEAST_SHARED = 0.66
-"""Minimum share of common words: twice their number, divided by the words of both (Dice)."""
-_DENIES = re.compile(r"\b(?:not|never|no|without|instead of|rather than|over)\b|n['’]t\b", re.IGNORECASE)
-_DENIALS = re.compile(r"\b(?:not|never|no|without)\b|n['’]t\b", re.IGNORECASE)
-_IDENTIFIER = re.compile(r"\w[_./-]\w|\d")
-_FILLERS = frozenset(analyse("again still always instead please much really way once more time yet already every"))
+_SUBJECTS = frozenset(("it", "this", "that"))
+_IS = frozenset(("is", "was"))
+_TOO, _AGAIN, _INSTEAD = "too", "again", "instead"
+_STRESS = frozenset(normal_form("again still always really much way far"))
+"""Words that only stress a complaint that something is too much. Elsewhere they have a meaning: “run the tests again”."""
 
 
 class Comment(NamedTuple):
@@ -42,42 +39,31 @@ def comments_on(episodes: Sequence[Row]) -> Iterator[Comment]:
 
 
 def grouped(comments: Sequence[Comment]) -> list[list[Comment]]:
-    """Group comments by meaning, each with the first group that it fits, one per episode. Groups begin with their first comment."""
-    groups: list[list[Comment]] = []
-    holders: dict[str, list[int]] = {}
+    """Group comments by meaning, one per episode. Groups begin with their first comment. Linear in the comments."""
+    groups: dict[Words, dict[str, Comment]] = {}
     for comment in comments:
-        terms, _ = _read(comment.text)
-        if not terms:
-            continue
-        places = sorted({place for term in terms for place in holders.get(term, ())})
-        place = next((one for one in places if mean_the_same(groups[one][0].text, comment.text)), len(groups))
-        if place == len(groups):
-            groups.append([])
-            for term in terms:
-                holders.setdefault(term, []).append(place)
-        if all(known.episode["id"] != comment.episode["id"] for known in groups[place]):
-            groups[place].append(comment)
-    return groups
+        words = _meaning(comment.text)
+        if words:
+            known = next((form for form in same_statements(words) if form in groups), words)
+            groups.setdefault(known, {}).setdefault(comment.episode["id"], comment)
+    return [list(group.values()) for group in groups.values()]
 
 
 def mean_the_same(one: str, other: str) -> bool:
     """Return whether two comments have the same meaning. Symmetric."""
-    (terms, names), (others, other_names) = _read(one), _read(other)
-    if not terms or not others:
-        return False
-    if _DENIES.search(one) or _DENIES.search(other):
-        return _in_order(one) == _in_order(other)
-    return names == other_names and 2 * len(terms & others) >= _LEAST_SHARED * (len(terms) + len(others))
-
-
-def _in_order(text: str) -> tuple[str, ...]:
-    """Return the words that carry meaning in order, every denial as one word."""
-    denied = _DENIALS.sub(" not ", text)
-    return tuple(word for word in normal_form(denied) if word == "not" or set(analyse(word)) - _FILLERS)
+    words = _meaning(one)
+    return bool(words) and _meaning(other) in same_statements(words)
 
 
 @lru_cache(maxsize=1 << 12)
-def _read(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return a comment's terms, and its numbers and identifiers."""
-    names = frozenset(word for word in normal_form(text) if _IDENTIFIER.search(word))
-    return frozenset(analyse(text)) - _FILLERS, names
+def _meaning(text: str) -> Words:
+    """Return the words of a comment that carry its meaning."""
+    words = normal_form(text)
+    if len(words) > 2 and words[0] in _SUBJECTS and words[1] in _IS:
+        words = words[2:]
+    if words[-1:] == (_INSTEAD,):
+        words = words[:-1]
+    begins = next((at for at, word in enumerate(words) if word not in _STRESS), 0)
+    if words[begins : begins + 1] == (_TOO,):
+        words = words[begins:-1] if words[-1] == _AGAIN else words[begins:]
+    return words

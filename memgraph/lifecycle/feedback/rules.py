@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from memgraph.lifecycle.evidence.evidence import (
@@ -98,14 +98,19 @@ def _planned(view: View, scope: Scope) -> Plan[FeedbackResult]:
     known = {row["id"]: row for row in rows if row.get("source") == FEEDBACK_SOURCE}
     groups = [group for group in grouped(list(comments_on(episodes))) if len(group) >= LEAST_EPISODES]
     left = dict(known)
+    by_pattern: dict[str, list[Row]] = {}
+    for row in known.values():
+        by_pattern.setdefault(row.get("pattern") or "", []).append(row)
+    deleted = cache(partial(_deleted, view))
     units: list[list[Write]] = []
     texts: list[str] = []
     created = updated = 0
     for group in groups:
-        rule = _rule_of(group, left.values())
+        said = dict.fromkeys(comment.text for comment in group)
+        rule = _rule_of(group, [row for text in said for row in by_pattern.get(text, ()) if row["id"] in left])
         memory_id = rule["id"] if rule else _id(scope, group)
         left.pop(memory_id, None)
-        if _is_put_away(rule, view.now) if rule else memory_id in known or _was_deleted(view, memory_id):
+        if _is_put_away(rule, view.now) if rule else memory_id in known or memory_id in deleted():
             continue
         fields = _fields(group, scope)
         ids = [comment.episode["id"] for comment in group][-MAX_ITEMS:]
@@ -126,10 +131,9 @@ def _planned(view: View, scope: Scope) -> Plan[FeedbackResult]:
 
 
 def _rule_of(group: Sequence[Comment], rules: Iterable[Row]) -> Row | None:
-    """Return the rule that was made of some of these comments."""
+    """Return, of rules with the words of a comment, the one that was made of some of these comments."""
     ids = {comment.episode["id"] for comment in group}
-    said = {comment.text for comment in group}
-    shared = [row for row in rules if ids & set(row.get("source_event_ids", ())) and row.get("pattern") in said]
+    shared = [row for row in rules if ids & set(row.get("source_event_ids", ()))]
     return max(shared, key=lambda row: (len(ids & set(row["source_event_ids"])), row["id"]), default=None)
 
 
@@ -144,9 +148,9 @@ def _is_put_away(row: Row, now: str) -> bool:
     return (not is_true(row, now) and not was_retired(row)) or "archived_at" in row
 
 
-def _was_deleted(view: View, memory_id: str) -> bool:
-    """Return whether a rule was deleted, so that it must not be created again. Reads the journal."""
-    return any(row["id"] == memory_id for row, _ in view.reader.deleted_of(FEEDBACK_SOURCE))
+def _deleted(view: View) -> frozenset[str]:
+    """Return the ids of deleted rules, which must not be created again. Reads the journal."""
+    return frozenset(row["id"] for row, _ in view.reader.deleted_of(FEEDBACK_SOURCE))
 
 
 def _fields(group: Sequence[Comment], scope: Scope) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, in_order
 from memgraph.lifecycle.evidence.experience import evidence_of
 from memgraph.lifecycle.generalisation.lessons import is_change, words_of
-from memgraph.lifecycle.generalisation.weaknesses import Weakness, environments_in, weaknesses_of
+from memgraph.lifecycle.generalisation.weaknesses import Weakness, environments_in, says_why, weaknesses_of
 from memgraph.ports import Row
 from memgraph.text.overlap import overlap
 
@@ -41,22 +41,28 @@ def weak_points(changes: Sequence[Row], others: Iterable[Row] = ()) -> list[list
     found: list[list[Row]] = []
     for weakness in sorted(known, key=lambda one: (_rank(one), -len(known[one]), one)):
         rows = _recent(_without_copies([row for row in known[weakness] if row["id"] not in taken]))
-        if is_weak_point(rows):
+        if is_weak_point(rows, weakness):
             taken.update(row["id"] for row in rows)
             found.append(rows)
     return found
 
 
-def is_weak_point(rows: Sequence[Row]) -> bool:
-    """Return whether these changes show that what they mend keeps coming back."""
-    return len(rows) >= LEAST_BUILDS and len(frozenset[str]().union(*map(evidence_of, rows))) >= LEAST_BUILDS
+def is_weak_point(rows: Sequence[Row], weakness: Weakness) -> bool:
+    """Return whether these changes show that what they mend keeps coming back, and say why.
+
+    Faults of one cause in one file are alike: one account suffices. Those of an environment have only the place in common, so most must say
+    what differs there.
+    """
+    is_seen = len(rows) >= LEAST_BUILDS and len(frozenset[str]().union(*map(evidence_of, rows))) >= LEAST_BUILDS
+    stated = sum(says_why(weaknesses_of(row)[weakness]) for row in rows)
+    return is_seen and (stated * 2 > len(rows) if weakness.kind == "environment" else stated > 0)
 
 
 def weakness_of(rows: Sequence[Row]) -> Weakness | None:
     """Return the weakness that some changes show; None if there is none."""
     mended = [weaknesses_of(row) for row in rows]
     common = set(mended[0]).intersection(*mended[1:])
-    return min(common, key=lambda one: (_rank(one), one), default=None) if is_weak_point(rows) else None
+    return min((one for one in common if is_weak_point(rows, one)), key=lambda one: (_rank(one), one), default=None)
 
 
 def _rank(weakness: Weakness) -> int:

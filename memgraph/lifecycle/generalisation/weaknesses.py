@@ -1,7 +1,7 @@
 """Weaknesses: kinds of fault that a sentence can name, and where they come again. Pure.
 
 A weakness is a cause of faults in one file ("deadlocks in `channel.py`"; of a whole project such faults are too unlike), or an environment that behaves
-differently ("Windows"). A change has one only if a sentence of it says that the product had such a fault: new features, tests,
+differently ("BSD"). A change has one only if a sentence of it says that the product had such a fault: new features, tests,
 builds of the project itself, warnings and gains of speed mend nothing.
 """
 
@@ -122,6 +122,10 @@ _SUBJECTS: Mapping[str, re.Pattern[str]] = {
     }.items()
 }
 """Subjects of faults: a word for a defect stands near."""
+_WHY = re.compile(
+    r"\b(?:because|since|if|when|while|between|without|unless|else|otherwise|due to (?!(?:an? |the )?(?:data )?(?:race|dead-?lock|leak|overflow|crash|bug|error))|cannot|can['’]t|(?:do|does|did)(?: not|n['’]t)|lacks?|unimplemented)\b",
+    re.IGNORECASE,
+)
 _ENVIRONMENTS: Mapping[str, re.Pattern[str]] = {
     name: re.compile(pattern, re.IGNORECASE)
     for name, pattern in {
@@ -136,6 +140,8 @@ _ENVIRONMENTS: Mapping[str, re.Pattern[str]] = {
         "32-bit systems": r"\b32[- ]bit (?:systems?|platforms?|arch\w{0,10}|machines?)\b",
     }.items()
 }
+_COMMON = frozenset({"Windows", "macOS"})
+"""Environments that faults of every kind are reported from: few have more in common than that. Others are named for how they differ."""
 _THERE = r"\b(?:change|on|in|under|with|for|of|around|using|at|into|against|fix|than|that|since|because)(?: [\w/.-]+(?:['’]s)?){0,2}? "
 _ACTS = r"(?:['’]s)?(?: [\w.]+){0,2}? (?:cannot|can['’]t|do(?:es)?(?: not|n['’]t)|did(?: not|n['’]t)|will|would|treats?|uses?|returns?|raises?|rejects?|fails?|requires?|implicitly|has|lacks?)\b"
 """What stands before and behind an environment in which something goes wrong, rather than one of several that are named."""
@@ -177,6 +183,11 @@ def weaknesses_of(row: Row) -> Mapping[Weakness, Told]:
         return {}
     is_its_own = _FILE.search(title) is not None and (place is None or title.rsplit("/", 1)[-1] == place[1])
     return _weaknesses(_read(row), title if is_its_own else "")
+
+
+def says_why(told: Told) -> bool:
+    """Return whether an account says how the fault comes about, more than that it was there: titles of changes teach nothing."""
+    return _WHY.search(told.fault) is not None
 
 
 def file_name(weakness: Weakness) -> str:
@@ -252,7 +263,7 @@ def _in(sentence: str, file: str) -> Iterator[Weakness]:
             yield Weakness("cause", name, file)
     bare = _CODE.sub("", sentence)
     named = environments_in(bare) if breaks else []
-    if len(named) == 1 and _ATTACHED[named[0]].search(bare):
+    if len(named) == 1 and named[0] not in _COMMON and _ATTACHED[named[0]].search(bare):
         yield Weakness("environment", named[0])
 
 

@@ -61,15 +61,18 @@ class BuildRun:
         return self.complete or len(self.consumed) > len(self.known_keys)
 
     def choose(self, extraction: ExtractionResult, most: int) -> None:
-        """Select the first candidates that are not decided yet, up to a limit."""
+        """Select what a user stated, and the first of the other candidates up to a limit, that are not decided yet."""
         self.extraction, self.is_extracted = extraction, True
         consumed = set(self.known_keys)
         keyed = (
-            Candidate(key=candidate.key or f"#{place}", memory=candidate.memory)
+            candidate.model_copy(update={"key": candidate.key or f"#{place}"})
             for place, candidate in enumerate(extraction.candidates)
         )
         left = [_completed(self.log, candidate) for candidate in keyed if candidate.key not in consumed]
-        self.candidates, self.left_out = left[:most], [candidate.key or "" for candidate in left[most:]]
+        found = [candidate for candidate in left if not candidate.is_stated]
+        dropped = {candidate.key for candidate in found[most:]}
+        self.candidates = [candidate for candidate in left if candidate.key not in dropped]
+        self.left_out = [candidate.key or "" for candidate in found[most:]]
 
     def cut(self, place: int) -> None:
         """Leave the candidates from this place on to the next run."""
@@ -136,7 +139,7 @@ def embed_candidates(
         build = builds[number]
         candidate = build.candidates[place]
         memory = candidate.memory.model_copy(update={"embedding": vector})
-        build.candidates[place] = Candidate(key=candidate.key, memory=memory)
+        build.candidates[place] = candidate.model_copy(update={"memory": memory})
         build.spent_s += text_s
     if len(vectors) < len(lacking):
         first, place = lacking[len(vectors)]
@@ -157,4 +160,4 @@ def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
         "occurred_at": memory.occurred_at or getattr(memory, "event_date", None) or log.completed_at,
         "reason": memory.reason or "proposed by the extractor",
     }
-    return Candidate(key=candidate.key, memory=memory.model_copy(update=updates))
+    return candidate.model_copy(update={"memory": memory.model_copy(update=updates)})

@@ -38,6 +38,7 @@ from memgraph.model.memory import AgentMemory, MemoryType, StoredMemory, Vector,
 from memgraph.model.results.learning import CompressionResult, ConsolidationResult
 from memgraph.model.similarity import to_vector
 from memgraph.ports import Embedder, Extractor, Row
+from memgraph.privacy.tiers import classified
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write
 
@@ -279,7 +280,7 @@ class ConsolidationPipeline:
             if place and limit.is_up:
                 build.complete = False
                 break
-            memory = candidate.memory
+            memory = classified(candidate.memory)
             alike, duplicate = self._duplicate_of(memory, batch)
             threshold = self._config.deduplication_threshold
             if is_forgotten(self._store, memory, threshold=threshold, alike=alike):

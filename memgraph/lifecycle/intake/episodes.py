@@ -11,6 +11,7 @@ from memgraph.model.agent_input import Episode, Feedback, Observation, undated
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import OUTCOME_OF_WORD, EpisodicMemory, Outcome, StoredEpisodicMemory
 from memgraph.model.results.learning import SavedEpisode
+from memgraph.privacy.tiers import inferred
 from memgraph.store import AgentMemoryStore
 from memgraph.text.cutting import cut, fitted
 from memgraph.text.sentences import ended
@@ -45,6 +46,7 @@ def save_episode(store: AgentMemoryStore, episode: Episode) -> SavedEpisode:
     content = _composed(
         (episode.situation, episode.reasoning, episode.action), OUTCOME_OF_WORD[episode.outcome], episode.user_feedback
     )
+    privacy = inferred(episode.context, f"{episode.situation}\n{episode.reasoning}\n{episode.action}")
     memory = EpisodicMemory(
         content=content,
         situation=episode.situation,
@@ -55,20 +57,21 @@ def save_episode(store: AgentMemoryStore, episode: Episode) -> SavedEpisode:
         mission_id=episode.mission_id,
         agent_type=episode.agent_name,
         agents_involved=[episode.agent_name] if episode.agent_name else [],
-        domain=episode.context,
+        domain=privacy.domain,
+        privacy_tier=episode.privacy_tier or privacy.tier,
         project_id=episode.project,
         task_id=episode.task_id,
         session_id=episode.session_id,
         build_id=episode.build_id,
         occurred_at=episode.occurred_at,
-        privacy_tier=episode.privacy_tier,
         trust_class=episode.trust_class,
         tags=episode.tags or [],
         reason="an agent recorded what it did",
         source="episode",
     )
     kept = store.insert_memory(memory)
-    return SavedEpisode(episode_id=kept.id, secrets_redacted=secrets)
+    notice = privacy.notice if episode.privacy_tier is None else None
+    return SavedEpisode(episode_id=kept.id, notice=notice, secrets_redacted=secrets)
 
 
 def give_feedback(store: AgentMemoryStore, episode_id: str, feedback: Feedback) -> StoredEpisodicMemory:

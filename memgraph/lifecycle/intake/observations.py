@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memgraph.errors import InvalidInputError
-from memgraph.index.columns import TIERS, TRUST
+from memgraph.index.columns import TRUST
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.lifecycle.dedup.duplicates import duplicate_of, of_scope, possible_duplicates
 from memgraph.lifecycle.dedup.merge import merge_event, merged
+from memgraph.lifecycle.dedup.thresholds import OBSERVATION_COSINE
 from memgraph.lifecycle.intake.episodes import episode_of, redacted
 from memgraph.lifecycle.intake.forgotten import is_forgotten
 from memgraph.lifecycle.run.embedding import vectors_of
@@ -18,12 +19,11 @@ from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.memory import SemanticMemory, StoredEpisodicMemory, StoredMemory, Vector
 from memgraph.model.results.learning import SavedObservation
+from memgraph.privacy.tiers import Inferred, inferred, strictest
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write, with_vector
 from memgraph.text.cutting import split_text
 
-THRESHOLD = 0.85
-"""Minimum cosine of two observations with the same meaning (design §5, seed 2)."""
 _FORGOTTEN = "says again what was forgotten; `memgraph unforget` takes that back"
 
 
@@ -54,8 +54,12 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
     with store.exclusive():
         store.check_embedder(embedder)  # the store may have changed its model meanwhile
         episode = episode_of(store, observation.episode_id) if observation.episode_id else None
+        privacy = inferred(observation.context, text)
+        if observation.privacy_tier is not None:
+            privacy = Inferred(observation.privacy_tier, observation.context)
         parts = [
-            _memory(store, observation, episode, text, vector) for text, vector in zip(texts, vectors, strict=True)
+            _memory(store, observation, episode, part, vector, privacy)
+            for part, vector in zip(texts, vectors, strict=True)
         ]
         pairs = [pair for part in parts if (pair := _settled(store, part)) is not None]
         left_out = len(parts) - len(pairs)
@@ -69,7 +73,7 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
             if stays := merge_copies_of(store, ids):  # stored before through another door
                 action, ids = "consolidated", [stays.get(one, one) for one in ids]
             found = find_contradictions_of(store, ids)
-            notice = "; ".join(filter(None, [notice, described(found)])) or None
+            notice = "; ".join(filter(None, [privacy.notice, notice, described(found)])) or None
     return SavedObservation(memory_id=ids[0], action=action, part_ids=ids, notice=notice, secrets_redacted=secrets)
 
 
@@ -79,11 +83,11 @@ def _memory(
     episode: StoredEpisodicMemory | None,
     text: str,
     vector: Vector | None,
+    privacy: Inferred,
 ) -> SemanticMemory:
-    tier, trust = observation.privacy_tier or "public", observation.trust_class
+    trust = observation.trust_class
     project = observation.project
     if episode is not None:
-        tier = max(tier, episode.privacy_tier, key=TIERS.index)
         trust = max(trust, episode.trust_class, key=TRUST.index)
         if project and episode.project_id and project != episode.project_id:
             raise InvalidInputError(
@@ -97,9 +101,9 @@ def _memory(
         outcome=observation.outcome or "unknown",
         confidence=observation.confidence,
         valid_at=observation.valid_at or store.now(),
-        privacy_tier=tier,
         trust_class=trust,
-        domain=observation.context,
+        privacy_tier=strictest(privacy.tier, episode.privacy_tier) if episode else privacy.tier,
+        domain=privacy.domain,
         project_id=project,
         task_id=episode.task_id if episode else None,
         session_id=observation.session_id,
@@ -114,8 +118,8 @@ def _memory(
 def _settled(store: AgentMemoryStore, part: SemanticMemory) -> tuple[SemanticMemory, StoredMemory | None] | None:
     """Return a part and the matching memory in force, if any; None if the part was forgotten."""
     mask = possible_duplicates(store, part) & of_scope(store, "domain", part.domain)
-    alike, known = duplicate_of(store, part, mask, threshold=THRESHOLD)
-    return None if is_forgotten(store, part, threshold=THRESHOLD, alike=alike) else (part, known)
+    alike, known = duplicate_of(store, part, mask, threshold=OBSERVATION_COSINE)
+    return None if is_forgotten(store, part, threshold=OBSERVATION_COSINE, alike=alike) else (part, known)
 
 
 def _merge(

@@ -16,7 +16,7 @@ from typing import Any
 from memgraph.extraction.components import is_incidental, is_packaging
 from memgraph.index.index import entity_name
 from memgraph.lifecycle.intake.build_run import BuildRun
-from memgraph.model.build import BuildTask, Candidate
+from memgraph.model.build import BuildTask
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import MemoryRevised, RecordPatch
 from memgraph.model.events.payload import Payload
@@ -173,7 +173,7 @@ class Undone:
                 build, place = subject.place
                 candidate = build.candidates[place]
                 memory: AgentMemory = candidate.memory.model_copy(update=subject.changed)
-                build.candidates[place] = Candidate(key=candidate.key, memory=memory)
+                build.candidates[place] = candidate.model_copy(update={"memory": memory})
 
 
 def _by_commit(build: BuildRun) -> dict[str, list[_Subject]]:

@@ -1,4 +1,4 @@
-"""Events about recalls: retrieved memories, outcomes and uses."""
+"""Events about recalls: retrieved memories, outcomes and uses, and what agents were refused."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from memgraph.model.base import Count, Finite, Name, Strict, Timestamp
+from memgraph.model.base import MAX_ITEMS, Count, Finite, Name, Strict, Text, Timestamp
 from memgraph.model.events.payload import SYSTEM, Payload, Sha256
 from memgraph.model.ids import MemoryId
-from memgraph.model.memory import MemoryType
+from memgraph.model.memory import MemoryType, PrivacyTier
 
 
 class AccessEffect(Strict):
@@ -75,3 +75,34 @@ class OutcomeRecorded(Payload):
     used: list[MemoryId] = Field(default_factory=list)
     overridden: list[MemoryId] = Field(default_factory=list)
     recorded_at: Timestamp
+
+
+class AccessAudited(Payload):
+    """An agent was refused what it asked for, or got sensitive memories with a justification.
+
+    Attributes
+    ----------
+    operation : str
+        What it asked to do: ``read``, ``search`` or ``write``.
+    domain, tier : str or None
+        What it asked for; None: not stated.
+    is_refused : bool
+        Whether it was refused.
+    justification : str or None
+        As the agent stated it, without secrets.
+    disclosed_ids : list of str
+        The sensitive memories that it got.
+    """
+
+    TYPE = "access.audited"
+    SCOPES = SYSTEM
+
+    agent: Name
+    operation: Name
+    domain: Name | None = None
+    tier: PrivacyTier | None = None
+    is_refused: bool
+    reason: Text | None = None
+    justification: Text | None = None
+    disclosed_ids: Annotated[list[MemoryId], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    audited_at: Timestamp

@@ -21,7 +21,7 @@ from memgraph.model.events.lifecycle import (
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised, MemoryUndeleted
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.recalls import AccessRecorded, OutcomeRecorded, RetrievalRecorded
+from memgraph.model.events.recalls import AccessAudited, AccessRecorded, OutcomeRecorded, RetrievalRecorded
 from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
 from memgraph.model.events.released import MemoryAdded1, MemoryMerged1, MemoryMerged2, MemoryRevised1, MemoryUndeleted1
 from memgraph.model.events.store import CommitUndone, EmbeddingSwitched, JournalRepaired, StoreCreated
@@ -61,6 +61,7 @@ PAYLOADS: dict[tuple[str, int], type[Payload]] = {
         DistilRequested,
         DistilAnswered,
         DistilSkipped,
+        AccessAudited,
         JournalRepaired,
         VectorsLost,
         CommitUndone,

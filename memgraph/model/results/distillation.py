@@ -88,6 +88,11 @@ class AnswerResult(Model):
         Whether it had been answered before: then nothing was written, and this is the result of that answer.
     forgotten : int
         Statements left out because they repeat what the user made the store forget.
+    refused : int
+        Statements that are malformed, or that the excerpt does not support.
+    problems : list of str
+        What is wrong with them, each with its place, such as ``statements.0.content: “8080” is not in its evidence``, and the tags that
+        were left out of others.
     decision : str or None
         What was carried out of the verdict, and how it is undone.
     notice : str or None
@@ -99,6 +104,8 @@ class AnswerResult(Model):
     new_memory_ids: list[str] = Field(default_factory=list)
     merged_memory_ids: list[str] = Field(default_factory=list)
     forgotten: Count = 0
+    refused: Count = 0
+    problems: list[str] = Field(default_factory=list)
     secrets_redacted: Count = 0
     verdict: Verdict | None = None
     already_answered: bool = False

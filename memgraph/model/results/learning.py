@@ -46,7 +46,7 @@ class ConsolidationResult(Model):
     memories_forgotten : int
         Memories left out because they repeat forgotten ones.
     memories_left_out : int
-        Findings dropped because a log keeps only its most salient ones (`max_memories_per_extraction`).
+        Findings dropped because a log keeps only its most salient ones (`max_memories_per_extraction`) besides what users stated.
     secrets_redacted : int
         Keys, tokens and passwords removed from the log before processing.
     extraction_notice : str or None
@@ -95,9 +95,10 @@ class SavedObservation(Model):
 
 
 class SavedEpisode(Model):
-    """The memory in which an episode was stored, and the number of secrets removed from it."""
+    """The memory in which an episode was stored, a notice for the caller, and the number of secrets removed from it."""
 
     episode_id: str
+    notice: str | None = None
     secrets_redacted: Count = 0
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, SerializeAsAny
 
 from memgraph.model.base import Bytes, Count, Model, Timestamp
 from memgraph.model.link import Link
-from memgraph.model.memory import AgentMemory, MemoryType, Outcome
+from memgraph.model.memory import AgentMemory, MemoryType, Outcome, PrivacyTier
 from memgraph.model.relevance import ConfidenceLabel
 
 EXPORT_VERSION = "1.0.0"
@@ -37,6 +37,7 @@ class MemoryListEntry(Model):
     age: str
     access_count: Count
     is_pinned: bool
+    privacy_tier: PrivacyTier = "public"
 
 
 class MemoryCommandResult(Model):

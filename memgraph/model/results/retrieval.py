@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SerializeAsAny, StringConstraints
 
-from memgraph.model.base import Count, Model, Name, Timestamp, Unit, storable
+from memgraph.model.agent_input import UNNAMED
+from memgraph.model.base import Count, Model, Name, Text, Timestamp, Unit, storable
 from memgraph.model.memory import Embedding, PrivacyTier, StoredMemory, TrustClass
 
 MAX_TASK_CHARS = 1_000_000
@@ -105,22 +106,31 @@ class RetrievalQuery(Model):
     task_embedding : ndarray, shape (d,), float32, or None
         Used as it is; None: the description is embedded.
     agent_name : str
-        The asking agent. It does not filter; `agents` does.
+        The asking agent, whose permissions decide what it may have (`memgraph.privacy`). ``agent``: an agent without a name, which may
+        have what is public.
+    justification : str or None
+        Why a named agent needs sensitive memories: more than 20 characters.
     project_id : str or None
         Admits this project's memories and those without a project; None: every project.
     max_episodic, max_semantic, max_procedural, max_tokens : int or None
         Budget; None: the configured budget.
     session_id, task_id, build_id : str or None
-        Recorded with the retrieval; `task_id` also admits that task's memories.
+        Where it is asked; recorded with the retrieval. `session_id` also admits what is only told in that session, `task_id` that task's own
+        memories.
+    session : str or None
+        Admits only this session's memories and those without a session.
+    all_tasks : bool
+        Admit every task's own memories.
     agents : list of str or None
         Admit only memories in which one of these agents was involved.
     privacy_tiers, trust_classes : list or None
-        Admit only these; None: all.
+        Admit only these; None: all that the agent may have.
     """
 
     task_description: TaskText = ""
     task_embedding: Embedding | None = None
-    agent_name: Name = "agent"
+    agent_name: Name = UNNAMED
+    justification: Text | None = None
     project_id: Name | None = None
     max_episodic: Count | None = None
     max_semantic: Count | None = None
@@ -129,6 +139,8 @@ class RetrievalQuery(Model):
     session_id: Name | None = None
     task_id: Name | None = None
     build_id: Name | None = None
+    session: Name | None = None
+    all_tasks: bool = False
     agents: list[Name] | None = None
     privacy_tiers: list[PrivacyTier] | None = None
     trust_classes: list[TrustClass] | None = None

@@ -256,8 +256,15 @@ def _context(context: AgentContext) -> str:
 
 
 def _entries(entries: Iterable[FromMemory]) -> list[dict[str, Any]]:
-    """Return entries without default values, which would cost an agent tokens."""
-    return [entry.model_dump(mode="json", exclude_defaults=True) for entry in entries]
+    """Return entries without default values, which would cost an agent tokens, but always with their trust and privacy."""
+    return [
+        {
+            **entry.model_dump(mode="json", exclude_defaults=True),
+            "trust_class": entry.trust_class,
+            "privacy_tier": entry.privacy_tier,
+        }
+        for entry in entries
+    ]
 
 
 FORMATS: dict[ContextFormat, Callable[[AgentContext], str]] = {

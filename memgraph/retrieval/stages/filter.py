@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from memgraph.retrieval.scope import admitted
 from memgraph.retrieval.stages.state import Search
+from memgraph.store.access.scope import admitted
 
 
 def admit(search: Search) -> Mapping[str, int]:
@@ -15,4 +15,6 @@ def admit(search: Search) -> Mapping[str, int]:
     search.mask = admitted(search.index, search.scope, search.now_days)
     if search.withheld is not None:
         search.mask &= ~search.withheld
+    if search.permitted is not None:
+        search.mask &= search.permitted
     return {"admitted": int(np.count_nonzero(search.mask))}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from memgraph.model.memory import MEMORY_TYPES
-from memgraph.retrieval.scope import Mask
 from memgraph.retrieval.stages.neighbours import around
 from memgraph.retrieval.stages.state import DECIMALS, Counts, Scores, Search, Slots, Term
+from memgraph.store.access.scope import Mask
 
 _DENSE_EPSILON = 0.05
 _TEXT_EPSILON_SHARE = 0.05

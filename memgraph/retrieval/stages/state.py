@@ -13,7 +13,7 @@ from memgraph.index.analyser import analyse
 from memgraph.index.index import Index
 from memgraph.model.memory import Vector
 from memgraph.model.results.retrieval import RetrievalConfig
-from memgraph.retrieval.scope import Mask, Scope
+from memgraph.store.access.scope import Mask, Scope
 
 Scores = NDArray[np.float64]
 Slots = NDArray[Any]
@@ -80,6 +80,8 @@ class Search:
         Number of results that may be requested of each type.
     withheld : ndarray, bool, or None
         Derived memories that are withheld; None if there are none.
+    permitted : ndarray, bool, or None
+        Memories that the asking agent may have; None: all.
     mask : ndarray, bool
         Slots that may be scored.
     meaning : ndarray, float64
@@ -119,6 +121,7 @@ class Search:
     relevance: Callable[[Slots], Scores]
     wanted: int = 0
     withheld: Mask | None = None
+    permitted: Mask | None = None
     mask: Mask = field(init=False)
     meaning: Scores = field(init=False)
     terms: list[Term] = field(default_factory=list)

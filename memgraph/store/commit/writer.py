@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from memgraph.embedding import embed_each
 from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
-from memgraph.extraction.secrets import redact_any
+from memgraph.extraction.secrets import kinds_of_secrets, redact_any
 from memgraph.fold.edges import chain_of
 from memgraph.journal.envelope import Event
 from memgraph.logs import logger_of
@@ -32,6 +32,7 @@ from memgraph.model.memory import (
 )
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.ports import Annotator, Embedder, Row
+from memgraph.privacy.tiers import classified, inferred, strictest
 from memgraph.store.commit.access import Use
 from memgraph.store.commit.append import MANY, Appender, Write, with_vector
 from memgraph.store.commit.records import annotated, patch, record_of, scope_of, with_its_reasons
@@ -246,6 +247,8 @@ class Writer:
             kept = type(given).model_fields
             stale = {name: value for name, value in found.items() if name in kept and name not in updates}
             given = annotated(given.model_copy(update=stale), self._annotator)
+            if "privacy_tier" not in updates:
+                given = self._raised(given)
         return given
 
     def embedded(self, text: object) -> Vector | None:
@@ -296,25 +299,40 @@ class Writer:
         """Redact secrets, annotate and embed: all steps that need no lock."""
         memories = [self.without_secrets(memory) for memory in memories]
         if annotate:
-            memories = [annotated(memory, self._annotator) for memory in memories]
+            memories = [annotated(self._classified(memory), self._annotator) for memory in memories]
         vectors = self.vectors_for(memories)
         return [
             memory if memory.embedding is vector else memory.model_copy(update={"embedding": vector})
             for memory, vector in zip(memories, vectors, strict=True)
         ]
 
+    def _classified(self, memory: AgentMemory) -> AgentMemory:
+        """Return a memory with its privacy tier, and report one that its text raised."""
+        if "privacy_tier" not in memory.model_fields_set and (why := inferred(memory.domain, memory.content).notice):
+            self.notice(f"a memory was {why}")
+        return classified(memory)
+
+    def _raised(self, memory: AgentMemory) -> AgentMemory:
+        """Return a memory whose text was changed with a stricter tier, if the new text calls for one."""
+        found = inferred(memory.domain, memory.content)
+        if strictest(found.tier, memory.privacy_tier) == memory.privacy_tier:
+            return memory
+        if found.notice:
+            self.notice(f"a memory was {found.notice}")
+        return memory.model_copy(update={"privacy_tier": found.tier, "domain": found.domain})
+
     def _clean(self, write: Payload | tuple[Payload, Vector]) -> Write:
         return (self.without_secrets(write[0]), write[1]) if isinstance(write, tuple) else self.without_secrets(write)
 
     def without_secrets(self, value: T) -> T:
-        """Return the value with its secrets redacted, and report their number."""
+        """Return the value with its secrets redacted, and report their number and kinds."""
         if not self._redacts:
             return value
         found = redact_any(value)
         if found.number:
-            self.notice(
-                f"{found.number} {'secret was' if found.number == 1 else 'secrets were'} redacted before storing"
-            )
+            were = "secret was" if found.number == 1 else "secrets were"
+            kinds = ", ".join(kinds_of_secrets(value))
+            self.notice(f"{found.number} {were} redacted before storing ({kinds})")
         return found.value
 
     def _as_events(self, writes: Sequence[Write], chain_of: ChainOf) -> list[Write]:

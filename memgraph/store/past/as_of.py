@@ -15,7 +15,7 @@ reading works on it: rows, links, Cypher, index, recall, digest.
 - Nothing is written: writing raises `ReadOnlyError`, and a recall leaves no trace.
 - The future is unknown: a moment later than now means now. A day means its end, in UTC.
 - Memories hidden or deleted since are readable: this is the store of that time. Pictures and exports, which are passed on, leave
-  them out (see `memgraph.store.visibility`).
+  them out (see `memgraph.store.access.visibility`).
 
 Graph and index of a view are cached (see `views`) under a key of moment, journal end and schema: a repeated question is
 answered at once, and never with an outdated answer.
@@ -42,8 +42,10 @@ from memgraph.model.base import Callback, checked
 from memgraph.model.events.reembedding import MemoryReembedded
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Progress
+from memgraph.privacy.access import Access
 from memgraph.store.commit.writer import Writer
 from memgraph.store.opening import open_projector
+from memgraph.store.past.agents import AgentSelection
 from memgraph.store.past.views import KeptViews, Lease
 from memgraph.store.projection.projector import Projector
 from memgraph.store.query import Reader
@@ -92,31 +94,48 @@ class Views:
         if self._of is not None and recorded != self._of.recorded:
             problem = f"must be {self._of.recorded}, as in this view; ask the store itself"
             raise InvalidInputError(problem, field="recorded", value=recorded)
+        if self._of is not None and self._of.access is not None:
+            problem = (
+                "cannot be given for an agent's view; take the view of the past first, and then the agent's view of it"
+            )
+            raise InvalidInputError(problem, field="when", value=when)
         past = Past(self._moment(when), recorded=recorded)
-        journal = self._excerpt(past)
+        why = f"this is the store as it was at {past.as_of}, which is read-only; open the store itself to write"
+        return self._view(past, self._excerpt(past, past.sift, why), lambda: past.check(when), progress)
 
+    def open_for(self, access: Access, *, progress: Progress | None = None) -> PastView:
+        """Return the journal, graph and index that an agent may read, as of now, or of the view's moment."""
+        checked(Callback, progress, "progress")
+        past = Past(self._now(), recorded=self._of is not None and self._of.recorded, access=access)
+        self._reader.settle()
+        selection = AgentSelection(self._reader, access, self._reader.events_after(0))
+        why = f"this is the store as the agent {access.agent!r} may read it, which is read-only; open the store itself to write"
+        journal = self._journal
+        sift = journal.and_sifted(selection.sift) if isinstance(journal, Excerpt) else selection.sift
+        return self._view(past, self._excerpt(past, sift, why), lambda: None, progress)
+
+    def _view(self, past: Past, journal: Excerpt, check: Callable[[], None], progress: Progress | None) -> PastView:
         def make(folder: Path) -> None:
             projector = open_projector(self._config, journal, folder)
             try:
                 projector.rebuild(progress)
             finally:
                 projector.close()
-            past.check(when)
+            check()
 
-        lease = self._kept.take(_key(journal, past), make)
+        lease = self._kept.take(journal.name, make)
         return PastView(past, lease, open_projector(self._config, journal, lease.folder), journal)
 
-    def _excerpt(self, past: Past) -> Excerpt:
-        """Return the excerpt of the journal, including all that is recorded so far, as of a moment."""
+    def _excerpt(self, past: Past, sift: Callable[[], Sift], why: str) -> Excerpt:
+        """Return the excerpt of the journal, including all that is recorded so far."""
         if self._projector.gate.is_reading:
-            raise RuntimeError("a view of the past was requested inside a block of reads")
+            raise RuntimeError("a view was requested inside a block of reads")
         self._reader.settle()
-        why = f"this is the store as it was at {past.as_of}, which is read-only; open the store itself to write"
         with self._projector.gate.guard:
             if self._journal.has_changed():
                 self._journal.refresh()
-            name = _key(self._journal, past)
-            return Excerpt(self._journal, past.sift, keys_home=self._config.keys_home, name=name, why=why)
+            name = _key(self._journal, past, self._of)
+            return Excerpt(self._journal, sift, keys_home=self._config.keys_home, name=name, why=why)
 
     def _moment(self, when: When) -> str:
         given, now = moment_of(when), self._now()
@@ -132,13 +151,16 @@ class Past:
     ----------
     as_of : str
     recorded : bool
+    access : Access or None
+        Set for the view of an agent.
     begins : str
         The first moment of the journal, once it has been read.
     """
 
-    def __init__(self, as_of: str, *, recorded: bool) -> None:
+    def __init__(self, as_of: str, *, recorded: bool, access: Access | None = None) -> None:
         self.as_of = as_of
         self.recorded = recorded
+        self.access = access
         self.begins = ALWAYS
 
     def sift(self) -> Sift:
@@ -227,9 +249,12 @@ def _end_of_day(when: object) -> datetime | None:
     return datetime.combine(when, time.max, tzinfo=UTC)
 
 
-def _key(journal: Journal, past: Past) -> str:
-    """Return the key of a view: all moments after the journal's end share one."""
+def _key(journal: Journal, past: Past, of: Past | None) -> str:
+    """Return the key of a view: all moments after the journal's end share one, for each agent with its permissions."""
     end = journal.tail.chain
-    what = (past.as_of, past.recorded) if past.as_of < end.timestamp else ("all",)
+    what: tuple[object, ...] = (past.as_of, past.recorded) if past.as_of < end.timestamp else ("all",)
+    if past.access is not None:
+        moment = (of.as_of, of.recorded) if of is not None else ("all",)
+        what = (*moment, past.access.agent, past.access.is_justified, past.access.permissions.model_dump_json())
     parts = (*what, end.seq, end.signature, SCHEMA_VERSION, _VIEW_VERSION)
     return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()[:32]

@@ -16,6 +16,7 @@ from memgraph.fold.history.lives import Life
 from memgraph.fold.history.trials import is_undated
 from memgraph.index.index import RELATION_CODE
 from memgraph.model.memory import MEMORY_TYPES, ProceduralMemory, SemanticMemory, StoredMemory
+from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.viz.history import read_history
 from memgraph.viz.page.groups import areas, grouped
@@ -98,6 +99,7 @@ def page_data(
     until: str | None = None,
     include: Collection[str] = frozenset(),
     limit: int | None = None,
+    progress: Progress | None = None,
 ) -> PageData:
     """Return the content of a page of these memories; parameters as for `memgraph.viz.shown.shown_ids`.
 
@@ -109,6 +111,8 @@ def page_data(
     ----------
     limit : int, optional
         Maximum number of memories; `memgraph.viz.page.selection` selects them.
+    progress : callable, optional
+        Called with the number of events read and of all events.
 
     Raises
     ------
@@ -118,7 +122,8 @@ def page_data(
     include = {*include, "archived"}
     since_then, until_then = bounds(since, until)
     until_then = min(until_then, store.now())
-    history = read_history(store, details_of=shown_ids(store, project_id=project_id, include=include))
+    details = shown_ids(store, project_id=project_id, include=include)
+    history = read_history(store, details_of=details, progress=progress)
     others: list[str] = []
 
     def within(included: Collection[str]) -> list[str]:

@@ -19,6 +19,7 @@ from pathlib import Path
 import orjson
 
 from memgraph import assets
+from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.viz.files import write_files
 from memgraph.viz.page.data import PageData, page_data
@@ -67,6 +68,7 @@ def write_page(
     until: str | None = None,
     include: Collection[str] = frozenset(),
     limit: int | None = MEMORIES,
+    progress: Progress | None = None,
 ) -> PageReport:
     """Write the page of a store atomically.
 
@@ -76,6 +78,8 @@ def write_page(
         See `memgraph.viz.page.data.page_data`.
     limit : int, optional
         Maximum number of memories: the most relevant ones and their sources.
+    progress : callable, optional
+        Called with the number of events read and of all events.
 
     Raises
     ------
@@ -85,7 +89,9 @@ def write_page(
         The file cannot be written.
     """
     path = Path(path)
-    data = page_data(store, project_id=project_id, since=since, until=until, include=include, limit=limit)
+    data = page_data(
+        store, project_id=project_id, since=since, until=until, include=include, limit=limit, progress=progress
+    )
     text = render(data, title_of(data.project_id, data.memories))
     content = text.encode()
     write_files({path: content})

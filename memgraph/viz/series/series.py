@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from memgraph.fold.history.lives import History
+from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.viz.history import read_history
 from memgraph.viz.periods import bounds, checked_bucket
@@ -77,6 +78,7 @@ def learning_series(
     bucket: str | None = None,
     history: History | None = None,
     ids: Collection[str] | None = None,
+    progress: Progress | None = None,
 ) -> list[Series]:
     """Return every series in a fixed order, including those without points. Costs one pass over the journal.
 
@@ -93,6 +95,8 @@ def learning_series(
         The history, if it was already read from this store.
     ids : collection of str, optional
         Only these memories, up to `until` even if nothing happened to them by then; builds and recalls are still counted.
+    progress : callable, optional
+        Called with the number of events read and of all events.
 
     Raises
     ------
@@ -101,7 +105,7 @@ def learning_series(
     """
     first, last = bounds(since, until)
     wanted = checked_bucket(bucket)
-    history = history or read_history(store)
+    history = history or read_history(store, progress=progress)
     scope = Scope(history, project_id, first, last, wanted, store.now(), ids, _visible_tags(store, history))
     is_of_trials = wanted in {None, "day"} and scope.is_undated
     if is_of_trials:

@@ -181,6 +181,14 @@ class TestTheStore:
         assert answer.message.startswith("Remembered: 'Push with [redacted: GitHub token].'")
         assert self.SECRET not in answer.model_dump_json()
 
+    def test_a_secret_that_a_split_would_cut_is_redacted_whole(self, store: Any) -> None:
+        token = f"eyJ{'h' * 40}.eyJ{'p' * 900}.{'s' * 40}"
+        answer = MemoryCommands(store).remember(f"{'Deploy on Tuesdays. ' * 38}Then send {token} to the gateway.")
+
+        assert answer.data["redacted"] == ["JSON web token"]
+        assert "pppp" not in self.journal(store) + answer.model_dump_json()
+        assert store.notices == ["1 secret was redacted before storing (JSON web token)"]
+
     def test_it_can_be_switched_off(self, open_store: Any) -> None:
         store = open_store("other", redact_secrets=False)
         assert self.SECRET in store.insert_memory({"type": "semantic", "content": self.SECRET}).content

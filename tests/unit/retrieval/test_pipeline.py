@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ import pytest
 import memgraph
 from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.model.results.retrieval import StageReport
+from memgraph.privacy.access import Access
 from memgraph.retrieval.pipeline import STAGES, ranked
-from memgraph.retrieval.retrieval import SETTINGS_VERSION
-from memgraph.retrieval.scope import Scope
+from memgraph.retrieval.retrieval import STAGES_VERSION, settings_version
 from memgraph.retrieval.stages.certainty import certainty_word
+from memgraph.store.access.scope import Scope
 
 FROZEN = Path(__file__).with_name("frozen_rankings.json")
 TEXTS = [
@@ -103,9 +105,13 @@ def rankings(store: Any, **settings: Any) -> dict[str, list[list[Any]]]:
 
 
 def test_rankings_change_with_their_version_only(rich: Any) -> None:
-    """The gate before a change of ranking: raise `SETTINGS_VERSION` or `ANALYSER_VERSION`, and put the new rankings here."""
+    """The gate before a change of ranking: raise `STAGES_VERSION` or `ANALYSER_VERSION`, and put the new rankings here."""
     frozen = json.loads(FROZEN.read_text())
-    found = {"settings": SETTINGS_VERSION, "analyser": str(ANALYSER_VERSION), "rankings": rankings(rich)}
+    found = {
+        "settings": settings_version(memgraph.RetrievalConfig()),
+        "analyser": str(ANALYSER_VERSION),
+        "rankings": rankings(rich),
+    }
 
     assert found["rankings"] == frozen["rankings"], "the order has changed: raise a version, and freeze it anew"
     assert found == frozen, "a version was raised: freeze its rankings"
@@ -151,15 +157,29 @@ def test_each_stage_reports_counts(filled: Any) -> None:
 def test_stages_can_be_observed(filled: Any) -> None:
     seen: list[StageReport] = []
     with filled.reader.frozen():
-        ranking = ranked(filled, QUERIES[0], None, Scope(), memgraph.RetrievalConfig(), watch=seen.append)
+        ranking = ranked(filled, QUERIES[0], None, Scope(Access()), memgraph.RetrievalConfig(), watch=seen.append)
 
     assert seen == ranking.stages
 
 
 def test_results_carry_their_versions(filled: Any, embedder: Any) -> None:
     versions = memgraph.MemoryRetrieval(filled).retrieve({"task_description": "disk"}).versions
+    settings = settings_version(memgraph.RetrievalConfig())
 
-    assert versions == {"settings": SETTINGS_VERSION, "analyser": str(ANALYSER_VERSION), "embedder": embedder.name}
+    assert versions == {"settings": settings, "analyser": str(ANALYSER_VERSION), "embedder": embedder.name}
+
+
+def test_the_recorded_version_names_the_stages_and_changes_with_every_weight(filled: Any) -> None:
+    configs = [memgraph.RetrievalConfig(**changed) for changed in [{}, *CHANGED]]
+    versions = [settings_version(config) for config in configs]
+    memgraph.MemoryRetrieval(filled, config=configs[1]).retrieve({"task_description": "disk"})
+
+    assert len({*versions}) == len(configs)
+    assert all(re.fullmatch(rf"{STAGES_VERSION}-[0-9a-f]{{8}}", version) for version in versions)
+    assert settings_version(memgraph.RetrievalConfig(max_tokens=7, dense_weight=0.45)) == versions[0]
+    filled.flush()
+    journal = "".join(path.read_text() for path in (Path(filled.config.home) / "journal").glob("*.jsonl"))
+    assert f'"settings_version":"{versions[1]}"' in journal
 
 
 def test_few_candidates_find_the_same_best(filled: Any) -> None:

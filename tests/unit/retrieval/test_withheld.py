@@ -12,6 +12,7 @@ from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import SOURCE as PROCEDURES
 from memgraph.model.results.sleep import FEEDBACK_SOURCE, MADE_BY_SLEEP
+from memgraph.privacy.access import OWNER
 
 TASK = "deploy the shop to the cluster"
 PLACES = ("Ada's laptop", "the blue runner", "the office", "a train")
@@ -36,7 +37,7 @@ def learned(store: Any) -> tuple[Any, list[str], str]:
 
 
 def recalled(store: Any) -> list[str]:
-    found = memgraph.MemoryRetrieval(store).retrieve({"task_description": TASK, "project_id": "shop"})
+    found = memgraph.MemoryRetrieval(store, access=OWNER).retrieve({"task_description": TASK, "project_id": "shop"})
     return [one.id for one in found.memories]
 
 

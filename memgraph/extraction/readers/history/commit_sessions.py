@@ -128,6 +128,8 @@ def _task(commit: Commit, recent: RecentCommits) -> BuildTask:
         restores=recent.restored_by(commit),
         removes=recent.removed_by(commit),
         takes_back=None if undone or commit.reinstates else recent.reversed_by(commit),
+        repeats=recent.repeated_by(commit),
+        release=commit.release or None,
         mends=mended,
         mends_subject=beginning(storable_text(recent.subject_of(mended)), _MAX_SUBJECT_CHARS) if mended else "",
     )

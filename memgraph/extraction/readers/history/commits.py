@@ -21,6 +21,7 @@ _LEAST_WORDS = 3
 _LONGEST_AGO = timedelta(days=365)
 
 _PULL_REQUEST = re.compile(r"\((?:#|GH-)(\d{1,7})\)\s*$|^Merge pull request #(\d{1,7})\b")
+_MERGED_REQUEST = re.compile(r"Merge pull request #(\d{1,7}) from \S+$")
 _REVERTS_SHA = re.compile(
     r"\b(?:This )?reverts? (?:the )?(?:changes? (?:in|of|from) )?(?:commits? )?([0-9a-f]{7,64})\b", re.IGNORECASE
 )
@@ -88,13 +89,14 @@ class FileChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit from either source; `message` is complete, `when` is its author's time."""
+    """One commit from either source; `message` is complete, `when` is its author's time, `release` the first one that contains it."""
 
     sha: str
     author: str
     when: datetime
     message: str
     files: tuple[FileChange, ...] = ()
+    release: str = ""
 
     @property
     def subject(self) -> str:
@@ -133,6 +135,8 @@ class Commit:
 
 class _Kept(NamedTuple):
     subject: str
+    body: int
+    """Its hash."""
     when: datetime
     undone: str | None
 
@@ -149,7 +153,7 @@ class RecentCommits:
     def add(self, commit: Commit) -> None:
         """Record a commit as the latest."""
         subject = commit.subject[:_MAX_SUBJECT_CHARS]
-        self._kept[commit.sha] = _Kept(subject, commit.when, self.undone_by(commit))
+        self._kept[commit.sha] = _Kept(subject, hash(commit.body), commit.when, self.undone_by(commit))
         self._by_subject[subject] = commit.sha
         if request := _request(subject):
             self._by_request[request] = commit.sha
@@ -164,6 +168,22 @@ class RecentCommits:
     def subject_of(self, sha: str) -> str:
         """Return the subject of a commit; empty if it is not known."""
         return self._kept[sha].subject if sha in self._kept else ""
+
+    def repeated_by(self, commit: Commit) -> str | None:
+        """Return the sha of the commit whose message `commit` repeats without changing a file: that which it merges."""
+        subject, body = commit.subject, commit.body
+        if commit.files:
+            return None
+        if request := _MERGED_REQUEST.match(subject):  # its body begins with the request's title
+            subject, _, body = body.partition("\n")
+            subjects = [subject.strip(), f"{subject.strip()} (#{request[1]})"]
+        else:
+            subjects = [subject]
+        body = body.strip("\n").rstrip()
+        for sha in filter(None, map(self._by_subject.get, subjects)):
+            if not body or self._kept[sha].body == hash(body):
+                return sha
+        return None
 
     def undone_by(self, commit: Commit) -> str | None:
         """Return the sha that `commit` reverts: by the id in its body, the subject it quotes, its request, or its words."""

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain
@@ -18,6 +18,7 @@ from typing import IO
 from memgraph.errors import SourceError
 from memgraph.extraction.readers.history.commit_sessions import grouped, is_sha
 from memgraph.extraction.readers.history.commits import RECENT_COMMITS, Commit, FileChange, RecentCommits
+from memgraph.extraction.readers.history.releases import first_releases, tagged
 from memgraph.extraction.readers.source import SourceRecord, project_of
 
 # No code configured by a repository or user may run, and no answer may depend on such configuration.
@@ -30,6 +31,7 @@ _SAFE = (
     "--no-pager",
 )
 _FORMAT = "--format=%H%n%an%n%aI%n%B"
+_TAG = "%(objecttype)%09%(objectname)%09%(*objecttype)%09%(*objectname)%09%(refname:lstrip=2)"
 _LOG = ("-z", "--name-status", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--encoding=UTF-8")
 _STATUS = re.compile(r"[ACDMRTUXB]\d{0,3}")
 _MAX_TOKEN_BYTES = 1024 * 1024
@@ -136,10 +138,27 @@ class GitReader:
             if not shas.tell():
                 return  # without an explicit commit, git would use HEAD
             shas.seek(0)
+            releases = self._releases(span)
             with self._running("log", "--no-walk=unsorted", "--stdin", *_LOG, _FORMAT, stdin=shas) as output:
                 for commit in _parsed(_tokens(output)):
-                    sha = commit.sha if isinstance(commit, Commit) else ""
-                    yield commit, span.cursor(sha)
+                    if isinstance(commit, str):
+                        yield commit, span.cursor("")
+                    else:
+                        yield replace(commit, release=releases.get(commit.sha, "")), span.cursor(commit.sha)
+
+    def _releases(self, span: _Span) -> dict[str, str]:
+        """Return the first release that contains each commit of a span. Tags on other branches count, too."""
+        order = ("--sort=version:refname", "--sort=creatordate")
+        with self._running("for-each-ref", *order, f"--format={_TAG}", "refs/tags") as output:
+            releases = tagged(_lines(output))
+        if not releases:
+            return {}
+        with tempfile.TemporaryFile() as tips:
+            tips.writelines(f"{tip}\n".encode() for tip in (*span.revisions, *releases))
+            tips.seek(0)
+            arguments = ("rev-list", "--date-order", "--parents", "--ignore-missing", "--stdin")
+            with self._running(*arguments, stdin=tips) as output:
+                return first_releases(_lines(output), releases)
 
     def _recall(self, done: str, recent: RecentCommits) -> None:
         """Add the commits up to `done` to `recent`, without reading their files."""
@@ -211,6 +230,10 @@ class GitReader:
                 complaints.seek(0)
                 said = complaints.read(4096).decode("utf-8", errors="replace").strip().split("\n")[0]
                 raise SourceError(f"git {arguments[0]} failed: {said or f'status {status}'}", path=self._path)
+
+
+def _lines(output: IO[bytes]) -> Iterator[str]:
+    return (line.decode("utf-8", errors="replace").rstrip("\n") for line in output)
 
 
 def _tokens(output: IO[bytes]) -> Iterator[str]:

@@ -8,7 +8,8 @@ where it lives. A sentence that points elsewhere ("it", "that one") is kept only
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
 from memgraph.extraction.rules.causes import NAMES
 from memgraph.extraction.rules.subjects import content_words
@@ -25,11 +26,17 @@ _MOST_GENERAL_WORDS = 35
 """Longer sentences tell a story, in which "always" and "never" are about something else."""
 _LEAST_WORDS = 2
 _TELLING_WORDS = 3
-_LEAST_ASSERTED_WORDS = 5
+_LEAST_ASSERTED_WORDS = 4
 _RETRACTED_OVERLAP = 0.5
+_MOST_COMPARED = 1 << 13
+_MOST_LIFTED = 3
+"""An earlier statement of more words, for each of those that lift it, is about something else too."""
+_OF_LIFTING = frozenset(
+    str.split("you may can fine ok okay allowed feel free we there no not never always longer need run any more please")
+)
 _MAX_BEFORE_CHARS = 300
 """Of what a sentence points to."""
-_PROPOSALS = (patterns.REASONED, patterns.DECIDED, patterns.SETTLES)
+_PROPOSALS = (patterns.REASONED, patterns.DECIDED, patterns.SETTLES, patterns.ENSURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,11 @@ class UserStatement:
     kind: StatementKind
     text: str
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether it says by itself that it holds from now on; if not, it may concern only what was being done."""
+        return any(pattern.search(self.text) for pattern in patterns.CERTAIN)
+
 
 def statements_in(message: str) -> list[UserStatement]:
     """Return what a message states beyond its request; linear in its length."""
@@ -54,8 +66,12 @@ def statements_in(message: str) -> list[UserStatement]:
     before, was_kept = "", False
     parts = (one for part in sentences(own_words(message)) for one in patterns.LOWER_CASE_SENTENCE.split(part))
     for part in parts:
-        if _points_elsewhere(part) and ": " in part:
-            part = max(part.split(": ", 1), key=lambda half: (_kind(half) is not None, not _points_elsewhere(half)))  # noqa: PLW2901
+        if patterns.is_question(part) and not patterns.NOTICED.match(part):  # "I want X on Y -- is that what you did?"
+            first = patterns.QUESTION_TAIL.split(part, maxsplit=1)[0]
+            part = first if first != part and _kind(first) else part  # noqa: PLW2901
+        if _points_elsewhere(part):  # "It works like this: …", "this is odd - …"
+            halves = patterns.HALVES.split(part, maxsplit=1)
+            part = max(halves, key=lambda half: (_kind(half) is not None, not _points_elsewhere(half)))  # noqa: PLW2901
         kind, points = _kind(part), _points_elsewhere(part)
         text = _bare(part)
         starts = bool(patterns.POINTING.match(text) or patterns.REFERS.match(text))
@@ -87,14 +103,45 @@ def statements_in(message: str) -> list[UserStatement]:
 
 def takes_back(message: str, earlier: UserStatement, *, is_latest: bool) -> bool:
     """Return whether a message withdraws an earlier statement: the latest one, or one about the same thing, or by stating its opposite."""
-    words, its = set(content_words(message[:_MAX_CHARS])), set(content_words(earlier.text))
-    shared = len(words & its)
-    if patterns.TAKES_BACK.search(message[:_MAX_CHARS]):
+    now, then = _gist_of(message[:_MAX_CHARS]), _gist_of(earlier.text)
+    its = then.words
+    shared = len(now.words & its)
+    if now.takes_back:
         return (shared > 0 and shared >= _RETRACTED_OVERLAP * min(len(its), 2)) or (
             is_latest and patterns.ONLY_TAKES_BACK.match(message) is not None
         )
-    other = (bool(patterns.NEGATION.search(said)) for said in (message[:_MAX_CHARS], earlier.text))
-    return shared >= max(2, 0.8 * len(its)) and len(set(other)) == 2 and bool(statements_in(message))
+    for lifted in now.lifts:
+        if len(lifted & its) > _RETRACTED_OVERLAP * len(lifted) and len(its - _OF_LIFTING) <= _MOST_LIFTED * len(
+            lifted
+        ):
+            return True
+    if not then.denies and any(name in earlier.text for name in now.bans):
+        return True
+    return shared >= max(2, 0.8 * len(its)) and now.denies != then.denies and bool(statements_in(message))
+
+
+class _Gist(NamedTuple):
+    """What comparing a text needs: its words, whether it denies and takes back, the words of what it allows again, and the names it bans."""
+
+    words: frozenset[str]
+    denies: bool
+    takes_back: bool
+    lifts: tuple[frozenset[str], ...]
+    bans: tuple[str, ...]
+
+
+@lru_cache(maxsize=_MOST_COMPARED)
+def _gist_of(text: str) -> _Gist:
+    """Return a text's gist. Cached, because each message is compared with all statements before it."""
+    denies, takes_back = (pattern.search(text) is not None for pattern in (patterns.NEGATION, patterns.TAKES_BACK))
+    lifting = (part for part in sentences(text) if patterns.ALLOWS.match(part))
+    return _Gist(
+        frozenset(content_words(text)),
+        denies,
+        takes_back,
+        tuple(frozenset(content_words(part)) - _OF_LIFTING for part in lifting),
+        tuple(match[1].strip("`.") for match in patterns.BANS.finditer(text) if NAMES.search(match[1])),
+    )
 
 
 def _kind(sentence: str) -> StatementKind | None:
@@ -111,6 +158,8 @@ def _kind(sentence: str) -> StatementKind | None:
     words = text.split()
     if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or patterns.is_question(text):
         return None
+    if patterns.INCOMPLETE.search(text) or text.count('"') % 2:
+        return None
     is_general = (
         len(words) <= _MOST_GENERAL_WORDS
         and patterns.GENERAL.search(text) is not None
@@ -126,7 +175,10 @@ def _kind(sentence: str) -> StatementKind | None:
             if len((part := patterns.OPENER.sub("", raw).strip()).split()) > 1
         ),
     ]
-    tells = _tells(text) and not patterns.TAG.search(sentence)
+    is_request = patterns.REQUESTS.match(text) is not None
+    if is_request:  # "add a button, it should be blue"
+        clauses = [clause for clause in clauses if clause == text or not patterns.POINTING.match(clause)]
+    tells = _tells(text) and not is_request and not patterns.TAG.search(sentence)
     if patterns.TROUBLE.search(text) and not is_general and not tells:
         clauses = [clause for clause in clauses if any(pattern.search(clause) for pattern in patterns.HARD)]
     if not clauses:
@@ -141,15 +193,15 @@ def _kind(sentence: str) -> StatementKind | None:
     is_pointing = patterns.POINTING.match(text) is not None
     if len(content_words(text)) < _TELLING_WORDS or (is_pointing and (not tells or patterns.TROUBLE.search(text))):
         return None
-    is_request = patterns.REQUESTS.match(text) is not None
     asserting = [part for part in clauses if patterns.NAMED_SUBJECT.match(part) or (part == text and not is_request)]
     return "statement" if marked or tells or any(map(_asserts, asserting)) else None
 
 
 def _asserts(clause: str) -> bool:
     """Return whether a clause asserts something in the present that is not about the moment."""
-    is_long = _LEAST_ASSERTED_WORDS <= len(clause.split()) <= _MOST_GENERAL_WORDS
-    return is_long and patterns.ASSERTS.match(clause) is not None and not patterns.OF_THE_MOMENT.search(clause)
+    return _LEAST_ASSERTED_WORDS <= len(clause.split()) <= _MOST_GENERAL_WORDS and bool(
+        patterns.ASSERTS.match(clause) and not patterns.OF_THE_MOMENT.search(clause)
+    )
 
 
 def _tells(text: str) -> bool:

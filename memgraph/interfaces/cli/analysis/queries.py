@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memgraph.interfaces.cli.base.completing import query_names
 from memgraph.interfaces.cli.base.options import Settings, Subgroup, pass_settings
-from memgraph.interfaces.cli.base.output import emit, emit_json, wrapped
+from memgraph.interfaces.cli.base.output import emit, emit_json, print_lines, wrapped
 
 if TYPE_CHECKING:
     from memgraph.graph.queries import NamedQuery, Parameter
@@ -31,16 +32,17 @@ def list_(settings: Settings) -> None:
     if settings.as_json:
         emit_json([_document(one) for one in found])
         return
-    for one in found:
-        click.echo(" ".join([one.name, *map(_usage, one.parameters)]))
-        click.echo(wrapped(one.purpose, indent="    "))
-    click.echo(
-        "\n`memgraph query NAME --param NAME=VALUE` runs a query, `memgraph queries show NAME` prints its Cypher."
-    )
+    lines = [
+        line
+        for one in found
+        for line in (" ".join([one.name, *map(_usage, one.parameters)]), wrapped(one.purpose, indent="    "))
+    ]
+    run = "`memgraph query NAME --param NAME=VALUE` runs a query, `memgraph queries show NAME` prints its Cypher."
+    print_lines([*lines, "", run])
 
 
 @queries.command()
-@click.argument("name")
+@click.argument("name", shell_complete=query_names)
 @pass_settings
 def show(settings: Settings, name: str) -> None:
     """Print a named query: its header with parameters and columns, and its Cypher."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from memgraph.errors import InvalidInputError, QueryError
+from memgraph.interfaces.cli.base.completing import query_names
 from memgraph.interfaces.cli.base.input import standard_input
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=ReadingCommand)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=query_names)
 @click.argument("misplaced", nargs=-1, metavar="")
 @click.option(
     "--cypher", metavar="TEXT", help="A read-only statement instead of a query's NAME; '-' reads standard input."

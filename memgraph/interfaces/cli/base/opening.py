@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,8 +27,16 @@ _LEVELS = {
 
 
 @contextmanager
-def opened(settings: Settings, *, is_lasting: bool = True, **config: Any) -> Iterator[MemGraph]:
-    """Open the store, or a view of its past, for a block; print the library's log messages to stderr."""
+def opened(settings: Settings, *, is_lasting: bool = True, asks: bool = False, **config: Any) -> Iterator[MemGraph]:
+    """Open the store, a view of its past, or what an agent may read of either, for a block; print the library's log messages to stderr.
+
+    Parameters
+    ----------
+    asks : bool
+        The command itself asks for the agent, so that it needs no view.
+    """
+    if settings.justification is not None and settings.agent is None:
+        raise click.UsageError("--justification has no effect without --agent NAME: give both")
     if settings.is_recorded and settings.as_of is None:
         raise click.UsageError("--recorded has no effect without --as-of WHEN: give both")
     with logs_shown(settings), _options_named():
@@ -44,13 +53,15 @@ def opened(settings: Settings, *, is_lasting: bool = True, **config: Any) -> Ite
             raise Refused(f"there is no store at {home}, so --as-of has nothing to read")
         given = load_config({"home": settings.home, **config})
         engine = settings.engine() if settings.engine else None
-        with MemGraph(AgentMemoryStore(given, embedder=settings.embedder, engine=engine)) as memory:
-            if settings.as_of is None:
-                yield memory
-            else:
-                with _past(settings, memory) as past:
-                    yield past
-        if is_lasting and not was_there:  # otherwise a mistyped name would look like an empty store
+        with ExitStack() as views:
+            memory = views.enter_context(MemGraph(AgentMemoryStore(given, embedder=settings.embedder, engine=engine)))
+            if settings.as_of is not None:
+                memory = views.enter_context(_past(settings, memory))
+            if settings.agent is not None and not asks:
+                memory = views.enter_context(_of_agent(settings, memory))
+            yield memory
+        # otherwise a mistyped name would look like an empty store; a hook's or program's log needs no such line
+        if is_lasting and not was_there and not settings.as_json and sys.stderr.isatty():
             notice(f"created a new store at {home}")
 
 
@@ -70,6 +81,13 @@ def _past(settings: Settings, memory: MemGraph) -> MemGraph:
 
     with progress(settings, "replaying the past") as bar:
         return memory.at(settings.as_of or "", recorded=settings.is_recorded, progress=bar)
+
+
+def _of_agent(settings: Settings, memory: MemGraph) -> MemGraph:
+    from memgraph.interfaces.cli.base.output import progress
+
+    with progress(settings, "reading what the agent may have") as bar:
+        return memory.as_agent(settings.agent or "", justification=settings.justification, progress=bar)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Options that every command takes, before or after its name: ``--home``, ``--json``, ``--verbose``, ``--version``.
+"""Options that every command takes, before or after its name: ``--home``, ``--json``, ``--verbose``, ``--no-pager``, ``--version``.
 
 Commands that only read also take ``--as-of`` and ``--recorded``.
 """
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from memgraph.interfaces.cli.base.commands import Suggesting
 
 if TYPE_CHECKING:
     from memgraph.ports import Embedder, GraphEngine
@@ -27,10 +29,14 @@ class Settings:
         One JSON document on standard output instead of text.
     verbosity : int
         How often ``-v`` was given.
+    pages : bool
+        On a terminal, what is longer than the screen goes through the pager.
     as_of : str or None
         A time: the store is read as it was then.
     is_recorded : bool
         As what had been recorded by that moment, not as what had happened.
+    agent, justification : str or None
+        The agent that asks, and why it needs sensitive memories.
     embedder : Embedder or None
         For who runs commands from Python: what embeds instead of the configured model.
     engine : callable or None
@@ -41,8 +47,11 @@ class Settings:
     home: str | None = None
     as_json: bool = False
     verbosity: int = 0
+    pages: bool = True
     as_of: str | None = None
     is_recorded: bool = False
+    agent: str | None = None
+    justification: str | None = None
     embedder: Embedder | None = None
     engine: Callable[[], GraphEngine | None] | None = None
 
@@ -76,6 +85,13 @@ def shared_options() -> list[click.Option]:
             expose_value=False,
             callback=_verbose,
             help="Log slow operations on standard error; -vv logs every step (see also MEMGRAPH_LOG).",
+        ),
+        click.Option(
+            ["--no-pager"],
+            is_flag=True,
+            expose_value=False,
+            callback=_no_pager,
+            help="On a terminal, do not page what is longer than the screen (see also PAGER).",
         ),
         click.Option(
             ["--version"],
@@ -116,14 +132,34 @@ class Command(click.Command):
         self.params = [*self.params, *shared_options()]
 
 
+def agent_options() -> list[click.Option]:
+    """Return new instances of ``--agent`` and ``--justification``."""
+    return [
+        click.Option(
+            ["--agent"],
+            metavar="NAME",
+            expose_value=False,
+            callback=_agent,
+            help="The agent that asks: only what it may have (see `memgraph docs privacy`).",
+        ),
+        click.Option(
+            ["--justification"],
+            metavar="TEXT",
+            expose_value=False,
+            callback=_justification,
+            help="Why that agent needs sensitive memories, in more than 20 characters.",
+        ),
+    ]
+
+
 class ReadingCommand(Command):
-    """A command that only reads, and so can read a past state of the store."""
+    """A command that only reads, and so can read a past state of the store, and what an agent may have of it."""
 
     def __init__(self, *args: Any, params: Sequence[click.Parameter] | None = None, **kwargs: Any) -> None:
-        super().__init__(*args, params=[*(params or ()), *past_options()], **kwargs)
+        super().__init__(*args, params=[*(params or ()), *past_options(), *agent_options()], **kwargs)
 
 
-class Subgroup(click.Group):
+class Subgroup(Suggesting):
     """A nested group; it and its commands have the shared options, too."""
 
     command_class = Command
@@ -146,6 +182,11 @@ def _json(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # n
         ctx.ensure_object(Settings).as_json = True
 
 
+def _no_pager(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001 - click's signature
+    if value:
+        ctx.ensure_object(Settings).pages = False
+
+
 def _as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> None:  # noqa: ARG001 - click's signature
     if value is not None:
         ctx.ensure_object(Settings).as_of = value
@@ -154,6 +195,16 @@ def _as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> Non
 def _recorded(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001 - click's signature
     if value:
         ctx.ensure_object(Settings).is_recorded = True
+
+
+def _agent(ctx: click.Context, param: click.Parameter, value: str | None) -> None:  # noqa: ARG001 - click's signature
+    if value is not None:
+        ctx.ensure_object(Settings).agent = value
+
+
+def _justification(ctx: click.Context, param: click.Parameter, value: str | None) -> None:  # noqa: ARG001 - click's signature
+    if value is not None:
+        ctx.ensure_object(Settings).justification = value
 
 
 def _verbose(ctx: click.Context, param: click.Parameter, value: int) -> None:  # noqa: ARG001 - click's signature

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +17,12 @@ from memgraph.interfaces.cli.base.options import Settings
 from memgraph.text.safe import one_line
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from memgraph.ports import Progress
 
 WIDTH = 80
+_LEAST_WIDTH = 20
 _BARE = {"embedding"}
 
 
@@ -31,8 +36,35 @@ def emit(settings: Settings, document: Any, text: str | Sequence[str]) -> None:
     if settings.as_json:
         emit_json(document)
     else:
-        for line in [text] if isinstance(text, str) else text:
-            click.echo(line)
+        print_lines([text] if isinstance(text, str) else text)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines; on a terminal, through the pager if they do not fit on the screen."""
+    print_text("".join(f"{line}\n" for line in lines))
+
+
+def print_text(text: str) -> None:
+    """Print a text that ends with a newline and may be styled; on a terminal, through the pager if it does not fit on the screen.
+
+    The pager is ``PAGER``, else the system's; an empty ``PAGER`` and ``--no-pager`` switch it off.
+    """
+    if _is_paged(text):
+        click.echo_via_pager(text.removesuffix("\n"), color=True)  # only what a terminal may show is styled at all
+    else:
+        click.echo(text, nl=False)
+
+
+def _is_paged(text: str) -> bool:
+    if not sys.stdout.isatty() or not sys.stdin.isatty() or os.environ.get("PAGER") == "":
+        return False
+    ctx = click.get_current_context(silent=True)
+    settings = ctx.find_object(Settings) if ctx else None
+    if settings is not None and not settings.pages:
+        return False
+    width, height = shutil.get_terminal_size()
+    rows = (max(1, -(-len(click.unstyle(line)) // width)) for line in text.split("\n"))
+    return sum(rows) > height
 
 
 def emit_json(document: Any) -> None:
@@ -60,14 +92,39 @@ def stderr_line(text: str) -> None:
 
 
 def wrapped(text: str, *, indent: str = "", first: str | None = None) -> str:
-    """Return a one-line text wrapped at 80 columns."""
+    """Return a one-line text wrapped at 80 columns, or at the width of a narrower terminal."""
+    narrow = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
     return textwrap.fill(
         plain(text),
-        WIDTH,
+        max(min(WIDTH, narrow), len(indent) + _LEAST_WIDTH),
         initial_indent=indent if first is None else first,
         subsequent_indent=indent,
         break_on_hyphens=False,
     )
+
+
+def pairs(rows: Sequence[tuple[str, str]], *, indent: str = "") -> list[str]:
+    """Return a line for each name with its text, aligned; on a terminal, a text is wrapped within its own column."""
+    width = max((len(name) for name, _ in rows), default=0)
+    heads = [f"{indent}{name:<{width}}  " for name, _ in rows]
+    if not sys.stdout.isatty():
+        return [f"{head}{text}".rstrip() for head, (_, text) in zip(heads, rows, strict=True)]
+    columns = max(shutil.get_terminal_size().columns, len(indent) + width + 2 + _LEAST_WIDTH)
+    return [_hanging(head, text, columns) for head, (_, text) in zip(heads, rows, strict=True)]
+
+
+def _hanging(head: str, text: str, columns: int) -> str:
+    """Return a text after its head, wrapped beside it; a path or an id is not broken."""
+    indent = " " * len(head)
+    wrapped_text = textwrap.fill(
+        text,
+        columns,
+        initial_indent=head,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return wrapped_text or head.rstrip()
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:
@@ -78,16 +135,25 @@ def count(number: int, singular: str, plural: str | None = None) -> str:
 def listing(rows: Sequence[tuple[str, Sequence[str]]]) -> None:
     """Print (text, details) rows: two lines each on a terminal, else one line with tabs, the text last."""
     if not sys.stdout.isatty():
-        for text, details in rows:
-            click.echo("\t".join(plain(cell) for cell in (*details, text)))
+        print_lines("\t".join(plain(cell) for cell in (*details, text)) for text, details in rows)
         return
-    from rich.console import Console
     from rich.text import Text
 
+    with styled() as console:
+        for text, details in rows:
+            console.print(Text(plain(text), style="bold"))
+            console.print(Text("  " + "  ".join(plain(cell) for cell in details if cell), style="dim"))
+
+
+@contextmanager
+def styled() -> Iterator[Console]:
+    """Give a console of the terminal's width; print what it was given when the block ends. Rich honours ``NO_COLOR``."""
+    from rich.console import Console
+
     console = Console(highlight=False)
-    for text, details in rows:
-        console.print(Text(plain(text), style="bold"))
-        console.print(Text("  " + "  ".join(plain(cell) for cell in details if cell), style="dim"))
+    with console.capture() as captured:
+        yield console
+    print_text(captured.get())
 
 
 @contextmanager
@@ -97,10 +163,24 @@ def progress(settings: Settings, label: str) -> Iterator[Progress | None]:
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
+    from rich.text import Text
 
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    class Left(TimeRemainingColumn):
+        """The remaining time, once the total is known."""
+
+        def render(self, task: Task) -> Text:
+            remaining = super().render(task)
+            return remaining.append(" left") if remaining.plain else remaining
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        Left(),
+    )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -12,19 +12,23 @@ if TYPE_CHECKING:
 _SHOWN = 8
 
 
-def hint_at_projects(memory: MemGraph, project: str | None) -> None:
-    """Print the known projects if `project` has no memory."""
-    is_known(memory, project)
+def hint_at_projects(memory: MemGraph, project: str | None, *, agent: str | None = None) -> None:
+    """Print the known projects if `project` has no memory; for an agent, those of memories that it may have."""
+    is_known(memory, project, agent=agent)
 
 
-def is_known(memory: MemGraph, project: str | None) -> bool:
+def is_known(memory: MemGraph, project: str | None, *, agent: str | None = None) -> bool:
     """Return whether `project` is None or has memories; print the known projects if it has none."""
     if project is None:
         return True
-    from memgraph.retrieval.scope import projects_of
+    from memgraph.privacy.access import OWNER
+    from memgraph.store.access.permitted import permitted
+    from memgraph.store.access.scope import projects_of
 
-    with memory.store.reader.frozen():
-        known = projects_of(memory.store.reader.index)
+    reader = memory.store.reader
+    access = OWNER if agent is None else memory.store.access_of(agent)
+    with reader.frozen():
+        known = projects_of(reader.index, permitted(reader, access, "search"))
     if project in known:
         return True
     more = f" and {len(known) - _SHOWN:,} more" if len(known) > _SHOWN else ""

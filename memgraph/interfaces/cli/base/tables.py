@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memgraph.interfaces.cli.base.output import print_lines, print_text, styled
 from memgraph.model.results.rows import json_text, jsonable
 
 if TYPE_CHECKING:
@@ -46,17 +47,14 @@ def print_table(rows: Rows) -> None:
     """
     columns = _columns(rows)
     if not sys.stdout.isatty():
-        for line in _aligned(columns):
-            click.echo(line)
+        print_lines(_aligned(columns))
         return
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    widths = _fitted(columns, console.width)
-    if widths is None:
-        _print_blocks(columns, console)
-    else:
-        _print_fitted(columns, widths, console)
+    with styled() as console:
+        widths = _fitted(columns, console.width)
+        if widths is None:
+            _print_blocks(columns, console)
+        else:
+            _print_fitted(columns, widths, console)
 
 
 def print_csv(rows: Rows) -> None:
@@ -69,7 +67,10 @@ def print_csv(rows: Rows) -> None:
     writer = csv.writer(text, lineterminator="\r\n")
     for cells in ([column.name for column in rows.columns], *([_cell(v) for v in row.values()] for row in rows)):
         writer.writerow([visible(cell) for cell in cells] if on_terminal else cells)
-    click.echo(text.getvalue() if on_terminal else text.getvalue().encode(), nl=False)
+    if on_terminal:
+        print_text(text.getvalue())
+    else:
+        click.echo(text.getvalue().encode(), nl=False)
 
 
 def visible(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memgraph.interfaces.cli.base.output import count
+from memgraph.interfaces.cli.base.output import count, plain
 
 if TYPE_CHECKING:
     from memgraph.model.model_usage import ModelUsage
@@ -16,7 +16,8 @@ def usage_lines(usage: ModelUsage | None) -> list[str]:
         return []
     failed = f" ({usage.failures:,} failed)" if usage.failures else ""
     tokens = f"{usage.prompt_tokens:,} prompt tokens and {usage.completion_tokens:,} completion tokens"
-    lines = [f"Called Ollama {count(usage.calls, 'time')}{failed}: {tokens}, {usage.seconds:.1f} s."]
+    called = plain(" and ".join(usage.models)) or "a model"
+    lines = [f"Called {called} {count(usage.calls, 'time')}{failed}: {tokens}, {usage.seconds:.1f} s."]
     if usage.spent:
         lines.append("The model budget was spent; rules did the rest (see model_budget in `memgraph config show`).")
     return lines

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memgraph.disk.space import beyond, size_on_disk
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, plain, progress
+from memgraph.interfaces.cli.base.output import count, emit, notice, plain, progress
 
 if TYPE_CHECKING:
     from memgraph.model.results.maintenance import CollectionPreview, CollectionResult
@@ -27,11 +28,15 @@ def collect(settings: Settings, preview: bool) -> None:
         if preview:
             from memgraph.lifecycle import preview_collection
 
-            previewed = preview_collection(memory.store)
+            with progress(settings, "previewing"):
+                previewed = preview_collection(memory.store)
             emit(settings, previewed, _preview_lines(previewed))
             return
         with progress(settings, "collecting") as bar:
             result = memory.maintenance.collect(progress=bar)
+        too_much = beyond(size_on_disk(memory.store.config.home), memory.store.config.max_memory_mb)
+    if too_much:
+        notice(f"{too_much}; collecting shortens lists and recalls, but the journal keeps every event")
     undo = ["`memgraph unarchive ID` restores a memory; `memgraph list --state archived` lists them."]
     if result.deleted:
         undo = ["`memgraph undelete ID` restores a memory; its history stays."]

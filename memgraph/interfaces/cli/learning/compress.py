@@ -8,7 +8,7 @@ import click
 
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, notice
+from memgraph.interfaces.cli.base.output import count, emit, notice, progress
 
 if TYPE_CHECKING:
     from memgraph.model.results.learning import CompressionResult
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @pass_settings
 def compress(settings: Settings) -> None:
     """Generalise now, and archive faded memories; `ingest` and every tenth build do this automatically."""
-    with opened(settings) as memory:
+    with opened(settings) as memory, progress(settings, "generalising"):
         result = memory.maintenance.compress()
     emit(settings, result, _lines(result))
     if result.notice:

@@ -8,7 +8,16 @@ import click
 
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, Subgroup, pass_settings, past_options
-from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain, progress, without_vectors, wrapped
+from memgraph.interfaces.cli.base.output import (
+    count,
+    emit,
+    emit_json,
+    plain,
+    print_lines,
+    progress,
+    without_vectors,
+    wrapped,
+)
 from memgraph.interfaces.cli.base.projects import hint_at_projects
 
 if TYPE_CHECKING:
@@ -44,15 +53,14 @@ def list_(settings: Settings, project: str | None = None, decided: bool = False)
     if settings.as_json:
         emit_json([_document(one) for one in found])
         return
-    for one in found:
-        for line in _lines(one):
-            click.echo(line)
-    if found and not decided:
-        click.echo(
+    lines = [line for one in found for line in _lines(one)]
+    if not found:
+        lines = ["No contradiction was resolved." if decided else "No contradictions."]
+    elif not decided:
+        lines.append(
             "`memgraph contradictions resolve ID OTHER --keep ID` resolves a contradiction; `dismiss ID OTHER` dismisses it."
         )
-    if not found:
-        click.echo("No contradiction was resolved." if decided else "No contradictions.")
+    print_lines(lines)
 
 
 @contradictions.command("find")

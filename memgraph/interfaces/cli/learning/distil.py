@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memgraph.errors import InvalidInputError
+from memgraph.errors import InvalidInputError, UnsupportedClaimError
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.input import MAX_STDIN_CHARS, standard_input
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, Subgroup, pass_settings, past_options
-from memgraph.interfaces.cli.base.output import count, emit, emit_json, notice, plain, wrapped
+from memgraph.interfaces.cli.base.output import count, emit, emit_json, notice, plain, print_lines, wrapped
 
 if TYPE_CHECKING:
     from memgraph.model.results.distillation import AnswerResult, WorkOrder, WorkSheet
@@ -45,10 +45,8 @@ def list_(settings: Settings, project: str | None = None, all_: bool = False, li
     if settings.as_json:
         emit_json([one.model_dump(mode="json") for one in found])
         return
-    for one in found:
-        click.echo(_line(one))
-    if not found:
-        click.echo("There are no work orders." if all_ else "No work order is open.")
+    nothing = "There are no work orders." if all_ else "No work order is open."
+    print_lines([_line(one) for one in found] or [nothing])
 
 
 @distil.command("show", cls=ReadingCommand)
@@ -70,14 +68,16 @@ def show(settings: Settings, id_: str) -> None:
 @click.option("--trust", type=click.Choice(_TRUST), default="agent", show_default=True, help="Trust in who answers.")
 @pass_settings
 def answer(settings: Settings, id_: str, file: str, by: str, trust: Any) -> None:
-    """Store the answer in FILE (JSON; '-' reads standard input), if the excerpt supports all of it."""
+    """Store the statements in FILE (JSON; '-' reads standard input) that the excerpt supports."""
     document = _document(file)
     with opened(settings) as memory:
         try:
             result = memory.distillation.answer(id_, document, answered_by=by, trust_class=trust)
         except InvalidInputError as error:
+            if settings.as_json and isinstance(error, UnsupportedClaimError):
+                emit_json({"new_memory_ids": [], "merged_memory_ids": [], "problems": error.problems})
             raise Refused(f"{error}; `memgraph distil show --json {id_[:_SHORT]}` prints the schema") from error
-    emit(settings, result, _result_line(result))
+    emit(settings, result, [_result_line(result), *(f"  {plain(problem)}" for problem in result.problems)])
     if result.notice:
         notice(result.notice)
 
@@ -137,6 +137,8 @@ def _result_line(result: AnswerResult) -> str:
         parts.append(f"{len(result.merged_memory_ids)} merged into existing ones")
     if result.forgotten:
         parts.append(f"{result.forgotten} left out because they repeat a forgotten one")
+    if result.refused:
+        parts.append(f"{count(result.refused, 'statement')} refused")
     if result.secrets_redacted:
         parts.append(f"{count(result.secrets_redacted, 'secret')} redacted")
     answered = f"Answered: {', '.join(parts)}"

@@ -8,7 +8,7 @@ import click
 
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, Subgroup, pass_settings, past_options
-from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain, wrapped
+from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain, print_lines, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,11 +39,8 @@ def list_(settings: Settings, project: str | None = None, all_: bool = False) ->
     if settings.as_json:
         emit_json([one.model_dump(mode="json") for one in found])
         return
-    for one in found:
-        for line in _lines(one):
-            click.echo(line)
-    if not found:
-        click.echo("No procedure was learned." if all_ else "No procedure awaits approval.")
+    nothing = "No procedure was learned." if all_ else "No procedure awaits approval."
+    print_lines([line for one in found for line in _lines(one)] or [nothing])
 
 
 @proposals.command()

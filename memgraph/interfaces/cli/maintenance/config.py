@@ -13,7 +13,7 @@ import click
 
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.options import Command, Settings, Subgroup, pass_settings
-from memgraph.interfaces.cli.base.output import emit, plain
+from memgraph.interfaces.cli.base.output import emit, pairs, plain
 
 if TYPE_CHECKING:
     from memgraph.config import Setting
@@ -73,11 +73,9 @@ def show(settings: Settings) -> None:
         },
         "environment": variables,
     }
-    width = max(len(one.name) for one in found)
-    lines = [f"file  {plain(str(path))}: {'present' if path.is_file() else 'none'}"]
-    lines += [f"{one.name:<{width}}  {plain(_toml(one.value))}  ({_origin(one)})" for one in found]
-    lines += [f"{name:<{width}}  {value or 'not set'}  (environment)" for name, value in variables.items()]
-    emit(settings, document, lines)
+    rows = [(one.name, f"{plain(_toml(one.value))}  ({_origin(one)})") for one in found]
+    rows += [(name, f"{value or 'not set'}  (environment)") for name, value in variables.items()]
+    emit(settings, document, [f"file  {plain(str(path))}: {'present' if path.is_file() else 'none'}", *pairs(rows)])
 
 
 def default_text() -> str:

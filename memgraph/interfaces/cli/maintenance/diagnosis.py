@@ -63,6 +63,7 @@ def diagnose(home: str | None) -> Diagnosis:
         _locks(config.home, report)
         _projections(config, store_id, condition, report)
         _modes(config, store_id, report)
+        _size(config, report)
     _disk_space(config.home, report)
     _model(config, condition, report)
     return report
@@ -314,6 +315,16 @@ def _is_open(path: Path) -> bool:
     except OSError:
         return False
     return bool(stat.S_IMODE(found.st_mode) & _FOR_OTHERS)
+
+
+def _size(config: AgentMemoryConfig, report: Diagnosis) -> None:
+    """Compare the store's size with the limit that the user has set."""
+    from memgraph.disk.space import beyond, size_on_disk
+
+    report.found["store"]["bytes"] = size = size_on_disk(config.home)
+    if too_much := beyond(size, config.max_memory_mb):
+        todo = "raise max_memory_mb, or use another store for other work: the journal keeps every event"
+        report.problem(too_much, todo)
 
 
 def _disk_space(home: Path, report: Diagnosis) -> None:

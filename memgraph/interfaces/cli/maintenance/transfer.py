@@ -11,7 +11,7 @@ import click
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, ReadingCommand, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, notice, plain
+from memgraph.interfaces.cli.base.output import count, emit, emit_json, notice, plain, progress
 
 MAX_IMPORT_BYTES = 1 << 30
 
@@ -26,8 +26,8 @@ MAX_IMPORT_BYTES = 1 << 30
 @pass_settings
 def export(settings: Settings, file: str, shareable: bool) -> None:
     """Write an export atomically; only its owner can read the file."""
-    with opened(settings) as memory:
-        exported = memory.commands.export_memories(shareable=shareable)
+    with opened(settings) as memory, progress(settings, "reading") as bar:
+        exported = memory.commands.export_memories(shareable=shareable, progress=bar)
     if forgotten := sum(one.is_suppressed for one in exported.memories):
         included = count(forgotten, "forgotten memory", "forgotten memories")
         notice(f"this backup includes {included} and memories derived from them; --shareable leaves them out")
@@ -51,9 +51,14 @@ def export(settings: Settings, file: str, shareable: bool) -> None:
 def import_(settings: Settings, file: str) -> None:
     """Import an export; '-' reads standard input."""
     document = _read(file)
-    with opened(settings) as memory:
-        result = memory.commands.import_memories(document)
-    emit(settings, result, result.message)
+    with opened(settings) as memory, progress(settings, "embedding") as bar:
+        result = memory.commands.import_memories(document, progress=bar)
+    if settings.as_json:
+        emit_json(result)
+    if not result.success:
+        raise Refused(result.message)
+    if not settings.as_json:
+        click.echo(plain(result.message))
 
 
 def _read(file: str) -> dict[str, Any]:

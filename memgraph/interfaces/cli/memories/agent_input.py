@@ -36,6 +36,7 @@ def _belonging(command: Callable[..., None]) -> Callable[..., None]:
 @click.command(cls=Command)
 @click.argument("text")
 @_belonging
+@click.option("--agent", "agent", metavar="NAME", help="The agent that observed it.")
 @click.option("--confidence", type=float, default=0.7, show_default=True, help="How certain it is, 0 to 1.")
 @click.option("--outcome", type=_OUTCOMES, help="The outcome it reports: failure for something that does not work.")
 @click.option("--valid-at", metavar="TIME", help="Since when it is true, ISO 8601.  [default: now]")
@@ -68,6 +69,8 @@ def episode(settings: Settings, /, situation: str, **given: Any) -> None:
     """Record an episode: situation, reasoning, action and outcome."""
     with opened(settings) as memory:
         saved = memory.save_episode(situation, **_given(given))
+    if saved.notice:
+        notice(saved.notice)
     later = f"add the user's feedback with: memgraph feedback {saved.episode_id} love|like|meh"
     emit(settings, saved, f"Recorded: {saved.episode_id}; {later}")
 

@@ -9,7 +9,7 @@ import click
 
 from memgraph.errors import NotFoundError
 from memgraph.interfaces.cli.base.opening import opened
-from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.options import Command, ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import emit, emit_json, plain
 from memgraph.interfaces.cli.memories.changes import changed_lines, difference, heading
 from memgraph.text.cutting import preview
@@ -22,7 +22,7 @@ _MINUTE_CHARS = len("2026-02-19T08:30")
 _INDENT = " " * len("   123  2026-02-19 08:30  system  ")
 
 
-@click.command(cls=Command)
+@click.command(cls=ReadingCommand)
 @click.argument("id_", metavar="ID")
 @pass_settings
 def history(settings: Settings, id_: str) -> None:
@@ -37,7 +37,7 @@ def history(settings: Settings, id_: str) -> None:
             click.echo(line)
 
 
-@click.command(cls=Command)
+@click.command(cls=ReadingCommand)
 @click.argument("id_", metavar="ID")
 @click.option("--depth", type=click.IntRange(0, 20), default=3, show_default=True, help="How many links to follow.")
 @click.option(

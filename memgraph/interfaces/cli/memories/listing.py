@@ -11,6 +11,7 @@ from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import emit, emit_json, listing, notice, plain, without_vectors, wrapped
 from memgraph.interfaces.cli.base.projects import hint_at_projects
+from memgraph.interfaces.cli.base.scoping import scope_given, scoped
 from memgraph.text.cutting import preview
 
 if TYPE_CHECKING:
@@ -31,17 +32,23 @@ _NOT_SHOWN = frozenset({"id", "content", "embedding", "relevance_anchor", "relev
 @click.option("--state", type=click.Choice(_STATES), help="Only memories in this state.")
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Maximum number of memories.")
 @click.option("--sort-by", type=click.Choice(_ORDERS), default="relevance", show_default=True, help="Sort order.")
+@scoped
 @pass_settings
 def list_(
     settings: Settings,
+    /,
     kind: MemoryType | None,
     project: str | None,
     include_suppressed: bool,
     state: Any,
     limit: int,
     sort_by: Any,
+    **scope: Any,
 ) -> None:
     """List memories."""
+    only = scope_given(**scope)
+    from memgraph.store.access.scope import concerning
+
     with opened(settings) as memory:
         entries = memory.commands.list(
             type=kind,
@@ -50,22 +57,31 @@ def list_(
             state=state,
             limit=limit,
             sort_by=sort_by,
+            **only,
         )
         listed = memory.store.reader.listed(
             type=kind, project_id=project, include_suppressed=include_suppressed, state=state
         )
-        total = int(listed.sum())
+        total = int((listed & concerning(memory.store.reader.index, **only)).sum())
+        whole = {one.id: one.content for one in memory.store.read_memories([entry.id for entry in entries])}
         hint_at_projects(memory, project)
     if len(entries) == limit < total:
         notice(f"{limit:,} of {total:,} memories; --limit N shows more")
     if settings.as_json:
-        emit_json([entry.model_dump(mode="json") for entry in entries])
+        emit_json([{**entry.model_dump(mode="json"), "content": whole[entry.id]} for entry in entries])
         return
     listing(
         [
             (
                 entry.content,
-                (entry.id, entry.type, f"{entry.relevance_score:.2f}", entry.age, "pinned" if entry.is_pinned else ""),
+                (
+                    entry.id,
+                    entry.type,
+                    f"{entry.relevance_score:.2f}",
+                    entry.age,
+                    "pinned" if entry.is_pinned else "",
+                    "" if entry.privacy_tier == "public" else entry.privacy_tier,
+                ),
             )
             for entry in entries
         ]
@@ -76,17 +92,25 @@ def list_(
 @click.argument("id_", metavar="ID")
 @pass_settings
 def show(settings: Settings, id_: str) -> None:
-    """Show a memory's fields and its links."""
+    """Show a memory's fields, its links, and the wordings of duplicates that were merged into it."""
     with opened(settings) as memory:
         memory_id = memory.store.find_id(id_)
         found = memory.commands.show(memory_id)
         if found is None:
             raise NotFoundError("memory", id_)
+        wordings = memory.commands.wordings(memory_id)
         links = memory.store.links(memory_id)
         ends = {other for link in links for other in (link.source_id, link.target_id)} - {memory_id}
         content_of = {end.id: end.content for end in memory.store.read_memories(sorted(ends))}
-    document = {"memory": without_vectors(found), "links": [link.model_dump(mode="json") for link in links]}
-    emit(settings, document, [*_fields(found), *(_linked(link, found, content_of) for link in links)])
+    document = {
+        "memory": without_vectors(found),
+        "links": [link.model_dump(mode="json") for link in links],
+        "other_wordings": wordings,
+    }
+    lines = [*_fields(found), *(f"{'other_wording':<24}{plain(one)}" for one in wordings)]
+    if found.task_id is not None:
+        notice(f"it belongs to the task {found.task_id!r}: recall and search find it with --task or --all-tasks")
+    emit(settings, document, [*lines, *(_linked(link, found, content_of) for link in links)])
 
 
 @click.command(cls=ReadingCommand)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,23 +12,19 @@ from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import emit_json, notice, stderr_line, without_vectors
 from memgraph.interfaces.cli.base.projects import hint_at_projects
+from memgraph.interfaces.cli.base.scoping import all_tasks, scope_given, scoped
+from memgraph.model.agent_input import UNNAMED
 
 if TYPE_CHECKING:
     from memgraph.model.results.context import ContextFormat
     from memgraph.model.results.retrieval import RetrievalResult
 
+_COUNT = click.IntRange(min=0)
 FORMATS = ("prefix", "sections", "delimited", "context")
 
 
 @click.command(cls=ReadingCommand)
 @click.argument("task")
-@click.option(
-    "--agent",
-    metavar="NAME",
-    default="agent",
-    show_default=True,
-    help="The agent that asks; recorded, does not filter.",
-)
 @click.option("--project", metavar="NAME", help="Only memories of this project and of no project.")
 @click.option(
     "--format",
@@ -40,16 +35,47 @@ FORMATS = ("prefix", "sections", "delimited", "context")
     help="A list; Markdown sections; each memory in tags; JSON with what to build on, avoid and do.",
 )
 @click.option("--explain", is_flag=True, help="Print on stderr how each memory was scored.")
+@click.option("--max-tokens", type=_COUNT, help="Maximum number of tokens of content.")
+@click.option("--episodic", "max_episodic", type=_COUNT, help="Maximum number of episodic memories.")
+@click.option("--semantic", "max_semantic", type=_COUNT, help="Maximum number of semantic memories.")
+@click.option("--procedural", "max_procedural", type=_COUNT, help="Maximum number of procedural memories.")
+@scoped
+@all_tasks
 @pass_settings
-def recall(settings: Settings, task: str, agent: str, project: str | None, form: ContextFormat, explain: bool) -> None:
+def recall(
+    settings: Settings,
+    /,
+    task: str,
+    project: str | None,
+    form: ContextFormat,
+    explain: bool,
+    all_tasks: bool,
+    max_tokens: int | None,
+    max_episodic: int | None,
+    max_semantic: int | None,
+    max_procedural: int | None,
+    **scope: Any,
+) -> None:
     """Print exactly the text for the task's prompt; notices go to stderr. --json prints the full result, the text as `formatted`."""
     if task == "-":
         task = standard_input("describe the task briefly").strip()  # without the newline that echo adds
     if not task.strip():
         raise InvalidInputError("is empty: describe the task briefly", field="task", value=task)
-    with opened(settings) as memory:
-        result = memory.recall(task, agent=agent, project=project)
-        hint_at_projects(memory, project)
+    agent = settings.agent or UNNAMED
+    with opened(settings, asks=True) as memory:
+        result = memory.recall(
+            task,
+            agent=agent,
+            justification=settings.justification,
+            project=project,
+            all_tasks=all_tasks,
+            max_tokens=max_tokens,
+            max_episodic=max_episodic,
+            max_semantic=max_semantic,
+            max_procedural=max_procedural,
+            **scope_given(**scope),
+        )
+        hint_at_projects(memory, project, agent=agent)
     if result.notice:
         notice(result.notice)
     if form == "prefix":
@@ -60,12 +86,11 @@ def recall(settings: Settings, task: str, agent: str, project: str | None, form:
         document["memories"] = [without_vectors(found) for found in result.memories]
         emit_json({**document, "formatted": text})
     elif text:
-        # on a terminal the shell's prompt needs a line of its own; a hook gets the text as it is
-        click.echo(text, nl=sys.stdout.isatty())
+        click.echo(text)
     if not settings.as_json and not result.memories and not result.notice:
         notice("no memory is relevant to this task")
     if result.memories and result.certainty == "none":
-        notice("I don't think we've tried this before: these memories are only the most similar ones")
+        notice("the certainty is none: these memories are only the most similar ones")
     if explain:
         _explain(result)
 

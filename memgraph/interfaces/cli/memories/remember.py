@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -12,8 +13,10 @@ from memgraph.interfaces.cli.base.input import standard_input
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain
+from memgraph.interfaces.cli.base.scoping import all_tasks, scope_given, scoped
 from memgraph.interfaces.cli.memories.changes import report
 from memgraph.interfaces.cli.memories.selection import Selection, check_named, selecting
+from memgraph.model.agent_input import UNNAMED
 from memgraph.text.cutting import preview
 
 
@@ -30,7 +33,8 @@ def remember(settings: Settings, text: str, tags: tuple[str, ...], project: str 
         raise Refused("there is no text to remember")
     with opened(settings) as memory:
         result = memory.commands.remember(text, list(tags) or None, project_id=project)
-    emit(settings, result, plain(result.message))
+    undo = "; ".join(f"memgraph forget {one}" for one in dict.fromkeys(result.data["ids"]))
+    emit(settings, result, plain(f"{result.message}; undo: {undo}"))
 
 
 @click.command(cls=Command)
@@ -75,9 +79,19 @@ def _forget_several(settings: Settings, named: Sequence[str], selection: Selecti
 
 @click.command(cls=ReadingCommand)
 @click.argument("query")
+@click.option("--project", metavar="NAME", help="Only memories of this project and of no project.")
+@scoped
+@all_tasks
 @pass_settings
-def ask(settings: Settings, query: str) -> None:
+def ask(settings: Settings, /, query: str, project: str | None, all_tasks: bool, **scope: Any) -> None:
     """Print up to five episodes, the most similar first."""
-    with opened(settings) as memory:
-        result = memory.commands.ask(query)
+    with opened(settings, asks=True) as memory:
+        result = memory.commands.ask(
+            query,
+            agent=settings.agent or UNNAMED,
+            justification=settings.justification,
+            project_id=project,
+            all_tasks=all_tasks,
+            **scope_given(**scope),
+        )
     emit(settings, result, [plain(line) for line in result.message.split("\n")])

@@ -11,6 +11,8 @@ from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import emit_json, listing, notice, without_vectors
 from memgraph.interfaces.cli.base.projects import hint_at_projects
+from memgraph.interfaces.cli.base.scoping import all_tasks, scope_given, scoped
+from memgraph.model.agent_input import UNNAMED
 
 if TYPE_CHECKING:
     from memgraph.model.results.retrieval import ScoredMemory
@@ -22,18 +24,37 @@ if TYPE_CHECKING:
 @click.option("--project", metavar="NAME", help="Only memories of this project and of no project.")
 @click.option("--domain", metavar="NAME", help="Only memories of this domain, general ones and those of no domain.")
 @click.option("--include-archived", is_flag=True, help="Include archived memories.")
+@scoped
+@all_tasks
 @pass_settings
 def search(
-    settings: Settings, text: str, limit: int, project: str | None, domain: str | None, include_archived: bool
+    settings: Settings,
+    /,
+    text: str,
+    limit: int,
+    project: str | None,
+    domain: str | None,
+    include_archived: bool,
+    all_tasks: bool,
+    **scope: Any,
 ) -> None:
     """Print the memories found, best first."""
     if text == "-":
         text = standard_input("search for a shorter text").strip()
-    with opened(settings) as memory:
+    agent = settings.agent or UNNAMED
+    with opened(settings, asks=True) as memory:
         found = memory.search_memories(
-            text, limit=limit, project_id=project, domain=domain, include_archived=include_archived
+            text,
+            agent=agent,
+            justification=settings.justification,
+            limit=limit,
+            project_id=project,
+            domain=domain,
+            include_archived=include_archived,
+            all_tasks=all_tasks,
+            **scope_given(**scope),
         )
-        hint_at_projects(memory, project)
+        hint_at_projects(memory, project, agent=agent)
     if settings.as_json:
         emit_json([{**_details(one), "memory": without_vectors(one.memory)} for one in found])
         return

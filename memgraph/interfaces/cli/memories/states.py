@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memgraph.interfaces.cli.base.commands import Refused
+from memgraph.interfaces.cli.base.completing import relations
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import emit, emit_json, plain
@@ -174,7 +175,7 @@ def undelete(settings: Settings, id_: str) -> None:
 
 @click.command(cls=Command)
 @click.argument("source")
-@click.argument("relation")
+@click.argument("relation", shell_complete=relations)
 @click.argument("target")
 @_reason
 @pass_settings
@@ -191,7 +192,7 @@ def link(settings: Settings, source: str, relation: str, target: str, reason: st
 
 @click.command(cls=Command)
 @click.argument("source")
-@click.argument("relation")
+@click.argument("relation", shell_complete=relations)
 @click.argument("target")
 @pass_settings
 def unlink(settings: Settings, source: str, relation: str, target: str) -> None:

@@ -9,7 +9,7 @@ import click
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, plain
+from memgraph.interfaces.cli.base.output import count, emit, plain, progress
 from memgraph.interfaces.cli.viz.viz import bucketed, scoped
 
 
@@ -28,8 +28,8 @@ def charts(
 
     if not outdir:
         raise click.UsageError("OUTDIR is empty: name a directory, such as '.' for the current one")
-    with opened(settings) as memory:
-        found = learning_series(memory.store, project_id=project, since=since, until=until, bucket=bucket)
+    with opened(settings) as memory, progress(settings, "reading the history") as bar:
+        found = learning_series(memory.store, project_id=project, since=since, until=until, bucket=bucket, progress=bar)
     shown = with_data(found)
     files = drawn(found, about=f"Project {project}" if project else "All projects", since=since, until=until)
     if not files:

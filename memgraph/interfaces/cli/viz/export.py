@@ -9,7 +9,7 @@ import click
 
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, plain
+from memgraph.interfaces.cli.base.output import count, emit, plain, progress
 from memgraph.interfaces.cli.viz.viz import scoped
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def export(
     path = Path(file)
     if path.suffix not in SUFFIXES:
         raise click.UsageError(f"FILE must end in {', '.join(SUFFIXES)}: the suffix selects the format")
-    with opened(settings) as memory:
+    with opened(settings) as memory, progress(settings, "collecting the graph"):
         graph = shown_graph(memory.store, project_id=project, since=since, until=until, include=include, limit=limit)
     contents = _contents(path, graph)
     write_files(contents)

@@ -7,7 +7,7 @@ import click
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, notice, plain
+from memgraph.interfaces.cli.base.output import count, emit, notice, plain, progress
 from memgraph.interfaces.cli.base.projects import is_known
 from memgraph.interfaces.cli.viz.viz import scoped
 from memgraph.viz.page.limits import MEMORIES
@@ -45,9 +45,17 @@ def page(
     with opened(settings) as memory:
         if not is_known(memory, project):
             raise Refused("there is nothing to show")
-        report = write_page(
-            memory.store, file, project_id=project, since=since, until=until, include=include, limit=limit
-        )
+        with progress(settings, "reading the history") as bar:
+            report = write_page(
+                memory.store,
+                file,
+                project_id=project,
+                since=since,
+                until=until,
+                include=include,
+                limit=limit,
+                progress=bar,
+            )
     document = {
         "file": str(report.path),
         "bytes": report.size,

@@ -8,7 +8,7 @@ import click
 
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain
+from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain, progress
 from memgraph.interfaces.cli.viz.viz import bucketed, scoped
 
 
@@ -30,8 +30,8 @@ def series(
     from memgraph.viz.files import write_files
     from memgraph.viz.series.series import learning_series, with_data
 
-    with opened(settings) as memory:
-        found = learning_series(memory.store, project_id=project, since=since, until=until, bucket=bucket)
+    with opened(settings) as memory, progress(settings, "reading the history") as bar:
+        found = learning_series(memory.store, project_id=project, since=since, until=until, bucket=bucket, progress=bar)
     if parquet is None:
         emit_json([one.to_dict() for one in found])
         return

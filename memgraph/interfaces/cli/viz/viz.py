@@ -11,11 +11,16 @@ from memgraph.interfaces.cli.base.commands import Entry, LazyGroup
 from memgraph.interfaces.cli.base.options import shared_options
 
 VIEWS: dict[str, Entry] = {
-    "page": Entry("viz.page", "page", "Write one HTML file that replays what was learned."),
-    "series": Entry("viz.series", "series", "Write time series of what was learned as JSON, or to a Parquet file."),
-    "charts": Entry("viz.charts", "charts", "Draw each time series into OUTDIR, as PNG and SVG."),
+    "page": Entry("viz.page", "page", "Write one HTML file that replays what was learned.", "look"),
+    "series": Entry(
+        "viz.series", "series", "Write time series of what was learned as JSON, or to a Parquet file.", "look"
+    ),
+    "charts": Entry("viz.charts", "charts", "Draw each time series into OUTDIR, as PNG and SVG.", "look"),
     "export": Entry(
-        "viz.export", "export", "Write the graph to FILE: .json (node-link), .graphml, or .parquet (two tables)."
+        "viz.export",
+        "export",
+        "Write the graph to FILE: .json (node-link), .graphml, or .parquet (two tables).",
+        "look",
     ),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
 import time
@@ -19,6 +20,7 @@ from memgraph.extraction.llm.extractor import reply_schema
 from memgraph.lifecycle import ConsolidationPipeline
 from tests.chat_server import ChatServer, completion
 from tests.ollama_server import refused, socket_server, unused_address
+from tests.unit.test_ollama import DRIPS
 
 ASK = [{"role": "user", "content": "the question"}]
 KEY = "key-that-nobody-may-see-1234567890"
@@ -114,6 +116,30 @@ def test_a_reply_that_trickles_in_ends_with_the_timeout(server: ChatServer) -> N
     with pytest.raises(ProviderError, match="did not answer"):
         ask(server.base_url, timeout_s=0.3)
     assert time.monotonic() - began < 1.5
+
+
+@pytest.mark.parametrize("case", DRIPS)
+def test_the_timeout_covers_a_response_that_arrives_byte_by_byte(case: str) -> None:
+    with socket_server(DRIPS[case], pause_s=0.01) as host:
+        began = time.monotonic()
+        with pytest.raises(ProviderError, match=r"within 0\.3 s"):
+            ask(host, timeout_s=0.3)
+        assert time.monotonic() - began < 1
+
+
+def test_a_compressed_response_is_refused(server: ChatServer) -> None:
+    server.replies = [Response(gzip.compress(b" " * 100_000), headers={"content-encoding": "gzip"})]
+    with pytest.raises(ProviderError, match="compressed"):
+        ask(server.base_url)
+    assert server.headers[0]["accept-encoding"] == "identity"
+
+
+def test_an_address_with_a_password_is_refused_without_repeating_it(server: ChatServer) -> None:
+    for key in (KEY, ""):
+        with pytest.raises(ProviderError, match=f"set {KEY_VARIABLE} to the key") as failed:
+            ask(server.base_url.replace("//", "//anna:s3cr3t@"), key=key)
+        assert "s3cr3t" not in str(failed.value)
+    assert server.asked == []
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_a_reply_becomes_a_memory_that_says_where_it_comes_from() -> None:
     assert (memory.source_event_ids, memory.evidence_build_ids, memory.build_id) == (["b1/t1"], ["b1"], "b1")
     assert (memory.agents_involved, memory.occurred_at) == (["VENUS"], "2026-01-05T10:01:00.000Z")
     assert (memory.title, memory.files_involved, memory.trust_class) == ("src/import.py", ["src/import.py"], "agent")
-    assert memory.tags[:2] == ["csv", "encoding"]
+    assert memory.tags[:2] == ["csv", "import"]  # the log says nothing of an encoding
     assert memory.failure_fingerprint
     assert "found it worth remembering" in memory.reason
     assert result.notice is None

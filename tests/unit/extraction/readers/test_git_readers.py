@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from memgraph import MemGraph
 from memgraph.errors import InvalidInputError, SourceError
 from memgraph.extraction.readers import GitReader, Reader, SavedGitLogReader, SourceRecord
 from memgraph.extraction.readers.history.commit_sessions import grouped
 from memgraph.extraction.readers.history.commits import Commit, RecentCommits
+from memgraph.extraction.readers.history.releases import tagged
+from memgraph.lifecycle import ingest
 from memgraph.model.build import BuildTask
+from memgraph.store import AgentMemoryStore
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -380,3 +384,105 @@ def test_removed_and_renamed_files_are_known(repository: Repository, tmp_path: P
         _, renamed, removed = tasks(list(reader.records(None)))
         assert renamed.files_renamed == {"app/cart.py": "app/basket.py"}
         assert removed.files_removed == ["app/basket.py"]
+
+
+CAUSE = "Read the rate again\n\nThe total was wrong because the rate was cached."
+
+
+def merged(repository: Repository, message: str, *, hours: float, change: str = CAUSE) -> None:
+    repository.git("checkout", "-q", "-b", f"side{hours}")
+    repository.commit(change, hours=hours - 10, author="Grace", file=f"side{hours}.py")
+    repository.git("checkout", "-q", "main")
+    when = START + timedelta(hours=hours)
+    repository.git("merge", "-q", "--no-ff", "-m", message, f"side{hours}", when=when)
+
+
+@pytest.mark.parametrize(
+    ("message", "is_repeated"),
+    [
+        (CAUSE, True),
+        (CAUSE.partition("\n")[0], True),
+        (f"Merge pull request #7 from grace/rate\n\n{CAUSE}", True),
+        (f"{CAUSE} It is read once an hour now.", False),
+        ("Merge branch 'side'", False),
+    ],
+)
+def test_a_merge_knows_the_commit_whose_message_it_repeats(
+    repository: Repository, tmp_path: Path, message: str, is_repeated: bool
+) -> None:
+    repository.commit("Add cart")
+    merged(repository, message, hours=20)
+    for reader in (GitReader(repository.path), SavedGitLogReader(repository.saved_log(tmp_path / "shop.log"))):
+        _, change, merge = tasks(list(reader.records(None)))
+        assert merge.repeats == (change.task_id if is_repeated else None)
+        assert change.repeats is None
+
+
+def test_what_a_merge_repeats_is_remembered_once(repository: Repository, store: AgentMemoryStore) -> None:
+    repository.commit("Add cart")
+    merged(repository, CAUSE, hours=20)
+    ingest(store, GitReader(repository.path))
+    (memory,) = store.every_memory()
+    assert memory.files_involved == ["side20.py"]
+
+
+def test_a_commit_knows_the_first_release_that_contains_it(repository: Repository) -> None:
+    def tag(name: str, *options: str, hours: float) -> None:
+        repository.git("tag", *options, name, when=START + timedelta(hours=hours))
+
+    repository.commit("Add cart")
+    tag("v1.0", "-a", "-m", "First release", hours=1)
+    tag("nightly", hours=1)
+    repository.commit("Add refunds", hours=10)
+    repository.git("checkout", "-q", "-b", "maintenance")
+    repository.commit("Fix refunds", hours=20)
+    tag("v1.0.1", "-a", "-m", "Fixes", hours=30)
+    repository.git("checkout", "-q", "main")
+    repository.commit("Add taxes", hours=40, file="taxes.py")
+    repository.git("merge", "-q", "--no-ff", "-m", "Merge fixes", "maintenance", when=START + timedelta(hours=50))
+    tag("v1.1rc1", hours=50)
+    tag("v1.1", "-a", "-m", "Second release", hours=51)
+    repository.git("tag", "tree-1.2", "HEAD^{tree}")
+    repository.commit("Add gifts", hours=60)
+
+    reader = GitReader(repository.path)
+    records = list(reader.records(None))
+    assert {task.description: task.release for task in tasks(records)} == {
+        "Add cart": "v1.0",
+        "Add refunds": "v1.0.1",
+        "Fix refunds": "v1.0.1",
+        "Add taxes": "v1.1rc1",
+        "Merge fixes": "v1.1rc1",
+        "Add gifts": None,
+    }
+    tag("v1.2", hours=61)
+    assert [task.release for task in tasks(list(reader.records(records[-1].cursor)))] == ["v1.2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_release"),
+    [
+        ("v2.1", True), ("2.1.0", True), ("REL_2_1", True), ("parser-2.1", True), ("@shop/cart@2.1.0", True), ("2.1.0.post1", True),
+        ("v3", False), ("latest", False), ("build-20260102", False), ("2.1-is-broken", False), ("v2.1\x1b[31m", False),
+    ],
+)  # fmt: skip
+def test_which_tags_are_releases(name: str, is_release: bool) -> None:
+    assert tagged([f"commit\t{'a' * 40}\t\t\t{name}"]) == ({"a" * 40: name} if is_release else {})
+
+
+def test_memories_are_found_by_the_release_that_their_text_leaves_out(
+    repository: Repository, store: AgentMemoryStore
+) -> None:
+    repository.commit(CAUSE)
+    repository.git("tag", "v2.1")
+    repository.commit("Round the total\n\nThe total was wrong because cents were cut off.", hours=30)
+    ingest(store, GitReader(repository.path))
+    found = store.cypher(
+        "MATCH (memory:Memory)-[:MENTIONS]->(release:Entity) WHERE release.kind = 'release' "
+        "RETURN memory.content AS content, release.name AS release"
+    )
+    assert [row["release"] for row in found] == ["v2.1"]
+    assert "rate" in found[0]["content"]
+    assert "2.1" not in found[0]["content"]
+    results = MemGraph(store).search_memories("v2.1")
+    assert results[0].memory.content == found[0]["content"]

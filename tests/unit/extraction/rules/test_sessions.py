@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 from typing import Any
 
 import pytest
@@ -545,6 +546,35 @@ class TestTheUser:
         assert found(session(said=[told("No emojis in commit messages."), told(later)])) == []
         assert len(found(session(said=[told("Never push to main."), told("Actually, emojis are fine.")]))) == 1
 
+    @pytest.mark.parametrize(
+        ("rule", "lifted"),
+        [
+            ("No emojis in commit messages.", "You may use emojis again."),
+            ("Always run the linter before you commit.", "There is no need to run the linter any more."),
+            ("Never push to main.", "It's ok to push to main again."),
+        ],
+    )
+    def test_a_rule_lifted_later_gives_way_to_what_lifts_it(self, rule: str, lifted: str) -> None:
+        kept = [one.memory.content for one in found(session(said=[told(rule), told(lifted)]))]
+        assert kept == [f"Instruction by the user: {lifted}"]
+        other = "Packages are built on the arm runner."
+        assert len(found(session(said=[told(other), told(lifted)]))) == 2
+
+    def test_a_wish_for_what_is_banned_later_is_not_kept(self) -> None:
+        said = [told("I want the totals to be read from LEDGER_URL."), told("no, don't use LEDGER_URL, read the file")]
+        assert "I want" not in " ".join(one.memory.content for one in found(session(said=said)))
+
+    def test_what_may_concern_only_the_moment_is_worth_less(self) -> None:
+        wish = only(session(said=[told("I want the totals to be shown in the header.")]), "instruction")
+        rule = only(session(said=[told("Never show totals in the header.")]), "instruction")
+        assert wish.confidence < rule.confidence == 1
+
+    def test_the_tasks_of_a_request_are_no_procedure(self) -> None:
+        request = "Split the importer, similar to how we split the exporter.\n\nTasks:\n1. Create the module `rows.py`\n2. Move the parser into it\n"
+        assert not [one for one in found(session(said=[told(request)])) if one.memory.type == "procedural"]
+        steps = only(session(said=[told(request.replace("Tasks:", "This is how we split modules:"))]), "procedure")
+        assert steps.steps == ["Create the module `rows.py`", "Move the parser into it"]
+
     def test_several_statements_of_one_message_are_several_memories(self) -> None:
         log = session(said=[told("No emojis. Never push to main. v1 is frozen.")])
         assert [one.key for one in found(log)] == [
@@ -574,3 +604,16 @@ def test_hostile_text_costs_linear_time_and_stays_data() -> None:
     log = session(run(command, "Error: " + "x" * 100_000, ok=False, reasoning="because " * 20_000), run(command, "ok"))
     for candidate in found(log):
         assert len(candidate.memory.content) <= 800
+
+
+def test_a_message_is_compared_cheaply_with_the_statements_before_it() -> None:
+    def calls(messages: int) -> int:
+        said = [
+            told(f"Always use tool{number} for module {number}, never other{number}. Keep port {number} for it.")
+            for number in range(messages)
+        ]
+        with cProfile.Profile() as profile:
+            found(session(said=said))
+        return sum(entry.callcount for entry in profile.getstats())
+
+    assert calls(200) < 7 * calls(50)  # 14 times as many, if every comparison read both texts

@@ -54,6 +54,10 @@ REPLACED = [
     ("The staging database is on port 5433, not 5432.", "The staging database has moved to port 5434."),
     ("The staging database is on port 5433.", "The staging database is now on port 5434."),
     ("The nightly backups are stored in /srv/backups.", "The nightly backups have moved to /mnt/archive."),
+    ("Always run make lint before committing.", "There is no need to run make lint any more."),
+    ("Never use emojis.", "You may use emojis again."),
+    ("We use npm for the frontend.", "We switched from npm to pnpm."),
+    ("Use nose, not unittest.", "We no longer use nose."),
     ("Always use tabs for indentation in this project.", "Always use spaces for indentation in this project."),
 ]
 
@@ -66,6 +70,7 @@ UNTOUCHED = [
     ("The staging database is on port 5433.", "The production database has moved to port 5434."),
     ("The worker runs in a loop.", "The worker has moved to its own repository, worker-core."),
     ("The staging database is on port 5433.", "The staging database is on the host db1.shop.example."),
+    ("We use docker.", "We no longer use docker compose."),
     ("Always write tests for the parser.", "Never write comments in the parser."),
 ]
 

@@ -121,3 +121,20 @@ def test_other_texts_or_scopes_are_kept_apart(store: Any, other: dict[str, Any])
     store.insert_memory({**fact, "trust_class": "user"})
     store.insert_memory({**fact, **other})
     assert merge_copies(store).merged == 0
+
+
+def test_texts_that_look_equal_but_differ_in_meaning_stay_apart(store: Any) -> None:
+    pairs = [
+        ("We deploy the app on Fridays?", "We deploy the app on Fridays."),
+        ("Edit ../hosts to change the names", "Edit /hosts to change the names"),
+        ("Use grep -V in the hook", "Use grep -v in the hook"),
+        ("The ledger table has 10² rows", "The ledger table has 102 rows"),
+        ("The freezer runs at –5 degrees", "The freezer runs at 5 degrees"),
+        ("The offset is - 7 hours", "The offset is 7 hours"),
+        ("Start the job in src/Shop", "Start the job in src/shop"),
+        ("Name the method _close_ in adapters", "name the method close in adapters!"),
+    ]
+    for trust, texts in zip(("user", "agent"), zip(*pairs, strict=True), strict=True):
+        for text in texts:
+            store.insert_memory(SemanticMemory(content=text, trust_class=trust))
+    assert merge_copies(store).merged == 1, "of the last pair only"

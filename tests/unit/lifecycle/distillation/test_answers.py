@@ -1,17 +1,22 @@
-"""Answers: verified against the excerpt, all or nothing, deduplicated, trusted as far as whoever answered, and taken once."""
+"""Answers: verified against the excerpt, deduplicated, trusted as far as whoever answered, and taken once."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import memgraph
-from memgraph.errors import InvalidInputError, NotFoundError, UnsupportedClaimError
+from memgraph.errors import InvalidInputError, NotFoundError, StorageError, UnsupportedClaimError
 from memgraph.extraction.llm.claims import REQUIRED, claim_schema
 from memgraph.extraction.llm.prompt import fenced
+from memgraph.journal import segments
 from memgraph.lifecycle import find_contradictions, open_contradictions, sleep
 from memgraph.lifecycle.distillation.answers import answer_order, skip_order
 from memgraph.lifecycle.distillation.orders import known_order, work_orders, work_sheet
@@ -85,17 +90,38 @@ UNSUPPORTED = {
 
 
 @pytest.mark.parametrize("case", UNSUPPORTED)
-def test_an_answer_is_refused_whole_and_says_what_is_unsupported(store: Any, ordered: Any, case: str) -> None:
+def test_an_unsupported_statement_is_refused_and_the_others_are_kept(store: Any, ordered: Any, case: str) -> None:
     [order] = ordered()
     before = state_of(store)
-    wrong, told = UNSUPPORTED[case]
+    wrong, said = UNSUPPORTED[case]
     with pytest.raises(UnsupportedClaimError, match=r"send the answer again") as refused:
-        answer(store, order, {"statements": [statement(), wrong]})
-    assert refused.value.problems
-    assert all(problem.startswith("statements.1.") for problem in refused.value.problems)
-    assert told in refused.value.problems[0]
+        answer(store, order, {"statements": [wrong]})
     assert state_of(store) == before
     assert work_orders(store) == [order]
+    assert said in refused.value.problems[0]
+
+    result = answer(store, order, {"statements": [statement(), wrong]})
+    assert (len(result.new_memory_ids), result.refused) == (1, 1)
+    assert result.problems == [problem.replace("statements.0.", "statements.1.") for problem in refused.value.problems]
+    assert known_order(store, order.id).state == "answered"
+
+
+def test_a_malformed_statement_is_refused_and_the_others_are_kept(store: Any, ordered: Any) -> None:
+    [order] = ordered()
+    result = answer(store, order, {"statements": [1, statement(evidence=[]), statement(outcome="fine"), statement()]})
+    assert (len(result.new_memory_ids), result.refused) == (1, 3)
+    assert [problem.split(":")[0] for problem in result.problems] == [
+        "statements.0.Claim", "statements.1.evidence", "statements.2.outcome",
+    ]  # fmt: skip
+
+
+def test_the_error_lists_every_problem(store: Any, ordered: Any) -> None:
+    [order] = ordered()
+    words = "proxies tunnels gateways firewalls routers switches bridges".split()
+    with pytest.raises(UnsupportedClaimError) as refused:
+        answer(store, order, {"statements": [statement(content=f"It needs {word}.") for word in words]})
+    assert len(refused.value.problems) == len(words)
+    assert all(word in str(refused.value) for word in words)
 
 
 @pytest.mark.parametrize(
@@ -279,6 +305,37 @@ class TestVerdicts:
         assert state_of(store) == before
         answer(store, order, {"statements": [], "verdict": "newer holds"}, trust_class="user")
         assert open_contradictions(store) == []
+
+    @pytest.mark.parametrize("verdict", ["older holds", "newer holds", "both hold"])
+    @pytest.mark.parametrize("failing", [1, 2, 3])
+    def test_a_verdict_and_its_answer_are_committed_together(
+        self, store: Any, sides: Any, monkeypatch: pytest.MonkeyPatch, verdict: str, failing: int
+    ) -> None:
+        [order] = work_orders(store)
+        said = statement(content="The importer handles empty files.", evidence=["The importer handles empty files"])
+        written = count(1)
+
+        def full(descriptor: int, data: bytes) -> None:
+            if next(written) >= failing:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            real(descriptor, data)
+
+        real = segments.write_all
+        with monkeypatch.context() as patched:
+            patched.setattr(segments, "write_all", full)
+            with suppress(StorageError):
+                answer(store, order, {"statements": [said], "verdict": verdict})
+        [known] = work_orders(store, state=None) or [order]
+        was_decided = not open_contradictions(store)
+        assert was_decided == (known.state == "answered")
+        assert answer(store, order, {"statements": [said], "verdict": verdict}).verdict == verdict
+        assert open_contradictions(store) == []
+
+    def test_a_statement_is_not_merged_into_the_memory_that_the_verdict_replaces(self, store: Any, sides: Any) -> None:
+        [order] = work_orders(store)
+        said = statement(content=sides[0].content, evidence=[sides[0].content])
+        result = answer(store, order, {"statements": [said], "verdict": "newer holds"})
+        assert (len(result.new_memory_ids), result.merged_memory_ids) == (1, [])
 
 
 def test_the_answer_of_the_documentation_fits_the_schema() -> None:

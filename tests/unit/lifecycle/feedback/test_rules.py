@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import pytest
 
 import memgraph
-from memgraph.lifecycle.feedback.comments import mean_the_same
+from memgraph.lifecycle.feedback.comments import Comment, grouped, mean_the_same
 from memgraph.lifecycle.feedback.rules import learn_from_feedback
 from memgraph.model.results.sleep import FEEDBACK_SOURCE
 from memgraph.retrieval.context.context import task_context
@@ -128,13 +129,36 @@ def test_projects_are_kept_apart(memory: memgraph.MemGraph) -> None:
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        ("too loud", "The music was too loud", True),
-        ("Please keep answers short", "keep the answers short!", True),
+        ("too loud", "It was way too loud again!", True),
+        ("too loud", "The music was too loud", False),
+        ("Please keep answers short", "keep the answer short!", True),
         ("use pnpm, not npm", "Use pnpm not npm.", True),
-        ("use pnpm, not npm", "use npm, not pnpm", False),
-        ("deploy on Fridays", "don't deploy on Fridays", False),
         ("never deploy on Fridays", "don't deploy on Fridays", True),
+        ("it can't find the file", "it cannot find the file", True),
+        ("before a release, run the tests", "run the tests before a release", True),
+        ("ask first instead", "Ask first.", True),
+        ("use pnpm, not npm", "use npm, not pnpm", False),
+        ("use npm", "use npm over pnpm", False),
+        ("use npm over pnpm", "use pnpm over npm", False),
+        ("use a list instead of a set", "use a set instead of a list", False),
+        ("deploy on Fridays", "don't deploy on Fridays", False),
+        ("avoid lunch on Friday with Ann", "prefer lunch on Friday with Ann", False),
+        ("book the bar before the train", "book the train before the bar", False),
+        ("replace the bar with the hotel", "replace the hotel with the bar", False),
+        ("move it from Monday to Friday", "move it from Friday to Monday", False),
+        ("too many comments in the text", "too few comments in the text", False),
+        ("the answer is too long and dry", "the answer is too short and dry", False),
+        ("book at least 5 seats at the bar", "book at most 5 seats at the bar", False),
+        ("keep five seats for the guests", "keep nine seats for the guests", False),
+        ("enable the strict mode of the parser", "disable the strict mode of the parser", False),
+        ("Ann must review the bill", "Bob must review the bill", False),
+        ("refuse to book a bar late", "book a bar late", False),
+        ("do not always ask Ann first", "do not ask Ann first", False),
+        ("run the tests again", "run the tests", False),
+        ("deploy it only once", "deploy it", False),
         ("wait 5 s between calls", "wait 50 s between calls", False),
+        ("wait 5 % longer", "wait 5 longer", False),
+        ("use version 1.2 of it", "use version 1.3 of it", False),
         ("read config.py first", "read setup.py first", False),
         ("too loud", "too cold", False),
     ],
@@ -142,3 +166,11 @@ def test_projects_are_kept_apart(memory: memgraph.MemGraph) -> None:
 def test_whether_two_comments_mean_the_same(one: str, other: str, same: bool) -> None:
     assert mean_the_same(one, other) is same
     assert mean_the_same(other, one) is same
+
+
+def test_grouping_reads_each_comment_once() -> None:
+    comments = [Comment(f"keep part {number // 2} in one file", {"id": str(number)}) for number in range(20_000)]
+    began = perf_counter()
+    groups = grouped(comments)
+    assert perf_counter() - began < 5  # pairwise comparison would take minutes
+    assert [len(group) for group in groups] == [2] * 10_000

@@ -87,6 +87,32 @@ class TestWeakPoints:
         changes = [mended(number, one, title=f"src/f{number}.py") for number, one in enumerate(self.races, start=1)]
         assert weak_points(changes) == []
 
+    def test_titles_that_do_not_say_why_are_no_lesson(self) -> None:
+        titles = ["Fix a race in the lanes.", "Fix yet another deadlock.", "Fix totals lost due to a race condition."]
+        bare = [mended(number, one, title="jobs/queue.py") for number, one in enumerate(titles, start=1)]
+        assert weak_points(bare) == []
+        telling = mended(4, "Fix a race in workers that hold no lock while the queue is read.", title="jobs/queue.py")
+        assert weak_points([*bare, telling]) == [[*bare, telling]]
+
+    def test_most_faults_of_an_environment_must_say_what_differs_there(self) -> None:
+        titles = [
+            "Fix a crash on OpenBSD.",
+            "Fix broken builds on OpenBSD.",
+            "Fix errors on OpenBSD, which cannot fork twice.",
+        ]
+        changes = [mended(number, one, title=f"src/f{number}.py") for number, one in enumerate(titles, start=1)]
+        assert weak_points(changes) == []
+        telling = mended(4, "Fix wrong sizes on OpenBSD, where `du` does not count holes.", title="src/f4.py")
+        other = mended(5, "Fix wrong paths on OpenBSD because case is ignored there.", title="src/f5.py")
+        assert weak_points([*changes[1:], telling, other]) == [[*changes[1:], telling, other]]
+
+    def test_a_common_environment_is_no_lesson(self) -> None:
+        told = [f"Fix wrong {name} on Windows because case is ignored there." for name in ("paths", "links", "sizes")]
+        assert (
+            weak_points([mended(number, one, title=f"src/f{number}.py") for number, one in enumerate(told, start=1)])
+            == []
+        )
+
     @pytest.mark.parametrize(
         "told",
         [
@@ -126,15 +152,15 @@ class TestWeakPoints:
 
     def test_an_environment_that_behaves_differently(self) -> None:
         told = [
-            "Fix a crash on Windows 7.",
-            "Open files with O_BINARY, else reading fails on Windows.",
-            "Fix pipes on Cygwin when the shell is closed.",
+            "Fix a crash on FreeBSD 14.",
+            "Open files with O_EXLOCK, else reading fails on OpenBSD.",
+            "Fix pipes on NetBSD when the shell is closed.",
         ]
         changes = [mended(number, one, title=f"src/f{number}.py") for number, one in enumerate(told, start=1)]
         assert str(text_of(*changes, builds=3)).startswith(
-            "Expect what works elsewhere to fail on Windows: 3 changes mended faults there, from January to March 2026. Last "
+            "Expect what works elsewhere to fail on BSD: 3 changes mended faults there, from January to March 2026. Last "
         )
-        gone = {**mended(7, "Drop support for Windows."), "tags": ["removal"]}
+        gone = {**mended(7, "Drop support for FreeBSD."), "tags": ["removal"]}
         assert weak_points(changes, [gone]) == []
 
 

@@ -199,6 +199,18 @@ class Slow:
 FINDINGS = [f"{word} broke{n} because{n} of{n} it{n}" for n, word in enumerate("ABCDEFGHIJKL")]
 
 
+def test_what_a_user_stated_is_kept_beyond_the_limit_of_memories(store):
+    said = [
+        {"timestamp": f"2026-01-01T00:{n:02}:00.000Z", "action": f"Never delete the {word} table."}
+        for n, word in enumerate(["orders", "users", "carts", "prices", "stocks", "taxes", "refunds"])
+    ]
+    session = log(source="transcript", user_interventions=said)
+    result = ConsolidationPipeline(store, config=ConsolidationConfig(max_memories_per_extraction=3)).consolidate(
+        session
+    )
+    assert (len(result.new_memory_ids), result.memories_left_out) == (7, 0)
+
+
 class TestATimeLimit:
     def test_it_stops_a_slow_embedder_and_the_rest_resumes(self, open_store, embedder):
         whole, cut = open_store("whole"), open_store("cut")

@@ -336,7 +336,7 @@ def test_additional_fields_are_bounded(format: str) -> None:
         ),
         ProceduralMemory(id=IDS[2], content="short", title=long, trigger_pattern=long, steps=[long] * 500),
     ]
-    frame, parts = 1_500, 4
+    frame, parts = 1_800, 4
     assert len(text_of(format, *memories)) < parts * MAX_CONTENT_CHARS + frame
 
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from memgraph.errors import InvalidInputError
 from memgraph.index.columns import TIERS
 from memgraph.index.index import Index, scope_name
+from memgraph.store.access.hidden_sources import derived_from_hidden
 from memgraph.store.disclosure import Disclosures
-from memgraph.store.hidden_sources import derived_from_hidden
 from memgraph.store.query import Mask, Reader
 
 INCLUDABLE = ("suppressed", "archived", "sensitive", "private")

@@ -1,0 +1,1 @@
+"""Which memories may be shown, to whom and in what: the one place for every reader."""

@@ -1,0 +1,116 @@
+"""The audit: what agents were refused, and which sensitive memories they got with a justification."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from memgraph.config import AgentMemoryConfig
+from memgraph.errors import PermissionDeniedError, ReadOnlyError, StorageError
+from memgraph.journal.journal import Journal
+from memgraph.logs import logger_of
+from memgraph.model.agent_input import UNNAMED
+from memgraph.model.base import Limit, Name, Text, checked
+from memgraph.model.events.recalls import AccessAudited
+from memgraph.model.memory import PrivacyTier, StoredMemory
+from memgraph.privacy.access import Access, Operation, access_of
+from memgraph.store.commit.writer import Writer
+
+logger = logger_of(__name__)
+_AUDITED = b'"type":"access.audited"'
+
+
+class Auditing:
+    """Decides what agents may ask for, and records what was refused or justified."""
+
+    def __init__(self, config: AgentMemoryConfig, journal: Journal, writer: Writer, now: Callable[[], str]) -> None:
+        self._agents = config.agents
+        self._journal = journal
+        self._writer = writer
+        self._now = now
+
+    def access_of(self, agent: str = UNNAMED, justification: str | None = None) -> Access:
+        """Return the access of an agent with its permissions from the settings.
+
+        Raises
+        ------
+        PermissionDeniedError
+            The justification is too short, or comes from an agent without a name. It is recorded.
+        """
+        agent = checked(Name, agent, "agent")
+        access = access_of(self._agents, agent, checked(Text | None, justification, "justification"))
+        with self._refusals(access, "read"):
+            access.check_justification()
+        return access
+
+    def check_asked(
+        self,
+        access: Access,
+        operation: Operation,
+        *,
+        tiers: Sequence[PrivacyTier] | None = None,
+        domain: str | None = None,
+    ) -> None:
+        """Reject a request for tiers or a domain of which the agent may have nothing, and record the refusal.
+
+        Raises
+        ------
+        PermissionDeniedError
+        """
+        for tier in tiers or ():
+            with self._refusals(access, operation, tier=tier):
+                access.check_asked(operation, tier=tier)
+        if domain is not None:
+            with self._refusals(access, operation, domain=domain):
+                access.check_asked(operation, domain=domain)
+
+    def record_disclosure(self, access: Access, operation: Operation, memories: Sequence[StoredMemory]) -> None:
+        """Record which sensitive memories an agent got with its justification."""
+        sensitive = [memory.id for memory in memories if memory.privacy_tier == "sensitive"]
+        if sensitive and not access.is_owner:
+            self._append(access, operation, tier="sensitive", is_refused=False, disclosed_ids=sensitive)
+
+    def audit(self, *, agent: str | None = None, limit: int = 100) -> list[AccessAudited]:
+        """Return the latest records of the audit, the newest last. Reads the whole journal.
+
+        Parameters
+        ----------
+        agent : str, optional
+            Only those of this agent.
+        """
+        checked(Name | None, agent, "agent")
+        found: deque[AccessAudited] = deque(maxlen=checked(Limit, limit, "limit"))
+        for line in self._journal.lines():
+            if _AUDITED in line.data:
+                payload = self._journal.event(line).payload
+                if isinstance(payload, AccessAudited) and agent in (None, payload.agent):
+                    found.append(payload)
+        return list(found)
+
+    @contextmanager
+    def _refusals(
+        self, access: Access, operation: Operation, *, tier: PrivacyTier | None = None, domain: str | None = None
+    ) -> Iterator[None]:
+        """Record a refusal raised in the block."""
+        try:
+            yield
+        except PermissionDeniedError as error:
+            self._append(access, operation, tier=tier, domain=domain, is_refused=True, reason=str(error))
+            raise
+
+    def _append(self, access: Access, operation: Operation, **fields: object) -> None:
+        """Record; where the store cannot be written, log that, since the decision stands all the same."""
+        payload = AccessAudited.parse(
+            {
+                "agent": access.agent or UNNAMED,
+                "operation": operation,
+                "justification": access.justification,
+                "audited_at": self._now(),
+                **fields,
+            }
+        )
+        try:
+            self._writer.commit("system", [payload], actor="agent")
+        except (ReadOnlyError, StorageError) as error:
+            logger.warning("the audit could not be recorded: %s", error.loggable)

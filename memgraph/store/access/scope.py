@@ -1,0 +1,153 @@
+"""Scope: the memories that are asked about, by project, session, task, agents, domain, privacy tier and trust class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.index.columns import TIERS, TRUST
+from memgraph.index.index import Index, scope_name
+from memgraph.model.memory import TrustClass
+from memgraph.model.results.retrieval import RetrievalQuery
+from memgraph.privacy.access import Access
+
+Mask = NDArray[np.bool_]
+_UNKNOWN = -2
+"""Code of an unknown project: only shared knowledge is visible then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The scope of a retrieval.
+
+    Attributes
+    ----------
+    access : Access
+        Who asks: admits what that agent may have (see `memgraph.store.access.permitted`).
+    project_id : str or None
+        Admits that project's memories and those without a project; None: every project.
+    asking_session : str or None
+        The session in which it is asked: admits what is only told in it (`memgraph.index.columns.SESSION_SOURCES`).
+    session : str or None
+        Admits that session's memories and those without a session; None: every session's, but for what is only told in one.
+    task_id : str or None
+        Admits that task's own memories; None: no task's memories.
+    all_tasks : bool
+        Admits every task's own memories.
+    """
+
+    access: Access
+    project_id: str | None = None
+    asking_session: str | None = None
+    session: str | None = None
+    task_id: str | None = None
+    all_tasks: bool = False
+    agents: Sequence[str] | None = None
+    privacy_tiers: Sequence[str] | None = None
+    trust_classes: Sequence[str] | None = None
+    domain: str | None = None
+    include_archived: bool = False
+
+
+def scope_of(query: RetrievalQuery, access: Access) -> Scope:
+    """Return the scope of a query."""
+    return Scope(
+        access,
+        project_id=query.project_id,
+        asking_session=query.session_id,
+        session=query.session,
+        task_id=query.task_id,
+        all_tasks=query.all_tasks,
+        agents=query.agents,
+        privacy_tiers=query.privacy_tiers,
+        trust_classes=query.trust_classes,
+    )
+
+
+def admitted(index: Index, scope: Scope, now_days: float) -> Mask:
+    """Return which slots may be scored. Superseded ones may, since they hand their score on."""
+    mask: Mask = index.column("is_live") & ~index.column("is_suppressed") & (index.column("invalid_days") > now_days)
+    if not scope.include_archived:
+        mask &= ~index.column("is_archived")
+    if scope.project_id is not None:
+        mask &= _of_or_none(index, "project", scope.project_id)
+    if not scope.all_tasks:
+        mask &= _of_or_none(index, "task", scope.task_id)
+    bound = index.column("is_session_bound")
+    if bound.any():
+        mask &= ~bound | of_session(index, scope.session if scope.session is not None else scope.asking_session)
+    if scope.session is not None:
+        mask &= of_session(index, scope.session) | (index.column("session") == -1)
+    if scope.domain is not None:
+        general = index.scopes.find(scope_name("domain", "general"))
+        mask &= _of_or_none(index, "domain", scope.domain) | (index.column("domain") == general)
+    return mask & concerning(
+        index, agents=scope.agents, privacy_tiers=scope.privacy_tiers, trust_classes=scope.trust_classes
+    )
+
+
+def concerning(
+    index: Index,
+    *,
+    agents: Sequence[str] | None = None,
+    privacy_tiers: Sequence[str] | None = None,
+    trust_classes: Sequence[str] | None = None,
+    session: str | None = None,
+    task_id: str | None = None,
+    domain: str | None = None,
+) -> Mask:
+    """Return which slots have exactly these properties; None: any."""
+    mask: Mask = np.ones(len(index), dtype=np.bool_)
+    if privacy_tiers is not None:
+        mask &= np.isin(index.column("tier"), [TIERS.index(tier) for tier in privacy_tiers])
+    if trust_classes is not None:
+        mask &= np.isin(index.column("trust"), [TRUST.index(trust) for trust in trust_classes])
+    if agents is not None:
+        involved = np.zeros(len(index), dtype=np.bool_)
+        for agent in agents:
+            involved[index.agents.get(index.agent_names.find(agent))[0]] = True
+        mask &= involved
+    if session is not None:
+        mask &= of_session(index, session)
+    for column, name in (("task", task_id), ("domain", domain)):
+        if name is not None:
+            mask &= index.column(column) == _code(index, column, name)
+    return mask
+
+
+def of_session(index: Index, session: str | None) -> Mask:
+    """Return which slots belong to a session of this name, in whatever project; None: to none."""
+    column = index.column("session")
+    if session is None:
+        return np.zeros(len(index), dtype=np.bool_)
+    ending = f"\x1f{session}"
+    codes = [code for code in np.unique(column).tolist() if code >= 0 and index.scopes.names[code].endswith(ending)]
+    return np.isin(column, codes)
+
+
+def trusted(least: TrustClass) -> list[TrustClass]:
+    """Return a trust class and those above it."""
+    return list(TRUST[: TRUST.index(least) + 1])
+
+
+def projects_of(index: Index, among: Mask | None = None) -> list[str]:
+    """Return the names of projects with at least one memory that is not deleted, of all or of some slots, in alphabetical order."""
+    live = index.column("is_live") if among is None else index.column("is_live") & among
+    codes = np.unique(index.column("project")[live]).tolist()
+    prefix = scope_name("project", "")
+    return sorted(index.scopes.names[code].removeprefix(prefix) for code in codes if code >= 0)
+
+
+def _of_or_none(index: Index, column: str, name: str | None) -> Mask:
+    """Return which slots belong to this project, task or domain, or to none."""
+    values = index.column(column)
+    found: Mask = values == -1
+    return found if name is None else found | (values == _code(index, column, name))
+
+
+def _code(index: Index, column: str, name: str) -> int:
+    code = index.scopes.find(scope_name(column, name))
+    return code if code >= 0 else _UNKNOWN

@@ -1,0 +1,170 @@
+"""A store as an agent may read it.
+
+The view is a store over an `Excerpt` of the journal with only the events about memories that the agent may have, folded as usual. What the
+agent may not have is not in its graph, index or journal, so lists, links, Cypher, pages, charts and exports of the view need no rule of their
+own. A memory that the agent may have today is there from the event that made it so: earlier texts of it are not in the view.
+
+Events of a kind that this module does not know are left out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from memgraph.journal.envelope import Event
+from memgraph.journal.excerpt import Sift
+from memgraph.model.events.intake import BuildConsolidated
+from memgraph.model.events.lifecycle import (
+    CollectionApplied,
+    CompressionApplied,
+    ContradictionsSought,
+    DecayApplied,
+    ErrorsAnalysed,
+    ProcedureMeasured,
+    ProceduresLearned,
+    SleepAdvanced,
+)
+from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
+from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevised
+from memgraph.model.events.payload import Payload
+from memgraph.model.events.recalls import AccessRecorded, OutcomeRecorded, RetrievalRecorded
+from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
+from memgraph.model.events.store import EmbeddingSwitched, StoreCreated
+from memgraph.model.memory import MemoryRecord
+from memgraph.ports import Row
+from memgraph.privacy.access import Access
+from memgraph.store.access.permitted import permitted
+from memgraph.store.query import Reader
+
+Openings = Mapping[int, Row]
+"""For memories that the agent could not have at first: the event since which it may, with the memory's state then."""
+
+_WHOLE: tuple[type[Payload], ...] = (
+    StoreCreated,
+    EmbeddingSwitched,
+    VectorsLost,
+    MemoryReembedded,
+    DecayApplied,
+    CollectionApplied,
+    CompressionApplied,
+    ContradictionsSought,
+    ProceduresLearned,
+    ErrorsAnalysed,
+    SleepAdvanced,
+    OutcomeRecorded,
+)
+"""Events without texts of memories: counts, and ids, which mean nothing where the memory is missing."""
+_ABOUT_ONE: tuple[type[Payload], ...] = (MemoryAdded, MemoryRevised, MemoryMerged, ProcedureMeasured)
+LEFT_OUT = frozenset(
+    {
+        "memory.deleted",
+        "memory.undeleted",
+        "source.read",
+        "distil.requested",
+        "distil.answered",
+        "distil.skipped",
+        "journal.repaired",
+        "access.audited",
+    }
+)
+"""Kinds of events that no agent's view holds. An undeleted memory is there as it is now."""
+
+
+class AgentSelection:
+    """The events that an agent may have, up to the present end of the journal.
+
+    Parameters
+    ----------
+    reader : Reader
+        Of the store; it must not be inside a frozen block.
+    events : iterable of Event
+        All events of the store.
+    """
+
+    def __init__(self, reader: Reader, access: Access, events: Iterable[Event]) -> None:
+        with reader.frozen():
+            index = reader.index
+            mask = permitted(reader, access, "read")
+            live = index.column("is_live")
+            slots = np.flatnonzero(live if mask is None else live & mask)
+            self._visible = {index.ids.names[slot] for slot in slots.tolist()}
+            hidden = [] if mask is None else [index.ids.names[slot] for slot in np.flatnonzero(live & ~mask).tolist()]
+            self._builds = {(row.get("project_id"), row.get("build_id")) for row in reader.rows(hidden)}
+        self._openings, self._before = _openings(events, self._visible, access)
+
+    def sift(self) -> Sift:
+        """Return the filter for one pass over the journal."""
+        return lambda events: [kept for event in events if (kept := self._kept(event)) is not None]
+
+    def _kept(self, event: Event) -> Event | None:
+        """Return the event as the agent may have it; None if it may not."""
+        if event.seq in self._openings:
+            return _as_added(event, self._openings[event.seq])
+        payload = event.payload
+        if isinstance(payload, _WHOLE):
+            return event
+        if isinstance(payload, _ABOUT_ONE):
+            (memory_id,) = payload.memory_ids()
+            return event if memory_id in self._visible and event.seq > self._before.get(memory_id, 0) else None
+        if isinstance(payload, MemoryLinked | MemoryUnlinked):
+            return event if self._visible.issuperset(payload.memory_ids()) else None
+        if isinstance(payload, BuildConsolidated):
+            return None if (payload.project_id, payload.build_id) in self._builds else event
+        return self._reduced(event, payload)
+
+    def _reduced(self, event: Event, payload: Payload) -> Event | None:
+        """Return an event about several memories with those that the agent may have."""
+        visible = self._visible
+        if isinstance(payload, MemoryDerived):
+            sources = [one for one in payload.source_ids if one in visible]
+            if payload.id not in visible or not sources:
+                return None
+            return _with(event, payload, source_ids=sources)
+        if isinstance(payload, AccessRecorded):
+            uses = [one for one in payload.accesses if one.id in visible]
+            return _with(event, payload, accesses=uses) if uses else None
+        if isinstance(payload, RetrievalRecorded):
+            return _with(event, payload, results=[one for one in payload.results if one.id in visible])
+        return None
+
+
+def _openings(events: Iterable[Event], visible: Collection[str], access: Access) -> tuple[Openings, dict[str, int]]:
+    """Return the openings of memories, and by memory the event before which the agent may have nothing of it.
+
+    One pass over the journal. An undeleted memory opens with its undeletion.
+    """
+    rows: dict[str, Row] = {}
+    found: dict[str, tuple[int, Row]] = {}
+    was_open: dict[str, bool] = defaultdict(bool)
+    for event in events:
+        payload: Any = event.payload
+        if event.type in ("memory.added", "memory.undeleted") and payload.memory.id in visible:
+            memory_id, row = payload.memory.id, dict(event.content["memory"])
+        elif isinstance(payload, MemoryRevised | MemoryMerged) and payload.id in rows:
+            memory_id, row = payload.id, payload.row_after(rows[payload.id])
+        elif event.type == "memory.deleted" and payload.id in rows:
+            was_open[payload.id] = False
+            continue
+        else:
+            continue
+        rows[memory_id] = row
+        is_open = access.may("read", row.get("privacy_tier", "public"), row.get("domain"))
+        if is_open and not was_open[memory_id] and event.type != "memory.added":
+            found[memory_id] = event.seq, row
+        was_open[memory_id] = is_open
+    return dict(found.values()), {one: seq for one, (seq, _) in found.items()}
+
+
+def _as_added(event: Event, row: Row) -> Event:
+    record = MemoryRecord.parse({name: value for name, value in row.items() if name in MemoryRecord.model_fields})
+    payload = MemoryAdded(memory=record, vector=event.payload.vector)  # type: ignore[attr-defined]
+    return event._replace(type=MemoryAdded.TYPE, payload=payload, content=payload.dump())
+
+
+def _with(event: Event, payload: Payload, **fields: Sequence[Any]) -> Event:
+    reduced = payload.model_copy(update=fields)
+    return event._replace(payload=reduced, content=reduced.dump())
