@@ -108,7 +108,7 @@ class MemoryCommands:
             )
             for part in parts
         ]
-        kept = self._store.insert_parts(memories)
+        kept = self._store.insert_parts(memories, actor="user")
         ids = [memory.id for memory in kept]
         # do not wait for the graph: remaining copies are merged by the next sleep
         stays = merge_copies_of(self._store, ids) if self._store.reader.holds_graph else {}
@@ -120,17 +120,27 @@ class MemoryCommands:
             data={"ids": [stays.get(one, one) for one in ids], "redacted": kinds},
         )
 
-    def forget(self, query: str) -> MemoryCommandResult:
+    def forget(self, query: str, *, dry_run: bool = False) -> MemoryCommandResult:
         """Suppress the memory with an id, or the listed memory that best matches a text.
 
         A memory that contains the text literally is preferred. Otherwise the most similar memory is chosen, if their cosine
         similarity is above 0.5; without vectors, the similarity of their words. A prefix of eight or more characters stands for
         an id if it is unique.
+
+        Parameters
+        ----------
+        dry_run : bool
+            Change nothing; the result names the memory that would be forgotten.
         """
         memory_id, why_not = self._meant(query)
         if memory_id is None:
             return MemoryCommandResult(command="forget", success=False, message=why_not)
-        memory = self._store.suppress(memory_id)
+        if dry_run:
+            found = self._store.reader.known(memory_id)
+            message = f"Would forget: '{preview(found.content)}' ({found.id}); nothing was changed"
+            data = {"id": found.id, "dry_run": True}
+            return MemoryCommandResult(command="forget", success=True, message=message, data=data)
+        memory = self._store.curation.states.suppress(memory_id)
         message = f"Forgot: '{preview(memory.content)}'; undo: memgraph unforget {memory.id}"
         return MemoryCommandResult(command="forget", success=True, message=message, data={"id": memory.id})
 
@@ -140,7 +150,7 @@ class MemoryCommands:
         if memory_id is None:
             return MemoryCommandResult(command="unforget", success=False, message=why_not)
         known = self._store.get_memory(memory_id)
-        memory = self._store.unsuppress(memory_id)
+        memory = self._store.curation.states.unsuppress(memory_id)
         shown = f"'{preview(memory.content)}'"
         if known is not None and not known.is_suppressed:
             message = f"{shown} is not forgotten."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import reprlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -77,6 +78,23 @@ class DuplicateIdError(MemGraphError):
     def __init__(self, memory_id: str, *, where: str = "in the store") -> None:
         self.memory_id = memory_id
         super().__init__(f"id {memory_id} is already {where}; leave `id` out to get a new one, or use update_memory")
+
+
+class UndoError(MemGraphError):
+    """An event cannot be undone.
+
+    Attributes
+    ----------
+    seq : int
+        Sequence number of the event.
+    blocked_by : list of int
+        Later events that changed the same fields or links. Undo these first.
+    """
+
+    def __init__(self, problem: str, *, seq: int, blocked_by: Sequence[int] = ()) -> None:
+        self.seq = seq
+        self.blocked_by = list(blocked_by)
+        super().__init__(f"event {seq} cannot be undone: {problem}")
 
 
 class ScopeError(MemGraphError):

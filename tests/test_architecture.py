@@ -122,6 +122,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "query",
         "access delegation usage_outcomes",
         "outcomes listing states analysis",
+        "editing",
         "opening",
         "maintenance",
         "past",

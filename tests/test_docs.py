@@ -137,8 +137,8 @@ def embedder() -> Embedder:
 
 @pytest.fixture
 def needs_database(source: Path) -> bool:
-    """The stores of two pages keep the graph in memory; those of README.md and of the other pages have the database."""
-    return source.stem not in {"sources", "states"}
+    """The stores of three pages keep the graph in memory; those of README.md and of the other pages have the database."""
+    return source.stem not in {"sources", "states", "corrections"}
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from memgraph.config import load_config
 from memgraph.errors import InvalidInputError
 from memgraph.extraction.readers import Reader
 from memgraph.facade.contradictions import Contradictions
+from memgraph.facade.curation import Curation
 from memgraph.facade.distillation import Distillation
 from memgraph.facade.maintenance import Maintenance
 from memgraph.facade.procedures import Procedures
@@ -55,6 +56,8 @@ class MemGraph:
         Learns procedures; approves or rejects proposed ones.
     contradictions : Contradictions
         Finds contradictions and resolves them.
+    curation : Curation
+        A person's corrections: edit, tag, pin, merge, split and undo; the history of a memory, and where it comes from.
     distillation : Distillation
         Work orders for what rules cannot judge, and their answers.
     maintenance : Maintenance
@@ -70,6 +73,7 @@ class MemGraph:
         self.commands = MemoryCommands(store, retrieval=self.retrieval)
         self.procedures = Procedures(store)
         self.contradictions = Contradictions(store)
+        self.curation = Curation(store, self.retrieval)
         self.distillation = Distillation(store, SessionWatch(store))
         self.maintenance = Maintenance(store, self.consolidation)
 

@@ -46,6 +46,7 @@ _WITHOUT_ROWS = frozenset(
         "collection.applied",
         "journal.repaired",
         "vectors.lost",
+        "commit.undone",
         "access.audited",
     }
 )

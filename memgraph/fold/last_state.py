@@ -20,14 +20,15 @@ class LastState(NamedTuple):
     edges: list[tuple[str, Key, Row]]
 
 
-class _Others(EmptyRows):
-    """A source in which every other memory exists. Callers check whether it still does."""
+class OtherMemories(EmptyRows):
+    """A source in which every memory but some exists. Callers check whether it still does."""
 
-    def __init__(self, memory_id: str) -> None:
-        self._memory_id = memory_id
+    def __init__(self, memory_ids: Iterable[str]) -> None:
+        self._memory_ids = frozenset(memory_ids)
 
     def get(self, table: str, key: Key) -> Row | None:
-        return {"id": key, "type": "episodic"} if table == "Memory" and key != self._memory_id else None
+        """Return a row with an id and a type for every other memory."""
+        return {"id": key, "type": "episodic"} if table == "Memory" and key not in self._memory_ids else None
 
 
 def last_known(events: Iterable[Event], memory_id: str) -> LastState | None:
@@ -42,7 +43,9 @@ def last_known(events: Iterable[Event], memory_id: str) -> LastState | None:
     for event in events:
         payload = event.payload
         if isinstance(payload, MemoryAdded) and payload.memory.id == memory_id:
-            workspace = Workspace(_Others(memory_id))  # a memory that is added again keeps nothing of its former state
+            workspace = Workspace(
+                OtherMemories([memory_id])
+            )  # a memory that is added again keeps nothing of its former state
         is_about = memory_id in payload.memory_ids() or isinstance(payload, RetrievalRecorded | OutcomeRecorded)
         if workspace is not None and is_about and not isinstance(payload, MemoryDeleted):
             fold(workspace, event)

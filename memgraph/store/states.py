@@ -20,7 +20,7 @@ write scope, and a transition to the current state records nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from memgraph.errors import InvalidInputError, NotFoundError
@@ -28,15 +28,17 @@ from memgraph.journal.journal import Journal
 from memgraph.model.base import checked
 from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryDeleted
+from memgraph.model.events.payload import Actor
 from memgraph.model.ids import stored_form
 from memgraph.model.link import REPLACED, Link, oriented
 from memgraph.model.memory import StoredMemory
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Row
+from memgraph.store.commit.append import Write
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
 from memgraph.store.query import Reader
-from memgraph.store.undeletion import deleted_ids, undeletion
+from memgraph.store.undeletion import deleted_ids, undeletions
 
 MIN_ID_CHARS = 8
 """Minimum length of an abbreviated id."""
@@ -44,14 +46,27 @@ _SHOWN_IDS = 5
 _BOTH_HOLD = "neither replaces the other"
 
 
-class Transitions:
-    """Changes the states of memories, and links them."""
+Changes = Callable[[Row, str], Mapping[str, Any]]
+"""Returns the new values of a memory's fields, given its row and the time."""
 
-    def __init__(self, journal: Journal, writer: Writer, reader: Reader, now: Callable[[], str]) -> None:
+
+class Transitions:
+    """Changes the states of memories, and links them.
+
+    Parameters
+    ----------
+    actor : {"agent", "user", "system"}
+        Who makes the changes: recorded with each event.
+    """
+
+    def __init__(
+        self, journal: Journal, writer: Writer, reader: Reader, now: Callable[[], str], *, actor: Actor = "agent"
+    ) -> None:
         self._journal = journal
         self._writer = writer
         self._reader = reader
         self._now = now
+        self._actor: Actor = actor
 
     def update_memory(self, id: str, /, **updates: Any) -> StoredMemory:
         """Change fields of a memory; new content is embedded again. Return the memory after the change.
@@ -65,7 +80,7 @@ class Transitions:
         InvalidInputError
             A field is invalid or cannot be updated.
         """
-        self._writer.update(id, updates)
+        self._writer.update(id, updates, actor=self._actor)
         return self._reader.known(id)
 
     def suppress(self, id: str) -> StoredMemory:
@@ -84,8 +99,7 @@ class Transitions:
 
     def archive(self, id: str, *, reason: str | None = None, summary: str | None = None) -> StoredMemory:
         """Archive a memory. If it is archived already, a given reason or summary replaces the old one."""
-        said = _given(archive_reason=reason, archive_summary=summary)
-        return self._set(id, lambda row, now: {"archived_at": row.get("archived_at", now), **said})
+        return self._set(id, archiving(reason=reason, summary=summary))
 
     def unarchive(self, id: str) -> StoredMemory:
         """Undo `archive`, and clear its reason and summary."""
@@ -100,13 +114,7 @@ class Transitions:
             The time from which it is invalid, ISO 8601; it stays valid until a time in the future. Default: now, or the
             time at which it already became invalid.
         """
-        said = _given(invalidation_reason=reason)
-
-        def changes(row: Row, now: str) -> dict[str, Any]:
-            since = _time(at, "at") if at is not None else min(now, row.get("invalid_at", now))
-            return {"invalid_at": since, **said}
-
-        return self._set(id, changes)
+        return self._set(id, invalidating(reason=reason, at=at))
 
     def revalidate(self, id: str) -> StoredMemory:
         """Undo `invalidate`, and clear its reason."""
@@ -126,7 +134,7 @@ class Transitions:
             event = self.supersession(older_id, by=by, reason=reason, score=score)
             known = self._reader.record("SUPERSEDES", (event.source_id, event.target_id))
             if known is None or known != {**known, **_given(reason=reason, score=score)}:
-                self._writer.append_about(event.source_id, lambda _row, _now: event)
+                self._writer.append_about(event.source_id, lambda _row, _now: event, actor=self._actor)
         return Link.parse(event.model_dump())
 
     def supersession(
@@ -142,8 +150,7 @@ class Transitions:
         older, newer = self._reader.known(older_id).id, self._reader.known(by).id
         if older == newer:
             raise InvalidInputError("is the memory itself", field="target_id", value=older_id)
-        if older in self._newer_than(newer):
-            raise InvalidInputError("is itself superseded by that memory; undo that first", field="by", value=by)
+        self.check_order(newer, [older], field="by")
         known = self._reader.record("SUPERSEDES", (newer, older)) or {"created_at": self._now()}
         said = {**known, **_given(reason=reason, score=score)}
         return MemoryLinked.parse({**said, "source_id": newer, "relation": "SUPERSEDES", "target_id": older})
@@ -160,12 +167,27 @@ class Transitions:
             if by is not None:
                 wanted = self._reader.known(by).id
                 newer = [one for one in newer if one == wanted]
-            gone = [one for one in newer if self.unlink(one, "SUPERSEDES", older_id)]
-            if gone and older.invalidation_reason == REPLACED and not self._superseding(older.id):
-                self.revalidate(older.id)
-                for one in gone:
-                    self.link(one, "RELATED_TO", older.id, reason=_BOTH_HOLD)
-            return gone
+            if newer:
+                self._writer.commit(
+                    scope_of(older), self._unsuperseding(older, newer), task_id=older.task_id, actor=self._actor
+                )
+            return newer
+
+    def _unsuperseding(self, older: StoredMemory, newer: Sequence[str]) -> list[Write]:
+        """Return the events of `unsupersede`."""
+        writes: list[Write] = [
+            MemoryUnlinked(source_id=one, relation="SUPERSEDES", target_id=older.id) for one in newer
+        ]
+        if older.invalidation_reason == REPLACED and set(newer) == set(self._superseding(older.id)):
+            writes.append(self._writer.revision(older.id, {"invalid_at": None}))
+            now = self._now()
+            writes += [
+                MemoryLinked(
+                    source_id=one, relation="RELATED_TO", target_id=older.id, reason=_BOTH_HOLD, created_at=now
+                )
+                for one in newer
+            ]
+        return writes
 
     def link(self, /, source_id: str, relation: str, target_id: str, **properties: Any) -> Link:
         """Link two memories, or change an existing link's properties (`score`, `reason`).
@@ -184,7 +206,7 @@ class Transitions:
         if link.source_id == link.target_id:
             raise InvalidInputError("is the memory itself", field="target_id", value=target_id)
         fields = link.model_dump()
-        self._writer.append_about(link.source_id, lambda _row, _now: MemoryLinked(**fields))
+        self._writer.append_about(link.source_id, lambda _row, _now: MemoryLinked(**fields), actor=self._actor)
         return link
 
     def unlink(self, source_id: str, relation: str, target_id: str) -> bool:
@@ -203,14 +225,16 @@ class Transitions:
             if self._reader.record(name, (source, target)) is None:
                 return False
             gone = MemoryUnlinked.parse({"source_id": source, "relation": name, "target_id": target})
-            self._writer.append_about(source, lambda _row, _now: gone)
+            self._writer.append_about(source, lambda _row, _now: gone, actor=self._actor)
         return True
 
     def delete_memory(self, id: str, *, reason: str | None = None) -> bool:
         """Remove a memory and its links from every view, and return whether it existed. Its history stays: see `undelete`."""
         checked(str, id, "id")
         try:
-            self._writer.append_about(id, lambda row, _now: MemoryDeleted(id=row["id"], reason=reason))
+            self._writer.append_about(
+                id, lambda row, _now: MemoryDeleted(id=row["id"], reason=reason), actor=self._actor
+            )
         except NotFoundError:
             return False
         return True
@@ -228,8 +252,10 @@ class Transitions:
         memory_id = stored_form(id)
         with self._writer.exclusive():
             if not self._is_there(memory_id):
-                back, links = undeletion(self._journal, memory_id, self._is_there, model=self._writer.model)
-                self._writer.commit(scope_of(back.memory), [back, *links], task_id=back.memory.task_id)
+                ((back, links),) = undeletions(self._journal, [memory_id], self._is_there, model=self._writer.model)
+                self._writer.commit(
+                    scope_of(back.memory), [back, *links], task_id=back.memory.task_id, actor=self._actor
+                )
         return self._reader.known(memory_id)
 
     def find_id(self, beginning: str, *, deleted: bool = False) -> str:
@@ -267,7 +293,7 @@ class Transitions:
             )
         return found[0]
 
-    def _set(self, id: str, changes: Callable[[Row, str], Mapping[str, Any]]) -> StoredMemory:
+    def _set(self, id: str, changes: Changes) -> StoredMemory:
         """Change the fields that differ, if any."""
         with self._writer.exclusive():
             known = self._reader.known(id)
@@ -275,8 +301,19 @@ class Transitions:
             wanted = changes(row, self._now())
             updates = {name: value for name, value in wanted.items() if getattr(known, name) != value}
             if updates:
-                self._writer.update(known.id, updates)
+                self._writer.update(known.id, updates, actor=self._actor)
         return self._reader.known(id)
+
+    def check_order(self, newer_id: str, older_ids: Sequence[str], *, field: str = "keep") -> None:
+        """Refuse to let a memory supersede others if one of them supersedes it, directly or through others.
+
+        Raises
+        ------
+        InvalidInputError
+        """
+        if found := sorted(self._newer_than(newer_id) & set(older_ids) - {newer_id}):
+            problem = f"is itself superseded by {found[0]}; undo that first"
+            raise InvalidInputError(problem, field=field, value=newer_id)
 
     def _superseding(self, memory_id: str) -> list[str]:
         links = self._reader.links(memory_id)
@@ -294,6 +331,18 @@ class Transitions:
 
     def _is_there(self, memory_id: str) -> bool:
         return self._reader.record("Memory", memory_id) is not None
+
+
+def archiving(*, reason: str | None = None, summary: str | None = None) -> Changes:
+    """Return the change that archives a memory."""
+    said = _given(archive_reason=reason, archive_summary=summary)
+    return lambda row, now: {"archived_at": row.get("archived_at", now), **said}
+
+
+def invalidating(*, reason: str | None = None, at: str | None = None) -> Changes:
+    """Return the change that marks a memory as no longer true from a time: by default now, or since it became invalid."""
+    said, since = _given(invalidation_reason=reason), None if at is None else _time(at, "at")
+    return lambda row, now: {"invalid_at": since or min(now, row.get("invalid_at", now)), **said}
 
 
 def _given(**fields: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import Self
+from typing import Any, Self
 
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import read_only_message
@@ -27,6 +27,7 @@ from memgraph.store.commit.vectors import VectorModel, check_model
 from memgraph.store.commit.writer import Writer
 from memgraph.store.delegation import delegated as _by
 from memgraph.store.disclosure import disclosures
+from memgraph.store.editing.curation import Curation
 from memgraph.store.listing import Listings
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
 from memgraph.store.maintenance.reembedding import Reembedding
@@ -119,23 +120,11 @@ class AgentMemoryStore:
         self._projector = projector
         self._journal = journal = projector.journal
         notice = DamageNotice(is_silent=view is not None)
+        shared: dict[str, Any] = {"now": now, "curve": config.forgetting_curve, "on_damage": notice.log}
         self._writer = writer = writer_of(
-            projector,
-            embedder=embedder,
-            annotator=annotator,
-            now=now,
-            curve=config.forgetting_curve,
-            redacts=config.redact_secrets,
-            on_damage=notice.log,
+            projector, embedder=embedder, annotator=annotator, redacts=config.redact_secrets, **shared
         )
-        self._reader = reader = Reader(
-            projector,
-            embedder=lambda: writer.embedder,
-            pending=writer.pending,
-            now=now,
-            curve=config.forgetting_curve,
-            on_damage=notice.log,
-        )
+        self._reader = reader = Reader(projector, embedder=lambda: writer.embedder, pending=writer.pending, **shared)
         self._batches = Batches(projector, flush=writer.flush, refused=refused)
         self._insertions = Insertions(writer, self._batches)
         self._listings = Listings(reader)
@@ -143,6 +132,7 @@ class AgentMemoryStore:
         self._verifying = Verifying(projector, reader)
         self._queries = Queries(projector, reader, now, check_graph=view.lease.check if view else lambda: None)
         self._transitions = Transitions(journal, writer, reader, now)
+        self._curation = Curation(journal, writer, reader, now)
         self._awaiting = AwaitingVectors(projector, writer, now)
         self._damaged = DamagedVectors(self._awaiting, projector, writer, reader, now, notice)
         self._reembedding = Reembedding(self._awaiting, projector, writer, self._batches, now)
@@ -216,6 +206,12 @@ class AgentMemoryStore:
         """Bulk access to all memories: index, masks, cosines and relevance."""
         self._check_open()
         return self._reader
+
+    @property
+    def curation(self) -> Curation:
+        """Corrections by a person; `MemGraph.curation` documents them."""
+        self._check_open()
+        return self._curation
 
     @property
     def auditing(self) -> Auditing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -24,42 +24,54 @@ from memgraph.ports import Row
 from memgraph.store.commit.vectors import VectorModel, has_vector
 
 IsLive = Callable[[str], bool]
+Undeletion = tuple[MemoryUndeleted, list[MemoryLinked]]
 _ADDED = b'"type":"memory.added"'
 _DELETED = b'"type":"memory.deleted"'
 _ID = re.compile(rb"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 
-def undeletion(
-    journal: Journal, memory_id: str, is_live: IsLive, *, model: VectorModel
-) -> tuple[MemoryUndeleted, list[MemoryLinked]]:
-    """Return the events that restore a deleted memory, except for a damaged vector: then it awaits a new one.
+def undeletions(
+    journal: Journal, memory_ids: Sequence[str], is_live: IsLive, *, model: VectorModel
+) -> Iterator[Undeletion]:
+    """Yield the events that restore deleted memories, except for a damaged vector: then the memory awaits a new one.
 
-    Its place in the order of memories, and its links, depend only on which memories exist now: memories that were
-    deleted together may be restored in any order. Costs one pass over the journal; only events that refer to the memory
-    are verified and folded.
+    The place of a memory in the order of memories, and its links, depend only on which memories exist now: memories that
+    were deleted together may be restored in any order. Costs one pass over the journal; only events that refer to the
+    memories are verified and folded.
 
     Parameters
     ----------
+    is_live : callable
+        Returns whether a memory exists. Those that were restored before count as existing.
     model : VectorModel
         The store's embedding model: a vector of another model is not restored.
 
     Raises
     ------
     NotFoundError
-        The memory never existed.
+        A memory never existed.
     """
-    order, events = _Order(), []
-    needle = memory_id.encode()
-    for line in journal.lines():
+    order = _Order()
+    events: dict[str, list[Event]] = {memory_id: [] for memory_id in memory_ids}
+    needles = {memory_id.encode(): memory_id for memory_id in memory_ids}
+    for line in journal.lines() if needles else ():
         if _ADDED in line.data:
             memory = _payload(journal, line)["memory"]
             order.previous[memory["id"]] = memory.get("previous_id")
-        if needle in line.data:
-            events.append(journal.event(line))
-    known = last_known(events, memory_id)
-    if known is None:
-        raise NotFoundError("memory", memory_id)
-    return _undeleted(known, order, is_live, _sound_vector(journal, known.row, model)), _links(known, is_live)
+        for named in _named(line, needles):
+            events[named].append(journal.event(line))
+    restored: set[str] = set()
+    for memory_id in memory_ids:
+        known = last_known(events[memory_id], memory_id)
+        if known is None:
+            raise NotFoundError("memory", memory_id)
+
+        def is_there(other: str) -> bool:
+            return other in restored or is_live(other)
+
+        undeleted = _undeleted(known, order, is_there, _sound_vector(journal, known.row, model))
+        yield undeleted, _links(known, is_there)
+        restored.add(memory_id)
 
 
 def deleted_ids(journal: Journal, beginning: str) -> list[str]:
@@ -110,11 +122,18 @@ def reasons_of_deletion(journal: Journal) -> dict[str, str | None]:
 def histories(journal: Journal, memory_ids: Sequence[str]) -> dict[str, list[Event]]:
     """Return the events that refer to some memories, by id; one pass over the journal for any number of ids."""
     found: dict[str, list[Event]] = {memory_id: [] for memory_id in memory_ids}
-    wanted = {memory_id.encode(): memory_id for memory_id in memory_ids}
-    for line in journal.lines() if wanted else ():
-        for named in wanted.keys() & set(_ID.findall(line.data)):
-            found[wanted[named]].append(journal.event(line))
+    needles = {memory_id.encode(): memory_id for memory_id in memory_ids}
+    for line in journal.lines() if needles else ():
+        for named in _named(line, needles):
+            found[named].append(journal.event(line))
     return found
+
+
+def _named(line: Line, needles: Mapping[bytes, str]) -> list[str]:
+    """Return the memories, of these by their ids in bytes, that a line names."""
+    if len(needles) == 1:
+        return [memory_id for needle, memory_id in needles.items() if needle in line.data]
+    return [needles[named] for named in needles.keys() & set(_ID.findall(line.data))]
 
 
 def _payload(journal: Journal, line: Line) -> Any:

@@ -64,6 +64,7 @@ PLOTS = [
     Plot("vectors that were awaited", "embedding", as_it_is),
     Plot("intake of builds", "intake", as_it_is),
     Plot("new segments and checkpoints", "roll-over", as_it_is),
+    Plot("corrections by a person", "corrections", as_it_is),
     Plot("a rebuild", "rebuild", as_it_is, is_long=False),
     Plot("a graph that is brought up", "living", graph_behind),
     Plot("graph and index rebuilt", "living", no_projections),
@@ -212,6 +213,22 @@ def test_acknowledged_writes_exist_once_and_others_are_atomic(
     show("What was said at the next opening", ("row", "times"), trial.heard.most_common())
     assert trial.heard.keys() <= {row.what for row in trial.may_say}
     assert not trial.wrong, f"{len(trial.wrong)} of {len(scenes)}:\n" + "\n".join(trial.wrong[:20])
+
+
+def test_a_merge_and_its_undoing_are_atomic(stage: Stage, nursery: Any) -> None:
+    """Each is one commit: killed in the midst of its write, the store is as before it."""
+    plot = Plot("corrections", "corrections", as_it_is)
+    *digests, places = nursery.run("history", stage.set(plot), plot.history)
+    before, merged, undone = digests
+    assert merged != before == undone
+    ends = [number for number, place in enumerate(places, 1) if place == "before it is acknowledged"]
+    for step, end in enumerate(ends[1:]):
+        passed = list(enumerate(places[ends[step] : end], ends[step] + 1))
+        sync = next(number for number, place in passed if place == "before the sync of segments")
+        half = max(number for number, place in passed if place == "half of write" and number < sync)
+        folder = stage.set(plot)
+        assert nursery.start("history", folder, plot.history, half, int(signal.SIGKILL)).wait() == -signal.SIGKILL
+        assert nursery.run("survey", folder, "quickly")[0]["digest"] == digests[step]
 
 
 @pytest.mark.long

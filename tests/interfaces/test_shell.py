@@ -209,6 +209,9 @@ class _Filled:
             self.proposal = memory.procedures.proposals()[0].id
             self.orders = [one.id for one in memory.distillation.list()]
             self.query = memory.recall("deploy").query_id
+            self.merged = [
+                memory.commands.remember(text).data["ids"][0] for text in ("Lamps are green", "Ropes are coiled")
+            ]
         (folder / "answer.json").write_text(json.dumps({"statements": []}))
 
     def calls(self) -> dict[str, list[str]]:
@@ -232,6 +235,16 @@ class _Filled:
             "episode": ["Book a table", "--reasoning", "a", "--action", "b", "--outcome", "success"],
             "feedback": [self.episode, "like"],
             "outcome": [self.query, "success", "--used", one],
+            "edit": [one, "--content", "Deploy on Wednesdays", "--tag", "+ops"],
+            "pin": [one],
+            "unpin": [one],
+            "tag": [one, "night"],
+            "untag": [one, "night"],
+            "split": [one, "--part", "Deploy on Wednesdays", "--part", "Never on Fridays"],
+            "undo": [],
+            "history": [one],
+            "why": [one],
+            "merge": self.merged,
             "forget": [one],
             "unforget": [one],
             "archive": [one],

@@ -40,12 +40,12 @@ WORD = re.compile(r"zq\d{4}zq")
 ASKS = {"recall", "search", "ask"}
 """Commands that act for an agent."""
 OWNERS = {
-    "list", "show", "stats", "query", "export", "viz page", "viz series", "viz charts", "viz export",
+    "list", "show", "history", "why", "stats", "query", "export", "viz page", "viz series", "viz charts", "viz export",
     "contradictions list", "distil list", "distil show", "proposals list",
 }  # fmt: skip
 """Commands that act for the owner, or with ``--agent`` show what an agent may have."""
 NOT_READERS = {
-    "ingest", "remember", "forget", "unforget", "observe", "episode", "feedback", "outcome", "queries list", "queries show", "compress",
+    "edit", "pin", "unpin", "tag", "untag", "merge", "split", "undo", "ingest", "remember", "forget", "unforget", "observe", "episode", "feedback", "outcome", "queries list", "queries show", "compress",
     "proposals approve", "proposals reject", "proposals reopen", "contradictions find", "contradictions resolve",
     "contradictions dismiss", "distil answer", "distil skip", "sleep", "collect", "archive",
     "unarchive", "invalidate", "revalidate", "supersede", "unsupersede", "delete", "undelete", "link", "unlink", "import", "embed", "reembed",
@@ -249,7 +249,7 @@ def test_the_commands_show_an_agent_no_more(world: World, tmp_path: Path, monkey
     commands = [
         ["recall", "the plan of the week", "--explain", "-vv"], ["recall", "plans", "--project", "nothing", "--json"],
         ["search", "plan", "--limit", "200"], ["ask", "the plan of the week"], ["list", "--limit", "1000", "--json"],
-        ["show", hidden], ["stats"], ["query", "--cypher", "MATCH (m:Memory) RETURN m.*", "--json"], ["export"],
+        ["show", hidden], ["history", hidden], ["why", hidden], ["stats"], ["query", "--cypher", "MATCH (m:Memory) RETURN m.*", "--json"], ["export"],
         ["viz", "page", str(tmp_path / "page.html"), "--include", "private"], ["viz", "series", "-vv"],
         ["viz", "export", str(tmp_path / "graph.json"), "--include", "private"], ["contradictions", "list"], ["distil", "list"],
         ["proposals", "list"],
@@ -259,7 +259,7 @@ def test_the_commands_show_an_agent_no_more(world: World, tmp_path: Path, monkey
         place = 2 if words_[0] in ("viz", "contradictions", "distil", "proposals") else 1
         line = ["--home", str(world.home), *words_[:place], "--agent", agent.name, *words_[place:]]
         result = CliRunner().invoke(cli, line, prog_name="memgraph", obj=Settings(embedder=FakeEmbedder()))
-        assert (result.exit_code != 0) == (words_[0] == "show"), result.output
+        assert (result.exit_code != 0) == (words_[0] in {"show", "history", "why"}), result.output
         told += result.output
     told += (tmp_path / "page.html").read_text() + (tmp_path / "graph.json").read_text()
     assert words(told) <= world.allowed(agent, "read") | words(repr(commands))

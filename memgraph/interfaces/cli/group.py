@@ -47,6 +47,10 @@ COMMANDS: dict[str, Entry] = {
     ),
     "list": Entry("memories.listing", "list_", "List memories, one per line.", "look"),
     "show": Entry("memories.listing", "show", "Show one memory with its links.", "look"),
+    "history": Entry(
+        "memories.history", "history", "List every event that concerns a memory: who, when, what, why.", "look"
+    ),
+    "why": Entry("memories.history", "why", "Show where a memory comes from, down to its sources.", "look"),
     "stats": Entry("memories.listing", "stats", "Show statistics of the store.", "look"),
     "query": Entry("analysis.query", "query", "Run a named query or a Cypher statement on the graph.", "look"),
     "queries": Entry("analysis.queries", "queries", "List the named queries, or show one.", "look"),
@@ -55,17 +59,25 @@ COMMANDS: dict[str, Entry] = {
     ),
     "docs": Entry("docs", "docs", "Print the documentation of TOPIC; without TOPIC, list the topics.", "look"),
     "format-age": Entry("maintenance.upkeep", "format_age", "Print how long ago TIME was.", "look"),
-    "forget": Entry(
-        "memories.remember", "forget", "Suppress a memory, named by its id or by a similar text.", "correct"
+    "edit": Entry(
+        "memories.edit", "edit", "Change a memory's text or fields, with options or in an editor.", "correct"
     ),
+    "pin": Entry("memories.edit", "pin", "Pin memories: they do not fade.", "correct"),
+    "unpin": Entry("memories.edit", "unpin", "Undo `pin`.", "correct"),
+    "tag": Entry("memories.edit", "tag", "Add tags to memories.", "correct"),
+    "untag": Entry("memories.edit", "untag", "Remove tags from memories.", "correct"),
+    "merge": Entry("memories.edit", "merge", "Merge memories into one, which supersedes the others.", "correct"),
+    "split": Entry("memories.edit", "split", "Split a memory into parts, which supersede it.", "correct"),
+    "undo": Entry("memories.history", "undo", "Undo the last change by a user, or the commit of EVENT.", "correct"),
+    "forget": Entry("memories.remember", "forget", "Suppress memories, named by id or by a similar text.", "correct"),
     "unforget": Entry("memories.states", "unforget", "Undo `forget`, by id or by text.", "correct"),
-    "archive": Entry("memories.states", "archive", "Archive a memory: lists and recall leave it out.", "correct"),
+    "archive": Entry("memories.states", "archive", "Archive memories: lists and recall leave them out.", "correct"),
     "unarchive": Entry("memories.states", "unarchive", "Undo `archive`.", "correct"),
-    "invalidate": Entry("memories.states", "invalidate", "Mark a memory as no longer true.", "correct"),
+    "invalidate": Entry("memories.states", "invalidate", "Mark memories as no longer true.", "correct"),
     "revalidate": Entry("memories.states", "revalidate", "Undo `invalidate`.", "correct"),
     "supersede": Entry("memories.states", "supersede", "Mark a memory as replaced by a newer one.", "correct"),
     "unsupersede": Entry("memories.states", "unsupersede", "Undo `supersede`.", "correct"),
-    "delete": Entry("memories.states", "delete", "Remove a memory from every view; its history stays.", "correct"),
+    "delete": Entry("memories.states", "delete", "Remove memories from every view; their history stays.", "correct"),
     "undelete": Entry("memories.states", "undelete", "Restore a deleted memory and its links.", "correct"),
     "link": Entry("memories.states", "link", "Link two memories.", "correct"),
     "unlink": Entry("memories.states", "unlink", "Remove a link between two memories.", "correct"),

@@ -24,7 +24,7 @@ from memgraph.model.events.payload import Payload
 from memgraph.model.events.recalls import AccessAudited, AccessRecorded, OutcomeRecorded, RetrievalRecorded
 from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
 from memgraph.model.events.released import MemoryAdded1, MemoryMerged1, MemoryMerged2, MemoryRevised1, MemoryUndeleted1
-from memgraph.model.events.store import EmbeddingSwitched, JournalRepaired, StoreCreated
+from memgraph.model.events.store import CommitUndone, EmbeddingSwitched, JournalRepaired, StoreCreated
 
 PAYLOADS: dict[tuple[str, int], type[Payload]] = {
     (kind.TYPE, kind.VERSION): kind
@@ -64,5 +64,6 @@ PAYLOADS: dict[tuple[str, int], type[Payload]] = {
         AccessAudited,
         JournalRepaired,
         VectorsLost,
+        CommitUndone,
     )
 }

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from memgraph.model.base import Name, Strict, Text, Timestamp
 from memgraph.model.events.payload import ANY, SYSTEM, Payload, Sha256, Whole
+from memgraph.model.ids import MemoryId
 
 
 class StoreCreated(Payload):
@@ -29,6 +30,24 @@ class EmbeddingSwitched(Payload):
 
     model: Name
     dimension: Annotated[int, Field(ge=1, le=65_536)]
+
+
+class CommitUndone(Payload):
+    """A commit was undone: the other events of this event's commit are its inverse.
+
+    Attributes
+    ----------
+    commit_id : str
+        The commit that was undone. If it was itself an undoing, this one is a redoing.
+    seq : int
+        Sequence number of the first event of that commit.
+    """
+
+    TYPE = "commit.undone"
+    BY_STORE_ALONE = True
+
+    commit_id: MemoryId
+    seq: Whole
 
 
 class AcceptedWitness(Strict):

@@ -8,6 +8,7 @@ from typing import Any
 
 from memgraph.errors import InvalidInputError
 from memgraph.model.base import checked_list
+from memgraph.model.events.payload import Actor
 from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, StoredMemory
 from memgraph.store.commit.writer import Writer
@@ -50,9 +51,9 @@ class Insertions:
         with self._batches.batch() if len(memories) >= BULK_FROM else nullcontext():
             return self._writer.insert(memories, annotate=annotate)
 
-    def insert_parts(self, memories: Sequence[AgentMemory]) -> list[StoredMemory]:
+    def insert_parts(self, memories: Sequence[AgentMemory], *, actor: Actor = "agent") -> list[StoredMemory]:
         """Add the parts of one text in one commit, each linked to the preceding part."""
-        return self._writer.insert(checked_list(AgentMemory, memories, "memories"), parts=True)
+        return self._writer.insert(checked_list(AgentMemory, memories, "memories"), parts=True, actor=actor)
 
     def import_memories(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
         """Add memories exactly as given, and their links, in one commit per write scope.

@@ -108,7 +108,7 @@ def check_commit(write_scope: object, events: object, *, task_id: object, actor:
             raise InvalidInputError("can only be written by the store itself", field="events", value=payload.TYPE)
 
 
-def scope_of(memory: MemoryRecord | Row) -> WriteScope:
+def scope_of(memory: MemoryRecord | AgentMemory | Row) -> WriteScope:
     """Return the write scope that a memory belongs to."""
     task_id = memory.get("task_id") if isinstance(memory, dict) else memory.task_id
     return "task" if task_id else "global"

@@ -47,10 +47,11 @@ Chain = tuple[str, str]
 ChainOf = Callable[[AgentMemory], Chain | None]
 _PARTS: Chain = ("", "parts of one text")
 
-_FIXED = frozenset(
+FIXED_FIELDS = frozenset(
     "id type created_at updated_at access_count last_accessed_at previous_id task_id project_id session_id "
     "relevance_anchor relevance_at embedding_model embedded_at supporting_memory_ids".split()
 )
+"""Fields that an update cannot set."""
 _NO_VECTOR = {"embedding_model": None, "embedded_at": None}
 _FIELD_OF_ALIAS = {
     field.alias: name
@@ -198,33 +199,42 @@ class Writer:
         # before full validation, only the text to embed is checked
         if isinstance(updates.get("content"), str):
             updates["content"] = self.without_secrets(updates["content"])
-        if wrong := sorted(updates.keys() & _FIXED):
+        if wrong := sorted(updates.keys() & FIXED_FIELDS):
             raise InvalidInputError("cannot be updated", field=wrong[0], value=updates[wrong[0]])
         made_by = self.embedder
-        ready = self._embedded(updates["content"]) if "embedding" not in updates and "content" in updates else None
+        ready = self.embedded(updates["content"]) if "embedding" not in updates and "content" in updates else None
         with self._projector.writing():
             row = self._row(memory_id)
-            now = self._now()
-            given = self.without_secrets(self._updated(row, updates, now))
-            moved = "relevance_score" in updates
-            settled: dict[str, Any] = {
-                "relevance_anchor": given.relevance_score if moved else row["relevance_anchor"],
-                "relevance_at": now if moved else row["relevance_at"],
-                "updated_at": now,
-            }
-            vector = None
-            if "embedding" in updates or given.content != row["content"]:
-                source = given if "embedding" in updates else given.model_copy(update={"embedding": ready})
-                vector = self.vectors_for([source])[0]
-                model = {"embedding_model": self._appender.model.name, "embedded_at": now}
-                settled |= model if vector is not None else dict.fromkeys(model)
-            new = record_of(given, now=now, max_relevance=self._curve.max_relevance, **settled)
-            changed, cleared = patch(row, new)
-            payload = MemoryRevised(id=row["id"], changed=changed, cleared=cleared)
-            write = with_vector(payload, vector)
+            write = self.revision(memory_id, updates, ready=ready)
             self._appender.append(scope_of(row), [write], task_id=row.get("task_id"), actor=actor, made_by=made_by)
 
-    def _updated(self, row: Row, updates: Mapping[str, Any], now: str) -> AgentMemory:
+    def revision(self, memory_id: str, updates: Mapping[str, Any], *, ready: Vector | None = None) -> Write:
+        """Return the event that changes fields of a memory; requires the lock.
+
+        Parameters
+        ----------
+        ready : ndarray, shape (d,), float32, optional
+            The new content's vector if it is known already; otherwise a changed content is embedded.
+        """
+        row, now = self._row(memory_id), self._now()
+        given = self.without_secrets(self.updated(row, updates, now))
+        moved = "relevance_score" in updates
+        settled: dict[str, Any] = {
+            "relevance_anchor": given.relevance_score if moved else row["relevance_anchor"],
+            "relevance_at": now if moved else row["relevance_at"],
+            "updated_at": now,
+        }
+        vector = None
+        if "embedding" in updates or given.content != row["content"]:
+            source = given if "embedding" in updates else given.model_copy(update={"embedding": ready})
+            vector = self.vectors_for([source])[0]
+            model = {"embedding_model": self._appender.model.name, "embedded_at": now}
+            settled |= model if vector is not None else dict.fromkeys(model)
+        new = record_of(given, now=now, max_relevance=self._curve.max_relevance, **settled)
+        changed, cleared = patch(row, new)
+        return with_vector(MemoryRevised(id=row["id"], changed=changed, cleared=cleared), vector)
+
+    def updated(self, row: Row, updates: Mapping[str, Any], now: str) -> AgentMemory:
         """Return the validated memory that results from a row and new values of its fields."""
         old: AgentMemory = AgentMemory.from_row(row, now=now, curve=self._curve)
         updates = with_its_reasons(updates, row)
@@ -241,7 +251,7 @@ class Writer:
                 given = self._raised(given)
         return given
 
-    def _embedded(self, text: object) -> Vector | None:
+    def embedded(self, text: object) -> Vector | None:
         """Embed before the lock is taken, so that nobody waits for the model. A failure is raised when the vector is used."""
         with suppress(EmbeddingError):
             made = embed_each(self.embedder, [text])[0] if isinstance(text, str) else None

@@ -152,6 +152,14 @@ def rebuilding() -> list[Step]:
     return [lambda store: store.rebuild(), lambda store: store.insert_memory(memory(900))]
 
 
+def corrections() -> list[Step]:
+    """A merge of memories by the user, and its undoing."""
+    return [
+        lambda store: store.curation.merge([an_id(800), an_id(801), an_id(804)]),
+        lambda store: store.curation.undo(),
+    ]
+
+
 def living() -> list[Step]:
     """Hardly more than opening and closing: what a store does by itself (healing, catching up, saving the index)."""
     return [lambda store: store.get_all_memories(), lambda store: store.insert_memory(memory(901))]
@@ -168,6 +176,7 @@ HISTORIES: dict[str, Callable[[], list[Step]]] = {
     "intake": intake,
     "roll-over": rollover,
     "rebuild": rebuilding,
+    "corrections": corrections,
     "living": living,
 }
 

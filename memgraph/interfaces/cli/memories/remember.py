@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
+from memgraph.errors import InvalidInputError
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.input import standard_input
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, ReadingCommand, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import emit, emit_json, plain
+from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain
 from memgraph.interfaces.cli.base.scoping import all_tasks, scope_given, scoped
+from memgraph.interfaces.cli.memories.changes import report
+from memgraph.interfaces.cli.memories.selection import Selection, check_named, selecting
 from memgraph.model.agent_input import UNNAMED
+from memgraph.text.cutting import preview
 
 
 @click.command(cls=Command)
@@ -33,18 +38,43 @@ def remember(settings: Settings, text: str, tags: tuple[str, ...], project: str 
 
 
 @click.command(cls=Command)
-@click.argument("query")
+@click.argument("named", nargs=-1, metavar="[ID-OR-TEXT]...")
+@click.option("--dry-run", is_flag=True, help="Show what would be forgotten, and change nothing.")
+@selecting
 @pass_settings
-def forget(settings: Settings, query: str) -> None:
-    """Suppress the most similar memory; the journal keeps it."""
+def forget(settings: Settings, named: Sequence[str], selection: Selection, dry_run: bool) -> None:
+    """Suppress memories; the journal keeps them."""
+    check_named(named, selection, what="an ID or TEXT")
+    if len(named) != 1:
+        _forget_several(settings, named, selection, dry_run=dry_run)
+        return
     with opened(settings) as memory:
-        result = memory.commands.forget(query)
+        result = memory.commands.forget(named[0], dry_run=dry_run)
     if settings.as_json:
         emit_json(result)
     if not result.success:
         raise Refused(result.message)
     if not settings.as_json:
         click.echo(plain(result.message))
+
+
+def _forget_several(settings: Settings, named: Sequence[str], selection: Selection, *, dry_run: bool) -> None:
+    from memgraph.model.results.listing import MemoryCommandResult
+
+    with opened(settings) as memory:
+        try:
+            chosen = selection.ids(memory, named, what="to forget them", is_preview=dry_run)
+        except InvalidInputError as error:
+            raise Refused(f"{error}; put a text of several words in quotes") from None
+        known = memory.store.read_memories(chosen)
+        result = None if dry_run else memory.curation.forget(chosen)
+    if result is not None:
+        report(settings, "forget", "Forgot", result)
+        return
+    message = f"Would forget {count(len(known), 'memory', 'memories')}; nothing was changed"
+    data = {"ids": [one.id for one in known], "dry_run": True}
+    document = MemoryCommandResult(command="forget", success=True, message=message, data=data)
+    emit(settings, document, [*(plain(f"{one.id}  {preview(one.content)}") for one in known), message])
 
 
 @click.command(cls=ReadingCommand)

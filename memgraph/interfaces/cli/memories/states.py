@@ -5,22 +5,25 @@ Each prints the command that undoes it. An id may be shortened to its first eigh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memgraph.errors import NotFoundError
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.completing import relations
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import emit, emit_json, plain
+from memgraph.interfaces.cli.memories.changes import report
+from memgraph.interfaces.cli.memories.selection import Selection, check_named, selecting
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
     from memgraph.model.memory import StoredMemory
 
 _id = click.argument("id_", metavar="ID")
+_ids = click.argument("ids", nargs=-1, metavar="[ID]...")
 _reason = click.option("--reason", metavar="TEXT", help="Why; stored with the change.")
 
 
@@ -41,15 +44,24 @@ def unforget(settings: Settings, query: str) -> None:
 
 
 @click.command(cls=Command)
-@_id
+@_ids
 @_reason
 @click.option("--summary", metavar="TEXT", help="A summary to keep in its place.")
+@selecting
 @pass_settings
-def archive(settings: Settings, id_: str, reason: str | None, summary: str | None) -> None:
-    """Archive a memory."""
+def archive(
+    settings: Settings, ids: Sequence[str], selection: Selection, reason: str | None, summary: str | None
+) -> None:
+    """Archive memories."""
+    check_named(ids, selection)
     with opened(settings) as memory:
-        found = memory.store.archive(memory.store.find_id(id_), reason=reason, summary=summary)
-    _report(settings, "archive", found, "Archived", f"unarchive {found.id}")
+        chosen = selection.ids(memory, ids, what="to archive them")
+        result = memory.curation.archive(chosen, reason=reason, summary=summary)
+        known = memory.store.read_memories(chosen)
+    if len(known) > 1:
+        report(settings, "archive", "Archived", result)
+        return
+    _report(settings, "archive", known[0], "Archived", f"unarchive {known[0].id}", event=result.event)
 
 
 @click.command(cls=Command)
@@ -58,21 +70,32 @@ def archive(settings: Settings, id_: str, reason: str | None, summary: str | Non
 def unarchive(settings: Settings, id_: str) -> None:
     """Undo ``archive``."""
     with opened(settings) as memory:
-        found = memory.store.unarchive(memory.store.find_id(id_))
+        found = memory.store.curation.states.unarchive(memory.store.find_id(id_))
         still = _still(memory, found.id)
     _report(settings, "unarchive", found, "No longer archived", f"archive {found.id}", still)
 
 
 @click.command(cls=Command)
-@_id
+@_ids
 @_reason
-@click.option("--at", metavar="TIME", help="Since when it is no longer true, ISO 8601.  [default: now]")
+@click.option("--at", metavar="TIME", help="Since when they are no longer true, ISO 8601.  [default: now]")
+@selecting
 @pass_settings
-def invalidate(settings: Settings, id_: str, reason: str | None, at: str | None) -> None:
-    """Mark a memory as no longer true."""
+def invalidate(
+    settings: Settings, ids: Sequence[str], selection: Selection, reason: str | None, at: str | None
+) -> None:
+    """Mark memories as no longer true."""
+    check_named(ids, selection)
     with opened(settings) as memory:
-        found = memory.store.invalidate(memory.store.find_id(id_), reason=reason, at=at)
-    _report(settings, "invalidate", found, f"Invalid from {found.invalid_at}", f"revalidate {found.id}")
+        chosen = selection.ids(memory, ids, what="to mark them as invalid")
+        result = memory.curation.invalidate(chosen, reason=reason, at=at)
+        known = memory.store.read_memories(chosen)
+    if len(known) > 1:
+        report(settings, "invalidate", "Marked as invalid", result)
+        return
+    (found,) = known
+    done = f"Invalid from {found.invalid_at}"
+    _report(settings, "invalidate", found, done, f"revalidate {found.id}", event=result.event)
 
 
 @click.command(cls=Command)
@@ -81,7 +104,7 @@ def invalidate(settings: Settings, id_: str, reason: str | None, at: str | None)
 def revalidate(settings: Settings, id_: str) -> None:
     """Undo ``invalidate``."""
     with opened(settings) as memory:
-        found = memory.store.revalidate(memory.store.find_id(id_))
+        found = memory.store.curation.states.revalidate(memory.store.find_id(id_))
         still = _still(memory, found.id)
     _report(settings, "revalidate", found, "Valid again", f"invalidate {found.id}", still)
 
@@ -94,7 +117,9 @@ def revalidate(settings: Settings, id_: str) -> None:
 def supersede(settings: Settings, older: str, by: str, reason: str | None) -> None:
     """Mark a memory as replaced by a newer one."""
     with opened(settings) as memory:
-        link = memory.store.supersede(memory.store.find_id(older), by=memory.store.find_id(by), reason=reason)
+        link = memory.store.curation.states.supersede(
+            memory.store.find_id(older), by=memory.store.find_id(by), reason=reason
+        )
         (found,) = memory.store.read_memories([link.target_id])
     undo = f"unsupersede {link.target_id} --by {link.source_id}"
     _report(settings, "supersede", found, f"Superseded by {link.source_id}", undo, by=link.source_id)
@@ -108,7 +133,9 @@ def unsupersede(settings: Settings, older: str, by: str | None) -> None:
     """Undo ``supersede``."""
     with opened(settings) as memory:
         older_id = memory.store.find_id(older)
-        newer = memory.store.unsupersede(older_id, by=memory.store.find_id(by) if by is not None else None)
+        newer = memory.store.curation.states.unsupersede(
+            older_id, by=memory.store.find_id(by) if by is not None else None
+        )
         (found,) = memory.store.read_memories([older_id])
         still = _still(memory, found.id)
     if not newer:
@@ -118,17 +145,21 @@ def unsupersede(settings: Settings, older: str, by: str | None) -> None:
 
 
 @click.command(cls=Command)
-@_id
+@_ids
 @_reason
+@selecting
 @pass_settings
-def delete(settings: Settings, id_: str, reason: str | None) -> None:
-    """Remove a memory and its links from every view; the journal keeps them."""
+def delete(settings: Settings, ids: Sequence[str], selection: Selection, reason: str | None) -> None:
+    """Remove memories and their links from every view; the journal keeps them."""
+    check_named(ids, selection)
     with opened(settings) as memory:
-        memory_id = memory.store.find_id(id_)
-        found = memory.store.get_memory(memory_id)
-        if found is None or not memory.store.delete_memory(memory_id, reason=reason):
-            raise NotFoundError("memory", id_)
-    _report(settings, "delete", found, "Deleted", f"undelete {found.id}")
+        chosen = selection.ids(memory, ids, what="to delete them")
+        known = memory.store.read_memories(chosen)
+        result = memory.curation.delete(chosen, reason=reason)
+    if len(known) > 1:
+        report(settings, "delete", "Deleted", result)
+        return
+    _report(settings, "delete", known[0], "Deleted", f"undelete {known[0].id}", event=result.event)
 
 
 @click.command(cls=Command)
@@ -137,7 +168,7 @@ def delete(settings: Settings, id_: str, reason: str | None) -> None:
 def undelete(settings: Settings, id_: str) -> None:
     """Restore a deleted memory, and its links to memories that still exist."""
     with opened(settings) as memory:
-        found = memory.store.undelete(memory.store.find_id(id_, deleted=True))
+        found = memory.store.curation.states.undelete(memory.store.find_id(id_, deleted=True))
         still = _still(memory, found.id)
     _report(settings, "undelete", found, "Restored", f"delete {found.id}", still)
 
@@ -152,7 +183,9 @@ def link(settings: Settings, source: str, relation: str, target: str, reason: st
     """Link two memories."""
     with opened(settings) as memory:
         given = {} if reason is None else {"reason": reason}
-        made = memory.store.link(memory.store.find_id(source), relation, memory.store.find_id(target), **given)
+        made = memory.store.curation.states.link(
+            memory.store.find_id(source), relation, memory.store.find_id(target), **given
+        )
     ends = f"{made.source_id} {made.relation} {made.target_id}"
     _answer(settings, "link", f"Linked: {ends}; undo: memgraph unlink {ends}", made.model_dump(mode="json"))
 
@@ -166,7 +199,7 @@ def unlink(settings: Settings, source: str, relation: str, target: str) -> None:
     """Remove a link."""
     with opened(settings) as memory:
         ids = [memory.store.find_id(source), memory.store.find_id(target)]
-        if not memory.store.unlink(ids[0], relation, ids[1]):
+        if not memory.store.curation.states.unlink(ids[0], relation, ids[1]):
             raise Refused(
                 f"there is no link {ids[0]} {relation.upper()} {ids[1]}; `memgraph show` lists a memory's links"
             )

@@ -1,0 +1,170 @@
+"""Results of corrections by a person, the history of a memory, and where it comes from."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from memgraph.model.base import Count, Model, Timestamp
+from memgraph.model.memory import MemoryType
+
+By = Literal["user", "agent", "system"]
+Change = Literal["changed", "added", "removed", "restored", "superseded"]
+
+
+class FieldChange(Model):
+    """A field's value before and after a change; None: not set."""
+
+    field: str
+    old: Any = None
+    new: Any = None
+
+
+class ChangedMemory(Model):
+    """A memory and how it was changed.
+
+    Attributes
+    ----------
+    content : str
+        Its text after the change, or the last one if it was removed.
+    change : {"changed", "added", "removed", "restored", "superseded"}
+        A removed memory is deleted; its history stays.
+    """
+
+    id: str
+    content: str
+    change: Change = "changed"
+    fields: list[FieldChange] = Field(default_factory=list)
+
+
+class EditResult(Model):
+    """Result of an edit, a merge or a split: one commit.
+
+    Attributes
+    ----------
+    event : int or None
+        Sequence number of its first event, which `undo` takes; None: nothing had to be changed.
+    memories : list of ChangedMemory
+    unchanged : list of str
+        Ids of memories that were as they should be already.
+    """
+
+    event: int | None = None
+    memories: list[ChangedMemory] = Field(default_factory=list)
+    unchanged: list[str] = Field(default_factory=list)
+
+
+class UndoResult(Model):
+    """Result of an undoing.
+
+    Attributes
+    ----------
+    undone, undone_through : int
+        Sequence numbers of the first and the last event of the commit that was undone.
+    event : int
+        Sequence number of the first event of the undoing. Undo it to redo the commit.
+    is_redo : bool
+        Whether the commit was itself an undoing.
+    memories : list of ChangedMemory
+    links : list of str
+        Links that were restored or removed, such as ``removed: … SUPERSEDES …``.
+    """
+
+    undone: Count
+    undone_through: Count
+    event: Count
+    is_redo: bool = False
+    memories: list[ChangedMemory] = Field(default_factory=list)
+    links: list[str] = Field(default_factory=list)
+
+
+class HistoryEntry(Model):
+    """One event that concerns a memory.
+
+    Attributes
+    ----------
+    event : int
+        Its sequence number, which `undo` takes.
+    at : str
+        When it was recorded.
+    by : {"user", "agent", "system"}
+        Who made it; ``system`` is memgraph's own upkeep.
+    what : str
+        What it did, in words.
+    reason : str or None
+        Why, as far as it was stated.
+    changes : list of FieldChange
+    undoes, undone_by : int or None
+        First event of the commit that its commit undoes, or is undone by.
+    """
+
+    event: Count
+    at: Timestamp
+    by: By
+    task_id: str | None = None
+    type: str
+    what: str
+    reason: str | None = None
+    changes: list[FieldChange] = Field(default_factory=list)
+    undoes: Count | None = None
+    undone_by: Count | None = None
+
+
+class SourcePlace(Model):
+    """A place in a source that a memory was made from.
+
+    Attributes
+    ----------
+    reference : str
+        As stored: a build and the event in it, or the id of a memory.
+    source : str or None
+        The source that was read: a repository, a file.
+    place : str
+        The place in it, such as a commit, a turn or a test, as far as it is stored.
+    """
+
+    reference: str
+    source: str | None = None
+    place: str
+
+
+class Relation(Model):
+    """A link from a memory to one that explains it."""
+
+    relation: str
+    reason: str | None = None
+    memory: Origin
+
+
+class Origin(Model):
+    """Where a memory comes from.
+
+    Attributes
+    ----------
+    why : str or None
+        Why the memory was made, as it says now.
+    made : HistoryEntry or None
+        The event that added it; None if the journal does not name it.
+    facts : dict of str to str
+        Its source, session, task, speaker and so on, as far as they are stored.
+    places : list of SourcePlace
+    relations : list of Relation
+        Memories that it was derived from, that support or contradict it, that it supersedes, or that supersede it.
+    is_repeated : bool
+        Whether the memory is described elsewhere in the tree; then it has no relations here.
+    more : int
+        Related memories left out because of the limits of depth and number.
+    """
+
+    id: str
+    type: MemoryType
+    content: str
+    why: str | None = None
+    made: HistoryEntry | None = None
+    facts: dict[str, str] = Field(default_factory=dict)
+    places: list[SourcePlace] = Field(default_factory=list)
+    more_places: Count = 0
+    relations: list[Relation] = Field(default_factory=list)
+    is_repeated: bool = False
+    more: Count = 0

@@ -1,0 +1,311 @@
+"""`Curation`: corrections by a person, each of them one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from memgraph.errors import InvalidInputError, ScopeError
+from memgraph.journal.journal import Journal
+from memgraph.model.base import MAX_ITEMS, checked
+from memgraph.model.events.links import MemoryDerived, MemoryLinked
+from memgraph.model.events.memories import MemoryDeleted, MemoryRevised
+from memgraph.model.ids import new_id, stored_form
+from memgraph.model.memory import AgentMemory, StoredMemory, Vector, id_of, parse_memory
+from memgraph.model.results.curation import ChangedMemory, EditResult, FieldChange, HistoryEntry, Origin, UndoResult
+from memgraph.ports import Embedder, Row
+from memgraph.store.commit.append import Write, payload_of
+from memgraph.store.commit.records import scope_of
+from memgraph.store.commit.writer import Writer
+from memgraph.store.editing.edit import OF_ONE, Edit, check_move
+from memgraph.store.editing.history import history
+from memgraph.store.editing.lives import differences
+from memgraph.store.editing.origins import origin
+from memgraph.store.editing.undo import Undoing, field_changes
+from memgraph.store.query import Reader
+from memgraph.store.states import Transitions
+
+_TIERS = ("public", "sensitive", "private")
+_NEW_VERSION = "a new version by the user"
+_MERGED = "merged by the user"
+_SPLIT = "split by the user"
+"""Reasons of the SUPERSEDES links that edits, merges and splits make."""
+_OF_A_PART = (
+    "project_id task_id session_id build_id evidence_build_ids source_event_ids source tags agents_involved speaker outcome "
+    "outcome_word confidence privacy_tier domain trust_class valid_at invalid_at occurred_at event_date is_pinned"
+).split()
+"""Fields that the parts of a split memory take over."""
+
+Updates = Mapping[str, Any]
+UpdatesOf = Callable[[StoredMemory, Row, str], Updates]
+"""Returns the new values of a memory's fields, given the memory, its row and the time."""
+
+
+class Curation:
+    """A person's corrections.
+
+    Attributes
+    ----------
+    states : Transitions
+        Changes of states and links, recorded as made by the user.
+    """
+
+    def __init__(self, journal: Journal, writer: Writer, reader: Reader, now: Callable[[], str]) -> None:
+        self._journal = journal
+        self._writer = writer
+        self._reader = reader
+        self._now = now
+        self._undoing = Undoing(journal, writer, reader, now)
+        self.states = Transitions(journal, writer, reader, now, actor="user")
+
+    def undo(self, event: int | None = None) -> UndoResult:
+        """Undo a commit; see `memgraph.facade.Curation.undo`."""
+        return self._undoing.undo(event)
+
+    def history(self, id: str) -> list[HistoryEntry]:
+        """Return the events that concern a memory; see `memgraph.facade.Curation.history`."""
+        with self._reader.frozen():
+            return history(self._journal, stored_form(id))
+
+    def why(self, id: str, *, depth: int, most: int) -> Origin:
+        """Return where a memory comes from; see `memgraph.facade.Curation.why`."""
+        return origin(self._journal, self._reader, stored_form(id), depth=depth, most=most)
+
+    def change(
+        self,
+        ids: Sequence[str],
+        updates_of: UpdatesOf,
+        *,
+        ready: Vector | None = None,
+        made_by: Embedder | None = None,
+    ) -> EditResult:
+        """Change fields of memories in one commit; a memory whose fields have the new values already is not changed.
+
+        Parameters
+        ----------
+        ready : ndarray, shape (d,), float32, optional
+            The vector of a new content, if it is known already.
+        made_by : Embedder, optional
+            The embedder that made it. Default: the store's.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            A memory does not exist, a value is invalid, or there are more than 1,000 memories. Nothing is changed.
+        ScopeError
+            The memories belong to different tasks.
+        """
+        with self._writer.exclusive():
+            now, writes = self._now(), []
+            changed: list[ChangedMemory] = []
+            unchanged: list[str] = []
+            known = self._known(ids)
+            for memory in known:
+                row = self._reader.record("Memory", memory.id) or {}
+                wanted = updates_of(memory, row, now)
+                updates = {name: value for name, value in wanted.items() if getattr(memory, name) != value}
+                write = self._writer.revision(memory.id, updates, ready=ready) if updates else None
+                changes = _changes(row, payload_of(write)) if write is not None else []
+                if write is None or not changes:
+                    unchanged.append(memory.id)
+                    continue
+                writes.append(write)
+                content = next((str(one.new) for one in changes if one.field == "content"), memory.content)
+                changed.append(ChangedMemory(id=memory.id, content=content, fields=changes))
+            return self._committed(known[0], writes, changed, unchanged, made_by=made_by)
+
+    def edit(self, ids: Sequence[str], edit: Edit) -> EditResult:
+        """Change fields of memories; see `memgraph.facade.Curation.edit`."""
+        several = [name for name in OF_ONE if name in edit.values and len(set(ids)) > 1]
+        if several:
+            problem = "can be set for one memory at a time only"
+            raise InvalidInputError(problem, field=several[0], value=edit.values[several[0]])
+        edit = edit.redacted(self._writer.without_secrets)
+
+        def updates_of(memory: StoredMemory, _row: Row, _now: str) -> Updates:
+            check_move(memory, edit.values)
+            return edit.of_memory(memory)
+
+        made_by = self._writer.embedder
+        ready = self._writer.embedded(edit.values.get("content"))
+        return self.change(ids, updates_of, ready=ready, made_by=made_by)
+
+    def delete(self, ids: Sequence[str], *, reason: str | None = None) -> EditResult:
+        """Delete memories in one commit; see `memgraph.facade.Curation.delete`."""
+        with self._writer.exclusive():
+            known = self._known(ids)
+            writes = [self._writer.without_secrets(MemoryDeleted(id=memory.id, reason=reason)) for memory in known]
+            memories = [ChangedMemory(id=one.id, content=one.content, change="removed") for one in known]
+            return self._committed(known[0], writes, memories)
+
+    def new_version(self, id: str, edit: Edit) -> EditResult:
+        """Add a changed copy of a memory, which supersedes it, in one commit."""
+        edit = edit.redacted(self._writer.without_secrets)
+        made_by = self._writer.embedder
+        ready = self._writer.embedded(edit.values.get("content"))  # before the lock: nobody waits for the model
+        with self._writer.exclusive():
+            (old,) = self._known([id])
+            row, now = self._reader.record("Memory", old.id) or {}, self._now()
+            wanted = edit.of_memory(old)
+            new = self._writer.updated(row, wanted, now)
+            if all(getattr(old, name) == getattr(new, name) for name in wanted):
+                return EditResult(unchanged=[old.id])
+            new = new.model_copy(update=_fresh(old, new, ready if new.content != old.content else old.embedding))
+            changed = {name: (getattr(old, name), getattr(new, name)) for name in wanted}
+            fields = field_changes({name: pair for name, pair in changed.items() if pair[0] != pair[1]})
+            memories = [
+                ChangedMemory(id=str(new.id), content=new.content, change="added", fields=fields),
+                ChangedMemory(id=old.id, content=old.content, change="superseded"),
+            ]
+            writes: list[Write] = [new, _superseding(str(new.id), old.id, _NEW_VERSION, now)]
+            return self._committed(old, writes, memories, made_by=made_by)
+
+    def merge(self, ids: Sequence[str], *, keep: str | None = None) -> EditResult:
+        """Merge memories into one; see `memgraph.facade.Curation.merge`."""
+        with self._writer.exclusive():
+            known = self._known(ids)
+            if len(known) < 2:
+                raise InvalidInputError("must name at least two memories", field="ids", value=list(ids))
+            wanted = self._reader.known(keep).id if keep is not None else known[0].id
+            kept = next((one for one in known if one.id == wanted), None)
+            if kept is None:
+                raise InvalidInputError("must be one of the memories", field="keep", value=keep)
+            others = [one for one in known if one is not kept]
+            self.states.check_order(kept.id, [one.id for one in others])
+            row, now = self._reader.record("Memory", kept.id) or {}, self._now()
+            updates = {name: value for name, value in _united(kept, others).items() if getattr(kept, name) != value}
+            writes: list[Write] = [self._writer.revision(kept.id, updates)] if updates else []
+            changes = _changes(row, payload_of(writes[0])) if writes else []
+            writes += self._taken_links(kept, others, now)
+            writes += [_superseding(kept.id, one.id, _MERGED, now) for one in others]
+            memories = [
+                ChangedMemory(id=kept.id, content=kept.content, fields=changes),
+                *(ChangedMemory(id=one.id, content=one.content, change="superseded") for one in others),
+            ]
+            return self._committed(kept, writes, memories)
+
+    def split(self, id: str, parts: Sequence[str]) -> EditResult:
+        """Split a memory into parts; see `memgraph.facade.Curation.split`."""
+        texts = checked(list[str], list(parts), "parts")
+        if len(texts) < 2:
+            raise InvalidInputError("must be at least two texts", field="parts", value=texts)
+        texts = self._writer.without_secrets(texts)
+        made_by = self._writer.embedder
+        vectors = [self._writer.embedded(text) for text in texts]
+        with self._writer.exclusive():
+            (old,) = self._known([id])
+            row, now = self._reader.record("Memory", old.id) or {}, self._now()
+            taken = {name: row[name] for name in _OF_A_PART if name in row}
+            if old.type != "episodic":
+                taken.pop("occurred_at", None)  # it is stated now
+            made = [
+                parse_memory({**taken, "id": new_id(), "type": old.type, "content": text, "reason": _SPLIT})
+                for text in texts
+            ]
+            writes: list[Write] = [
+                part.model_copy(update={"embedding": vector}) for part, vector in zip(made, vectors, strict=True)
+            ]
+            for part in made:
+                writes.append(MemoryDerived(id=id_of(part), source_ids=[old.id], created_at=now))
+                writes.append(_superseding(id_of(part), old.id, _SPLIT, now))
+            memories = [
+                *(ChangedMemory(id=id_of(part), content=part.content, change="added") for part in made),
+                ChangedMemory(id=old.id, content=old.content, change="superseded"),
+            ]
+            return self._committed(old, writes, memories, made_by=made_by)
+
+    def _known(self, ids: Sequence[str]) -> list[StoredMemory]:
+        """Return memories, each once; refuse too many, unknown ones, and memories of different write scopes."""
+        if isinstance(ids, str) or not isinstance(ids, Iterable):
+            raise InvalidInputError("must be a list of ids", field="ids", value=ids)
+        known = list({memory.id: memory for memory in map(self._reader.known, ids)}.values())
+        if not known:
+            raise InvalidInputError("names no memory", field="ids", value=[])
+        if len(known) > MAX_ITEMS:
+            problem = f"names {len(known):,} memories; one commit may change {MAX_ITEMS:,}"
+            raise InvalidInputError(problem, field="ids")
+        tasks = sorted({memory.task_id or "" for memory in known})
+        if len(tasks) > 1:
+            named = ", ".join(repr(task) if task else "no task" for task in tasks[:5])
+            raise ScopeError(
+                f"the memories belong to different tasks ({named}), and one commit has one write scope; change those of "
+                "each task separately"
+            )
+        return known
+
+    def _committed(
+        self,
+        memory: StoredMemory,
+        writes: Sequence[Write],
+        changed: list[ChangedMemory],
+        unchanged: Sequence[str] = (),
+        *,
+        made_by: Embedder | None = None,
+    ) -> EditResult:
+        """Commit the events in the write scope of a memory."""
+        events = self._writer.commit(scope_of(memory), writes, task_id=memory.task_id, actor="user", made_by=made_by)
+        return EditResult(event=events[0].seq if events else None, memories=changed, unchanged=list(unchanged))
+
+    def _taken_links(self, kept: StoredMemory, others: Sequence[StoredMemory], now: str) -> list[Write]:
+        """Return the links that a merged memory takes over from the others: all kinds but SUPERSEDES, which is transitive."""
+        merged = {kept.id, *(one.id for one in others)}
+        own = {(link.source_id, link.relation, link.target_id) for link in self._reader.links(kept.id)}
+        made: dict[tuple[str, str, str], Write] = {}
+        for other in others:
+            for link in self._reader.links(other.id):
+                far = link.target_id if link.source_id == other.id else link.source_id
+                if link.relation in {"SUPERSEDES", "NEXT"} or far in merged:
+                    continue
+                ends = (kept.id, far) if link.source_id == other.id else (far, kept.id)
+                key = (ends[0], link.relation, ends[1])
+                if key not in own and key not in made:
+                    fields = {"score": link.score, "reason": link.reason, "created_at": now}
+                    made[key] = MemoryLinked.parse(
+                        {"source_id": ends[0], "relation": link.relation, "target_id": ends[1], **fields}
+                    )
+        return list(made.values())
+
+
+def _superseding(newer: str, older: str, reason: str, now: str) -> MemoryLinked:
+    return MemoryLinked(source_id=newer, relation="SUPERSEDES", target_id=older, reason=reason, created_at=now)
+
+
+def _changes(row: Row, payload: object) -> list[FieldChange]:
+    if not isinstance(payload, MemoryRevised):
+        return []
+    return field_changes(differences(row, payload.row_after(row)))
+
+
+def _fresh(old: StoredMemory, new: AgentMemory, vector: Vector | None) -> dict[str, Any]:
+    """Return the fields in which a new version differs from an edited memory."""
+    fresh: dict[str, Any] = {
+        **dict.fromkeys(
+            ("created_at", "updated_at", "previous_id", "last_accessed_at", "archived_at", "archive_reason")
+        ),
+        **dict.fromkeys(("archive_summary", "embedded_at", "embedding_model", "relevance_anchor", "relevance_at")),
+        "id": new_id(),
+        "embedding": vector,
+        "access_count": 0,
+        "is_suppressed": False,
+        "relevance_score": 1.0,
+        "floor": 0.0,
+    }
+    if old.type != "episodic":
+        fresh["occurred_at"] = None  # it is stated now
+    if hasattr(old, "supporting_memory_ids"):
+        fresh["supporting_memory_ids"] = old.supporting_memory_ids
+    if new.project_id != old.project_id:
+        fresh |= {"session_id": None, "build_id": None, "evidence_build_ids": []}
+    return fresh
+
+
+def _united(kept: StoredMemory, others: Sequence[StoredMemory]) -> dict[str, Any]:
+    """Return the fields of a merged memory: lists are united, the strictest privacy tier holds, and a pin stays."""
+    every = [kept, *others]
+    lists = ("tags", "source_event_ids", "evidence_build_ids", "agents_involved")
+    united = {name: list(dict.fromkeys(one for each in every for one in getattr(each, name))) for name in lists}
+    return {
+        **{name: values[-MAX_ITEMS:] for name, values in united.items()},
+        "privacy_tier": max((one.privacy_tier for one in every), key=_TIERS.index),
+        "is_pinned": any(one.is_pinned for one in every),
+    }

@@ -1,0 +1,148 @@
+"""Undoing: appends the inverse of a commit as a new commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from memgraph.errors import InvalidInputError, NotFoundError, UndoError
+from memgraph.journal.envelope import Event
+from memgraph.journal.journal import Journal
+from memgraph.model.base import checked
+from memgraph.model.events.payload import Whole, WriteScope
+from memgraph.model.events.store import CommitUndone
+from memgraph.model.results.curation import ChangedMemory, FieldChange, UndoResult
+from memgraph.ports import Row
+from memgraph.store.commit.writer import Writer
+from memgraph.store.editing.commits import RecordedCommit, Undoings, recorded_commits
+from memgraph.store.editing.inverse import Inverse, inverse
+from memgraph.store.editing.lives import LinkKey
+from memgraph.store.query import Reader
+
+REVERSIBLE = frozenset(
+    {
+        "memory.added",
+        "memory.revised",
+        "memory.merged",
+        "memory.deleted",
+        "memory.undeleted",
+        "memory.linked",
+        "memory.unlinked",
+        "memory.derived",
+    }
+)
+"""Types of events that change memories and their links, and nothing else."""
+_WHY_NOT = {
+    "retrieval.recorded": "it records which memories a recall returned",
+    "outcome.recorded": "it records the outcome of a recall; record the right outcome instead",
+    "access.recorded": "it records that memories were used",
+    "memory.reembedded": "it stores vectors of another embedding model; `memgraph reembed` switches back",
+    "embedding.switched": "it names the embedding model; `memgraph reembed` switches back",
+    "build.consolidated": "it records that a build was read; `forget`, `archive` or `delete` its memories instead",
+    "source.read": "it records how far a source was read",
+    "distil.answered": "it closes a work order; `forget` or `delete` the memories of the answer instead",
+}
+_UPKEEP = "it records a step of the store's own upkeep"
+
+
+class Undoing:
+    """Undoes commits. An undoing is a commit as well: undoing it redoes the first one."""
+
+    def __init__(self, journal: Journal, writer: Writer, reader: Reader, now: Callable[[], str]) -> None:
+        self._journal = journal
+        self._writer = writer
+        self._reader = reader
+        self._now = now
+
+    def undo(self, event: int | None = None) -> UndoResult:
+        """Undo the commit that an event belongs to; see `Curation.undo`."""
+        if event is not None:
+            checked(Whole, event, "event")
+        with self._writer.exclusive():
+            commit, undoings, first_of = self._chosen(event)
+            events = commit.events(self._journal)
+            self._check(commit, events, undoings, first_of)
+            found = inverse(self._journal, self._writer, self._reader, events, self._now())
+            scope, task_id = self._scope_of(commit, found, events)
+            marker = CommitUndone(commit_id=commit.id, seq=commit.first)
+            before = {one: self._reader.record("Memory", one) for one in [*found.removed, *found.revised]}
+            written = self._writer.commit(scope, [*found.writes, marker], task_id=task_id, actor="user")
+            after = {one: self._reader.record("Memory", one) for one in [*found.restored, *found.revised]}
+        return UndoResult(
+            undone=commit.first,
+            undone_through=commit.last,
+            event=written[0].seq,
+            is_redo=commit.id in undoings.target_of,
+            memories=_described(found, before, after),
+            links=[*_named("removed", found.unlinked), *_named("restored", found.linked)],
+        )
+
+    def _chosen(self, event: int | None) -> tuple[RecordedCommit, Undoings, dict[str, int]]:
+        """Return the commit of an event, or the last one by a user that can be undone and is neither undone nor an undoing."""
+        undoings, first_of = Undoings(), {}
+        candidates: list[RecordedCommit] = []
+        for commit in recorded_commits(self._journal):
+            undoings.note(commit, self._journal)
+            first_of[commit.id] = commit.first
+            if event is None:
+                if commit.actor == "user" and commit.types <= REVERSIBLE:
+                    candidates.append(commit)
+            elif commit.first <= event <= commit.last:
+                candidates.append(commit)
+        if event is None:
+            candidates = [one for one in candidates if undoings.undone_by(one.id) is None]
+            if not candidates:
+                problem = "no change by a user is left to undo; `memgraph history ID` lists the events of a memory"
+                raise InvalidInputError(problem, field="event")
+        elif not candidates:
+            raise NotFoundError("event", str(event), listed_by="memgraph history ID")
+        return candidates[-1], undoings, first_of
+
+    def _check(
+        self, commit: RecordedCommit, events: Sequence[Event], undoings: Undoings, first_of: dict[str, int]
+    ) -> None:
+        other = next((one for one in events if one.type not in REVERSIBLE | {CommitUndone.TYPE}), None)
+        if other is not None:
+            why = _WHY_NOT.get(other.type, _UPKEEP)
+            which = "" if len(events) == 1 else f", which belongs to the same commit as event {other.seq},"
+            raise UndoError(f"{other.type} is not reversible{which}: {why}", seq=commit.first)
+        if (by := undoings.undone_by(commit.id)) is not None:
+            problem = f"it is undone already; `memgraph undo {first_of[by]}` redoes it"
+            raise UndoError(problem, seq=commit.first, blocked_by=[first_of[by]])
+
+    def _scope_of(
+        self, commit: RecordedCommit, found: Inverse, events: Sequence[Event]
+    ) -> tuple[WriteScope, str | None]:
+        """Return the write scope of an undoing: that of the commit, or of its memories if that was the store's upkeep."""
+        if events[0].write_scope != "system":
+            return events[0].write_scope, events[0].task_id
+        rows = [self._reader.record("Memory", one) for one in [*found.removed, *found.revised]]
+        tasks = {row.get("task_id") for row in rows if row is not None}
+        memories = [getattr(write, "memory", None) for write in found.writes]
+        tasks |= {memory.task_id for memory in memories if memory is not None}
+        if len(tasks) > 1:
+            raise UndoError("its memories belong to several tasks; change them one by one", seq=commit.first)
+        task_id = next(iter(tasks), None)
+        return ("task", task_id) if task_id else ("global", None)
+
+
+def _described(found: Inverse, before: dict[str, Row | None], after: dict[str, Row | None]) -> list[ChangedMemory]:
+    def content(rows: dict[str, Row | None], memory_id: str) -> str:
+        return str((rows[memory_id] or {}).get("content", ""))
+
+    return [
+        *(ChangedMemory(id=one, content=content(before, one), change="removed") for one in found.removed),
+        *(ChangedMemory(id=one, content=content(after, one), change="restored") for one in found.restored),
+        *(
+            ChangedMemory(id=one, content=content(after, one), fields=field_changes(changes))
+            for one, changes in found.revised.items()
+        ),
+    ]
+
+
+def field_changes(changes: dict[str, tuple[object, object]]) -> list[FieldChange]:
+    """Return changes of fields in the form of a result."""
+    return [FieldChange(field=name, old=old, new=new) for name, (old, new) in changes.items()]
+
+
+def _named(done: str, keys: Iterable[LinkKey]) -> list[str]:
+    return [f"{done}: {ends[0]} {relation} {ends[1]}" for relation, ends in keys]
