@@ -166,7 +166,7 @@ def test_the_benchmark_prints_tables_or_one_document(
 
 
 def test_compression_is_measured_whole_again_and_with_more(tmp_path: Path) -> None:
-    (found,) = learning_scale.measured(300, str(tmp_path))
+    (found,) = learning_scale.measured(120, str(tmp_path))
     assert found["first"]["created"] > 0
     assert found["again_changed_nothing"]
     assert found["again"]["created"] == found["again"]["updated"] == 0

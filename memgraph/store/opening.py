@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -70,8 +71,9 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+@cache
 def release() -> str:
-    """Return memgraph's version."""
+    """Return memgraph's version, read once: each reading parses the metadata of the installed package."""
     try:
         return version("memgraph-kuzu")
     except PackageNotFoundError:

@@ -73,9 +73,9 @@ def test_a_full_disk(template: Any, small_disk: Path, nursery: Any, rows: Any, s
     ("module", "name"),
     [
         ("segments", "write_all"),
-        ("segments", "sync_data"),
-        ("vectors.vector_file", "write_all"),
         ("vectors.vector_file", "sync_data"),
+        pytest.param("segments", "sync_data", marks=pytest.mark.long),
+        pytest.param("vectors.vector_file", "write_all", marks=pytest.mark.long),
     ],
 )
 def test_the_last_free_space_is_taken_by_another_process(

@@ -270,6 +270,7 @@ WAYS: dict[str, list[Callable[[Any, Any, Any], None]]] = {
 
 
 ALIKE = {
+    graph_gone,
     folder_gone,
     older_graph_file_alone,
     crashed_and_log_gone,

@@ -83,7 +83,7 @@ def everything(open_store: Any, tmp_path: Path) -> Any:
         "agents_involved": [MARKER],
     }
     ids = [store.insert_memory({"type": "episodic", "content": f"{TEXT} {n}", **fields}).id for n in range(3)]
-    store.insert_memories([{"type": "semantic", "content": f"{TEXT} in bulk {n}", **fields} for n in range(150)])
+    store.insert_memories([{"type": "semantic", "content": f"{TEXT} in bulk {n}", **fields} for n in range(40)])
     store.update_memory(ids[0], content=f"{MARKER} again", reason=MARKER)
     store.link(ids[1], "SUPERSEDES", ids[2], reason=MARKER)
     result = retrieval.retrieve({"task_description": f"change {MARKER}.py", "agent_name": MARKER, "project_id": MARKER})

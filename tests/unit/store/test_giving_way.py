@@ -185,7 +185,7 @@ class TestCopies:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert answer == ITS_ANSWER
 
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+    @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGKILL])
     def test_a_copy_of_a_killed_process_is_removed(
         self, engine: Engine, tmp_path: Path, number: signal.Signals
     ) -> None:

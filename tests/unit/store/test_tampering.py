@@ -19,6 +19,9 @@ from memgraph.testing import FakeClock, FakeEmbedder
 pytestmark = pytest.mark.embedded
 
 Open = Callable[..., Any]
+OF_LINKS = [("graph/opened.json", "journal/lock.pid"), ("graph/upkeep.json", "graph.lock.pid")]
+"""Files that are replaced by links; each pair is tried with one kind of link in every run."""
+OF_NON_FILES = [("graph/opened.json", "index/index.npz"), ("graph/upkeep.json", "graph.lock.pid")]
 TEXT = "Deploy on Tuesdays only, says Alice"
 
 
@@ -113,7 +116,7 @@ class TestHalves:
         ],
         ids=["no record", "no columns", "a null"],
     )
-    @pytest.mark.parametrize("way", ["one", "all"])
+    @pytest.mark.parametrize("way", ["one", pytest.param("all", marks=pytest.mark.long)])
     def test_a_half_missing_pair_is_repaired(
         self, kept: Any, statement: str, way: str, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -143,11 +146,14 @@ class TestHalves:
 
 class TestOtherFiles:
     @pytest.mark.parametrize(
-        "names",
-        [("graph/opened.json", "journal/lock.pid"), ("graph/upkeep.json", "graph.lock.pid")],
-        ids=lambda names: names[0],
+        ("names", "link"),
+        [
+            (OF_LINKS[0], os.symlink),
+            (OF_LINKS[1], os.link),
+            pytest.param(OF_LINKS[0], os.link, marks=pytest.mark.long),
+            pytest.param(OF_LINKS[1], os.symlink, marks=pytest.mark.long),
+        ],
     )
-    @pytest.mark.parametrize("link", [os.symlink, os.link])
     def test_a_link_to_the_journal_is_not_written_through(
         self, kept: Any, open_store: Open, names: tuple[str, ...], link: Callable[[Path, Path], None]
     ) -> None:
@@ -164,11 +170,14 @@ class TestOtherFiles:
             assert contents(again) == {TEXT, "Alice knows the deployment", "more"}
         assert segment.read_bytes().startswith(before)
 
-    @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["a pipe", "a directory"])
     @pytest.mark.parametrize(
-        "names",
-        [("graph/opened.json", "index/index.npz"), ("graph/upkeep.json", "graph.lock.pid")],
-        ids=lambda names: names[0],
+        ("names", "make"),
+        [
+            (OF_NON_FILES[0], os.mkfifo),
+            (OF_NON_FILES[1], os.mkdir),
+            pytest.param(OF_NON_FILES[0], os.mkdir, marks=pytest.mark.long),
+            pytest.param(OF_NON_FILES[1], os.mkfifo, marks=pytest.mark.long),
+        ],
     )
     def test_a_non_file_is_replaced(
         self, kept: Any, open_store: Open, names: tuple[str, ...], make: Callable[[Path], None], impatient: None

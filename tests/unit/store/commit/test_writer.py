@@ -304,7 +304,7 @@ class TestThreads:
 
         def write(store: Any, name: int) -> None:
             try:
-                for turn in range(8):
+                for turn in range(5):
                     memory = store.insert_memory(
                         {"type": "episodic", "content": f"thread {name}, turn {turn}", "project_id": "P"}
                     )
@@ -326,9 +326,9 @@ class TestThreads:
         for store in stores:
             store.flush()
         assert {memory.id for memory in stores[0].get_all_memories()} == set(written)
-        assert len(written) == 16
+        assert len(written) == 10
         chain = {link.target_id for key in written for link in stores[0].links(key) if link.relation == "NEXT"}
-        assert len(chain) == 15
+        assert len(chain) == 9
         digest = stores[0].digest()
         stores[0].verify()
         stores[1].rebuild()
