@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -75,13 +76,17 @@ class Annotation:
     failure_fingerprint: str | None = None
 
 
-KNOWN_TO_THE_SOURCE = frozenset({"issue", "release"})
-"""Kinds of entities that a memory's source knows, although its text need not name them."""
+_HASH = re.compile(r"[0-9a-f]{7,40}")
+
+
+def is_known_to_the_source(kind: str, name: str) -> bool:
+    """Return whether an entity is one that a memory's source knows, although its text need not name it: an issue, or a release, which names a commit."""
+    return kind == "issue" or (kind == "commit" and _HASH.fullmatch(name) is None)
 
 
 def lacks_entities(memory: AgentMemory) -> bool:
-    """Return whether a memory brings no entities but issues and releases: its source knows them, its text need not name them."""
-    return all(entity.kind in KNOWN_TO_THE_SOURCE for entity in memory.entities)
+    """Return whether a memory brings no entities but those that its source knows."""
+    return all(is_known_to_the_source(entity.kind, entity.name) for entity in memory.entities)
 
 
 @runtime_checkable

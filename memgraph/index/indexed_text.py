@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memgraph.ports import KNOWN_TO_THE_SOURCE, Row
+from memgraph.ports import Row, is_known_to_the_source
 from memgraph.text.calendar import in_words
 
 
@@ -17,6 +17,10 @@ def indexed_text(row: Row) -> str:
         row.get("trigger_pattern"),
         *row.get("steps", ()),
         *row.get("tags", ()),
-        *(one["name"] for one in entities if one["kind"] in KNOWN_TO_THE_SOURCE and one["name"] not in row["content"]),
+        *(
+            one["name"]
+            for one in entities
+            if is_known_to_the_source(one["kind"], one["name"]) and one["name"] not in row["content"]
+        ),
     ]
     return "\n".join(part for part in parts if part)

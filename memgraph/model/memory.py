@@ -38,7 +38,7 @@ MemoryType = Literal["episodic", "semantic", "procedural"]
 Outcome = Literal["positive", "negative", "neutral", "unknown"]
 PrivacyTier = Literal["public", "sensitive", "private"]
 TrustClass = Literal["user", "agent", "tool", "imported", "web"]
-EntityKind = Literal["file", "symbol", "package", "person", "error", "issue", "release", "commit", "url", "concept", "user"]  # fmt: skip
+EntityKind = Literal["file", "symbol", "package", "person", "error", "issue", "commit", "url", "concept", "user"]
 
 MEMORY_TYPES: tuple[MemoryType, ...] = ("episodic", "semantic", "procedural")
 

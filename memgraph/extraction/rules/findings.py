@@ -183,7 +183,7 @@ def _known_to_the_source(task: BuildTask) -> list[Entity]:
     for match in _ISSUES.finditer(task.output[:_MAX_BODY_CHARS]):
         named += [issue[1] for issue in _ISSUE.finditer(match.group())]
     issues = [Entity(name=name, kind="issue") for name in list(dict.fromkeys(named))[:_MAX_ISSUES]]
-    return [*issues, Entity(name=task.release, kind="release")] if task.release else issues
+    return [*issues, Entity(name=task.release, kind="commit")] if task.release else issues
 
 
 def _resolution(finding: Finding) -> str | None:

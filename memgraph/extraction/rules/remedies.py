@@ -15,6 +15,7 @@ from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.session_steps import (
     CALL,
     MAX_COMMAND_CHARS,
+    QUOTED,
     Step,
     is_by_another_program,
     is_same,
@@ -152,6 +153,8 @@ def _remedy(steps: Sequence[Step], last: Step, worked: Step, error: str, created
     edits = [step for step in between if step.edits and step.task.files_changed]
     acts = _distinct([step for step in between if step.acts and not is_same(step, last)])
     differs = last.essence != worked.essence
+    if not edits and _PASSES.search(QUOTED.sub("", error)):
+        return None
     why = _explained(steps, last, worked)
     if differs and (_UNUSABLE.search(last.task.output[-2_000:]) or not (edits or acts)):
         different = _different(last, worked)
@@ -336,4 +339,4 @@ def _errors_of(failed: Step) -> list[str]:
 
 def _last_line(text: str) -> str:
     lines = [line.strip() for line in text[-4_000:].splitlines() if line.strip()]
-    return next((line[:240] for line in lines[-1:] if not _STATUS.search(line)), "")
+    return next((line[:240] for line in lines[-1:] if not _STATUS.search(line) and " " in line), "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
 from memgraph.model.build import BuildTask
 from memgraph.text.cutting import cut
@@ -34,10 +35,17 @@ _EDITS = frozenset(
 )
 _WITH_SCRIPTS = frozenset({"npm", "pnpm", "yarn", "bun"})
 _WITH_SUBCOMMANDS = _WITH_SCRIPTS | {"git", "cargo", "go", "docker", "make", "alembic", "kubectl", "terraform"}
+_WITHOUT_SUBCOMMANDS = _LOOKS | frozenset(
+    str.split(
+        "python python3 node ruby perl php bash sh zsh java pytest tox nox mypy pyright ruff flake8 eslint tsc jest vitest curl wget ping nc "
+        "mkdir rm mv cp touch chmod chown ln kill pkill sqlite3 psql mysql ssh scp rsync diff patch tar zip unzip gcc g++ clang rustc"
+    )
+)
+_BARE_WORD = re.compile(r"[a-z][a-z0-9_-]{0,40}")
 _CREATES = frozenset({"write", "create"})
 _NPM_LOOKS = frozenset(str.split("view info ls list outdated why explain audit"))
 _GIT_LOOKS = frozenset(str.split("status diff log show branch blame ls-files rev-parse remote stash grep describe"))
-_QUOTED = re.compile(r"'[^']{0,2000}'|\"[^\"]{0,2000}\"")
+QUOTED = re.compile(r"'[^']{0,2000}'|\"[^\"]{0,2000}\"")
 _WRITES = re.compile(r"^sed\s(?:-\w+\s){0,3}-i|(?<![\d&<=-])>{1,2}\s{0,2}(?!/dev/null|&)[\w~./$-]|\|\s{0,2}tee\s")
 """What makes a command that looks one that changes a file."""
 _CHECKS = re.compile(
@@ -81,7 +89,7 @@ class Step:
 
     @cached_property
     def program(self) -> str:
-        """The program run: the command's or tool's name; for ``git`` and ``npm`` with its subcommand or script."""
+        """The program run: the command's or tool's name with its subcommands or its script."""
         if CALL.match(self.command):
             return self.command.split("(", 1)[0].casefold()
         if not self.task.command and ":" in self.task.description[:40]:
@@ -90,7 +98,11 @@ class Step:
         name = words[0].rsplit("/", 1)[-1].casefold() if words else ""
         if name in _WITH_SCRIPTS and words[1:2] == ["run"]:
             return " ".join(words[:3]).casefold()
-        return f"{name} {words[1].casefold()}" if name in _WITH_SUBCOMMANDS and len(words) > 1 else name
+        if name in _WITH_SUBCOMMANDS:
+            return f"{name} {words[1].casefold()}" if len(words) > 1 else name
+        if name in _WITHOUT_SUBCOMMANDS or not self.task.command:
+            return name
+        return " ".join([name, *takewhile(_BARE_WORD.fullmatch, words[1:3])])
 
     @property
     def can_be_repeated(self) -> bool:
@@ -113,7 +125,7 @@ class Step:
         """Whether it only looks around, so that its outcome says little."""
         name, _, verb = self.program.partition(" ")
         if name in _LOOKS and self.task.command:
-            return _WRITES.search(_QUOTED.sub("", self.command)) is None
+            return _WRITES.search(QUOTED.sub("", self.command)) is None
         is_query = (name == "git" and verb in _GIT_LOOKS) or (name in _WITH_SCRIPTS and verb in _NPM_LOOKS)
         return not name or name in _LOOKS or is_query
 

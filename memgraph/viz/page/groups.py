@@ -72,7 +72,7 @@ def _common_tag(memories: Sequence[StoredMemory], places: Sequence[int]) -> str:
 
 def _label(memory: StoredMemory) -> str:
     """Return a few words for what a generalisation is about."""
-    named = [entity for entity in memory.entities if entity.kind not in ("release", "commit", "url")]
+    named = [entity for entity in memory.entities if entity.kind not in ("commit", "url")]
     about = [entity.name for entity in named if entity.about] or [entity.name for entity in named]
     name = memory.title or (about[0] if about else " · ".join(memory.tags[:2]))
     return _clipped(name.rstrip("/").rpartition("/")[2] or name)

@@ -63,6 +63,8 @@ _MENDS = re.compile(
     r"(?: (?:in|by|of|to|for|from|since|with|on|the|a|commit|change|PR|pull request|version|\w{2,12})){0,4}?:? \(?(?:commit )?(?:([0-9a-f]{7,40})\b|(?:#|GH-)(\d{1,7})\b)",
     re.IGNORECASE,
 )
+_OF_ANOTHER = re.compile(r"\b(?:was|were|been|got|already)\s+(?:already\s+)?(?:fixed|amended)\b", re.IGNORECASE)
+"""The commit named is what mended the fault."""
 _FIXUP = re.compile(r'(?:(?:fixup|squash|amend)! |follow[- ]?up (?:to|of|for) ")(.{3,1000}?)"?$', re.IGNORECASE)
 _MENDS_REQUEST = re.compile(
     r"\b(?:introduced|broken?|broke|regress\w{2,4}|caused|follow[- ]?up|followup|oversight)\b", re.IGNORECASE
@@ -250,6 +252,8 @@ class RecentCommits:
         if match := _FIXUP.match(commit.subject):
             return self._by_subject.get(match[1])
         for match in _MENDS.finditer(commit.message[:_MAX_MESSAGE_CHARS]):
+            if _OF_ANOTHER.search(commit.message, max(0, match.start() - 20), match.end()):
+                continue
             if match[1] and (sha := self._resolved(match[1].lower())):
                 return sha
             # an issue has a number as well: only words that name a cause refer to a change

@@ -346,12 +346,13 @@ def test_a_commit_refers_to_what_it_undoes_or_corrects(repository: Repository) -
     fixed = repository.commit("Fix discounts\n\nThey are ignored, a regression caused by #12.", hours=1)
     named = repository.commit(f"Fix totals\n\nBroken in {cached[:9]}.", hours=2)
     unrelated = repository.commit("Fix a crash\n\nFixes #12.", hours=3)
+    told = repository.commit(f"Join the totals\n\nIt was tried before; that was fixed in commit {cached[:9]}.", hours=3)
     by_words = repository.commit("Revert the totals of carts cache", hours=4)
     by_request = repository.commit("Revert #12", hours=5)
     back = repository.commit('Reapply "Cache the totals of carts (#12)"', hours=6)
     found = {task.task_id: task for task in tasks(list(GitReader(repository.path).records(None)))}
 
-    assert [found[sha].mends for sha in (fixed, named, unrelated)] == [cached, cached, None]
+    assert [found[sha].mends for sha in (fixed, named, unrelated, told)] == [cached, cached, None, None]
     assert found[fixed].mends_subject == "Cache the totals of carts (#12)"
     assert [found[sha].reverts for sha in (by_words, by_request, back)] == [cached, cached, None]
     assert found[back].restores == cached
@@ -478,7 +479,7 @@ def test_memories_are_found_by_the_release_that_their_text_leaves_out(
     repository.commit("Round the total\n\nThe total was wrong because cents were cut off.", hours=30)
     ingest(store, GitReader(repository.path))
     found = store.cypher(
-        "MATCH (memory:Memory)-[:MENTIONS]->(release:Entity) WHERE release.kind = 'release' "
+        "MATCH (memory:Memory)-[:MENTIONS]->(release:Entity) WHERE release.name = 'v2.1' "
         "RETURN memory.content AS content, release.name AS release"
     )
     assert [row["release"] for row in found] == ["v2.1"]

@@ -129,8 +129,22 @@ def test_a_call_is_mended_only_by_what_its_error_names(
         (("cd web && npm run build", "bash: cd: web: No such file or directory"), None, "npm run build"),
         (("npm run lint", "Error: unexpected any in cart.ts"), None, "npm run build"),
         (("npm install", "npm error notarget No matching version found for tsx@^9"), "npm view tsx", "npm install"),
+        (("bx unlink b-1 b-2", 'Error: unknown command "unlink" for "bx"'), None, "bx update --help"),
+        (("gq pr view 5", "Error: cards are deprecated"), None, "gq pr diff 5 --patch"),
+        (("crew send core 'go on'", "Error: no agent found matching 'core'"), None, "crew send cli 'go on'"),
+        (("crew wait grader", "Error: timeout waiting for grader"), "crew capture grader", "crew wait grader"),
+        (("deploy all", "url"), "deploy prepare", "deploy all"),
     ],
-    ids=["the directory was wrong", "another script", "what only looks"],
+    ids=[
+        "the directory was wrong",
+        "another script",
+        "what only looks",
+        "another subcommand",
+        "another of two subcommands",
+        "another object",
+        "what passes by itself",
+        "no statement of what failed",
+    ],
 )
 def test_it_is_no_remedy(failed: tuple[str, str], between: str | None, worked: str) -> None:
     steps = [run(*failed, ok=False), *([run(between, "9.0.1")] if between else []), run(worked)]
