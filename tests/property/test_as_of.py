@@ -68,7 +68,8 @@ def take(store: Any, ids: list[str], step: tuple[Any, ...]) -> None:
 def folded(store: Any, when: str, *, recorded: bool = False) -> tuple[str, set[str]]:
     """Return the digest of what had happened, and the memories that were there: a view without its graph."""
     workspace = Workspace(EmptyRows())
-    for event in store._views._excerpt(Past(moment_of(when), recorded=recorded)).events_after(0):
+    past = Past(moment_of(when), recorded=recorded)
+    for event in store._views._excerpt(past, past.sift, "a view").events_after(0):
         fold(workspace, event)
     changes = list(workspace.changes())
     return f"{digest_after(0, changes):064x}", {str(one.key) for one in changes if one.table == "Memory"}
