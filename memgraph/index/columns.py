@@ -12,6 +12,8 @@ TIERS = ("public", "sensitive", "private")
 TRUST: tuple[TrustClass, ...] = ("user", "agent", "tool", "imported", "web")
 SESSION_SOURCES = frozenset({"turn", "chat memory", "chat context", "working memory"})
 """Sources of what is only told in its own session. What was extracted from a session is knowledge of its project."""
+SAVED_SOURCES = frozenset({"remember", "observation"})
+"""Sources of facts and preferences that somebody asked to keep."""
 OUTCOMES = ("positive", "negative", "neutral", "unknown")
 NEVER = np.inf
 
@@ -23,6 +25,7 @@ COLUMN_TYPES: dict[str, Any] = {
     "lacks_summary": np.bool_,
     "asks": np.bool_,
     "is_session_bound": np.bool_,
+    "is_saved": np.bool_,
     "type": np.int8,
     "outcome": np.int8,
     "tier": np.int8,

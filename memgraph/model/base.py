@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -66,6 +66,15 @@ _NOT_BLANK = r"^[^\x00]*[^\s\x00\x1c-\x1f][^\x00]*$"
 """Patterns instead of functions, because a memory has dozens of texts and the validator checks patterns without calling Python.
 The validator itself refuses surrogates; `_complaint` describes the problem."""
 
+
+def _as_number(value: object) -> object:
+    """Return a number that was written as text, as in an environment variable; anything else as it is."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
 Content = Annotated[str, StringConstraints(max_length=MAX_CONTENT_CHARS, pattern=_NOT_BLANK)]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARS, pattern=_STORABLE)]
 Address = Annotated[Text, AfterValidator(_without_secret)]
@@ -75,6 +84,8 @@ Name = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARS, pattern=_NOT_
 Timestamp = Annotated[str, BeforeValidator(to_iso)]
 Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Floor = Annotated[Literal["auto", "off"] | Unit, BeforeValidator(_as_number)]
+"""A floor of retrieval: ``auto``, the calibrated one; ``off``; or a probability."""
 Seconds = Annotated[float, Field(ge=0.0, allow_inf_nan=False, strict=True)]
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Bytes = Annotated[int, Field(ge=0)]
