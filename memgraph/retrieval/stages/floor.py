@@ -17,27 +17,27 @@ from memgraph.model.base import Floor
 from memgraph.retrieval.stages.state import DECIMALS, Counts, Scores, Search, Slots
 from memgraph.store.access.scope import Mask
 
-AUTO = 0.7
+AUTO = 0.72
 """The calibrated floor: see `tests/benchmarks/README.md` for the curve from which it was chosen."""
 CONSTRAINT_TAG = "constraint"
 
-_WORDS, _MEANING, _UNKNOWN_NAMES, _NAMED, _TIME, _BIAS = 6.8, 9.4, -3.8, 0.9, 2.0, -5.05
+_WORDS, _MEANING, _UNKNOWN_NAMES, _NAMED, _TIME, _BIAS = 7.0, 9.9, -3.7, 0.9, 2.0, -5.1
 _WORDS_ALONE, _NAMED_ALONE, _BIAS_ALONE = 8.6, 2.1, -3.0
 """Coefficients of two logistic regressions, with and without vectors. Fitted on the dev half of LoCoMo: evidence of a question
 against what is found for it in another conversation."""
 _LINE_SHARE = 0.25
 """What one line needs, as a share of what the best one needs: beside good evidence, weaker evidence counts."""
-_WORD_CONSTANT = 5.0
-"""Milder than the ranking's length correction: a note of ten words may well answer, "Bye!" may not."""
+_WORD_CONSTANT = 10.0
+"""Milder than the ranking's length correction: a note of ten words may answer, "Bye!" may not."""
 _USUAL_TERMS = 8
 """Of a longer task a memory covers a smaller share by chance and by right: the share grows with the root of its terms."""
 _TIME_ALONE_TERMS = 3
 _LINKS = frozenset({"MENTIONS", "SUPPORTS", "DERIVED_FROM", "CONTRADICTS", "SUPERSEDES", "TAGGED"})
 _NAMING = frozenset({"speaker", "named", "tag", "trigger"})
 
-_SAVED_COSINE, _SAVED_WITH_WORD, _SAVED_WITH_KNOWLEDGE = 0.25, 0.14, 0.18
-"""Bounds for saved facts: by the cosine alone; with a shared word; where other memories have evidence, so that the task is of
-this store's world. They are absolute, and the cosine is not corrected: a preference has few words."""
+_SAVED_COSINE, _SAVED_WITH_WORD = 0.25, 0.14
+"""Bounds for saved facts: by the cosine alone, and with a shared word. They are absolute, and the cosine is not corrected for
+length: a preference has few words, and in a store of a few every word is rare."""
 _GENERIC = frozenset(analyse("""
     add answer ask change check code create do explain file find fix get give good help issue know let like line list look make
     need new one please problem project put question run set show start task tell thing time try update use want way work write
@@ -74,14 +74,13 @@ def judge(search: Search) -> Counts:
         search.is_near[search.slots] = found[search.slots] >= floor * _LINE_SHARE
         search.is_near[linked] = True
     search.matching = _matching_saved(search, floor)
-    near = _saved_near(search, floor) if known else search.matching
-    search.is_near[near] = True
-    search.knows = known or bool(len(near))
+    search.is_near[search.matching] = True
+    search.knows = known or bool(len(search.matching))
     constraints = _constraints(search)
     search.is_near[constraints] = True
     return {
         "near": int(np.count_nonzero(search.is_near[search.slots])),
-        "saved": len(near),
+        "saved": len(search.matching),
         "linked": len(linked),
         "constraints": len(constraints),
     }
@@ -170,12 +169,14 @@ def _linked(search: Search, found: Scores, floor: float) -> Slots:
         for added in search.added
         if added.origins is not None
     ]
-    return _united(np.intersect1d(_united(*reached), search.slots))
+    linked = _united(*reached)
+    among: Slots = linked[np.isin(linked, search.slots)]
+    return among
 
 
 def _matching_saved(search: Search, floor: float) -> Slots:
     """Return the saved facts that match the query by themselves, and so come first."""
-    saved = search.slots[search.index.column("is_saved")[search.slots]]
+    saved: Slots = search.slots[search.index.column("is_saved")[search.slots]]
     if not len(saved):
         return saved
     shared = np.zeros(len(search.index), dtype=np.int32)
@@ -188,13 +189,6 @@ def _matching_saved(search: Search, floor: float) -> Slots:
     by_words = shares_words & ((cosines >= _SAVED_WITH_WORD * scale) | ~_has_cosine(search, saved))
     matching: Slots = saved[by_words | (cosines >= _SAVED_COSINE * scale)]
     return matching
-
-
-def _saved_near(search: Search, floor: float) -> Slots:
-    """Return the saved facts that are near in a store that has evidence of the matter."""
-    saved = search.slots[search.index.column("is_saved")[search.slots]]
-    near = saved[_cosines(search, saved) >= _SAVED_WITH_KNOWLEDGE * floor / AUTO]
-    return _united(search.matching, near)
 
 
 def _constraints(search: Search) -> Slots:
