@@ -41,6 +41,7 @@ from memgraph.model.timestamps import age, epoch_days, to_iso
 from memgraph.ports import Embedder, Progress
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.likeness import holding, likeness
+from memgraph.retrieval.pipeline import near_ids
 from memgraph.retrieval.stages.rank import best
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.hidden_sources import withheld
@@ -205,8 +206,7 @@ class MemoryCommands:
             episodes = shared & ~superseded(index, shared) & (index.column("type") == MEMORY_TYPES.index("episodic"))
             scores, near = likeness(self._store, query, vector, episodes)
             nearest = [index.ids.names[slot] for slot in best(index, scores, np.flatnonzero(near), _ASK_MOST)]
-            near = self._retrieval.near(query, vector, scope_of(asked, access))
-            evident = {one for one in nearest if near[index.slot(one)]}
+            evident = near_ids(self._store, query, vector, scope_of(asked, access), nearest)
             memories = self._store.read_memories(nearest)
         self._store.auditing.record_disclosure(access, "search", memories)
         if not memories:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -56,3 +57,12 @@ COLUMN_TYPES: dict[str, Any] = {
 COLUMNS = tuple(COLUMN_TYPES)
 EMPTY = {"previous": -1, "following": -1}
 QUESTION_MARKS = ("?", "？", "؟")
+
+
+def flags_of_source(row: Mapping[str, Any]) -> dict[str, bool]:
+    """Return the columns of a memory's row that follow from its source."""
+    source = row.get("source")
+    return {
+        "is_session_bound": source in SESSION_SOURCES and "session_id" in row,
+        "is_saved": source in SAVED_SOURCES,
+    }

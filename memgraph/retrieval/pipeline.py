@@ -160,3 +160,15 @@ def ranked(
         if watch:
             watch(report)
     return Ranking(search, reports, certainty_of(search))
+
+
+def near_ids(
+    store: AgentMemoryStore, text: str, vector: Vector | None, scope: Scope, memory_ids: Sequence[str]
+) -> frozenset[str]:
+    """Return which of some memories have evidence that they belong to a text; without a floor all.
+
+    Call it within ``with store.reader.frozen():``.
+    """
+    least = floor.floor_of(store, vector)
+    near = ranked(store, text, vector, scope, RetrievalConfig(), least=least).search.is_near
+    return frozenset(one for one in memory_ids if near[store.reader.index.slot(one)])

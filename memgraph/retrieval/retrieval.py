@@ -13,7 +13,7 @@ from memgraph.errors import EmbeddingError, InvalidInputError
 from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.logs import logger_of, timed
 from memgraph.model.agent_input import UNNAMED
-from memgraph.model.base import Finite, Floor, Limit, Name, QueryText, checked, checked_list
+from memgraph.model.base import Finite, Limit, Name, QueryText, checked, checked_list
 from memgraph.model.chronology import in_order
 from memgraph.model.events.lifecycle import DecayApplied
 from memgraph.model.events.recalls import RecalledItem, RetrievalRecorded
@@ -39,7 +39,7 @@ from memgraph.retrieval.stages.certainty import certainty_word
 from memgraph.retrieval.stages.floor import floor_of
 from memgraph.retrieval.stages.walk import opposed_among
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.scope import Mask, Scope, scope_of
+from memgraph.store.access.scope import Scope, scope_of
 
 logger = logger_of(__name__)
 
@@ -119,7 +119,7 @@ class MemoryRetrieval:
         most = self._most(query)
         access = self._access(query.agent_name, query.justification, query.privacy_tiers)
         scope = scope_of(query, access)
-        least = self._floor(vector, query.floor)
+        least = floor_of(self._store, vector, query.floor)
         version = settings_version(self._config, least)
         with self._store.reader.frozen(), timed(logger, logging.DEBUG, "ranked for a recall") as counts:
             ranking = ranked(self._store, text, vector, scope, self._config, wanted=max(most.values()), least=least)
@@ -238,7 +238,7 @@ class MemoryRetrieval:
         vector, _ = self._vector(text, _as_vector(embedding))
         with self._store.reader.frozen():
             ranking = ranked(
-                self._store, text, vector, scope, self._config, wanted=limit, least=self._floor(vector, None)
+                self._store, text, vector, scope, self._config, wanted=limit, least=floor_of(self._store, vector)
             )
             slots = ranking.best(limit)
             found = {why.memory_id: why for why in ranking.explanations(slots)}
@@ -250,21 +250,6 @@ class MemoryRetrieval:
             ScoredMemory(memory=memory, score=why.score, match_type=why.match_type, has_evidence=memory.id in near)
             for memory, why in whys
         ]
-
-    def near(self, text: str, vector: Vector | None, scope: Scope) -> Mask:
-        """Return which memories have evidence that they belong to a text; without a floor all. Call it within ``reader.frozen()``.
-
-        Parameters
-        ----------
-        vector : ndarray, shape (d,), float32, or None
-            The text's vector; None: by words alone.
-
-        Returns
-        -------
-        ndarray, shape (slots,), bool
-        """
-        least = self._floor(vector, None)
-        return ranked(self._store, text, vector, scope, self._config, least=least).search.is_near
 
     def format_injected_prefix(self, memories: Sequence[AgentMemory]) -> str:
         """Return the text to put before a prompt, in seed 0's format; empty without memories."""
@@ -309,10 +294,6 @@ class MemoryRetrieval:
     @property
     def _embedder(self) -> Embedder:
         return self._given_embedder or self._store.embedder  # the store may have changed its embedder
-
-    def _floor(self, vector: Vector | None, asked: Floor | None) -> float | None:
-        config, model = self._store.config, self._store.vector_model
-        return floor_of(asked, config.retrieval_floor, model=model.name or "", has_vector=vector is not None)
 
     def _versions(self, settings: str) -> dict[str, str]:
         return {

@@ -14,7 +14,9 @@ import numpy as np
 from memgraph.embedding.onnx import MODEL_NAME
 from memgraph.index.analyser import analyse
 from memgraph.model.base import Floor
+from memgraph.model.memory import Vector
 from memgraph.retrieval.stages.state import DECIMALS, Counts, Scores, Search, Slots
+from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Mask
 
 AUTO = 0.72
@@ -48,15 +50,20 @@ _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _SENTENCE_END = ".!?:;\n\"“”'(-•*#"
 
 
-def floor_of(asked: Floor | None, configured: Floor, *, model: str, has_vector: bool) -> float | None:
-    """Return the floor in force, in [0, 1]; None if there is none.
+def floor_of(store: AgentMemoryStore, vector: Vector | None, asked: Floor | None = None) -> float | None:
+    """Return the floor of a query with this vector, in [0, 1]; None if there is none.
 
     The calibrated one holds for words and for the packaged model's vectors. Cosines of other models have other scales: for
     them ``auto`` sets no floor, a number does.
+
+    Parameters
+    ----------
+    asked : {"auto", "off"}, float or None
+        None: the store's setting.
     """
-    floor = configured if asked is None else asked
+    floor = store.config.retrieval_floor if asked is None else asked
     if floor == "auto":
-        return AUTO if model == MODEL_NAME or not has_vector else None
+        return AUTO if vector is None or store.vector_model.name == MODEL_NAME else None
     return None if floor == "off" else float(floor)
 
 
