@@ -155,12 +155,15 @@ def _notes(system: MemGraphSystem, say: Say) -> Figures:
         for preference, _ in preferences:
             graph.commands.remember(preference)
         other = [task for task in OTHER_MATTERS if graph.recall(task).memories]
+        strange = [task for task, of in tasks if notes and name not in {of, "all of them"}]
+        strange_answered = [task for task in strange if graph.recall(task).memories]
         known = [(_contents(graph, task), of) for task, of in tasks if name in {of, "all of them"}]
         lines = [(line, of) for found_, of in known for line in found_]
         wrong = [line for line, of in lines if line not in NOTES[of]]
         preferred = [preference for preference, task in preferences if preference in _contents(graph, task)[:_FIRST]]
         found[name] = {
             "other_matters": other,
+            "tasks_of_other_notes": strange_answered,
             "known_answered": sum(any(line in NOTES[of] for line in found_) for found_, of in known),
             "known": len(known),
             "lines": len(lines),
@@ -172,11 +175,18 @@ def _notes(system: MemGraphSystem, say: Say) -> Figures:
         rows.append([
             name,
             f"{len(other)} of {len(OTHER_MATTERS)}",
+            f"{len(strange_answered)} of {len(strange)}" if strange else "–",
             answered,
             f"{len(wrong)} of {len(lines)}" if lines else "–",
             f"{len(preferred)} of {len(preferences)}" if preferences else "–",
         ])  # fmt: skip
-    heads = ["notes", "tasks of other matters with a line", "own tasks answered", "their lines from other notes"]
+    heads = [
+        "notes",
+        "tasks of other matters with a line",
+        "tasks of other notes with a line",
+        "own tasks answered",
+        "their lines from other notes",
+    ]
     for line in table([*heads, f"preferences in the first {_FIRST}"], rows):
         say(line)
     return found

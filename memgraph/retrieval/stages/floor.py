@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from math import log
 
 import numpy as np
 
@@ -27,6 +28,9 @@ _WORDS, _MEANING, _UNKNOWN_NAMES, _NAMED, _TIME, _BIAS = 7.0, 9.9, -3.7, 0.9, 2.
 _WORDS_ALONE, _NAMED_ALONE, _BIAS_ALONE = 8.6, 2.1, -3.0
 """Coefficients of two logistic regressions, with and without vectors. Fitted on the dev half of LoCoMo: evidence of a question
 against what is found for it in another conversation."""
+_CALIBRATED_MEMORIES, _SMALLER, _MOST_SMALLER = 400, 0.25, 1.5
+"""The best of a few unrelated memories is less similar than the best of hundreds, about by the logarithm of their number (extreme values),
+and a few memories lack more of a task's words. So smaller stores need less."""
 _LINE_SHARE = 0.25
 """What one line needs, as a share of what the best one needs: beside good evidence, weaker evidence counts."""
 _WORD_CONSTANT = 10.0
@@ -111,12 +115,13 @@ def _evidence(search: Search) -> Scores:
     terms = len(search.terms)
     words = np.minimum(1.0, search.coverage[slots] * max(1.0, terms / _USUAL_TERMS) ** 0.5)
     named, timed = (_gained(search, parts)[slots] for parts in (_NAMING, frozenset({"time"})))
+    smaller = _SMALLER * log(_CALIBRATED_MEMORIES / max(1, int(np.count_nonzero(search.mask))))
     either = _UNKNOWN_NAMES * _unknown_names(search) + _TIME * timed * (1 + 2 * (terms <= _TIME_ALONE_TERMS))
     lengths = search.index.column("words")[slots]
     meant = np.maximum(0.0, _cosines(search, slots)) * (1.0 - np.exp(-lengths / _WORD_CONSTANT))
     by_words = _WORDS_ALONE * words + _NAMED_ALONE * named + _BIAS_ALONE
     by_both = _WORDS * (words if terms else meant) + _MEANING * meant + _NAMED * named + _BIAS
-    sums = np.where(_has_cosine(search, slots), by_both, by_words) + either
+    sums = np.where(_has_cosine(search, slots), by_both, by_words) + either + min(_MOST_SMALLER, max(0.0, smaller))
     found = np.zeros(len(search.index))
     found[slots] = 1.0 / (1.0 + np.exp(-sums))
     return found
