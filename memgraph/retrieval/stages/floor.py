@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from math import log
+from math import exp, log
 
 import numpy as np
 
@@ -79,8 +79,9 @@ def judge(search: Search) -> Counts:
     if floor is None:
         return {}
     found, search.is_near = _evidence(search), np.zeros(len(search.index), dtype=np.bool_)
-    linked = _linked(search, found, floor)
-    known = bool((found[search.slots] >= floor).any()) or bool(len(linked))
+    enough = _enough(search, floor)
+    linked = _linked(search, found, enough)
+    known = bool((found[search.slots] >= enough).any()) or bool(len(linked))
     if known:
         search.is_near[search.slots] = found[search.slots] >= floor * _LINE_SHARE
         search.is_near[linked] = True
@@ -109,19 +110,26 @@ def apply(search: Search) -> None:
         search.add("saved", search.matching, np.maximum(0.0, gains))
 
 
+def _enough(search: Search, floor: float) -> float:
+    """Return the evidence that suffices by itself: the floor, or less in a small store."""
+    if not 0.0 < floor < 1.0:
+        return floor
+    less = _SMALLER * log(_CALIBRATED_MEMORIES / max(1, int(np.count_nonzero(search.mask))))
+    return 1.0 / (1.0 + (1.0 - floor) / floor * exp(min(_MOST_SMALLER, max(0.0, less))))
+
+
 def _evidence(search: Search) -> Scores:
     """Return the probability that a memory belongs to the query, by the words, meaning, names and times that it shares with it."""
     slots = _united(search.slots, *(added.origins for added in search.added if added.origins is not None))
     terms = len(search.terms)
     words = np.minimum(1.0, search.coverage[slots] * max(1.0, terms / _USUAL_TERMS) ** 0.5)
     named, timed = (_gained(search, parts)[slots] for parts in (_NAMING, frozenset({"time"})))
-    smaller = _SMALLER * log(_CALIBRATED_MEMORIES / max(1, int(np.count_nonzero(search.mask))))
     either = _UNKNOWN_NAMES * _unknown_names(search) + _TIME * timed * (1 + 2 * (terms <= _TIME_ALONE_TERMS))
     lengths = search.index.column("words")[slots]
     meant = np.maximum(0.0, _cosines(search, slots)) * (1.0 - np.exp(-lengths / _WORD_CONSTANT))
     by_words = _WORDS_ALONE * words + _NAMED_ALONE * named + _BIAS_ALONE
     by_both = _WORDS * (words if terms else meant) + _MEANING * meant + _NAMED * named + _BIAS
-    sums = np.where(_has_cosine(search, slots), by_both, by_words) + either + min(_MOST_SMALLER, max(0.0, smaller))
+    sums = np.where(_has_cosine(search, slots), by_both, by_words) + either
     found = np.zeros(len(search.index))
     found[slots] = 1.0 / (1.0 + np.exp(-sums))
     return found
@@ -171,13 +179,13 @@ def _is_known(search: Search, terms: Iterable[str]) -> bool:
     return any(search.mask[index.postings.get(code)[0]].any() for code in codes)
 
 
-def _linked(search: Search, found: Scores, floor: float) -> Slots:
+def _linked(search: Search, found: Scores, enough: float) -> Slots:
     """Return the candidates reached over a link from one whose evidence suffices by itself.
 
     Neighbours in a session are none: their words are in the coverage already.
     """
     reached = [
-        added.slots[[relation in _LINKS for relation in added.relations] & (found[added.origins] >= floor)]
+        added.slots[[relation in _LINKS for relation in added.relations] & (found[added.origins] >= enough)]
         for added in search.added
         if added.origins is not None
     ]
