@@ -67,12 +67,17 @@ _NOT_BLANK = r"^[^\x00]*[^\s\x00\x1c-\x1f][^\x00]*$"
 The validator itself refuses surrogates; `_complaint` describes the problem."""
 
 
-def _as_number(value: object) -> object:
-    """Return a number that was written as text, as in an environment variable; anything else as it is."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
+def _floor(value: object) -> object:
+    """Return a floor; a number may be written as text, as in an environment variable."""
+    if value in ("auto", "off"):
         return value
+    try:
+        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
+    except ValueError:
+        number = -1.0
+    if not 0.0 <= number <= 1.0:
+        raise ValueError("must be auto, off or a number from 0 to 1")
+    return number
 
 
 Content = Annotated[str, StringConstraints(max_length=MAX_CONTENT_CHARS, pattern=_NOT_BLANK)]
@@ -84,7 +89,7 @@ Name = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARS, pattern=_NOT_
 Timestamp = Annotated[str, BeforeValidator(to_iso)]
 Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-Floor = Annotated[Literal["auto", "off"] | Unit, BeforeValidator(_as_number)]
+Floor = Annotated[Literal["auto", "off"] | Unit, BeforeValidator(_floor)]
 """A floor of retrieval: ``auto``, the calibrated one; ``off``; or a probability."""
 Seconds = Annotated[float, Field(ge=0.0, allow_inf_nan=False, strict=True)]
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]

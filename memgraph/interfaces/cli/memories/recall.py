@@ -96,7 +96,7 @@ def recall(
         click.echo(text)
     if not settings.as_json and not result.memories and not result.notice:
         notice("no memory is relevant to this task")
-    if result.memories and result.certainty == "none":
+    if result.certainty == "none" and any("constraint" not in memory.tags for memory in result.memories):
         notice("the certainty is none: these memories are only the most similar ones")
     if explain:
         _explain(result)
