@@ -175,7 +175,7 @@ def test_the_setting_has_seed_4s_name_too(name: str, tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("floor", ["high", "2", 1.5, -0.1, float("nan"), True, []])
 def test_a_floor_is_auto_off_or_a_probability(notes: Any, floor: object, tmp_path: Any) -> None:
-    with pytest.raises(memgraph.InvalidInputError, match="floor must be auto, off or a number from 0 to 1"):
+    with pytest.raises(memgraph.InvalidInputError, match="floor: must be auto, off or a number from 0 to 1"):
         recalled(notes, DEPLOY, floor=floor)
     with pytest.raises(memgraph.InvalidInputError):
         memgraph.AgentMemoryConfig(home=tmp_path, retrieval_floor=floor)
