@@ -41,6 +41,7 @@ from memgraph.model.timestamps import age, epoch_days, to_iso
 from memgraph.ports import Embedder, Progress
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.likeness import holding, likeness
+from memgraph.retrieval.pipeline import near_ids
 from memgraph.retrieval.stages.rank import best
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.hidden_sources import withheld
@@ -57,6 +58,7 @@ _FORGET_ABOVE = 0.5
 _LIKE_AN_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F-]*)?")
 _ASK_MOST = 5
 _SHOWN_CHARS = 80
+_ONLY_SIMILAR = " (only similar: nothing shows that it belongs to the question)"
 _NO_SUCH_WORDS = "Without an embedding model only words are compared, and no memory shares enough of them: use the memory's own words."
 
 
@@ -204,6 +206,7 @@ class MemoryCommands:
             episodes = shared & ~superseded(index, shared) & (index.column("type") == MEMORY_TYPES.index("episodic"))
             scores, near = likeness(self._store, query, vector, episodes)
             nearest = [index.ids.names[slot] for slot in best(index, scores, np.flatnonzero(near), _ASK_MOST)]
+            evident = near_ids(self._store, query, vector, scope_of(asked, access), nearest)
             memories = self._store.read_memories(nearest)
         self._store.auditing.record_disclosure(access, "search", memories)
         if not memories:
@@ -211,10 +214,9 @@ class MemoryCommands:
             if vector is None and episodes.any():
                 message = f"{message} {_NO_SUCH_WORDS}"
             return MemoryCommandResult(command="ask", success=True, message=message, data={"ids": []})
-        lines = [self._described(memory) for memory in memories]
-        return MemoryCommandResult(
-            command="ask", success=True, message="\n".join(lines), data={"ids": [memory.id for memory in memories]}
-        )
+        lines = [self._described(memory) + ("" if memory.id in evident else _ONLY_SIMILAR) for memory in memories]
+        data = {"ids": [memory.id for memory in memories], "with_evidence": [one for one in nearest if one in evident]}
+        return MemoryCommandResult(command="ask", success=True, message="\n".join(lines), data=data)
 
     def list(
         self,

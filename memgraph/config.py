@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from memgraph.errors import ConfigError, InvalidInputError
-from memgraph.model.base import Address, Count, Model, Name, storable
+from memgraph.model.base import Address, Count, Floor, Model, Name, storable
 from memgraph.model.build import ConsolidationConfig as ConsolidationConfig  # noqa: PLC0414 - public here
 from memgraph.model.model_usage import ChatServer, ModelBudget
 from memgraph.model.relevance import ForgettingCurveConfig
@@ -43,6 +43,7 @@ _ENVIRONMENT = {
     "MEMGRAPH_GRAPH_IDLE_S": "graph_idle_s",
     "MEMGRAPH_REDACT_SECRETS": "redact_secrets",
     "MEMGRAPH_CONSOLIDATION_ENABLED": "consolidation_enabled",
+    "MEMGRAPH_RETRIEVAL_FLOOR": "retrieval_floor",
     "MEMGRAPH_COMPRESSION_CYCLE_INTERVAL": "compression_cycle_interval",
     "MEMGRAPH_GARBAGE_COLLECTION": "garbage_collection",
     "MEMGRAPH_MAX_MEMORY_MB": "max_memory_mb",
@@ -57,6 +58,8 @@ _ENVIRONMENT = {
     "MEMGRAPH_OLLAMA_CONTEXT_TOKENS": "ollama_context_tokens",
     "MEMGRAPH_OLLAMA_EMBEDDING_DIMENSION": "ollama_embedding_dimension",
 }
+_ALIASES = {"min_similarity": "retrieval_floor", "minSimilarity": "retrieval_floor"}
+"""Other names of settings: seed 4's."""
 _NO_STORE_YET = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 """Errors that mean `home` is missing or not a directory; opening the store reports that."""
 _environment: ContextVar[Mapping[str, str] | None] = ContextVar("memgraph_environment", default=None)
@@ -116,6 +119,11 @@ class AgentMemoryConfig(Model):
     consolidation_enabled: bool = Field(default=True, description="Whether memories are extracted from build logs.")
     retrieval_budget: RetrievalBudget = Field(
         default_factory=RetrievalBudget, description="Limits on what a recall returns."
+    )
+    retrieval_floor: Floor = Field(
+        default="auto",
+        description="What evidence a memory needs to be recalled for a task: auto, the calibrated floor; off, none, so that the budget "
+        "is filled with the most similar memories; or a number from 0 to 1. Also accepted as min_similarity.",
     )
     forgetting_curve: ForgettingCurveConfig = Field(
         default_factory=ForgettingCurveConfig, description="How fast memories lose relevance, and what restores it."
@@ -356,6 +364,8 @@ def _from_environment(environment: Mapping[str, str] | None) -> dict[str, Any]:
 def _by_field(data: Mapping[str, Any], model: type[Model] | None = None) -> dict[str, Any]:
     """Return settings by field name; accepts snake_case and camelCase."""
     names = {to_camel(name): name for name in (model or AgentMemoryConfig).model_fields}
+    if model is None:
+        names |= _ALIASES
     return {names.get(name, name): value for name, value in data.items()}
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from memgraph import RetrievalConfig
 from memgraph.testing import FakeEmbedder
-from tests.benchmarks import ablation, abstention, latency, retrieval
+from tests.benchmarks import ablation, abstention, floor, latency, retrieval
 from tests.benchmarks.corpus import moment, parts_of
 from tests.benchmarks.embeddings import CachedEmbedder
 from tests.benchmarks.questions import Harness
@@ -230,6 +230,13 @@ def test_abstention_asks_own_and_foreign_stores(bench: Path, system: MemGraphSys
     assert plain["auroc"] == 1.0
     assert sum(masked["own"].values()) == pytest.approx(1.0)
     assert said[0].startswith("names masked: 2 questions")
+
+
+def test_the_floor_is_measured_against_no_floor(bench: Path, system: MemGraphSystem) -> None:
+    found = floor.at_default(system, Harness(bench), "locomo", "dev")
+    assert found["questions"] == len(QUESTIONS)
+    assert found["lost"] == found["off"] - found["auto"] == 0.0, "the test's embedder is not calibrated"
+    assert (found["own_nothing"], found["foreign_nothing"]) == (0.0, 0.0)
 
 
 def test_names_are_masked_and_parts_of_words_are_not() -> None:

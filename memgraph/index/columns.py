@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ TIERS = ("public", "sensitive", "private")
 TRUST: tuple[TrustClass, ...] = ("user", "agent", "tool", "imported", "web")
 SESSION_SOURCES = frozenset({"turn", "chat memory", "chat context", "working memory"})
 """Sources of what is only told in its own session. What was extracted from a session is knowledge of its project."""
+SAVED_SOURCES = frozenset({"remember", "observation"})
+"""Sources of facts and preferences that somebody asked to keep."""
 OUTCOMES = ("positive", "negative", "neutral", "unknown")
 NEVER = np.inf
 
@@ -23,6 +26,7 @@ COLUMN_TYPES: dict[str, Any] = {
     "lacks_summary": np.bool_,
     "asks": np.bool_,
     "is_session_bound": np.bool_,
+    "is_saved": np.bool_,
     "type": np.int8,
     "outcome": np.int8,
     "tier": np.int8,
@@ -53,3 +57,12 @@ COLUMN_TYPES: dict[str, Any] = {
 COLUMNS = tuple(COLUMN_TYPES)
 EMPTY = {"previous": -1, "following": -1}
 QUESTION_MARKS = ("?", "？", "؟")
+
+
+def flags_of_source(row: Mapping[str, Any]) -> dict[str, bool]:
+    """Return the columns of a memory's row that follow from its source."""
+    source = row.get("source")
+    return {
+        "is_session_bound": source in SESSION_SOURCES and "session_id" in row,
+        "is_saved": source in SAVED_SOURCES,
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -66,6 +66,20 @@ _NOT_BLANK = r"^[^\x00]*[^\s\x00\x1c-\x1f][^\x00]*$"
 """Patterns instead of functions, because a memory has dozens of texts and the validator checks patterns without calling Python.
 The validator itself refuses surrogates; `_complaint` describes the problem."""
 
+
+def _floor(value: object) -> object:
+    """Return a floor; a number may be written as text, as in an environment variable."""
+    if value in ("auto", "off"):
+        return value
+    try:
+        number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
+    except ValueError:
+        number = -1.0
+    if not 0.0 <= number <= 1.0:
+        raise ValueError("must be auto, off or a number from 0 to 1")
+    return number
+
+
 Content = Annotated[str, StringConstraints(max_length=MAX_CONTENT_CHARS, pattern=_NOT_BLANK)]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARS, pattern=_STORABLE)]
 Address = Annotated[Text, AfterValidator(_without_secret)]
@@ -75,6 +89,8 @@ Name = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARS, pattern=_NOT_
 Timestamp = Annotated[str, BeforeValidator(to_iso)]
 Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Floor = Annotated[Literal["auto", "off"] | Unit, BeforeValidator(_floor)]
+"""A floor of retrieval: ``auto``, the calibrated one; ``off``; or a probability."""
 Seconds = Annotated[float, Field(ge=0.0, allow_inf_nan=False, strict=True)]
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Bytes = Annotated[int, Field(ge=0)]

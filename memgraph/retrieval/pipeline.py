@@ -1,4 +1,4 @@
-"""Pipeline of the stages: filter, seed, walk, rank. Budget and explanation follow for the requested results."""
+"""Pipeline of the stages: filter, seed, walk, rank, floor. Budget and explanation follow for the requested results."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from memgraph.model.memory import Vector
 from memgraph.model.results.retrieval import Explanation, Hop, RetrievalConfig, StageReport
 from memgraph.model.timestamps import epoch_days
-from memgraph.retrieval.stages import name_seeds, rank, seeds, walk
-from memgraph.retrieval.stages.certainty import certainty_of
+from memgraph.retrieval.stages import floor, name_seeds, rank, seeds, walk
+from memgraph.retrieval.stages.certainty import LOW, certainty_of
 from memgraph.retrieval.stages.filter import admit
 from memgraph.retrieval.stages.state import Counts, Search
 from memgraph.store import AgentMemoryStore
@@ -43,6 +43,7 @@ STAGES = (
     Stage("links", walk.links),
     Stage("succession", walk.succession),
     Stage("rank", rank.terms),
+    Stage("floor", floor.judge),
 )
 Watch = Callable[[StageReport], None]
 """Called after each stage with its counts, for timing or display."""
@@ -56,9 +57,18 @@ class Ranking:
     stages: list[StageReport]
     certainty: float
 
+    @property
+    def certainty_at_least(self) -> float:
+        """The certainty, but at least low if memories have passed a floor: the few words of a saved fact make it too low."""
+        return max(self.certainty, LOW) if self.search.knows else self.certainty
+
     def id_of(self, slot: int) -> str:
         """Return a slot's memory id."""
         return self.search.index.ids.names[slot]
+
+    def keep_near(self) -> None:
+        """Keep only the memories with evidence that they belong to the query, saved facts that match it first."""
+        floor.apply(self.search)
 
     def best(self, count: int) -> list[int]:
         """Return the best slots, best first."""
@@ -111,6 +121,7 @@ def ranked(
     config: RetrievalConfig,
     *,
     wanted: int = 0,
+    least: float | None = None,
     watch: Watch | None = None,
 ) -> Ranking:
     """Rank the admitted memories for a query. Deterministic; costs one pass over the vectors and the terms' postings.
@@ -123,6 +134,8 @@ def ranked(
         The query's vector; None: use text alone.
     wanted : int
         Number of results that will be requested, if it may exceed the setting ``candidates``.
+    least : float, optional
+        The floor: evidence that a recalled memory needs, in [0, 1]; None: none.
     """
     reader = store.reader
     search = Search(
@@ -136,6 +149,7 @@ def ranked(
         cosines=reader.cosines,
         relevance=reader.relevance,
         wanted=wanted,
+        floor=least,
         withheld=withheld(reader),
         permitted=permitted(reader, scope.access, "search"),
     )
@@ -146,3 +160,15 @@ def ranked(
         if watch:
             watch(report)
     return Ranking(search, reports, certainty_of(search))
+
+
+def near_ids(
+    store: AgentMemoryStore, text: str, vector: Vector | None, scope: Scope, memory_ids: Sequence[str]
+) -> frozenset[str]:
+    """Return which of some memories have evidence that they belong to a text; without a floor all.
+
+    Call it within ``with store.reader.frozen():``.
+    """
+    least = floor.floor_of(store, vector)
+    near = ranked(store, text, vector, scope, RetrievalConfig(), least=least).search.is_near
+    return frozenset(one for one in memory_ids if near[store.reader.index.slot(one)])

@@ -36,6 +36,7 @@ from memgraph.retrieval.context.budget import count_tokens, within_tokens
 from memgraph.retrieval.context.prefix import format_prefix
 from memgraph.retrieval.pipeline import ranked
 from memgraph.retrieval.stages.certainty import certainty_word
+from memgraph.retrieval.stages.floor import floor_of
 from memgraph.retrieval.stages.walk import opposed_among
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope, scope_of
@@ -47,13 +48,14 @@ STAGES_VERSION = "2"
 _BUDGET = {"max_episodic", "max_semantic", "max_procedural", "max_tokens"}
 
 
-def settings_version(config: RetrievalConfig) -> str:
+def settings_version(config: RetrievalConfig, floor: float | None = None) -> str:
     """Return the version that is recorded with every retrieval, such as ``2-1f0c9a3e``: results of different versions are not comparable.
 
-    It is `STAGES_VERSION` and a hash of all settings of `config` except the budget, which a query may override. Records of
-    earlier releases have the number alone.
+    It is `STAGES_VERSION` and a hash of the floor, if there is one, and of all settings of `config` except the budget, which a query may
+    override. Records of earlier releases have the number alone.
     """
-    scoring = json.dumps(config.model_dump(mode="json", exclude=_BUDGET), sort_keys=True)
+    settings = config.model_dump(mode="json", exclude=_BUDGET) | ({} if floor is None else {"floor": floor})
+    scoring = json.dumps(settings, sort_keys=True)
     return f"{STAGES_VERSION}-{hashlib.sha256(scoring.encode()).hexdigest()[:8]}"
 
 
@@ -89,15 +91,16 @@ class MemoryRetrieval:
         self._store = store
         self._given_embedder = embedder
         self._config = config or RetrievalConfig()
-        self._settings_version = settings_version(self._config)
         self._forgetting = forgetting or store.config.forgetting_curve
         self._count_tokens = token_counter
         self._given_access = access
 
     def retrieve(self, query: RetrievalQuery | Mapping[str, Any]) -> RetrievalResult:
-        """Return the memories that help with a task, and record the retrieval.
+        """Return the memories that help with a task, best first, and record the retrieval.
 
-        Selects the best of each type within the query's budget, then drops the lowest scored until the tokens fit.
+        Of the memories with evidence that they belong to the task (the floor), selects the best of each type within the query's budget,
+        then drops the lowest scored until the tokens fit. Places of a type stay empty rather than being filled with others. A saved fact
+        that matches the task comes first. Without a floor, memories are grouped by type, as in seed 0.
         Every returned memory counts an access, and is reinforced at most once a day. What the agent may not have is not searched.
 
         Raises
@@ -116,8 +119,11 @@ class MemoryRetrieval:
         most = self._most(query)
         access = self._access(query.agent_name, query.justification, query.privacy_tiers)
         scope = scope_of(query, access)
+        least = floor_of(self._store, vector, query.floor)
+        version = settings_version(self._config, least)
         with self._store.reader.frozen(), timed(logger, logging.DEBUG, "ranked for a recall") as counts:
-            ranking = ranked(self._store, text, vector, scope, self._config, wanted=max(most.values()))
+            ranking = ranked(self._store, text, vector, scope, self._config, wanted=max(most.values()), least=least)
+            ranking.keep_near()
             slots = ranking.best_of_types(most)
             counts |= {"candidates": len(ranking.search.slots), "chosen": len(slots)}
             by_id = {memory.id: memory for memory in self._store.read_memories([ranking.id_of(slot) for slot in slots])}
@@ -127,9 +133,9 @@ class MemoryRetrieval:
         kept = within_tokens(tokens, self._limit(query.max_tokens, self._config.max_tokens, "max_tokens"))
         if explained and not kept:
             notice = "the token budget is too small for the best memory found; raise max_tokens"
-        places = sorted(
-            range(kept), key=lambda place: (MEMORY_TYPES.index(by_id[explained[place].memory_id].type), place)
-        )
+        places = list(range(kept))
+        if least is None:
+            places.sort(key=lambda place: MEMORY_TYPES.index(by_id[explained[place].memory_id].type))
         memories = [by_id[explained[place].memory_id] for place in places]
         explanations = [explained[place] for place in places]
         now = self._store.now()
@@ -137,7 +143,7 @@ class MemoryRetrieval:
             query_id=new_id(),
             query_hmac=self._store.hmac_of(query.task_description),
             retrieved_at=now,
-            settings_version=self._settings_version,
+            settings_version=version,
             agent_name=query.agent_name,
             project_id=query.project_id,
             session_id=query.session_id,
@@ -157,11 +163,11 @@ class MemoryRetrieval:
             total_tokens_used=record.total_tokens,
             injected_prompt_prefix=self.format_injected_prefix(memories),
             retrieved_at=now,
-            certainty=certainty_word(ranking.certainty),
-            certainty_score=ranking.certainty,
+            certainty=certainty_word(ranking.certainty_at_least),
+            certainty_score=ranking.certainty_at_least,
             explanations=explanations,
             stages=ranking.stages,
-            versions=self._versions,
+            versions=self._versions(version),
             contradictions=_opposed(memories, opposed),
             notice=notice,
         )
@@ -185,6 +191,8 @@ class MemoryRetrieval:
         trust_classes: Sequence[TrustClass] | None = None,
     ) -> list[ScoredMemory]:
         """Return the best memories of any type for a text: the same ranking, without budget or access record.
+
+        The floor removes none of them, but marks those that are only the most similar: `ScoredMemory.has_evidence`.
 
         Parameters
         ----------
@@ -229,12 +237,19 @@ class MemoryRetrieval:
         text = text[:MAX_SEARCHED_CHARS]
         vector, _ = self._vector(text, _as_vector(embedding))
         with self._store.reader.frozen():
-            ranking = ranked(self._store, text, vector, scope, self._config, wanted=limit)
-            found = {why.memory_id: why for why in ranking.explanations(ranking.best(limit))}
+            ranking = ranked(
+                self._store, text, vector, scope, self._config, wanted=limit, least=floor_of(self._store, vector)
+            )
+            slots = ranking.best(limit)
+            found = {why.memory_id: why for why in ranking.explanations(slots)}
+            near = {ranking.id_of(slot) for slot in slots if ranking.search.is_near[slot]}
             memories = self._store.read_memories(list(found))
         self._store.auditing.record_disclosure(access, "search", memories)
         whys = [(memory, found[memory.id]) for memory in memories]
-        return [ScoredMemory(memory=memory, score=why.score, match_type=why.match_type) for memory, why in whys]
+        return [
+            ScoredMemory(memory=memory, score=why.score, match_type=why.match_type, has_evidence=memory.id in near)
+            for memory, why in whys
+        ]
 
     def format_injected_prefix(self, memories: Sequence[AgentMemory]) -> str:
         """Return the text to put before a prompt, in seed 0's format; empty without memories."""
@@ -280,10 +295,9 @@ class MemoryRetrieval:
     def _embedder(self) -> Embedder:
         return self._given_embedder or self._store.embedder  # the store may have changed its embedder
 
-    @property
-    def _versions(self) -> dict[str, str]:
+    def _versions(self, settings: str) -> dict[str, str]:
         return {
-            "settings": self._settings_version,
+            "settings": settings,
             "analyser": str(ANALYSER_VERSION),
             "embedder": self._store.vector_model.name or "none",
         }

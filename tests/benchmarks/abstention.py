@@ -20,7 +20,7 @@ from tests.benchmarks.questions import Harness
 from tests.benchmarks.tables import table
 
 _SET = "locomo"
-_UNANSWERABLE = "adversarial"
+UNANSWERABLE = "adversarial"
 _MASK = "they"
 _WORDS = ("high", "medium", "low", "none")
 _RESAMPLES = 1_000
@@ -43,7 +43,7 @@ def measure(system: MemGraphSystem, harness: Harness, half: str, say: Say) -> li
     public `retrieve`, which records accesses; certainty must not depend on them, and a sample is asked again to see that.
     """
     stores, questions = harness.load(_SET, half)
-    answerable = [question for question in questions if question["cat"] != _UNANSWERABLE]
+    answerable = [question for question in questions if question["cat"] != UNANSWERABLE]
     names = {str(doc["speaker"]) for docs in stores.values() for doc in docs}
     found, rows = [], []
     for how in ("masked", "as they stand"):

@@ -44,7 +44,7 @@ class MemGraphSystem(System):
         atexit.register(self.close)
 
     def fill(self, parts: Sequence[Part]) -> Search:
-        graph = self._opened()
+        graph = self.opened()
         memories = [_memory(part, number) for number, part in enumerate(parts)]
         graph.store.insert_memories(memories)
         return _Filled(self, graph, {memory["id"]: place for place, memory in enumerate(memories)})
@@ -62,7 +62,14 @@ class MemGraphSystem(System):
         self._folder.cleanup()
         atexit.unregister(self.close)
 
-    def _opened(self) -> MemGraph:
+    def doc_of(self, docs: Sequence[Doc], memory_id: str) -> str:
+        """Return the id of the document that a memory of `graph_of` holds, or a part of it."""
+        store = self._store_of(docs)
+        assert isinstance(store.search, _Filled)
+        return store.doc_ids[store.search.place_of[memory_id]]
+
+    def opened(self) -> MemGraph:
+        """Open a new, empty store."""
         folder = Path(self._folder.name) / str(len(self._graphs))
         graph = MemGraph.open(folder / "store", keys_home=folder / "keys", embedder=self._embedder)
         self._graphs.append(graph)

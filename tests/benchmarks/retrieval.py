@@ -1,6 +1,6 @@
 """What recall finds: memgraph and its peers on question sets whose evidence is known. See README.md.
 
-python tests/benchmarks/retrieval.py --bench DIR [--half dev] [--sets locomo,hotpot] [--systems memgraph,bm25] [--ablate] [--abstention]
+python tests/benchmarks/retrieval.py --bench DIR [--half dev] [--sets locomo,hotpot] [--systems memgraph,bm25] [--ablate] [--abstention] [--floor]
 
 `MemGraphSystem` is what a harness calls: ``harness.py --callable tests.benchmarks.memgraph_system:MemGraphSystem``.
 """
@@ -20,7 +20,7 @@ from typing import Any
 if __package__ in {None, ""}:  # run as a script: find `tests` from the checkout
     sys.path[0] = str(Path(__file__).resolve().parents[2])
 
-from tests.benchmarks import ablation, abstention, child
+from tests.benchmarks import ablation, abstention, child, floor
 from tests.benchmarks.corpus import System
 from tests.benchmarks.embeddings import CachedEmbedder, cache_folder
 from tests.benchmarks.machine import installed
@@ -136,6 +136,7 @@ def asked(arguments: list[str] | None = None) -> argparse.Namespace:
         "--ablate", action="store_true", help="switch off each stage and edge kind, instead of comparing systems"
     )
     parser.add_argument("--abstention", action="store_true", help="put questions to stores not their own, instead")
+    parser.add_argument("--floor", action="store_true", help="what the floor of recalls keeps and lets in, instead")
     parser.add_argument("--cache", default=None, help="folder of kept vectors (default: the user's cache)")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     given = parser.parse_args(arguments)
@@ -152,7 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
     say = partial(print, flush=True, file=sys.stderr if given.json else sys.stdout)
     harness = Harness(Path(given.bench))
     document: Record = {"half": given.half}
-    if not (given.ablate or given.abstention):
+    if not (given.ablate or given.abstention or given.floor):
         found = measure(given, say)
         for line in compared(harness, found, given.sets):
             say(line)
@@ -172,6 +173,8 @@ def _of_memgraph_alone(given: argparse.Namespace, harness: Harness, say: Callabl
             document["ablation"] = ablation.measure(system, harness, given.sets, given.half, say)
         if given.abstention:
             document["abstention"] = abstention.measure(system, harness, given.half, say)
+        if given.floor:
+            document["floor"] = floor.measure(system, harness, given.half, say)
     finally:
         system.close()
     return document

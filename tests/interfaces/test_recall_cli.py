@@ -208,3 +208,17 @@ def test_contradictions_in_a_list_are_reported_by_a_notice(filled: Run) -> None:
     )
     assert "contradict" not in result.stdout
     assert filled("recall", "billing service port", "--format", "sections").stdout.count("contradict") == 2
+
+
+def test_the_floor_is_an_option_of_a_recall_and_a_mark_in_a_search(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMGRAPH_RETRIEVAL_FLOOR", "0.7")
+    run("remember", BILLING)
+    other = "bake sourdough bread"
+
+    assert run("recall", other).stdout == ""
+    assert BILLING in run("recall", other, "--floor", "off").stdout
+    assert BILLING in run("recall", other, "--floor", "0").stdout
+    assert "floor" in run("recall", other, "--floor", "high", code=1).stderr
+    assert "only similar" in run("search", other).stdout
+    assert json.loads(run("search", other, "--json").stdout)[0]["has_evidence"] is False
+    assert "only similar" not in run("search", "change the billing tables").stdout

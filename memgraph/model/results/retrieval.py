@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, SerializeAsAny, StringConstraints
 
 from memgraph.model.agent_input import UNNAMED
-from memgraph.model.base import Count, Model, Name, Text, Timestamp, Unit, storable
+from memgraph.model.base import Count, Floor, Model, Name, Text, Timestamp, Unit, storable
 from memgraph.model.memory import Embedding, PrivacyTier, StoredMemory, TrustClass
 
 MAX_TASK_CHARS = 1_000_000
@@ -114,6 +114,8 @@ class RetrievalQuery(Model):
         Admits this project's memories and those without a project; None: every project.
     max_episodic, max_semantic, max_procedural, max_tokens : int or None
         Budget; None: the configured budget.
+    floor : {"auto", "off"}, float or None
+        Evidence that a memory needs to be returned (see `memgraph.retrieval.stages.floor`); None: the store's setting ``retrieval_floor``.
     session_id, task_id, build_id : str or None
         Where it is asked; recorded with the retrieval. `session_id` also admits what is only told in that session, `task_id` that task's own
         memories.
@@ -136,6 +138,7 @@ class RetrievalQuery(Model):
     max_semantic: Count | None = None
     max_procedural: Count | None = None
     max_tokens: Count | None = None
+    floor: Floor | None = None
     session_id: Name | None = None
     task_id: Name | None = None
     build_id: Name | None = None
@@ -164,7 +167,7 @@ class Explanation(Model):
     """Why a memory was recalled: each term of its score, and the memories from which it was reached.
 
     The terms correspond to the settings of the same name (`RetrievalConfig`); ``question`` is what a question loses, ``succession``
-    what a memory gains from one that it supersedes. They add up to the score.
+    what a memory gains from one that it supersedes, ``saved`` what puts a saved fact first that matches the task. They add up to the score.
     """
 
     memory_id: str
@@ -186,6 +189,7 @@ class Explanation(Model):
     relevance: float = 0.0
     use: float = 0.0
     negative: float = 0.0
+    saved: float = 0.0
     path: list[Hop] = Field(default_factory=list)
 
     @property
@@ -205,7 +209,7 @@ class Opposed(Model):
 
 
 class RetrievalResult(Model):
-    """Memories for a task, best first within a type, and the text to put before the prompt.
+    """Memories for a task, best first, and the text to put before the prompt.
 
     Attributes
     ----------
@@ -237,8 +241,15 @@ class RetrievalResult(Model):
 
 
 class ScoredMemory(Model):
-    """A memory found by a search, its score, and how it was found."""
+    """A memory found by a search, its score, and how it was found.
+
+    Attributes
+    ----------
+    has_evidence : bool
+        Whether a recall would return it: False, it is only among the most similar ones. Always True without a floor.
+    """
 
     memory: SerializeAsAny[StoredMemory]
     score: float
     match_type: MatchType = "combined"
+    has_evidence: bool = True

@@ -1,4 +1,4 @@
-"""Certainty: whether the store knows anything about the query. It removes no results: the caller decides."""
+"""Certainty: whether the store knows anything about the query. It removes no results: the floor does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from memgraph.model.results.retrieval import Certainty
 from memgraph.retrieval.stages.state import Search
 
-_BOUNDS: tuple[tuple[float, Certainty], ...] = ((0.8, "high"), (0.5, "medium"), (0.2, "low"))
+LOW = 0.2
+_BOUNDS: tuple[tuple[float, Certainty], ...] = ((0.8, "high"), (0.5, "medium"), (LOW, "low"))
 _WITH_VECTORS = 13.0, 0.37
 _WORDS_ALONE = 7.0, 0.47
 """Slope and midpoint of the logistic curve: fitted on the dev half of LoCoMo, with name-masked questions asked of their

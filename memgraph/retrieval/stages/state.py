@@ -108,6 +108,14 @@ class Search:
         Contributions of vectors and words to the score.
     added : list of Added
         Further contributions.
+    floor : float or None
+        Evidence that a recalled memory needs; None: none.
+    is_near : ndarray, bool
+        Memories that have it.
+    matching : ndarray, int
+        Of them the saved facts that match the query by themselves.
+    knows : bool
+        Whether any memory is evidence that the store knows of the matter.
     """
 
     index: Index
@@ -120,6 +128,7 @@ class Search:
     cosines: Callable[[Vector, Slots | slice], Scores]
     relevance: Callable[[Slots], Scores]
     wanted: int = 0
+    floor: float | None = None
     withheld: Mask | None = None
     permitted: Mask | None = None
     mask: Mask = field(init=False)
@@ -136,6 +145,9 @@ class Search:
     dense: Scores = field(init=False)
     text_score: Scores = field(init=False)
     added: list[Added] = field(default_factory=list)
+    is_near: Mask = field(init=False)
+    matching: Slots = field(init=False)
+    knows: bool = False
     query_terms: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -143,6 +155,8 @@ class Search:
         self.meaning, self.dense, self.text_score = np.zeros(count), np.zeros(count), np.zeros(count)
         self.coverage, self.scores, self.length_factor = np.zeros(count), np.zeros(count), np.zeros(count)
         self.slots = self.seeds = np.empty(0, dtype=np.int64)
+        self.is_near = np.ones(count, dtype=np.bool_)
+        self.matching = np.empty(0, dtype=np.int64)
         self.query_terms = analyse(self.text)
 
     def add(

@@ -39,6 +39,11 @@ FORMATS = ("prefix", "sections", "delimited", "context")
 @click.option("--episodic", "max_episodic", type=_COUNT, help="Maximum number of episodic memories.")
 @click.option("--semantic", "max_semantic", type=_COUNT, help="Maximum number of semantic memories.")
 @click.option("--procedural", "max_procedural", type=_COUNT, help="Maximum number of procedural memories.")
+@click.option(
+    "--floor",
+    metavar="FLOOR",
+    help="Evidence that a memory needs: auto, off, or a number from 0 to 1 (default: the setting).",
+)
 @scoped
 @all_tasks
 @pass_settings
@@ -54,6 +59,7 @@ def recall(
     max_episodic: int | None,
     max_semantic: int | None,
     max_procedural: int | None,
+    floor: str | None,
     **scope: Any,
 ) -> None:
     """Print exactly the text for the task's prompt; notices go to stderr. --json prints the full result, the text as `formatted`."""
@@ -73,6 +79,7 @@ def recall(
             max_episodic=max_episodic,
             max_semantic=max_semantic,
             max_procedural=max_procedural,
+            floor=floor,
             **scope_given(**scope),
         )
         hint_at_projects(memory, project, agent=agent)
@@ -89,7 +96,7 @@ def recall(
         click.echo(text)
     if not settings.as_json and not result.memories and not result.notice:
         notice("no memory is relevant to this task")
-    if result.memories and result.certainty == "none":
+    if result.certainty == "none" and any("constraint" not in memory.tags for memory in result.memories):
         notice("the certainty is none: these memories are only the most similar ones")
     if explain:
         _explain(result)

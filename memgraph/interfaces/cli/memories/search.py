@@ -70,4 +70,5 @@ def _details(found: ScoredMemory) -> dict[str, Any]:
 
 
 def _cells(found: ScoredMemory) -> list[str]:
-    return [f"{value:.3f}" if isinstance(value, float) else str(value) for value in _details(found).values() if value]
+    mark = [] if found.has_evidence else ["only similar"]
+    return [f"{found.score:.3f}", found.match_type, *mark]

@@ -1,0 +1,190 @@
+"""The floor: a recall returns only what has evidence that it belongs to the task; a search marks the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import memgraph
+from memgraph.embedding.onnx import MODEL_NAME
+from memgraph.retrieval.retrieval import settings_version
+from memgraph.testing import FakeEmbedder
+
+DEPLOY = "The deploy to production failed because the disk of the build host was full"
+ROLLBACK = "Rolling back the release needed the database migration reverted first"
+BREAD = "bake sourdough bread with a crispy crust"
+
+
+def episode(content: str, **fields: Any) -> memgraph.EpisodicMemory:
+    return memgraph.EpisodicMemory(content=content, **fields)
+
+
+def saved(content: str, **fields: Any) -> memgraph.SemanticMemory:
+    return memgraph.SemanticMemory(content=content, source="remember", is_pinned=True, **fields)
+
+
+@pytest.fixture
+def notes(open_store: Any) -> Any:
+    """Return a store of two notes, its cosines taken for those of the calibrated model."""
+    store = open_store(embedder=FakeEmbedder(dimension=384, name=MODEL_NAME))
+    store.insert_memories([episode(DEPLOY), episode(ROLLBACK)])
+    return store
+
+
+def recalled(store: Any, task: str, **query: Any) -> list[str]:
+    result = memgraph.MemoryRetrieval(store).retrieve({"task_description": task, **query})
+    assert bool(result.memories) == bool(result.injected_prompt_prefix)
+    return [memory.content for memory in result.memories]
+
+
+def test_a_recall_of_other_matters_is_empty(notes: Any) -> None:
+    assert recalled(notes, BREAD) == []
+    assert sorted(recalled(notes, BREAD, floor="off")) == [ROLLBACK, DEPLOY]
+
+
+def test_only_lines_with_evidence_are_recalled(notes: Any) -> None:
+    assert recalled(notes, "the disk of the build host is full") == [DEPLOY]
+    assert recalled(notes, "revert the database migration") == [ROLLBACK]
+
+
+def test_a_search_returns_the_nearest_and_marks_them(notes: Any) -> None:
+    found = memgraph.MemoryRetrieval(notes).search_memories("the disk of the build host is full")
+
+    assert [(one.memory.content, one.has_evidence) for one in found] == [(DEPLOY, True), (ROLLBACK, False)]
+    assert [one.has_evidence for one in memgraph.MemoryRetrieval(notes).search_memories(BREAD)] == [False, False]
+
+
+def test_an_answer_marks_what_is_only_similar(notes: Any) -> None:
+    answer = memgraph.MemoryCommands(notes).ask("the disk of the build host is full")
+
+    marked = ["only similar" in line for line in answer.message.splitlines()]
+    assert marked == [False, True]
+    assert answer.data["with_evidence"] == answer.data["ids"][:1]
+
+
+def test_higher_floors_let_in_less(notes: Any) -> None:
+    task = "a full disk"
+    counts = [len(recalled(notes, task, floor=floor)) for floor in (0.0, 0.5, 1.0)]
+
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] == 2
+    assert counts[-1] == 0
+
+
+def test_names_that_the_store_does_not_know_are_evidence_against_it(notes: Any) -> None:
+    assert recalled(notes, "why was the disk of the host full again")
+    assert recalled(notes, "why was the disk of Caroline and Melanie full again") == []
+
+
+def test_a_saved_fact_is_judged_by_its_own_rule_and_comes_first(notes: Any) -> None:
+    notes.insert_memory(saved("Prefer tabs"))
+    notes.insert_memory(saved("Deploy on Mondays"))
+    result = memgraph.MemoryRetrieval(notes).retrieve({"task_description": "deploy to production, disk of the host"})
+
+    assert [memory.content for memory in result.memories] == ["Deploy on Mondays", DEPLOY]
+    first = result.explanations[0]
+    terms = first.model_dump(exclude={"memory_id", "score", "path"})
+    assert first.saved > 0
+    assert sum(terms.values()) == pytest.approx(first.score, abs=1e-5)
+
+
+def test_a_saved_fact_alone_raises_the_certainty(open_store: Any) -> None:
+    store = open_store(embedder=FakeEmbedder(dimension=384, name=MODEL_NAME))
+    store.insert_memory(saved("Prefer pnpm to npm"))
+    result = memgraph.MemoryRetrieval(store).retrieve(
+        {"task_description": "which of pnpm and yarn installs the web client"}
+    )
+
+    assert [memory.content for memory in result.memories] == ["Prefer pnpm to npm"]
+    assert result.certainty != "none"
+    assert recalled(store, BREAD) == []
+
+
+def test_common_verbs_are_no_evidence_for_a_saved_fact(notes: Any) -> None:
+    notes.insert_memory(saved("Write commit messages in the imperative mood"))
+
+    assert recalled(notes, "write my grandmother a long and very funny poem about summer") == []
+
+
+def test_pinned_constraints_hold_for_every_task(notes: Any) -> None:
+    rule = notes.insert_memory(saved("Never print secrets", tags=["constraint"]))
+    notes.insert_memory(episode("Nobody pinned it", tags=["constraint"]))
+    result = memgraph.MemoryRetrieval(notes).retrieve({"task_description": BREAD})
+
+    assert [memory.id for memory in result.memories] == [rule.id]
+    assert result.certainty == "none"
+
+
+def test_a_link_from_a_memory_with_evidence_is_evidence(notes: Any) -> None:
+    lesson, unlinked = notes.insert_memories([
+        memgraph.SemanticMemory(content="Prune images nightly"),
+        memgraph.SemanticMemory(content="Rotate passwords yearly"),
+    ])  # fmt: skip
+    source = next(memory for memory in notes.get_all_memories() if memory.content == DEPLOY)
+    notes.link(source.id, "SUPPORTS", lesson.id)
+
+    found = recalled(notes, "the disk of the build host is full")
+
+    assert lesson.content in found
+    assert unlinked.content not in found
+
+
+def test_lines_are_ordered_by_score_and_without_a_floor_by_type(notes: Any) -> None:
+    notes.insert_memory(memgraph.SemanticMemory(content="The disk of the build host is full on Fridays"))
+    task = "is the disk of the build host full on Fridays"
+
+    assert recalled(notes, task)[0].endswith("Fridays")
+    assert recalled(notes, task, floor="off")[0] == DEPLOY
+
+
+def test_words_alone_have_a_floor(open_store: Any) -> None:
+    store = open_store(embedder=None, embedding_model="none")
+    store.insert_memories([episode(DEPLOY), episode(ROLLBACK)])
+
+    assert recalled(store, "the disk of the build host is full") == [DEPLOY]
+    assert recalled(store, BREAD) == []
+
+
+def test_cosines_of_another_model_have_no_calibrated_floor(open_store: Any) -> None:
+    store = open_store(embedder=FakeEmbedder(name="of another scale"))
+    store.insert_memory(episode(DEPLOY))
+
+    assert recalled(store, BREAD) == [DEPLOY]
+    assert recalled(store, BREAD, floor=0.7) == []
+
+
+def test_a_task_reaches_what_happened_in_the_time_that_it_names(notes: Any) -> None:
+    notes.insert_memory(episode("Ann painted the fence", occurred_at="2025-01-14"))
+
+    assert recalled(notes, "what happened in January 2025?") == ["Ann painted the fence"]
+
+
+def test_the_stores_setting_applies_unless_a_query_says_otherwise(open_store: Any) -> None:
+    store = open_store(embedder=FakeEmbedder(dimension=384, name=MODEL_NAME), retrieval_floor="off")
+    store.insert_memory(episode(DEPLOY))
+
+    assert recalled(store, BREAD) == [DEPLOY]
+    assert recalled(store, BREAD, floor="auto") == []
+
+
+@pytest.mark.parametrize("name", ["retrieval_floor", "min_similarity", "minSimilarity"])
+def test_the_setting_has_seed_4s_name_too(name: str, tmp_path: Any) -> None:
+    assert memgraph.AgentMemoryConfig(**{"home": tmp_path, name: 0.4}).retrieval_floor == 0.4
+
+
+@pytest.mark.parametrize("floor", ["high", "2", 1.5, -0.1, float("nan"), True, []])
+def test_a_floor_is_auto_off_or_a_probability(notes: Any, floor: object, tmp_path: Any) -> None:
+    with pytest.raises(memgraph.InvalidInputError, match="floor: must be auto, off or a number from 0 to 1"):
+        recalled(notes, DEPLOY, floor=floor)
+    with pytest.raises(memgraph.InvalidInputError):
+        memgraph.AgentMemoryConfig(home=tmp_path, retrieval_floor=floor)
+
+
+def test_the_recorded_settings_name_the_floor(notes: Any) -> None:
+    def version(**query: Any) -> str:
+        result = memgraph.MemoryRetrieval(notes).retrieve({"task_description": DEPLOY, **query})
+        return result.versions["settings"]
+
+    assert version(floor="off") == settings_version(memgraph.RetrievalConfig())
+    assert len({version(), version(floor="off"), version(floor=0.5)}) == 3
