@@ -47,6 +47,7 @@ _ENVIRONMENT = {
     "MEMGRAPH_GARBAGE_COLLECTION": "garbage_collection",
     "MEMGRAPH_MAX_MEMORY_MB": "max_memory_mb",
     "MEMGRAPH_PROCEDURE_APPROVAL": "procedure_approval",
+    "MEMGRAPH_RECALL_WHEN_NOTHING": "recall_when_nothing",
     "MEMGRAPH_SLEEP_TRIGGER": "sleep_trigger",
     "MEMGRAPH_EMBEDDING_MODEL": "embedding_model",
     "MEMGRAPH_EXTRACTOR": "extractor",
@@ -116,6 +117,10 @@ class AgentMemoryConfig(Model):
     consolidation_enabled: bool = Field(default=True, description="Whether memories are extracted from build logs.")
     retrieval_budget: RetrievalBudget = Field(
         default_factory=RetrievalBudget, description="Limits on what a recall returns."
+    )
+    recall_when_nothing: Literal["say", "empty"] = Field(
+        default="say",
+        description="What the recommended format of a recall, notes, is if nothing concerns the task: one line that says so, or empty.",
     )
     forgetting_curve: ForgettingCurveConfig = Field(
         default_factory=ForgettingCurveConfig, description="How fast memories lose relevance, and what restores it."
