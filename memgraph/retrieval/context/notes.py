@@ -46,7 +46,8 @@ _HEADINGS: dict[_Group, str] = {
     "happened": "What happened",
 }
 _INTRODUCTION = "They may be out of date: check them against the present state."
-_DOUBT = "None of them matches the task closely; these are only the most similar ones, so use what fits."
+_DOUBT = "They are only the most similar ones and may not concern this task: use what fits."
+_PINNED = "They are pinned: keep to them where they apply."
 _OLDER = "older; contradicted by the newer line above"
 _TRUST: tuple[TrustClass, ...] = ("web", "imported", "tool", "agent", "user")
 """Trust classes, the least trusted first."""
@@ -106,8 +107,10 @@ def nothing_found(notice: str | None = None) -> str:
 
 def _introduction(context: AgentContext, notes: Sequence[_Note], project: str | None) -> str:
     place = f" in {inline(_name(project))}" if project else ""
-    is_doubtful = context.certainty in {"low", "none"} and not all(one.memory.is_pinned for one in notes)
-    return f"Notes from past work{place}. {_DOUBT if is_doubtful else _INTRODUCTION}"
+    caution = _INTRODUCTION
+    if context.certainty in {"low", "none"}:
+        caution = _PINNED if all(one.memory.is_pinned for one in notes) else _DOUBT
+    return f"Notes from past work{place}. {caution}"
 
 
 def _ranked(context: AgentContext) -> list[StoredMemory]:

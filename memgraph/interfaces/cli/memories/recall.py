@@ -93,9 +93,10 @@ def recall(
         emit_json({**document, "formatted": text})
     elif text:
         click.echo(text)
-    if not settings.as_json and not result.memories and not result.notice and not (text and form == "notes"):
+    is_said = form == "notes" and text != ""
+    if not settings.as_json and not result.memories and not result.notice and not is_said:
         notice("no memory is relevant to this task")
-    if result.memories and result.certainty == "none" and form != "notes":
+    if result.memories and result.certainty == "none" and not is_said:
         notice("the certainty is none: these memories are only the most similar ones")
     if explain:
         _explain(result)

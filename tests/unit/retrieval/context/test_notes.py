@@ -186,7 +186,7 @@ def test_what_is_only_similar_is_not_called_relevant(certainty: Any) -> None:
     found = notes(COMMIT, certainty=certainty)
     assert "only the most similar ones" in found.splitlines()[0]
     assert "relevant" not in found
-    assert "only the most similar ones" not in notes(BILLING, certainty=certainty)  # a pinned rule always applies
+    assert "They are pinned: keep to them" in notes(BILLING, certainty=certainty).splitlines()[0]
     assert "only the most similar ones" not in notes(COMMIT, certainty="medium")
 
 
