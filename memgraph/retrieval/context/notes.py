@@ -7,7 +7,7 @@ escaped, on one line and behind such a word, so that it cannot pose as structure
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -36,6 +36,7 @@ from memgraph.text.leads import without_lead
 from memgraph.text.safe import visible_line
 from memgraph.text.sentences import split_sentences
 
+_Sentences = frozenset[str]
 _Group = Literal["do", "avoid", "known", "happened"]
 _Kind = Literal["Worked", "Worked in part", "Failed", "Rule", "Fact", "How to"]
 
@@ -59,6 +60,8 @@ _NAME_CHARS = 80
 _LEAD = re.compile(r"^(?:how to|when) (?=\S)", re.IGNORECASE)
 _GENERALISED = "compression"
 """Source of what was generalised: its text gives the dates itself."""
+_NEARLY = 0.85
+"""Share of a text's words, in whole sentences, that make another text with the same sentences a near-duplicate."""
 _OUTCOMES = frozenset({"Worked", "Failed"})
 _FORBIDS = ("never ", "do not ", "don't ", "don’t ", "avoid ", "must not ")
 _DIRECTS = frozenset(
@@ -83,10 +86,9 @@ def format_notes(context: AgentContext) -> str:
     """Return the notes; empty if no memory has anything to say."""
     solved = solved_since(context.memories)
     notes = [one for memory in _ranked(context) for one in _notes_of(memory, is_solved=memory.id in solved)]
-    kept, same = _told_once(notes)
-    pairs = [
-        (same.get(one.newer_id, one.newer_id), same.get(one.older_id, one.older_id)) for one in context.contradictions
-    ]
+    opposed = [(one.newer_id, one.older_id) for one in context.contradictions]
+    kept, same = _told_once(notes, {frozenset(pair) for pair in opposed})
+    pairs = [(same.get(newer, newer), same.get(older, older)) for newer, older in opposed]
     ordered = _newer_first(kept, pairs)
     if not ordered:
         return ""
@@ -247,31 +249,41 @@ def _error(memory: StoredMemory, warned: Warned) -> _Note:
     return _Note(memory, "avoid", "Failed", f"{what}:{why}{remedy}" if why else f"{what}{remedy}")
 
 
-def _told_once(notes: Iterable[_Note]) -> tuple[list[_Note], dict[str, str]]:
-    """Return the notes without those that others contain, and the memory that stands for each memory that was left out.
-
-    Of equal notes the better one is kept, or the more trusted one; of two that differ in outcome, both.
-    """
-    kept: list[tuple[_Note, frozenset[str]]] = []
+def _told_once(notes: Iterable[_Note], opposed: Collection[frozenset[str]]) -> tuple[list[_Note], dict[str, str]]:
+    """Return the notes without those that another one covers, and the memory that stands for each memory that was left out."""
+    kept: list[tuple[_Note, _Sentences]] = []
     left_out: dict[str, str] = {}
+
+    def covers(one: tuple[_Note, _Sentences], other: tuple[_Note, _Sentences]) -> bool:
+        ids = frozenset([one[0].memory.id, other[0].memory.id])
+        return ids not in opposed and _covers(one[0], one[1], other[0], other[1])
+
     for note in notes:
         keys = frozenset().union(*(sentence_keys(line) for line in (note.text, *note.lines))) or frozenset([note.text])
-        place = next((at for at, (one, its) in enumerate(kept) if _is_same(note, keys, one, its)), None)
-        if place is None:
-            kept.append((note, keys))
+        mine = (note, keys)
+        if by := next((one for one in kept if covers(one, mine)), None):
+            left_out[note.memory.id] = by[0].memory.id
             continue
-        other, its = kept[place]
-        if its < keys or (its == keys and _trust(note) > _trust(other)):
-            kept[place] = (note, keys)
-            left_out[other.memory.id] = note.memory.id
+        covered = [place for place, one in enumerate(kept) if covers(mine, one)]
+        left_out |= {kept[place][0].memory.id: note.memory.id for place in covered}
+        kept = [one for place, one in enumerate(kept) if place not in covered[1:]]
+        if covered:
+            kept[covered[0]] = mine
         else:
-            left_out[note.memory.id] = other.memory.id
+            kept.append(mine)
     shown = {one.memory.id for one, _ in kept}
     return [one for one, _ in kept], {dropped: by for dropped, by in left_out.items() if dropped not in shown}
 
 
-def _is_same(note: _Note, keys: frozenset[str], other: _Note, its: frozenset[str]) -> bool:
-    return (keys <= its or its <= keys) and {note.kind, other.kind} != _OUTCOMES
+def _covers(note: _Note, keys: _Sentences, other: _Note, its: _Sentences) -> bool:
+    """Return whether a note, no less trusted, says nearly all that another one says, and not of another outcome."""
+    if {note.kind, other.kind} == _OUTCOMES or _trust(note) < _trust(other):
+        return False
+    return _words(keys & its) >= _NEARLY * _words(its)
+
+
+def _words(keys: _Sentences) -> int:
+    return sum(len(key.split()) for key in keys)
 
 
 def _trust(note: _Note) -> int:

@@ -26,8 +26,8 @@ _MERGE = re.compile(
     r"^\s*Merge (?:pull request #\d+ from \S+|(?:remote-tracking )?branch '[^'\n]{1,200}'"
     r"(?: of \S+)?(?: into \S+)?)(?:\s+|$)"
 )
-_REFERENCE = re.compile(r"\s*\((?:[\w.-]+/[\w.-]+)?#\d+\)")
-"""The number of an issue or pull request alone in brackets."""
+_REFERENCE = re.compile(r"\s*\((?:[\w.-]+/[\w.-]+)?#\d+\)|\s\(\)")
+"""The number of an issue or pull request alone in brackets, or the brackets that it left behind."""
 _BULLET = re.compile(r"^[ \t]*[-*•+][ \t]+(?=\S)", re.MULTILINE)
 _TYPE = re.compile(
     r"^(?:fix|bugfix|feat|feature|chore|docs|refactor|perf|tests?|build|ci|style)(?:\((?P<scope>[^()\n]{1,40})\))?:\s+",
