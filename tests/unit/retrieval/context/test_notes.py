@@ -247,7 +247,7 @@ def test_different_statements_are_both_told(one: str, other: str) -> None:
 
 def test_texts_of_which_nearly_all_sentences_are_the_same_are_told_once() -> None:
     body = "Both processes have to enable the option. On Linux it shares the port between them, but older kernels refuse it."
-    (line,) = lines(f"{body} It reverts 17452cd.", f"{body} It is a back-port.")
+    (line,) = lines(f"{body} It reverts 17452cd.", f"{body} It reverts 9d60f1e.")
     assert line.endswith("It reverts 17452cd.")
     assert (
         len(
