@@ -46,11 +46,15 @@ hostile = st.lists(pieces | st.text(letters, max_size=5), max_size=8).map(lambda
 
 
 def recalled(text: str) -> memgraph.AgentContext:
-    """Recall memories that say a text wherever they can say anything. It ends in a word of its own, so that no field is empty or said twice."""
+    """Recall memories that say a text wherever they can say anything.
+
+    It ends in a word of its own and that word's number, often enough that no two fields are near-duplicates and none is empty.
+    """
     place = count(1)
 
     def said() -> str:
-        return f"{text}word{next(place)}"
+        number = next(place)
+        return f"{text}word{number}{f' {number}' * 20}"
 
     def common() -> dict[str, Any]:
         return {"content": said(), "title": said(), "project_id": said(), "tags": [said()]}
