@@ -48,6 +48,7 @@ _ENVIRONMENT = {
     "MEMGRAPH_GARBAGE_COLLECTION": "garbage_collection",
     "MEMGRAPH_MAX_MEMORY_MB": "max_memory_mb",
     "MEMGRAPH_PROCEDURE_APPROVAL": "procedure_approval",
+    "MEMGRAPH_RECALL_WHEN_NOTHING": "recall_when_nothing",
     "MEMGRAPH_SLEEP_TRIGGER": "sleep_trigger",
     "MEMGRAPH_EMBEDDING_MODEL": "embedding_model",
     "MEMGRAPH_EXTRACTOR": "extractor",
@@ -122,8 +123,11 @@ class AgentMemoryConfig(Model):
     )
     retrieval_floor: Floor = Field(
         default="auto",
-        description="What evidence a memory needs to be recalled for a task: auto, the calibrated floor; off, none, so that the budget "
-        "is filled with the most similar memories; or a number from 0 to 1. Also accepted as min_similarity.",
+        description="Evidence that a recalled memory needs: auto (calibrated), off or a number from 0 to 1. Also min_similarity.",
+    )
+    recall_when_nothing: Literal["say", "empty"] = Field(
+        default="say",
+        description="What a recall's notes are if nothing concerns the task: one line that says so, or empty.",
     )
     forgetting_curve: ForgettingCurveConfig = Field(
         default_factory=ForgettingCurveConfig, description="How fast memories lose relevance, and what restores it."
@@ -159,8 +163,7 @@ class AgentMemoryConfig(Model):
     )
     agents: dict[Name, AgentPermissions] = Field(
         default_factory=dict,
-        description="Permissions of agents by name, each a table [agents.NAME]: domain, the agent's own, whose private memories it may "
-        "have; and read, search and write, lists of domains, by default all.",
+        description="Permissions of agents, tables [agents.NAME]: the agent's own domain; lists of domains to read, search, write.",
     )
     lock_timeout_s: float = Field(
         default=10.0,

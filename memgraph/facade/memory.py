@@ -29,7 +29,7 @@ from memgraph.model.agent_input import UNNAMED, Episode, Feedback, Observation
 from memgraph.model.base import Callback, Prose, checked
 from memgraph.model.events.recalls import AccessAudited
 from memgraph.model.memory import StoredEpisodicMemory, StoredMemory
-from memgraph.model.results.context import AgentContext, ContextFormat
+from memgraph.model.results.context import AgentContext, ContextFormat, WhenNothing
 from memgraph.model.results.learning import IngestReport, SavedEpisode, SavedObservation
 from memgraph.model.results.retrieval import RetrievalResult, ScoredMemory
 from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
@@ -146,10 +146,16 @@ class MemGraph:
         return agent_context(self.recall(task, agent=agent, project=project, **query))
 
     def format_context_for_prompt(
-        self, context: AgentContext | RetrievalResult, *, format: ContextFormat = "sections"
+        self,
+        context: AgentContext | RetrievalResult,
+        *,
+        format: ContextFormat = "sections",
+        when_nothing: WhenNothing | None = None,
     ) -> str:
-        """Return a context as text to put before a prompt; see `memgraph.retrieval`."""
-        return format_context_for_prompt(context, format=format)
+        """Return a context as text to put before a prompt; see `memgraph.retrieval`. `when_nothing` defaults to the store's setting."""
+        if when_nothing is None:
+            when_nothing = self.store.config.recall_when_nothing
+        return format_context_for_prompt(context, format=format, when_nothing=when_nothing)
 
     def create_enriched_system_prompt(
         self, base_prompt: str, context: AgentContext | RetrievalResult, *, format: ContextFormat = "sections"

@@ -261,17 +261,20 @@ def test_remember_reads_standard_input(done):
     assert "NEXT" in done("show", ids[1])
 
 
-def test_recall_prints_the_prefix_and_nothing_else(done, run):
+def test_recall_prints_the_text_and_nothing_else(done, run):
     done("remember", "Ask before touching the billing tables")
     result = run("recall", "change the billing tables", "--agent", "mars", "--explain")
     document = json.loads(done("recall", "change the billing tables", "--json"))
-    assert result.stdout == document["injected_prompt_prefix"] + "\n"
-    assert result.stdout.startswith("You have the following relevant memories")
+    assert result.stdout == document["formatted"] + "\n"
+    assert result.stdout.startswith("Notes from past work")
+    seeds = done("recall", "change the billing tables", "--format", "prefix")
+    assert seeds == document["injected_prompt_prefix"] + "\n"
+    assert seeds.startswith("You have the following relevant memories")
     assert "query" in result.stderr
 
 
-def test_recall_of_nothing_prints_nothing(run):
-    result = run("recall", "anything")
+def test_recall_of_nothing_can_print_nothing(run):
+    result = run("recall", "anything", "--when-nothing", "empty")
     assert (result.exit_code, result.stdout) == (0, "")
     assert "no memory is relevant" in result.stderr
 

@@ -45,11 +45,14 @@ def test_the_formats_are_those_of_the_library() -> None:
     assert sorted(module.FORMATS) == sorted(FORMATS)
 
 
-def test_each_format_is_printed_exactly_and_prefix_is_the_default(filled: Run) -> None:
+def test_each_format_is_printed_exactly_and_notes_are_the_default(filled: Run) -> None:
     task = "change the billing tables"
     told = {form: filled("recall", task, "--format", form).stdout for form in FORMATS}
 
-    assert filled("recall", task).stdout == told["prefix"]
+    assert filled("recall", task).stdout == told["notes"]
+    assert f"\n- Rule: {BILLING}. (" in told["notes"]
+    assert f"\n- Failed: {IMPORT}. Action: read it whole. Why: the file is small. (" in told["notes"]
+    assert told["notes"].endswith(")\n")
     assert told["prefix"].startswith("You have the following relevant memories")
     assert f"- {BILLING} (confidence: 1)" in told["sections"].splitlines()
     assert f"**FAILURE**: {IMPORT}" in told["sections"]
@@ -88,19 +91,33 @@ def test_a_task_of_dash_is_read_from_standard_input(filled: Run) -> None:
 
 def test_nothing_remembered_is_no_text_but_a_document(run: Run) -> None:
     for form in FORMATS:
-        result = run("recall", "anything", "--format", form)
+        result = run("recall", "anything", "--format", form, "--when-nothing", "empty")
         assert "no memory is relevant" in result.stderr
         assert result.stdout == "" or json.loads(result.stdout)["avoid_these"] == []
+
+
+def test_nothing_remembered_is_said_in_the_text_unless_the_setting_says_otherwise(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = "Nothing in memory concerns this task.\n"
+    result = run("recall", "anything")
+    assert (result.stdout, "no memory is relevant" in result.stderr) == (line, False)
+    assert json.loads(run("recall", "anything", "--json").stdout)["formatted"] == line.strip()
+    monkeypatch.setenv("MEMGRAPH_RECALL_WHEN_NOTHING", "empty")
+    assert run("recall", "anything").stdout == ""
+    assert run("recall", "anything", "--when-nothing", "say").stdout == line
 
 
 def test_an_answer_with_memories_never_says_that_there_are_none(run: Run) -> None:
     sentence = "I don't think we've tried this before"
     assert sentence in run("ask", "zebra").stdout
     run("remember", BILLING)
-    result = run("recall", "zzyzx plugh")
-    assert BILLING in result.stdout
-    assert "only the most similar ones" in result.stderr
-    assert sentence not in result.output
+    for form in FORMATS:
+        result = run("recall", "zzyzx plugh", "--format", form)
+        assert BILLING in result.stdout
+        assert "most similar" in result.stderr or "They are pinned" in result.stdout
+        assert sentence not in result.output
+        assert "Nothing in memory" not in result.output
 
 
 def test_an_unknown_format_is_a_usage_error(run: Run) -> None:
@@ -201,13 +218,17 @@ def test_a_project_that_is_not_there_is_noticed(filled: Run) -> None:
 def test_contradictions_in_a_list_are_reported_by_a_notice(filled: Run) -> None:
     for port in (8080, 9090):
         filled("observe", f"The billing service listens on port {port}", "--project", "shop")
-    result = filled("recall", "billing service port", "--project", "shop")
+    result = filled("recall", "billing service port", "--project", "shop", "--format", "prefix")
     assert (
         "'The billing service listens on port 9090' contradicts the older 'The billing service listens on port 8080'"
         in result.stderr
     )
     assert "contradict" not in result.stdout
     assert filled("recall", "billing service port", "--format", "sections").stdout.count("contradict") == 2
+    newer, older = [line for line in filled("recall", "billing service port").stdout.splitlines() if "listens" in line]
+    assert newer.startswith("- Fact: The billing service listens on port 9090. (")
+    assert older.startswith("- Fact: The billing service listens on port 8080. (")
+    assert older.endswith("older; contradicted by the newer line above)")
 
 
 def test_the_floor_is_an_option_of_a_recall_and_a_mark_in_a_search(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +236,7 @@ def test_the_floor_is_an_option_of_a_recall_and_a_mark_in_a_search(run: Run, mon
     run("remember", BILLING)
     other = "bake sourdough bread"
 
-    assert run("recall", other).stdout == ""
+    assert run("recall", other).stdout == "Nothing in memory concerns this task.\n"
     assert BILLING in run("recall", other, "--floor", "off").stdout
     assert BILLING in run("recall", other, "--floor", "0").stdout
     assert "floor" in run("recall", other, "--floor", "high", code=1).stderr

@@ -19,7 +19,8 @@ from memgraph.model.memory import (
 from memgraph.model.results.retrieval import Certainty, Opposed
 
 OutcomeWord = Literal["success", "failure", "partial", "unknown"]
-ContextFormat = Literal["prefix", "sections", "delimited", "context"]
+ContextFormat = Literal["notes", "prefix", "sections", "delimited", "context"]
+WhenNothing = Literal["say", "empty"]
 
 
 class AgentContext(Model):
@@ -43,6 +44,8 @@ class AgentContext(Model):
         Pairs of the memories that contradict each other.
     notice : str or None
         A message about the recall.
+    scores : dict of str to float
+        The score of each memory by its id; empty if the recall explains none.
     """
 
     query_id: str
@@ -54,6 +57,7 @@ class AgentContext(Model):
     certainty: Certainty = "none"
     contradictions: list[Opposed] = Field(default_factory=list)
     notice: str | None = None
+    scores: dict[str, float] = Field(default_factory=dict)
 
     @property
     def memories(self) -> list[StoredMemory]:

@@ -31,7 +31,7 @@ from memgraph.model.results.context import (
 )
 from memgraph.model.results.retrieval import Opposed, RetrievalResult
 from memgraph.text.attempts import quoted_lesson, trial_text
-from memgraph.text.cutting import fitted
+from memgraph.text.cutting import fitted, whole_sentences
 from memgraph.text.safe import visible_line
 
 RULE_CONFIDENCE = 0.5
@@ -62,6 +62,7 @@ def agent_context(result: RetrievalResult) -> AgentContext:
         certainty=result.certainty,
         contradictions=result.contradictions,
         notice=result.notice,
+        scores={one.memory_id: one.score for one in result.explanations},
     )
 
 
@@ -223,4 +224,10 @@ def _items(texts: Sequence[str]) -> list[str]:
 
 
 def _fitted(texts: Iterable[str | None]) -> list[str]:
-    return fitted([visible_line(text or "") for text in texts], MAX_CONTENT_CHARS)
+    """Return texts as visible lines that fit together into one memory; what is too long is cut after a sentence where it can be."""
+    lines = [visible_line(text or "") for text in texts]
+    shortened = fitted(lines, MAX_CONTENT_CHARS)
+    return [
+        line if line == short else whole_sentences(line, len(short))
+        for line, short in zip(lines, shortened, strict=True)
+    ]

@@ -15,7 +15,15 @@ from typing import Any
 
 from memgraph.model.base import checked
 from memgraph.model.memory import StoredEpisodicMemory, StoredMemory, StoredProceduralMemory
-from memgraph.model.results.context import AgentContext, ContextFormat, Experience, FromMemory, Skill, Warned
+from memgraph.model.results.context import (
+    AgentContext,
+    ContextFormat,
+    Experience,
+    FromMemory,
+    Skill,
+    Warned,
+    WhenNothing,
+)
 from memgraph.model.results.retrieval import Opposed, RetrievalResult
 from memgraph.retrieval.context.context import (
     agent_context,
@@ -28,15 +36,13 @@ from memgraph.retrieval.context.context import (
     solved_since,
     task_context,
 )
+from memgraph.retrieval.context.markdown import inline as markdown_inline
+from memgraph.retrieval.context.markdown import item as markdown_item
+from memgraph.retrieval.context.notes import format_notes, nothing_found
 from memgraph.retrieval.context.prefix import format_prefix
 from memgraph.text.cutting import cut
 from memgraph.text.safe import visible_line
 
-_OPENS_A_BLOCK = re.compile(r"[#>*+\-=_~`<|\[]|\d+[.)]")
-"""Start of a Markdown heading, quote, list, fence, rule, table, HTML or link definition at the beginning of a line or item."""
-_INLINE = re.compile(r"(\\*)(<(?=[A-Za-z/!?])|\*{2,}|(?<!\w)_{2,}|_{2,}(?!\w)|\[)")
-"""Backslashes and inline Markdown for tags, strong text (our outcomes) and link texts."""
-_LINKS = re.compile(r"\]\s*[(\[:]")
 _OF_THE_USER = re.compile(r"\b(?:the|this|our) user\b", re.IGNORECASE)
 _SHOWN_CHARS = 60
 
@@ -45,17 +51,25 @@ _INTRODUCTION = (
 )
 
 
-def format_context_for_prompt(context: AgentContext | RetrievalResult, *, format: ContextFormat = "sections") -> str:
+def format_context_for_prompt(
+    context: AgentContext | RetrievalResult,
+    *,
+    format: ContextFormat = "sections",
+    when_nothing: WhenNothing = "empty",
+) -> str:
     """Return a context as text to put before a prompt; empty without memories, except for `context`, always a document.
 
     Parameters
     ----------
     context : AgentContext or RetrievalResult
-    format : {"sections", "prefix", "delimited", "context"}
+    format : {"notes", "sections", "prefix", "delimited", "context"}
+        `notes`: what to do, what to avoid, what is known and what happened, one statement a line; the recommended format.
         `sections`: Markdown with headings for facts, experiences, procedures (seed 2) and what to avoid.
         `prefix`: seed 0's list, that of `RetrievalResult.injected_prompt_prefix`.
         `delimited`: each memory in its own tags, which its text cannot close.
         `context`: `TaskContext` as JSON (seed 3).
+    when_nothing : {"empty", "say"}
+        What `notes` are without memories: an empty text, or one line that says so.
 
     Raises
     ------
@@ -64,7 +78,12 @@ def format_context_for_prompt(context: AgentContext | RetrievalResult, *, format
     """
     if isinstance(context, RetrievalResult):
         context = agent_context(context)
-    return FORMATS[checked(ContextFormat, format, "format")](AgentContext.parse(context))
+    context = AgentContext.parse(context)
+    when_nothing = checked(WhenNothing, when_nothing, "when_nothing")
+    text = FORMATS[checked(ContextFormat, format, "format")](context)
+    if not text and format == "notes" and when_nothing == "say":
+        return nothing_found(context.notice)
+    return text
 
 
 def create_enriched_system_prompt(
@@ -99,7 +118,7 @@ def _sections(context: AgentContext) -> str:
     failures = [one for memory in context.memories if memory.id not in solved for one in _mistakes(memory)]
 
     def item(entry: FromMemory, text: str, *notes: str) -> str:
-        return f"- {_item(_inline(text))}{_noted(entry, *notes, *marks.get(entry.memory_id, ()))}"
+        return f"- {markdown_item(_inline(text))}{_noted(entry, *notes, *marks.get(entry.memory_id, ()))}"
 
     def facts(*, of_the_user: bool) -> str:
         found = [pattern(memory) for memory in known if _is_of_the_user(memory) == of_the_user]
@@ -185,25 +204,8 @@ def _noted(entry: FromMemory, *notes: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """Return a text escaped so that it forms no tags, links or strong text in Markdown."""
-    has_links = _LINKS.search(text) is not None
-
-    def escaped(found: re.Match[str]) -> str:
-        slashes, sign = found.groups()
-        if sign == "[" and not has_links:
-            return found.group()
-        return slashes * 2 + "".join(f"\\{char}" for char in sign)
-
-    return _INLINE.sub(escaped, text)
-
-
-def _item(text: str) -> str:
-    """Return a text escaped so that it begins no Markdown structure within its list item."""
-    found = _OPENS_A_BLOCK.match(text)
-    if not found:
-        return text
-    place = found.end() - 1  # for a number, the full stop
-    return f"{text[:place]}\\{text[place:]}"
+    """Return a text escaped for the sections, in which strong text says the outcome."""
+    return markdown_inline(text, strong=True)
 
 
 def _delimited(context: AgentContext) -> str:
@@ -268,6 +270,7 @@ def _entries(entries: Iterable[FromMemory]) -> list[dict[str, Any]]:
 
 
 FORMATS: dict[ContextFormat, Callable[[AgentContext], str]] = {
+    "notes": format_notes,
     "prefix": _prefix,
     "sections": _sections,
     "delimited": _delimited,

@@ -16,11 +16,11 @@ from memgraph.interfaces.cli.base.scoping import all_tasks, scope_given, scoped
 from memgraph.model.agent_input import UNNAMED
 
 if TYPE_CHECKING:
-    from memgraph.model.results.context import ContextFormat
+    from memgraph.model.results.context import ContextFormat, WhenNothing
     from memgraph.model.results.retrieval import RetrievalResult
 
 _COUNT = click.IntRange(min=0)
-FORMATS = ("prefix", "sections", "delimited", "context")
+FORMATS = ("notes", "prefix", "sections", "delimited", "context")
 
 
 @click.command(cls=ReadingCommand)
@@ -30,9 +30,14 @@ FORMATS = ("prefix", "sections", "delimited", "context")
     "--format",
     "form",
     type=click.Choice(FORMATS),
-    default="prefix",
+    default="notes",
     show_default=True,
-    help="A list; Markdown sections; each memory in tags; JSON with what to build on, avoid and do.",
+    help="Notes by use; a list by type; Markdown sections; each memory in tags; JSON with what to build on, avoid and do.",
+)
+@click.option(
+    "--when-nothing",
+    type=click.Choice(("say", "empty")),
+    help="What notes print if nothing concerns the task (default: the setting recall_when_nothing).",
 )
 @click.option("--explain", is_flag=True, help="Print on stderr how each memory was scored.")
 @click.option("--max-tokens", type=_COUNT, help="Maximum number of tokens of content.")
@@ -53,6 +58,7 @@ def recall(
     task: str,
     project: str | None,
     form: ContextFormat,
+    when_nothing: WhenNothing | None,
     explain: bool,
     all_tasks: bool,
     max_tokens: int | None,
@@ -83,20 +89,21 @@ def recall(
             **scope_given(**scope),
         )
         hint_at_projects(memory, project, agent=agent)
+        text = memory.format_context_for_prompt(result, format=form, when_nothing=when_nothing)
     if result.notice:
         notice(result.notice)
     if form == "prefix":
         _print_contradictions(result)
-    text = _formatted(result, form)
     if settings.as_json:
         document = result.model_dump(mode="json", exclude={"memories"})
         document["memories"] = [without_vectors(found) for found in result.memories]
         emit_json({**document, "formatted": text})
     elif text:
         click.echo(text)
-    if not settings.as_json and not result.memories and not result.notice:
+    is_said = form == "notes" and text != ""
+    if not settings.as_json and not result.memories and not result.notice and not is_said:
         notice("no memory is relevant to this task")
-    if result.certainty == "none" and any("constraint" not in memory.tags for memory in result.memories):
+    if result.certainty == "none" and not is_said and any("constraint" not in one.tags for one in result.memories):
         notice("the certainty is none: these memories are only the most similar ones")
     if explain:
         _explain(result)
@@ -109,12 +116,6 @@ def _print_contradictions(result: RetrievalResult) -> None:
     content_of = {memory.id: preview(memory.content) for memory in result.memories}
     for one in result.contradictions:
         notice(f"'{content_of[one.newer_id]}' contradicts the older '{content_of[one.older_id]}'")
-
-
-def _formatted(result: RetrievalResult, form: ContextFormat) -> str:
-    from memgraph.retrieval.context.formats import format_context_for_prompt
-
-    return format_context_for_prompt(result, format=form)
 
 
 def _explain(result: RetrievalResult) -> None:

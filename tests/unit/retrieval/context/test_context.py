@@ -291,7 +291,7 @@ def test_the_prefix_is_that_of_the_recall(store: Any) -> None:
 
 def test_without_memories_only_the_document_format_has_a_text() -> None:
     assert {name: text_of(name) for name in FORMATS if name != "context"} == dict.fromkeys(
-        ["prefix", "sections", "delimited"], ""
+        ["notes", "prefix", "sections", "delimited"], ""
     )
     assert json.loads(text_of("context"))["relevant_patterns"] == []
 
