@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.extraction.llm.named import is_dated, is_named
-from memgraph.extraction.llm.support import evidence_in, unsupported
+from memgraph.extraction.verification.named import is_dated, is_named
+from memgraph.extraction.verification.support import evidence_in, unsupported
 
 LAWS = settings(max_examples=60, database=None)
 WORDS = "importer queue lock release cache header retry worker token schema index timeout".split()
