@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from memgraph.extraction.verification.words import FUNCTION_WORDS, INTERJECTION, NEGATIONS, NUMBERS, stem
@@ -42,6 +43,7 @@ _CLAUSE = re.compile(
 )
 _LAST_WORD = re.compile(r"([^\W_]+)[\"”]?\s*$")
 _SENTENCE_END = re.compile(r"[.!?;=]|\n")
+_MOST_CLAUSES = 24
 _CARRIED_TO = re.compile(r"[.!?;=]|\n\s*\n")
 """A denial alone denies the list that follows it."""
 _RELATIVE = re.compile(r"\s*(?:which|whose|who)\b", re.IGNORECASE)
@@ -117,6 +119,11 @@ class Part(NamedTuple):
     is_by_verb: bool
     joint: str
 
+    @property
+    def begins_a_sentence(self) -> bool:
+        """Whether what stands before it is another sentence."""
+        return _SENTENCE_END.search(self.joint) is not None
+
     def within(self, text: str, start: int, stop: int) -> Clause:
         """Return the clause, or what these places leave of it; it denies as the whole of it does."""
         start, stop = max(self.start, start), min(self.end, stop)
@@ -175,6 +182,18 @@ def parts_of(text: str) -> list[Part]:
             is_carried = is_carried and _CARRIED_TO.search(joint) is None
             start = cut.end()
     return found
+
+
+def sentences_of(text: str, parts: Sequence[Part] | None = None, first: int = 0, last: int = -1) -> list[str]:
+    """Return the sentences of a prepared text, by default all; of a long one, the clauses next to those from the first to the last."""
+    parts = parts_of(text) if parts is None else parts
+    last = last if last >= 0 else len(parts) - 1
+    while first > 0 and not parts[first].begins_a_sentence and last - first < _MOST_CLAUSES:
+        first -= 1
+    while last + 1 < len(parts) and not parts[last + 1].begins_a_sentence and last - first < _MOST_CLAUSES:
+        last += 1
+    starts = [at for at in range(first, last + 1) if at == first or parts[at].begins_a_sentence]
+    return [text[parts[start].start : parts[end - 1].end] for start, end in pairwise([*starts, last + 1])]
 
 
 def _denials(text: str, start: int, end: int) -> tuple[list[int], bool]:

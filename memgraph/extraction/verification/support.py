@@ -22,8 +22,10 @@ from memgraph.extraction.verification.clauses import (
     parts_of,
     plain_number,
     prepared,
+    sentences_of,
     stems,
 )
+from memgraph.extraction.verification.conditions import dropped_conditions
 from memgraph.extraction.verification.opposites import contrary
 from memgraph.extraction.verification.reports import reported, undecided
 from memgraph.extraction.verification.spelling import is_misspelt
@@ -59,12 +61,13 @@ class _Denial(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """The words, names and numbers of evidence, of clauses that state and of those that deny, what these deny, and its text."""
+    """The words, names and numbers of evidence, of clauses that state and of those that deny, what these deny, its text, and its sentences."""
 
     stated: frozenset[str]
     denied: frozenset[str]
     denials: tuple[_Denial, ...]
     text: str
+    sentences: tuple[str, ...]
 
     def told_by(self, claim: str) -> Evidence:
         """Return the evidence with what it denies as stated where a claim denies it too: for a field that only names."""
@@ -97,8 +100,10 @@ class _Collected:
                     self._stated |= _forms(clause) - clause.failing
             before.append(clause)
 
-    def evidence(self, text: str) -> Evidence:
-        return Evidence(frozenset(self._stated), frozenset(self._denied), tuple(self._denials), text)
+    def evidence(self, text: str, sentences: Iterable[str]) -> Evidence:
+        """Return what was collected, with the text of the evidence and the sentences of its source."""
+        known = tuple(dict.fromkeys(sentences))
+        return Evidence(frozenset(self._stated), frozenset(self._denied), tuple(self._denials), text, known)
 
 
 def unsupported(claim: str, evidence: Evidence | Sequence[str]) -> list[str]:
@@ -130,6 +135,7 @@ def unsupported(claim: str, evidence: Evidence | Sequence[str]) -> list[str]:
         found.append(f"its evidence states no cause (“{causes[0]}”)")
     found += contrary(said, known.text, stems)
     found += undecided(said, known.text, stems)
+    found += dropped_conditions(prepared(claim), known.sentences, stems)
     for ends in _FROM_TO.findall(said):
         old, new = (end.strip(_EDGES) for end in ends)
         if -1 < known.text.rfind(new) < known.text.find(old):
@@ -146,16 +152,18 @@ def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]
     text = _Source(source)
     collected = _Collected()
     missing, said = [], []
+    sentences: list[str] = []
     for part in parts:
         wanted = _comparable(prepared(part))
         places = text.places(wanted) if wanted else []
-        for clauses in places:
+        for clauses, around in places:
             collected.add(clauses)
+            sentences += around
         if places:
             said.append(wanted)
         else:
             missing.append(part)
-    return collected.evidence(". ".join(said)), missing
+    return collected.evidence(". ".join(said), sentences), missing
 
 
 def mentioned(texts: Sequence[str], source: str) -> list[str]:
@@ -224,15 +232,23 @@ def _denial(clause: Clause, before: Sequence[Clause]) -> _Denial:
     """Return what a clause denies, after those before it in its sentence."""
     scope, topic = _forms(clause, clause.scope), _forms(clause, clause.topic)
     included, subjects = topic, topic
-    if before and (clause.is_labelled or clause.is_relative):
-        labels = [one for one, after in pairwise([*before, clause]) if after.is_labelled]
-        included = topic.union(*map(_forms, labels or before[-1:]))
-        subjects = included
     if before and clause.is_elliptic:  # “use tabs, not spaces”: the verb is left out
-        included = included | frozenset(list(before[-1].words)[:1])
+        included = topic.union(list(before[-1].words)[:1], *map(_forms, _labels(before)))
+    elif before and (clause.is_relative or clause.is_labelled):
+        included = subjects = topic.union(*map(_forms, _labels([*before, clause]) or before[-1:]))
     if not topic:
         subjects = subjects.union(*map(_forms, before))
     return _Denial(scope, topic, subjects, included)
+
+
+def _labels(clauses: Sequence[Clause]) -> list[Clause]:
+    """Return the clauses before the last one that are labels of it: “shell: line 1: not found” has two."""
+    found: list[Clause] = []
+    for one, after in reversed(list(pairwise(clauses))):
+        if not after.is_labelled:
+            break
+        found.append(one)
+    return found
 
 
 def _forms(clause: Clause, keys: frozenset[str] | None = None) -> frozenset[str]:
@@ -294,9 +310,9 @@ class _Source:
                 place += len(form) + 1
         self._whole = " ".join(forms)
 
-    def places(self, wanted: str) -> list[list[Clause]]:
-        """Return the clauses of a passage, for each of its places."""
-        found: list[list[Clause]] = []
+    def places(self, wanted: str) -> list[tuple[list[Clause], list[str]]]:
+        """Return the clauses of a passage, and the whole sentences that it stands in, for each of its places."""
+        found: list[tuple[list[Clause], list[str]]] = []
         ranges: set[tuple[int, int]] = set()
         place = self._whole.find(wanted)
         while place >= 0 and len(found) < _MOST_PLACES:
@@ -306,7 +322,8 @@ class _Source:
                 first, last = (max(bisect_right(self._starts, at) - 1, 0) for at in (start, stop - 1))
                 if (first, last) not in ranges:
                     ranges.add((first, last))
-                    found.append([part.within(self._text, start, stop) for part in self._parts[first : last + 1]])
+                    clauses = [part.within(self._text, start, stop) for part in self._parts[first : last + 1]]
+                    found.append((clauses, sentences_of(self._text, self._parts, first, last)))
             place = self._whole.find(wanted, place + 1)
         return found
 
@@ -343,7 +360,8 @@ def _evidence(texts: Sequence[str]) -> Evidence:
     collected = _Collected()
     for text in texts:
         collected.add(clauses_of(prepared(text)))
-    return collected.evidence(_comparable(prepared(". ".join(texts))))
+    sentences = [one for text in texts for one in sentences_of(prepared(text))]
+    return collected.evidence(_comparable(prepared(". ".join(texts))), sentences)
 
 
 def _parts_of_name(text: str) -> Iterator[str]:
