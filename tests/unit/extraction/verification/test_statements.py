@@ -76,6 +76,10 @@ CONTRARY = {
     "up and down": Case("Scale the fans up.", "Scale the fans down."),
     "must": Case("Guests may enter the studio.", "Guests must enter the studio."),
     "may": Case("Guests must wear gloves.", "Guests may wear gloves."),
+    "may, though another sentence allows something": Case(
+        "Can we wear hats? Guests must wear gloves.", "Guests may wear gloves."
+    ),
+    "should": Case("Guests should wear gloves.", "Guests may wear gloves."),
     "on": Case("The fan is off at night.", "The fan is on at night."),
     "off": Case("The fan is on at night.", "The fan is off at night."),
     "disabled": Case("The fan is disabled.", "Turn on the fan."),
