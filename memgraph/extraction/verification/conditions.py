@@ -29,9 +29,11 @@ def dropped_conditions(claim: str, sentences: Sequence[str], stems_of: Callable[
     stems_of : callable
         Returns the stems of a text's words, without function words.
     """
-    restricted = [
-        (found[0], *map(stems_of, _split(one, found))) for one in sentences if (found := _RESTRICTED.search(one))
-    ]
+    restricted: list[tuple[str, Stems, Stems]] = []
+    for sentence in sentences:
+        if (found := _RESTRICTED.search(sentence)) is not None:
+            held, under = _split(sentence, found)
+            restricted.append((found[0].lower(), stems_of(held), stems_of(under)))
     if not restricted:
         return
     free = [stems_of(one) for one in sentences if _CONDITIONAL.search(one) is None]
@@ -43,7 +45,7 @@ def dropped_conditions(claim: str, sentences: Sequence[str], stems_of: Callable[
             common = words & held
             is_meant = 2 * len(common) >= max(len(held), len(words), 1) and not words & (under - held)
             if is_meant and not any(common <= other for other in free):
-                yield f"its evidence says so with a condition (“{condition.lower()} …”)"
+                yield f"its evidence says so with a condition (“{condition} …”)"
 
 
 def _split(sentence: str, found: re.Match[str]) -> tuple[str, str]:
