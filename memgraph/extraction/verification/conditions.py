@@ -32,8 +32,8 @@ def dropped_conditions(claim: str, sentences: Sequence[str], stems_of: Callable[
     restricted: list[tuple[str, Stems, Stems]] = []
     for sentence in sentences:
         if (found := _RESTRICTED.search(sentence)) is not None:
-            held, under = _split(sentence, found)
-            restricted.append((found[0].lower(), stems_of(held), stems_of(under)))
+            main, condition = _split(sentence, found)
+            restricted.append((found[0].lower(), stems_of(main), stems_of(condition)))
     if not restricted:
         return
     free = [stems_of(one) for one in sentences if _CONDITIONAL.search(one) is None]
@@ -41,11 +41,11 @@ def dropped_conditions(claim: str, sentences: Sequence[str], stems_of: Callable[
         if _CONDITIONAL.search(said) is not None:
             continue
         words = stems_of(said)
-        for condition, held, under in restricted:
+        for marker, held, under in restricted:
             common = words & held
             is_meant = 2 * len(common) >= max(len(held), len(words), 1) and not words & (under - held)
             if is_meant and not any(common <= other for other in free):
-                yield f"its evidence says so with a condition (“{condition} …”)"
+                yield f"its evidence says so with a condition (“{marker} …”)"
 
 
 def _split(sentence: str, found: re.Match[str]) -> tuple[str, str]:
