@@ -165,7 +165,17 @@ def test_days_are_found_in_their_usual_forms(said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "hostile", ["not " * 20_000, "a-" * 40_000, "1," * 40_000, "((((" * 20_000, "x" * 80_000, "a_/" * 25_000]
+    "hostile",
+    [
+        "not " * 20_000,
+        "a not, " * 10_000,
+        "a: not b " * 10_000,
+        "a-" * 40_000,
+        "1," * 40_000,
+        "((((" * 20_000,
+        "x" * 80_000,
+        "a_/" * 25_000,
+    ],
 )
 def test_hostile_texts_cost_little(hostile: str) -> None:
     assert isinstance(unsupported("importer lock", [hostile]), list)

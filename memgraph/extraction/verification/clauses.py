@@ -43,7 +43,9 @@ _CLAUSE = re.compile(
 )
 _LAST_WORD = re.compile(r"([^\W_]+)[\"”]?\s*$")
 _SENTENCE_END = re.compile(r"[.!?;=]|\n")
-_MOST_CLAUSES = 24
+MOST_CLAUSES = 24
+"""So many clauses of a sentence are considered together."""
+_MOST_WORD = 60
 _CARRIED_TO = re.compile(r"[.!?;=]|\n\s*\n")
 """A denial alone denies the list that follows it."""
 _RELATIVE = re.compile(r"\s*(?:which|whose|who)\b", re.IGNORECASE)
@@ -167,7 +169,11 @@ def parts_of(text: str) -> list[Part]:
     found: list[Part] = []
     start, is_carried, joint = 0, False, "."
     for cut in [*_CLAUSE.finditer(text), None]:
-        if cut is not None and cut["bare"] is not None and not _follows_a_word(text[start : cut.start()]):
+        if (
+            cut is not None
+            and cut["bare"] is not None
+            and not _follows_a_word(text[max(start, cut.start() - _MOST_WORD) : cut.start()])
+        ):
             continue
         end = len(text) if cut is None else cut.start()
         places, is_by_verb = _denials(text, start, end)
@@ -188,9 +194,9 @@ def sentences_of(text: str, parts: Sequence[Part] | None = None, first: int = 0,
     """Return the sentences of a prepared text, by default all; of a long one, the clauses next to those from the first to the last."""
     parts = parts_of(text) if parts is None else parts
     last = last if last >= 0 else len(parts) - 1
-    while first > 0 and not parts[first].begins_a_sentence and last - first < _MOST_CLAUSES:
+    while first > 0 and not parts[first].begins_a_sentence and last - first < MOST_CLAUSES:
         first -= 1
-    while last + 1 < len(parts) and not parts[last + 1].begins_a_sentence and last - first < _MOST_CLAUSES:
+    while last + 1 < len(parts) and not parts[last + 1].begins_a_sentence and last - first < MOST_CLAUSES:
         last += 1
     starts = [at for at in range(first, last + 1) if at == first or parts[at].begins_a_sentence]
     return [text[parts[start].start : parts[end - 1].end] for start, end in pairwise([*starts, last + 1])]
@@ -206,7 +212,7 @@ def _denials(text: str, start: int, end: int) -> tuple[list[int], bool]:
 def _follows_a_word(text: str) -> bool:
     """Return whether a denial after this text denies only what follows it: “content not policy”, but not “is still not”."""
     last = _LAST_WORD.search(text)
-    return last is not None and last[1].casefold() not in FUNCTION_WORDS and not last[1].endswith("ly")
+    return last is not None and last[1].casefold() not in FUNCTION_WORDS | NEGATIONS and not last[1].endswith("ly")
 
 
 def _subject(topic: str) -> frozenset[str]:

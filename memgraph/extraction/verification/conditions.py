@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 Stems = frozenset[str]
 
 _RESTRICTED = re.compile(
-    r"\b(?:only (?:if|when|while|where|after|once|with|in|on|for|by|from)|unless|except|provided)\b", re.IGNORECASE
+    r"\b(?:only (?:if|when|while|where|after|once|with|in|on|for|by|from)|unless(?! (?:i am|i'm) (?:mis|wrong))|except|provided)\b",
+    re.IGNORECASE,
 )
+"""“Unless I am mistaken” is no condition."""
 _CONDITIONAL = re.compile(
     r"\b(?:if|when\w*|while|where|only|unless|except|once|until|after|before|provided|without|assuming|as long as)\b",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[.!?;:]+(?:\s|$)|\n\s*\n")
-_MOST_BEFORE = 12
-"""A condition that begins so early in a sentence stands before what it restricts."""
 
 
 def dropped_conditions(claim: str, sentences: Sequence[str], stems_of: Callable[[str], Stems]) -> Iterator[str]:
@@ -32,7 +32,9 @@ def dropped_conditions(claim: str, sentences: Sequence[str], stems_of: Callable[
     restricted: list[tuple[str, Stems, Stems]] = []
     for sentence in sentences:
         if (found := _RESTRICTED.search(sentence)) is not None:
-            main, condition = _split(sentence, found)
+            main, condition = sentence[: found.start()], sentence[found.end() :]
+            if not stems_of(main.rpartition(":")[2]):  # it comes first: “only if it is cold, open it”
+                condition, _, main = condition.partition(",")
             restricted.append((found[0].lower(), stems_of(main), stems_of(condition)))
     if not restricted:
         return
@@ -46,11 +48,3 @@ def dropped_conditions(claim: str, sentences: Sequence[str], stems_of: Callable[
             is_meant = 2 * len(common) >= max(len(held), len(words), 1) and not words & (under - held)
             if is_meant and not any(common <= other for other in free):
                 yield f"its evidence says so with a condition (“{marker} …”)"
-
-
-def _split(sentence: str, found: re.Match[str]) -> tuple[str, str]:
-    """Return what is restricted in a sentence, and the condition."""
-    if found.start() <= _MOST_BEFORE:
-        under, _, held = sentence[found.end() :].partition(",")
-        return held, under
-    return sentence[: found.start()], sentence[found.end() :]

@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from memgraph.extraction.verification.clauses import (
+    MOST_CLAUSES,
     Clause,
     bare_clause,
     clauses_of,
@@ -98,7 +99,7 @@ class _Collected:
                 self._denied |= _forms(clause) | denial.included
                 if clause.failing:  # “it fails to read the file”: it fails, and it does not read the file
                     self._stated |= _forms(clause) - clause.failing
-            before.append(clause)
+            before = [*before[1 - MOST_CLAUSES :], clause]
 
     def evidence(self, text: str, sentences: Iterable[str]) -> Evidence:
         """Return what was collected, with the text of the evidence and the sentences of its source."""

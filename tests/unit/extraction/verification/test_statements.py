@@ -85,6 +85,10 @@ CONTRARY = {
     "disabled": Case("The fan is disabled.", "Turn on the fan."),
     "a condition": Case("Open the kiln only if it is cold.", "Open the kiln."),
     "a condition before it": Case("Only when the lamp is green, open the kiln.", "Open the kiln."),
+    "a condition of few words": Case("It runs only on Fridays.", "It runs."),
+    "a condition of the user": Case("user_did: only if the lamp is green, open the kiln.", "Open the kiln."),
+    "a denied condition": Case("Do not open the kiln unless it is cold.", "Never open the kiln."),
+    "a denial of two subjects, turned": Case("Ada can't weld, and Ben can't paint.", "Ada can't paint."),
     "an exception": Case("Open the kiln unless the lamp is red.", "Open the kiln."),
     "a condition that was cut off": Case("Open the kiln only if it is cold.", "Open the kiln.", "Open the kiln"),
     "a decision that was a question": Case("user: Should we buy a wood kiln?", "The user decided to buy a wood kiln."),
@@ -154,6 +158,9 @@ FAITHFUL = {
     "a decision": Case("user_did: ok, buy the wood kiln", "The user decided to buy the wood kiln."),
     "a decision of we": Case("We buy the wood kiln.", "It was decided to buy the wood kiln."),
     "a saying": Case("user_did: the wall is wet", "The user said that the wall is wet."),
+    "a doubt that is no condition": Case(
+        "unless I'm mistaken, the kiln needs gas, so buy gas", "The kiln needs gas, so buy gas."
+    ),
     "a kept condition": Case("Open the kiln only if it is cold.", "If the kiln is cold, open it."),
     "a condition in other words": Case("Open the kiln only with gloves.", "To open the kiln you need gloves."),
     "a statement without the condition of another": Case(
