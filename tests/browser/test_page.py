@@ -435,9 +435,8 @@ def test_a_task_without_a_memory_is_counted_and_a_remembered_rule_is_a_fact(open
     chips = [" ".join(one.split()) for one in page.locator("#legend .chip").all_inner_texts()]
     assert chips == ["episodes 5", "generalisations 1", "facts 1", "went wrong 5", "unknown 2"]
     go_to(page, 0)
-    page.wait_for_timeout(120)
     meta = page.locator('[data-list="failing"] .row', has_text="env_1").locator(".meta")
-    assert meta.text_content() == "failed 1 of 1 attempt · in the words of 1 Jan 2026"
+    playwright.expect(meta).to_have_text("failed 1 of 1 attempt · in the words of 1 Jan 2026")  # drawn after a pause
     page.locator("#words").fill("behind them")
     page.get_by_text("Open doors before you look behind them").click()
     assert page.locator(".detail-head span").text_content() == "Fact"
