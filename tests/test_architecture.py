@@ -89,7 +89,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "history",
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
-    "interfaces": ("operations", "cli"),
+    "interfaces": ("operations", "agents", "cli"),
     "interfaces.cli": ("base", "memories learning analysis maintenance viz", "demo docs", "group"),
     "journal": (
         "envelope",
@@ -124,7 +124,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "results",
         "events",
     ),
-    "retrieval": ("stages", "context", "pipeline", "likeness", "retrieval"),
+    "retrieval": ("stages", "context", "pipeline", "likeness", "retrieval overview"),
     "store": (
         "projection",
         "commit",

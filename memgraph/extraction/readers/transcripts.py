@@ -24,13 +24,13 @@ from memgraph.extraction.readers.source import (
     cleaned,
     end,
     named,
-    one_line,
     overall,
     project_of,
+    project_of_directory,
     time_of,
     undated,
 )
-from memgraph.extraction.readers.tool_uses import change_of, description_of, listed, outcome_of
+from memgraph.extraction.readers.tool_uses import change_of, description_of, is_own, listed, outcome_of
 from memgraph.model.build import BuildTask
 
 _HEAD_LINES = 200
@@ -70,7 +70,7 @@ class TranscriptReader:
     path : path-like
         A file of JSON lines, optionally gzipped.
     project_id : str, optional
-        Default: the last part of the session's working directory.
+        Default: the name of the git work tree that the session's working directory is in, else the directory's own.
     max_line_bytes : int
         Longer lines are skipped.
     """
@@ -91,7 +91,7 @@ class TranscriptReader:
 
     @property
     def project_id(self) -> str:
-        """The given project, else the working directory's name, else the file's."""
+        """The given project, else that of the working directory, else the file's name."""
         return self._given or self._head[1] or project_of(self._path, None)
 
     @property
@@ -121,7 +121,7 @@ class TranscriptReader:
                 entry = rollout.translated(entry) if isinstance(entry, dict) else {}
                 if _session_of(entry):
                     sessions.append(_session_of(entry))
-                    project = project or _last_part(entry.get("cwd"))
+                    project = project or project_of_directory(entry.get("cwd"))
         return next((one for one in sessions if one == stem), next(iter(sessions), "")), project
 
     def _parts(self, stream: BinaryIO) -> Iterator[Part]:
@@ -196,7 +196,7 @@ class _Session:
         self.started = self.started or self.now
         if isinstance(entry.get("cwd"), str) and entry["cwd"]:
             self.cwd = entry["cwd"]
-            self.project = self.project or _last_part(self.cwd)
+            self.project = self.project or project_of_directory(self.cwd)
         message = entry.get("message")
         if not isinstance(message, dict):
             return
@@ -265,6 +265,8 @@ class _Session:
         tool = named(block.get("name"), "tool")
         given = block.get("input")
         given = given if isinstance(given, dict) else {}
+        if is_own(tool, given):
+            return
         file = self._relative(given.get("file_path") or given.get("notebook_path") or given.get("path"))
         description = description_of(tool, given, file)
         is_edit = tool in _EDITS and bool(file)
@@ -336,10 +338,6 @@ def _session_of(entry: dict[str, Any]) -> str:
     session = named(entry.get("sessionId") or entry.get("session_id"), "")
     agent = named(entry.get("agentId"), "") if entry.get("isSidechain") is True else ""
     return f"{session}:{agent}" if session and agent else session
-
-
-def _last_part(path: object) -> str:
-    return one_line(re.split(r"[/\\]", path.rstrip("/\\"))[-1], 300) if isinstance(path, str) else ""
 
 
 def _blocks(content: object) -> Iterator[dict[str, Any]]:
