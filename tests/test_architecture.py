@@ -69,7 +69,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "history",
         "trials",
         "ci_failures codex tool_uses",
-        "builds ci_log junit transcripts",
+        "builds ci_log junit transcripts turns",
     ),
     "extraction.rules": (
         "subjects prose grounds session_steps",
@@ -90,6 +90,14 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
     "interfaces": ("operations", "agents", "cli"),
+    "interfaces.agents": (
+        "events kept sessions",
+        "preferences jobs overview",
+        "usage orders",
+        "clients",
+        "learning hooks",
+        "detached",
+    ),
     "interfaces.cli": ("base", "memories learning analysis maintenance viz", "demo docs", "group"),
     "journal": (
         "envelope",
