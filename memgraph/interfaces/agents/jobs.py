@@ -120,4 +120,3 @@ def _changed_at(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
-
