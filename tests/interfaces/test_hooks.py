@@ -163,7 +163,7 @@ def test_a_kept_overview_is_used_until_something_is_written(memory: MemGraph, ho
     home = memory.store.config.home
     start = named(events, "SessionStart")
     first = hook(start)
-    assert kept_overview(home, "shop", "agent") == first
+    assert kept_overview(home, "shop", "claude-code") == first
     file = next((home / "agents" / "overviews").iterdir())
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     file.write_text(file.read_text("utf-8").replace("flaky", "shaky"), "utf-8")
@@ -256,7 +256,7 @@ def test_a_session_is_learned_and_what_was_injected_is_not(
     assert not any("needs a default" in one.content or "Notes from past work" in one.content for one in new)
     assert memory.store.get_memory(known).source_event_ids == []
     assert not has_jobs(memory.store.config.home, "claude-code")
-    assert kept_overview(memory.store.config.home, "shop", "agent") is not None, "the next session's overview is ready"
+    assert kept_overview(memory.store.config.home, "shop", "claude-code") is not None, "the next session's overview is ready"
 
 
 def test_what_the_agent_used_is_recorded_and_nothing_else(memory: MemGraph, hook: Any, events: Any, shop: Path) -> None:

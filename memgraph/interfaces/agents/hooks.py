@@ -32,7 +32,8 @@ def answer_hook(memory: MemGraph, client: str, event: Mapping[str, Any], *, lear
     Parameters
     ----------
     client : str
-        Name of the agent program, as in ``memgraph connect``.
+        Name of the agent program, as in ``memgraph connect``. It is also the agent for which the hook acts: the owner may give it permissions
+        in the settings (``[agents.claude-code]``); without, it has what is public.
     event : mapping
         What the client gave its hook.
     learn : callable
@@ -80,7 +81,7 @@ def _answer(memory: MemGraph, client: HookClient, payload: Mapping[str, Any], le
 def _started(hook: _Hook) -> str:
     if hook.event.has_lost_context:
         hook.log.add("lost context")
-    return overview_of(hook.memory, hook.project, agent=hook.preferences.agent, max_chars=hook.client.max_chars)
+    return overview_of(hook.memory, hook.project, agent=hook.client.name, max_chars=hook.client.max_chars)
 
 
 def _recalled(hook: _Hook) -> str:
@@ -89,7 +90,7 @@ def _recalled(hook: _Hook) -> str:
     project = hook.project
     if not event.text:
         return ""
-    found = hook.memory.recall(event.text, agent=hook.preferences.agent, project=project, session_id=event.session_id)
+    found = hook.memory.recall(event.text, agent=hook.client.name, project=project, session_id=event.session_id)
     known = hook.log.shown()
     new = found.model_copy(update={"memories": [one for one in found.memories if one.id not in known]})
     text, given = _fitting(hook, new)
@@ -121,7 +122,7 @@ def _ended(hook: _Hook, *, is_last: bool) -> str:
             hook.learn(hook.memory, hook.client.name)
     if is_last or event.is_answer or not hook.preferences.answer_orders:
         return ""
-    return orders_request(hook.memory, log, event.session_id, agent=hook.preferences.agent)
+    return orders_request(hook.memory, log, event.session_id, agent=hook.client.name)
 
 
 _ANSWERS: dict[EventKind, Callable[[_Hook], str]] = {

@@ -11,7 +11,6 @@ from memgraph.extraction.readers import TranscriptReader
 from memgraph.facade import MemGraph
 from memgraph.interfaces.agents.jobs import Job, has_jobs, recover_jobs, take_jobs
 from memgraph.interfaces.agents.overview import render_overview
-from memgraph.interfaces.agents.preferences import preferences_of
 from memgraph.interfaces.agents.sessions import SessionLog, folder_of, remove_old
 from memgraph.interfaces.agents.usage import uses_of
 from memgraph.logs import logger_of
@@ -67,7 +66,7 @@ def learn_from_jobs(memory: MemGraph, client: str, tried: set[Job] | None = None
     memory.consolidation.compress_if_due()
     memory.distillation.request()
     for project in sorted(projects):
-        render_overview(memory, project, agent=preferences_of(home, client).agent)
+        render_overview(memory, project, agent=client)
     remove_old(home, client, now=time.time())
 
 

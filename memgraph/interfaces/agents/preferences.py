@@ -8,8 +8,7 @@ from pydantic import ValidationError
 
 from memgraph.disk.files import make_private_folder, write_private
 from memgraph.interfaces.agents.sessions import folder_of
-from memgraph.model.agent_input import UNNAMED
-from memgraph.model.base import Model, Name
+from memgraph.model.base import Model
 
 
 class Preferences(Model):
@@ -17,13 +16,10 @@ class Preferences(Model):
 
     Attributes
     ----------
-    agent : str
-        The agent for which its hooks act, with its permissions from the settings. No hook acts for the owner.
     answer_orders : bool
         Ask the agent, once in a session, to answer the work orders that the session caused.
     """
 
-    agent: Name = UNNAMED
     answer_orders: bool = False
 
 
