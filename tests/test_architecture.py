@@ -92,13 +92,13 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "interfaces": ("operations", "agents", "cli"),
     "interfaces.agents": (
         "events kept sessions",
-        "preferences jobs overview",
-        "usage orders",
+        "preferences jobs overview connecting",
+        "usage orders backfill",
         "clients",
         "learning hooks",
         "detached",
     ),
-    "interfaces.cli": ("base", "memories learning analysis maintenance viz", "demo docs", "group"),
+    "interfaces.cli": ("base", "memories learning analysis maintenance viz", "connect demo docs", "group"),
     "journal": (
         "envelope",
         "segments",

@@ -256,7 +256,9 @@ def test_a_session_is_learned_and_what_was_injected_is_not(
     assert not any("needs a default" in one.content or "Notes from past work" in one.content for one in new)
     assert memory.store.get_memory(known).source_event_ids == []
     assert not has_jobs(memory.store.config.home, "claude-code")
-    assert kept_overview(memory.store.config.home, "shop", "claude-code") is not None, "the next session's overview is ready"
+    assert kept_overview(memory.store.config.home, "shop", "claude-code") is not None, (
+        "the next session's overview is ready"
+    )
 
 
 def test_what_the_agent_used_is_recorded_and_nothing_else(memory: MemGraph, hook: Any, events: Any, shop: Path) -> None:

@@ -45,6 +45,10 @@ COMMANDS: dict[str, Entry] = {
     "outcome": Entry(
         "memories.agent_input", "outcome", "Record the outcome of a recall, and which of its memories were used.", "use"
     ),
+    "connect": Entry(
+        "connect", "connect", "Connect a coding agent, such as claude-code; without AGENT, list how each stands.", "use"
+    ),
+    "disconnect": Entry("connect", "disconnect", "Remove what `connect` wrote for a coding agent.", "use"),
     "list": Entry("memories.listing", "list_", "List memories, one per line.", "look"),
     "show": Entry("memories.listing", "show", "Show one memory with its links.", "look"),
     "history": Entry(
