@@ -16,7 +16,7 @@ from memgraph import MemGraph, MemGraphError
 from memgraph.config import AgentMemoryConfig
 from memgraph.embedding.none import NoEmbedder
 from memgraph.interfaces.agents.hooks import answer_hook
-from memgraph.interfaces.agents.jobs import has_jobs, start_learning
+from memgraph.interfaces.agents.jobs import start_learning, waiting_jobs
 from memgraph.interfaces.agents.kept import kept_overview
 from memgraph.interfaces.agents.learning import learn, learn_from_jobs
 from memgraph.interfaces.agents.preferences import Preferences, keep_preferences
@@ -255,7 +255,7 @@ def test_a_session_is_learned_and_what_was_injected_is_not(
     assert {one.project_id for one in new} == {"shop"}
     assert not any("needs a default" in one.content or "Notes from past work" in one.content for one in new)
     assert memory.store.get_memory(known).source_event_ids == []
-    assert not has_jobs(memory.store.config.home, "claude-code")
+    assert not waiting_jobs(memory.store.config.home, "claude-code")
     assert kept_overview(memory.store.config.home, "shop", "claude-code") is not None, (
         "the next session's overview is ready"
     )
@@ -306,7 +306,7 @@ def test_a_transcript_is_read_at_most_once_a_minute_until_the_session_ends(memor
     for name in ("Stop", "Stop", "SessionEnd"):
         answer_hook(memory, "claude-code", named(events, name), learn=lambda _, client: started.append(client))
     assert started == ["claude-code"] * 2
-    assert has_jobs(memory.store.config.home, "claude-code")
+    assert waiting_jobs(memory.store.config.home, "claude-code")
 
 
 def test_a_missing_transcript_is_no_reason_to_wait(
@@ -314,7 +314,7 @@ def test_a_missing_transcript_is_no_reason_to_wait(
 ) -> None:
     hook(named(events, "SessionEnd"), transcript_path="/nowhere/at/all.jsonl")
     learn_from_jobs(memory, "claude-code")
-    assert not has_jobs(memory.store.config.home, "claude-code")
+    assert not waiting_jobs(memory.store.config.home, "claude-code")
     assert "a transcript was not read" in caplog.text
 
 
@@ -330,9 +330,11 @@ def test_a_job_that_fails_waits_for_the_next_run(
     with monkeypatch.context() as patched:
         patched.setattr(memory, "ingest", refuse)
         learn_from_jobs(memory, "claude-code")
-    assert has_jobs(memory.store.config.home, "claude-code")
+    (job,) = waiting_jobs(memory.store.config.home, "claude-code")
+    learn_from_jobs(memory, "claude-code", [job])
+    assert waiting_jobs(memory.store.config.home, "claude-code") == {job}
     learn_from_jobs(memory, "claude-code")
-    assert not has_jobs(memory.store.config.home, "claude-code")
+    assert not waiting_jobs(memory.store.config.home, "claude-code")
     assert memory.store.get_all_memories()
 
 
@@ -389,7 +391,7 @@ def test_a_process_of_its_own_reads_what_waits(
         assert answer_hook(memory, "claude-code", named(events, "SessionEnd")) == ""
         assert time.monotonic() - began < 5
         deadline = time.monotonic() + 60
-        while has_jobs(home, "claude-code") or any((home / "agents").glob("**/*.taken")):
+        while waiting_jobs(home, "claude-code") or any((home / "agents").glob("**/*.taken")):
             assert time.monotonic() < deadline
             time.sleep(0.05)
         assert any("KeyError: 'delay'" in one.content for one in memory.store.get_all_memories())
@@ -409,7 +411,29 @@ def test_two_processes_do_not_read_the_same(
         learn(str(home), str(tmp_path / "keys"), "claude-code")
     finally:
         lock.release()
-    assert has_jobs(home, "claude-code")
+    assert waiting_jobs(home, "claude-code")
+
+
+def test_a_job_that_comes_while_others_are_read_is_read_too(
+    tmp_path: Path, events: Any, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMGRAPH_EMBEDDING_MODEL", "none")
+    write_transcript(events, shop, given={})
+    home, keys = tmp_path / "store", tmp_path / "keys"
+    with MemGraph.open(home, keys_home=keys) as memory:
+        answer_hook(memory, "claude-code", named(events, "Stop"), learn=lambda *_: None)
+    real, read = MemGraph.ingest, []
+
+    def ingest(self: MemGraph, reader: Any, **options: Any) -> Any:
+        if not read:
+            add_job(home, "claude-code", Job("late", reader.locator))
+        read.append(reader.locator)
+        return real(self, reader, **options)
+
+    monkeypatch.setattr(MemGraph, "ingest", ingest)
+    learn(str(home), str(keys), "claude-code")
+    assert len(read) == 2
+    assert not waiting_jobs(home, "claude-code")
 
 
 def test_a_process_that_does_not_start_is_logged(

@@ -46,9 +46,9 @@ def add_job(home: Path, client: str, job: Job) -> None:
     write_private(folder / f"{name}.json", json.dumps(asdict(job)).encode())
 
 
-def has_jobs(home: Path, client: str) -> bool:
-    """Return whether a transcript waits."""
-    return any(_folder(home, client).glob("*.json"))
+def waiting_jobs(home: Path, client: str) -> set[Job]:
+    """Return the jobs that wait."""
+    return set(filter(None, map(_job, _folder(home, client).glob("*.json"))))
 
 
 def recover_jobs(home: Path, client: str) -> None:

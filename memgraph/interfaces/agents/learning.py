@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from memgraph.disk.lock import ProcessLock
 from memgraph.errors import MemGraphError, SourceError
 from memgraph.extraction.readers import TranscriptReader
 from memgraph.facade import MemGraph
-from memgraph.interfaces.agents.jobs import Job, has_jobs, recover_jobs, take_jobs
+from memgraph.interfaces.agents.jobs import Job, recover_jobs, take_jobs, waiting_jobs
 from memgraph.interfaces.agents.overview import render_overview
 from memgraph.interfaces.agents.sessions import SessionLog, folder_of, remove_old
 from memgraph.interfaces.agents.usage import uses_of
@@ -24,33 +25,31 @@ def learn(home: str, keys_home: str, client: str) -> None:
     """Open the store and read the transcripts that wait, unless another process does: then it reads them."""
     folder = folder_of(Path(home), client)
     lock = ProcessLock(folder / "learning.lock", "transcripts are being read")
-    tried: set[Job] = set()
-    while has_jobs(Path(home), client) and lock.try_acquire():
+    failed: set[Job] = set()
+    # looks again after each run: who found the lock taken meanwhile has left its job to this process
+    while waiting_jobs(Path(home), client) - failed and lock.try_acquire():
         try:
             recover_jobs(Path(home), client)
             with MemGraph.open(home, keys_home=keys_home) as memory:
-                before = len(tried)
-                learn_from_jobs(memory, client, tried)
+                failed |= learn_from_jobs(memory, client, failed)
         finally:
             lock.release()
-        if len(tried) == before:
-            return  # what waits now has failed in this run
 
 
-def learn_from_jobs(memory: MemGraph, client: str, tried: set[Job] | None = None) -> None:
-    """Read the transcripts that wait. One that fails is logged and waits for the next run.
+def learn_from_jobs(memory: MemGraph, client: str, skipped: Collection[Job] = ()) -> set[Job]:
+    """Read the transcripts that wait. Return the jobs that failed: they are logged, and wait for the next run.
 
     Parameters
     ----------
-    tried : set of Job, optional
-        The jobs that failed in this run: they are left waiting, and added to.
+    skipped : collection of Job
+        Jobs to leave waiting.
     """
-    failed = set() if tried is None else tried
+    failed: set[Job] = set()
     home = memory.store.config.home
     projects: set[str] = set()
 
     def is_done(job: Job) -> bool:
-        if job in failed:
+        if job in skipped:
             return False
         try:
             projects.update(learn_from(memory, client, job))
@@ -68,6 +67,7 @@ def learn_from_jobs(memory: MemGraph, client: str, tried: set[Job] | None = None
     for project in sorted(projects):
         render_overview(memory, project, agent=client)
     remove_old(home, client, now=time.time())
+    return failed
 
 
 def learn_from(memory: MemGraph, client: str, job: Job) -> set[str]:
