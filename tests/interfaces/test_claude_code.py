@@ -135,10 +135,11 @@ def client(tmp_path: Path, isolated_environment: Path, monkeypatch: pytest.Monke
 
 def learned(home: Path) -> None:
     """Wait until what the session left is read."""
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 150
     agents = home / "agents"
     while waiting_jobs(home, "claude-code") or any(agents.glob("**/*.taken")):
-        assert time.monotonic() < deadline
+        log = agents / "learning.log"
+        assert time.monotonic() < deadline, log.read_text("utf-8") if log.exists() else "no log"
         time.sleep(0.1)
 
 

@@ -16,7 +16,7 @@ from memgraph import MemGraph, MemGraphError
 from memgraph.config import AgentMemoryConfig
 from memgraph.embedding.none import NoEmbedder
 from memgraph.interfaces.agents.hooks import answer_hook
-from memgraph.interfaces.agents.jobs import start_learning, waiting_jobs
+from memgraph.interfaces.agents.jobs import Job, add_job, start_learning, waiting_jobs
 from memgraph.interfaces.agents.kept import kept_overview
 from memgraph.interfaces.agents.learning import learn, learn_from_jobs
 from memgraph.interfaces.agents.preferences import Preferences, keep_preferences
@@ -302,11 +302,19 @@ def test_nothing_is_recorded_of_a_recall_that_the_agent_did_not_get_or_has_judge
 
 
 def test_a_transcript_is_read_at_most_once_a_minute_until_the_session_ends(memory: MemGraph, events: Any) -> None:
-    started: list[str] = []
-    for name in ("Stop", "Stop", "SessionEnd"):
-        answer_hook(memory, "claude-code", named(events, name), learn=lambda _, client: started.append(client))
-    assert started == ["claude-code"] * 2
-    assert waiting_jobs(memory.store.config.home, "claude-code")
+    delays: list[float] = []
+
+    def learn_later(_memory: MemGraph, client: str, delay_s: float) -> None:
+        assert client == "claude-code"
+        delays.append(delay_s)
+
+    for name in ("Stop", "Stop", "Stop", "SessionEnd"):
+        answer_hook(memory, "claude-code", named(events, name), learn=learn_later)
+    assert delays == [0, pytest.approx(60, abs=5), 0], (
+        "now, later, and at the end; the third turn is read with the second"
+    )
+    answer_hook(memory, "claude-code", named(events, "SessionStart"), learn=learn_later)
+    assert len(delays) == 4, "what a session left that was cut off is read"
 
 
 def test_a_missing_transcript_is_no_reason_to_wait(
@@ -440,7 +448,7 @@ def test_a_process_that_does_not_start_is_logged(
     memory: MemGraph, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.executable", "/nowhere/python")
-    start_learning(memory, "claude-code")
+    start_learning(memory, "claude-code", 0)
     assert "transcripts wait" in caplog.text
 
 

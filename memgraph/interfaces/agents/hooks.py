@@ -12,7 +12,7 @@ from memgraph.extraction.readers.source import project_of_directory
 from memgraph.facade import MemGraph
 from memgraph.interfaces.agents.clients.catalogue import HOOK_CLIENTS
 from memgraph.interfaces.agents.events import EventKind, HookClient, HookEvent
-from memgraph.interfaces.agents.jobs import Job, Learn, add_job, start_learning
+from memgraph.interfaces.agents.jobs import Job, Learn, add_job, start_learning, waiting_jobs
 from memgraph.interfaces.agents.orders import orders_request
 from memgraph.interfaces.agents.overview import overview_of
 from memgraph.interfaces.agents.preferences import preferences_of
@@ -23,7 +23,7 @@ from memgraph.model.results.retrieval import RetrievalResult
 logger = logger_of(__name__)
 
 LEARN_EVERY_S = 60.0
-"""A session that goes on is read at most so often; when it ends, it is always read."""
+"""A session that goes on is read at most so often."""
 
 
 def answer_hook(memory: MemGraph, client: str, event: Mapping[str, Any], *, learn: Learn = start_learning) -> str:
@@ -37,7 +37,7 @@ def answer_hook(memory: MemGraph, client: str, event: Mapping[str, Any], *, lear
     event : mapping
         What the client gave its hook.
     learn : callable
-        Called with (memory, client) when transcripts are to be read; returns at once.
+        Called with (memory, client, delay in seconds) when transcripts are to be read; returns at once.
     """
     try:
         return _answer(memory, HOOK_CLIENTS[client], event, learn)
@@ -81,6 +81,8 @@ def _answer(memory: MemGraph, client: HookClient, payload: Mapping[str, Any], le
 def _started(hook: _Hook) -> str:
     if hook.event.has_lost_context:
         hook.log.add("lost context")
+    if waiting_jobs(hook.home, hook.client.name):  # of a session that was cut off, with the machine perhaps
+        hook.learn(hook.memory, hook.client.name, LEARN_EVERY_S)
     return overview_of(hook.memory, hook.project, agent=hook.client.name, max_chars=hook.client.max_chars)
 
 
@@ -112,14 +114,18 @@ def _fitting(hook: _Hook, found: RetrievalResult) -> tuple[str, RetrievalResult]
 
 
 def _ended(hook: _Hook, *, is_last: bool) -> str:
-    """Have the transcript read, unless this was done a moment ago."""
+    """Have the transcript read: at once when the session ends, else at most every `LEARN_EVERY_S`.
+
+    The process that reads it is started now and waits. So the end of a session need not be seen: some clients give its hook a second.
+    """
     event, log = hook.event, hook.log
     if event.transcript:
         add_job(hook.home, hook.client.name, Job(event.session_id, event.transcript))
-        before = log.last("read")
-        if is_last or before is None or time.time() - before["at"] >= LEARN_EVERY_S:
-            log.add("read")
-            hook.learn(hook.memory, hook.client.name)
+        now, planned = time.time(), (log.last("read") or {"at": 0.0})["at"]
+        if is_last or planned <= now:
+            due = now if is_last else max(now, planned + LEARN_EVERY_S)
+            log.add("read", at=due)
+            hook.learn(hook.memory, hook.client.name, due - now)
     if is_last or event.is_answer or not hook.preferences.answer_orders:
         return ""
     return orders_request(hook.memory, log, event.session_id, agent=hook.client.name)

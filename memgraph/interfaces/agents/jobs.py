@@ -18,7 +18,7 @@ from memgraph.logs import logger_of
 
 logger = logger_of(__name__)
 
-Learn = Callable[[MemGraph, str], None]
+Learn = Callable[[MemGraph, str, float], None]
 _DETACH_S = 10.0
 _TAKEN = ".taken"
 _DAY_S = 86_400
@@ -72,8 +72,8 @@ def take_jobs(home: Path, client: str, done: Callable[[Job], bool]) -> None:
             _put_back(taken)
 
 
-def start_learning(memory: MemGraph, client: str) -> None:
-    """Start a process of its own that reads the waiting transcripts; return when it is detached.
+def start_learning(memory: MemGraph, client: str, delay_s: float) -> None:
+    """Start a process of its own that reads the waiting transcripts after a delay; return when it is detached.
 
     It outlives the agent and whoever answers its hooks: clients end the processes that their hooks started.
     """
@@ -81,7 +81,7 @@ def start_learning(memory: MemGraph, client: str) -> None:
     command = [sys.executable, "-P", "-m", "memgraph.interfaces.agents.detached"]
     try:
         subprocess.run(
-            [*command, str(config.home), str(config.keys_home), client],
+            [*command, str(config.home), str(config.keys_home), client, f"{delay_s:.3f}"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
