@@ -29,7 +29,7 @@ _WIDTH = 100
 @click.option(
     "--answer-orders",
     is_flag=True,
-    help="Ask the agent, once in a session, what the session's questions to an agent are (see `memgraph docs distillation`).",
+    help="Ask the agent, once in a session, to answer the work orders that the session caused.",
 )
 @click.option("--yes", "-y", is_flag=True, help="With --backfill: do not ask for confirmation.")
 @pass_settings
