@@ -173,7 +173,7 @@ class Writer:
             yield
 
     def restore(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
-        """Add memories exactly as given, and links, in one write that is accepted or rejected as a whole.
+        """Add memories as given, and links, in one write that is accepted or rejected as a whole.
 
         Each run of memories of one write scope is one commit, in the given order; the links come last, when their ends
         exist. If the process is killed during the write, the first commits remain.
@@ -296,10 +296,10 @@ class Writer:
         return vectors
 
     def _completed(self, memories: Sequence[AgentMemory], *, annotate: bool = True) -> list[AgentMemory]:
-        """Redact secrets, annotate and embed: all steps that need no lock."""
-        memories = [self.without_secrets(memory) for memory in memories]
+        """Redact secrets, classify, annotate and embed: all steps that need no lock."""
+        memories = [self._classified(self.without_secrets(memory)) for memory in memories]
         if annotate:
-            memories = [annotated(self._classified(memory), self._annotator) for memory in memories]
+            memories = [annotated(memory, self._annotator) for memory in memories]
         vectors = self.vectors_for(memories)
         return [
             memory if memory.embedding is vector else memory.model_copy(update={"embedding": vector})
