@@ -25,7 +25,7 @@ from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Embedder, Key, Row
 from memgraph.store.commit.access import Mark, PendingAccess
 from memgraph.store.commit.vectors import check_model, has_vector
-from memgraph.store.disclosure import Disclosures
+from memgraph.store.disclosure import DeletedSources, Disclosures, Lineage
 from memgraph.store.projection.projector import Projector
 from memgraph.store.undeletion import Deleted, deleted, deleted_of, histories, reasons_of_deletion
 
@@ -64,6 +64,7 @@ class Reader:
         self._touched: tuple[Index, Mark] | None = None
         self.today: Callable[[], Disclosures | None] = lambda: None
         """For a view of the past: what may be shown today. None if this is not a view."""
+        self._deleted_sources = DeletedSources(projector.journal)
 
     @property
     def index(self) -> Index:
@@ -99,6 +100,11 @@ class Reader:
         """
         with self._projector.reading(links=links):
             yield
+
+    def lineage(self) -> Lineage:
+        """Return what was derived from memories that are deleted by now."""
+        today = self.today()
+        return self._deleted_sources.lineage() if today is None else today.lineage
 
     def settle(self) -> None:
         """Commit pending uses of memories, if the system allows it: reading works even on a full disk."""

@@ -26,7 +26,7 @@ from memgraph.store.commit.records import check_commit
 from memgraph.store.commit.vectors import VectorModel, check_model
 from memgraph.store.commit.writer import Writer
 from memgraph.store.delegation import delegated as _by
-from memgraph.store.disclosure import disclosures
+from memgraph.store.disclosure import Disclosures
 from memgraph.store.editing.curation import Curation
 from memgraph.store.listing import Listings
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
@@ -384,7 +384,7 @@ class PastStore(AgentMemoryStore):
             writer_of=partial(NoWriter, view.journal),
             view=view,
         )
-        self._reader.today = cache(lambda: disclosures(view.journal.every_event()))
+        self._reader.today = cache(lambda: Disclosures(view.journal.every_event()))
 
     def close(self) -> None:
         """Release everything. Idempotent."""
