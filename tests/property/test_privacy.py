@@ -160,7 +160,15 @@ class World:
             self.said[word] = [(tier or TIER_OF.get(domain or "", "public"), domain), *of_source]
         for number in range(0, COUNT - 1, 17):
             memory.store.link(ids[number], "CONTRADICTS", ids[number + 1], reason="they say otherwise")
+        self.delete_sources(memory)
         memory.recall("the plan of the week", agent="agent-1")
+
+    def delete_sources(self, memory: MemGraph) -> None:
+        """Delete some memories from which others are derived: these stay as restricted as they were."""
+        links = [one for one in memory.store.every_link() if one.relation == "DERIVED_FROM"]
+        for source in sorted({one.target_id for one in links})[::3]:
+            del self.said[self.ids.pop(source)]
+            memory.store.delete_memory(source)
 
     def allowed(self, agent: Agent, operation: str) -> set[str]:
         listed = getattr(agent, operation)
