@@ -2,7 +2,8 @@
 
 The view is a store over an `Excerpt` of the journal with only the events about memories that the agent may have, folded as usual. What the
 agent may not have is not in its graph, index or journal, so lists, links, Cypher, pages, charts and exports of the view need no rule of their
-own. A memory that the agent may have today is there from the event that made it so: earlier texts of it are not in the view.
+own. Of recalls only the named agent's own are there, with the memories that it may have; one without a name has none. A memory that the agent
+may have today is there from the event that made it so: earlier texts of it are not in the view.
 
 Events of a kind that this module does not know are left out.
 """
@@ -17,6 +18,7 @@ import numpy as np
 
 from memgraph.journal.envelope import Event
 from memgraph.journal.excerpt import Sift
+from memgraph.model.agent_input import UNNAMED
 from memgraph.model.events.intake import BuildConsolidated
 from memgraph.model.events.lifecycle import (
     CollectionApplied,
@@ -55,7 +57,6 @@ _WHOLE: tuple[type[Payload], ...] = (
     ProceduresLearned,
     ErrorsAnalysed,
     SleepAdvanced,
-    OutcomeRecorded,
 )
 """Events without texts of memories: counts, and ids, which mean nothing where the memory is missing."""
 _ABOUT_ONE: tuple[type[Payload], ...] = (MemoryAdded, MemoryRevised, MemoryMerged, ProcedureMeasured)
@@ -94,6 +95,8 @@ class AgentSelection:
             self._visible = {index.ids.names[slot] for slot in slots.tolist()}
             hidden = [] if mask is None else [index.ids.names[slot] for slot in np.flatnonzero(live & ~mask).tolist()]
             self._builds = {(row.get("project_id"), row.get("build_id")) for row in reader.rows(hidden)}
+        self._agent = access.agent
+        self._recalls: set[str] = set()
         self._openings, self._before = _openings(events, self._visible, access)
 
     def sift(self) -> Sift:
@@ -128,7 +131,13 @@ class AgentSelection:
             uses = [one for one in payload.accesses if one.id in visible]
             return _with(event, payload, accesses=uses) if uses else None
         if isinstance(payload, RetrievalRecorded):
+            if self._agent == UNNAMED or payload.agent_name != self._agent:
+                return None  # what others asked, and in which project and session, is theirs
+            self._recalls.add(payload.query_id)
             return _with(event, payload, results=[one for one in payload.results if one.id in visible])
+        if isinstance(payload, OutcomeRecorded) and payload.query_id in self._recalls:
+            used, overridden = ([one for one in ids if one in visible] for ids in (payload.used, payload.overridden))
+            return _with(event, payload, used=used, overridden=overridden)
         return None
 
 
