@@ -104,6 +104,8 @@ class Curation:
                 row = self._reader.record("Memory", memory.id) or {}
                 wanted = updates_of(memory, row, now)
                 updates = {name: value for name, value in wanted.items() if getattr(memory, name) != value}
+                if updates and "privacy_tier" in wanted:
+                    updates["privacy_tier"] = wanted["privacy_tier"]  # stated, so that nothing raises it
                 write = self._writer.revision(memory.id, updates, ready=ready) if updates else None
                 changes = _changes(row, payload_of(write)) if write is not None else []
                 if write is None or not changes:
@@ -199,7 +201,9 @@ class Curation:
             if old.type != "episodic":
                 taken.pop("occurred_at", None)  # it is stated now
             made = [
-                parse_memory({**taken, "id": new_id(), "type": old.type, "content": text, "reason": _SPLIT})
+                self._writer.tiers.raised(
+                    parse_memory({**taken, "id": new_id(), "type": old.type, "content": text, "reason": _SPLIT})
+                )
                 for text in texts
             ]
             writes: list[Write] = [
