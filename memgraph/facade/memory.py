@@ -33,6 +33,7 @@ from memgraph.model.results.context import AgentContext, ContextFormat, WhenNoth
 from memgraph.model.results.learning import IngestReport, SavedEpisode, SavedObservation
 from memgraph.model.results.retrieval import RetrievalResult, ScoredMemory
 from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
+from memgraph.privacy.access import Access
 from memgraph.retrieval import (
     MemoryRetrieval,
     agent_context,
@@ -195,7 +196,8 @@ class MemGraph:
         episode_id : str, optional
             The episode it was learned from.
         agent : str
-            The agent that stores it, whose permissions must include writing the domain.
+            The agent that stores it, whose permissions must include writing the domain. It is compared, and merged, only with what
+            this agent may have.
         details : Any
             Further fields of `memgraph.model.agent_input.Observation`: outcome, valid_at, privacy_tier, trust_class, session_id, tags.
 
@@ -208,8 +210,7 @@ class MemGraph:
         """
         given = {"content": content, "context": context, "confidence": confidence, "episode_id": episode_id}
         observation = Observation.parse({**given, "project": project, **details})
-        self._check_may_write(agent, observation.context)
-        return save_observation(self.store, observation)
+        return save_observation(self.store, observation, self._check_may_write(agent, observation.context))
 
     def save_episode(
         self, situation: str, reasoning: str, action: str, outcome: str, *, project: str | None = None, **details: Any
@@ -292,9 +293,10 @@ class MemGraph:
         """Return the latest refusals of agents' requests, and the sensitive memories that agents got with a justification, newest last."""
         return self.store.audit(agent=agent, limit=limit)
 
-    def _check_may_write(self, agent: str | None, domain: str | None) -> None:
+    def _check_may_write(self, agent: str | None, domain: str | None) -> Access:
         access = self.store.access_of(UNNAMED if agent is None else agent)
         self.store.auditing.check_asked(access, "write", domain=domain or "general")
+        return access
 
     def close(self) -> None:
         """Close the store. Idempotent."""

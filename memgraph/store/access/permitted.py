@@ -7,7 +7,7 @@ and current state counts. Of a deleted memory the last state counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from memgraph.privacy.access import Access, Operation
 from memgraph.privacy.tiers import TIER_ORDER
 from memgraph.store.query import Mask, Reader
 
+Permits = Callable[[Reader], Mask]
+"""Returns which slots somebody may have; called in a frozen block."""
 _DOMAIN = scope_name("domain", "")
 
 
@@ -42,6 +44,25 @@ def permitted(reader: Reader, access: Access, operation: Operation) -> Mask | No
     if mask.all():
         return None
     return mask & ~_derived(index, ~mask & live)
+
+
+def everything(reader: Reader) -> Mask:
+    """Return all slots: what the owner may have."""
+    return np.ones(len(reader.index), dtype=np.bool_)
+
+
+def readable(access: Access) -> Permits:
+    """Return the function that finds which slots an agent may read and find: all that a write may disclose to it, or change."""
+
+    def may(reader: Reader) -> Mask:
+        found = everything(reader)
+        operations: tuple[Operation, ...] = ("read", "search")
+        for operation in operations:
+            if (mask := permitted(reader, access, operation)) is not None:
+                found &= mask
+        return found
+
+    return may
 
 
 def _by_state(index: Index, access: Access, operation: Operation) -> Mask:
