@@ -2,7 +2,8 @@
 
 An agent may have a memory if its permissions admit the memory's tier and domain, and those of every memory that it is derived from, directly
 or through others, deleted ones included: what is derived repeats what its sources say. In a view of the past the stricter of a memory's former
-and current state counts. Of a deleted memory the last state counts.
+and current state counts. Of a deleted memory the last state counts. What a memory in force replaces that the agent may not have is not for it
+either: it would be told what is outdated, and nearly what it may not have.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE, Index, scope_name
+from memgraph.index.supersession import superseded
 from memgraph.privacy.access import Access, Operation
 from memgraph.privacy.tiers import TIER_ORDER
 from memgraph.store.query import Mask, Reader
@@ -43,7 +45,8 @@ def permitted(reader: Reader, access: Access, operation: Operation) -> Mask | No
         mask &= ~slots_of(index, lineage.derived_from(hidden))
     if mask.all():
         return None
-    return mask & ~_derived(index, ~mask & live)
+    mask &= ~_derived(index, ~mask & live)
+    return mask & ~superseded(index, reader.listed() & ~mask)
 
 
 def everything(reader: Reader) -> Mask:

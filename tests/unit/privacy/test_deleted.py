@@ -104,3 +104,19 @@ def test_what_was_private_when_it_was_deleted_is_in_no_agents_past(memory: Any, 
         assert found(past) == {other}
         with past.as_agent() as view:
             assert {one["id"] for one in view.store.cypher("MATCH (m:Memory) RETURN m.id AS id")} == {other}
+
+
+def test_an_outdated_version_does_not_stand_in_for_a_private_one(memory: Any) -> None:
+    old = a_plan(memory, "The plan is to meet on Monday")
+    (new,) = [
+        one.id
+        for one in memory.curation.edit(old, {"content": "The plan is to meet on Friday"}, as_new=True).memories
+        if one.change == "added"
+    ]
+    assert found(memory) == {old, new}
+    memory.store.update_memory(new, privacy_tier="private", domain="health")
+    assert found(memory) == set()
+    assert memory.search_memories("the plan is to meet on monday") == []
+    assert found(memory, "coach") == {old, new}
+    memory.store.suppress(new)
+    assert found(memory) == {old}  # nothing in force replaces it
