@@ -119,8 +119,8 @@ class Curation:
     def merge(self, ids: Sequence[str], *, keep: str | None = None) -> EditResult:
         """Merge memories into one, which supersedes the others. Their texts stay readable.
 
-        The memory that is kept has the tags, sources, builds, agents and links of all, the strictest privacy tier, and is pinned if one
-        of them was. Its text does not change.
+        The memory that is kept has the tags, sources, builds, agents and links of all, the strictest privacy tier with its domain, and is
+        pinned if one of them was. Its text does not change. Private memories of different domains are refused.
 
         Parameters
         ----------

@@ -132,6 +132,15 @@ def strictest(*tiers: PrivacyTier) -> PrivacyTier:
     return max(tiers, key=TIER_ORDER.index)
 
 
+def domain_of(*memories: tuple[PrivacyTier, str | None]) -> str | None:
+    """Return the domain of what is made of some memories, given their tiers and domains: that of the first of the strictest tier.
+
+    Another domain would give its agents what is not of it.
+    """
+    strict = strictest(*(tier for tier, _ in memories))
+    return next(domain for tier, domain in memories if tier == strict)
+
+
 def finding_of(text: str) -> Finding | None:
     """Return what a text plainly concerns, the strictest first; None if nothing. Linear in the length of the text."""
     if _SSN.search(text) or _NAMED_NUMBER.search(text):

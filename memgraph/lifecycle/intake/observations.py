@@ -20,7 +20,7 @@ from memgraph.model.events.links import MemoryLinked
 from memgraph.model.memory import SemanticMemory, StoredEpisodicMemory, StoredMemory, Vector
 from memgraph.model.results.learning import SavedObservation
 from memgraph.privacy.access import OWNER, Access
-from memgraph.privacy.tiers import Inferred, inferred, strictest
+from memgraph.privacy.tiers import Inferred, domain_of, inferred, strictest
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.permitted import Permits, readable
 from memgraph.store.commit.append import Write, with_vector
@@ -34,8 +34,8 @@ def save_observation(store: AgentMemoryStore, observation: Observation, access: 
 
     Only observations of the same project, task, domain, privacy tier, trust class and outcome are compared. One that is
     longer than a memory is stored in parts, each linked to the one before; it is known if each of its parts is. One
-    learned from an episode is derived from it, so it has at least its privacy tier, at most its trust, and its project
-    and task; when merged, the episode supports the known observation. Content that the user made the store forget is
+    learned from an episode is derived from it, so it has at least its privacy tier, with its domain if that is stricter, at most its trust, and its
+    project and task; when merged, the episode supports the known observation. Content that the user made the store forget is
     left out. An observation that contradicts a memory in force is stored, linked to it and, where that is safe,
     supersedes it; the notice says so. What the observing agent may not have is as if it did not exist; the next sleep
     compares the observation with all memories.
@@ -97,6 +97,8 @@ def _memory(
                 f"differs from the episode's project, {episode.project_id!r}; omit it", field="project", value=project
             )
         project = project or episode.project_id
+    own = privacy.tier, privacy.domain
+    of_all = [own, (episode.privacy_tier, episode.domain)] if episode else [own]
     sources = [episode.id] if episode else []
     return SemanticMemory(
         content=text,
@@ -105,8 +107,8 @@ def _memory(
         confidence=observation.confidence,
         valid_at=observation.valid_at or store.now(),
         trust_class=trust,
-        privacy_tier=strictest(privacy.tier, episode.privacy_tier) if episode else privacy.tier,
-        domain=privacy.domain,
+        privacy_tier=strictest(*(tier for tier, _ in of_all)),
+        domain=domain_of(*of_all),
         project_id=project,
         task_id=episode.task_id if episode else None,
         session_id=observation.session_id,

@@ -14,6 +14,7 @@ from memgraph.model.ids import new_id, stored_form
 from memgraph.model.memory import AgentMemory, StoredMemory, Vector, id_of, parse_memory
 from memgraph.model.results.curation import ChangedMemory, EditResult, FieldChange, HistoryEntry, Origin, UndoResult
 from memgraph.ports import Embedder, Row
+from memgraph.privacy.tiers import domain_of, known_domain, strictest
 from memgraph.store.commit.append import Write, payload_of
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
@@ -25,7 +26,6 @@ from memgraph.store.editing.undo import Undoing, field_changes
 from memgraph.store.query import Reader
 from memgraph.store.states import Transitions
 
-_TIERS = ("public", "sensitive", "private")
 _NEW_VERSION = "a new version by the user"
 _MERGED = "merged by the user"
 _SPLIT = "split by the user"
@@ -304,12 +304,20 @@ def _fresh(old: StoredMemory, new: AgentMemory, vector: Vector | None) -> dict[s
 
 
 def _united(kept: StoredMemory, others: Sequence[StoredMemory]) -> dict[str, Any]:
-    """Return the fields of a merged memory: lists are united, the strictest privacy tier holds, and a pin stays."""
+    """Return the fields of a merged memory: lists are united, the strictest privacy tier holds, with its domain, and a pin stays."""
     every = [kept, *others]
+    private = {known_domain(one.domain): one.domain for one in every if one.privacy_tier == "private"}
+    if len(private) > 1:
+        named = " and ".join(repr(one) if one else "no domain" for one in private.values())
+        problem = (
+            f"are private memories of {named}: merged, the agents of one would get the tags and sources of the other"
+        )
+        raise InvalidInputError(problem, field="ids", value=[one.id for one in every])
     lists = ("tags", "source_event_ids", "evidence_build_ids", "agents_involved")
     united = {name: list(dict.fromkeys(one for each in every for one in getattr(each, name))) for name in lists}
     return {
         **{name: values[-MAX_ITEMS:] for name, values in united.items()},
-        "privacy_tier": max((one.privacy_tier for one in every), key=_TIERS.index),
+        "privacy_tier": strictest(*(one.privacy_tier for one in every)),
+        "domain": domain_of(*((one.privacy_tier, one.domain) for one in every)),
         "is_pinned": any(one.is_pinned for one in every),
     }
