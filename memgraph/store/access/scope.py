@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.columns import TIERS, TRUST
-from memgraph.index.index import Index, scope_name
+from memgraph.index.index import Index, name_in_scope, scope_name
 from memgraph.model.memory import TrustClass
 from memgraph.model.results.retrieval import RetrievalQuery
 from memgraph.privacy.access import Access
@@ -123,8 +123,8 @@ def of_session(index: Index, session: str | None) -> Mask:
     column = index.column("session")
     if session is None:
         return np.zeros(len(index), dtype=np.bool_)
-    ending = f"\x1f{session}"
-    codes = [code for code in np.unique(column).tolist() if code >= 0 and index.scopes.names[code].endswith(ending)]
+    names = index.scopes.names
+    codes = [code for code in np.unique(column).tolist() if code >= 0 and name_in_scope(names[code]) == session]
     return np.isin(column, codes)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from memgraph.errors import InvalidInputError, ScopeError
+from memgraph.index.columns import SESSION_SOURCES
 from memgraph.journal.journal import Journal
 from memgraph.model.base import MAX_ITEMS, checked
 from memgraph.model.events.links import MemoryDerived, MemoryLinked
@@ -299,7 +300,9 @@ def _fresh(old: StoredMemory, new: AgentMemory, vector: Vector | None) -> dict[s
     if hasattr(old, "supporting_memory_ids"):
         fresh["supporting_memory_ids"] = old.supporting_memory_ids
     if new.project_id != old.project_id:
-        fresh |= {"session_id": None, "build_id": None, "evidence_build_ids": []}
+        fresh |= {"build_id": None, "evidence_build_ids": []}
+        if old.source not in SESSION_SOURCES:  # what was only told in its session stays bound to it
+            fresh["session_id"] = None
     return fresh
 
 
