@@ -81,7 +81,12 @@ class MemoryCommands:
         self._retrieval = retrieval or MemoryRetrieval(store, embedder)
 
     def remember(
-        self, text: str, tags: Sequence[str] | None = None, *, project_id: str | None = None
+        self,
+        text: str,
+        tags: Sequence[str] | None = None,
+        *,
+        project_id: str | None = None,
+        trust_class: TrustClass = "user",
     ) -> MemoryCommandResult:
         """Store a text as a pinned semantic memory. A long text is split into linked parts.
 
@@ -92,7 +97,7 @@ class MemoryCommands:
         InvalidInputError
             The text is empty or cannot be stored, or a tag is invalid.
         """
-        text = checked(QueryText, text, "text")
+        text, trust_class = checked(QueryText, text, "text"), checked(TrustClass, trust_class, "trust_class")
         given = checked(list[Name] | None, tags, "tags") or []
         kinds = kinds_of_secrets([text, *given, project_id]) if self._store.config.redact_secrets else []
         text = self._store.without_secrets(text)  # before the text is split: a part of a secret would not be recognised
@@ -103,14 +108,14 @@ class MemoryCommands:
                 tags=given,
                 outcome="positive",
                 is_pinned=True,
-                trust_class="user",
+                trust_class=trust_class,
                 project_id=project_id,
                 reason="the user asked to remember it",
                 source="remember",
             )
             for part in parts
         ]
-        kept = self._store.insert_parts(memories, actor="user")
+        kept = self._store.insert_parts(memories, actor="user" if trust_class == "user" else "agent")
         ids = [memory.id for memory in kept]
         # do not wait for the graph: remaining copies are merged by the next sleep
         stays = merge_copies_of(self._store, ids) if self._store.reader.holds_graph else {}

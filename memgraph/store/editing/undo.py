@@ -40,6 +40,7 @@ _WHY_NOT = {
     "build.consolidated": "it records that a build was read; `forget`, `archive` or `delete` its memories instead",
     "source.read": "it records how far a source was read",
     "distil.answered": "it closes a work order; `forget` or `delete` the memories of the answer instead",
+    "distil.attempted": "it answers a part of a work order; `forget` or `delete` the memories of the answer instead",
 }
 _UPKEEP = "it records a step of the store's own upkeep"
 

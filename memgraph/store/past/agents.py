@@ -67,6 +67,7 @@ LEFT_OUT = frozenset(
         "source.read",
         "distil.requested",
         "distil.answered",
+        "distil.attempted",
         "distil.skipped",
         "journal.repaired",
         "access.audited",
