@@ -64,6 +64,7 @@ class Reader:
         self._touched: tuple[Index, Mark] | None = None
         self.today: Callable[[], Disclosures | None] = lambda: None
         """For a view of the past: what may be shown today. None if this is not a view."""
+        self.on_read: Callable[[Sequence[Row]], None] = lambda _rows: None
         self._deleted_sources = DeletedSources(projector.journal)
 
     @property
@@ -125,7 +126,7 @@ class Reader:
         """Return these memories in this order, without deleted ones."""
         with self._projector.reading():
             now = self._now()
-            return [self._memory(row, now) for row in self._projector.rows.memories(memory_ids)]
+            return [self._memory(row, now) for row in self.rows(memory_ids)]
 
     def record(self, table: str, key: Key) -> Row | None:
         """Return one row of the graph, such as that of a Build or a Source."""
@@ -146,7 +147,9 @@ class Reader:
     def rows(self, memory_ids: Sequence[str]) -> list[Row]:
         """Return these memories' rows in this order, without deleted ones: for bulk reading. Do not modify them."""
         with self._projector.reading():
-            return self._projector.rows.memories(memory_ids)
+            rows = self._projector.rows.memories(memory_ids)
+            self.on_read(rows)
+            return rows
 
     def events_after(self, seq: int) -> Iterator[Event]:
         """Iterate over the journal's events after this one. Reads at most one file more than the new events."""
