@@ -41,7 +41,7 @@ class Curation:
     retrieval: MemoryRetrieval
 
     def matching(self, text: str, *, limit: int = 10) -> list[StoredMemory]:
-        """Return the memories that `search_memories` finds for a text and that match it closely.
+        """Return the memories of every tier that a search finds for a text and that match it closely: it is the owner who corrects.
 
         These contain every word of it, in any inflection, or their cosine similarity is above 0.5.
         """

@@ -33,7 +33,7 @@ from memgraph.model.results.context import AgentContext, ContextFormat, WhenNoth
 from memgraph.model.results.learning import IngestReport, SavedEpisode, SavedObservation
 from memgraph.model.results.retrieval import RetrievalResult, ScoredMemory
 from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
-from memgraph.privacy.access import Access
+from memgraph.privacy.access import OWNER, Access
 from memgraph.retrieval import (
     MemoryRetrieval,
     agent_context,
@@ -74,7 +74,7 @@ class MemGraph:
         self.commands = MemoryCommands(store, retrieval=self.retrieval)
         self.procedures = Procedures(store)
         self.contradictions = Contradictions(store)
-        self.curation = Curation(store, self.retrieval)
+        self.curation = Curation(store, MemoryRetrieval(store, access=OWNER))
         self.distillation = Distillation(store, SessionWatch(store))
         self.maintenance = Maintenance(store, self.consolidation)
 

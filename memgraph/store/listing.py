@@ -56,6 +56,7 @@ class Listings:
         privacy_tiers: Sequence[PrivacyTier] | None = None,
         trust_classes: Sequence[TrustClass] | None = None,
         domain: str | None = None,
+        ids: Sequence[str] | None = None,
     ) -> list[StoredMemory]:
         """Return memories that are not archived or invalidated and, by default, neither suppressed nor derived from such.
 
@@ -69,6 +70,8 @@ class Listings:
             Sort order, highest or newest first; ties in id order.
         session, task_id, agents, privacy_tiers, trust_classes, domain : optional
             Return only memories of exactly this session, task or domain, with one of these agents, tiers or trust classes.
+        ids : sequence of str, optional
+            Return only memories among these.
         """
         self.check(
             tiers=checked(list[PrivacyTier] | None, privacy_tiers, "privacy_tiers"),
@@ -88,6 +91,7 @@ class Listings:
                 privacy_tiers=privacy_tiers,
                 trust_classes=checked(list[TrustClass] | None, trust_classes, "trust_classes"),
                 domain=domain,
+                ids=checked(list[str] | None, ids, "ids"),
             )
             return self._reader.read(self._reader.ranked_ids(mask, by=by, limit=limit))
 

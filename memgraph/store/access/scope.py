@@ -101,9 +101,13 @@ def concerning(
     session: str | None = None,
     task_id: str | None = None,
     domain: str | None = None,
+    ids: Sequence[str] | None = None,
 ) -> Mask:
     """Return which slots have exactly these properties; None: any."""
     mask: Mask = np.ones(len(index), dtype=np.bool_)
+    if ids is not None:
+        mask = np.zeros(len(index), dtype=np.bool_)
+        mask[[slot for one in ids if (slot := index.slot(one)) >= 0]] = True
     if privacy_tiers is not None:
         mask &= np.isin(index.column("tier"), [TIERS.index(tier) for tier in privacy_tiers])
     if trust_classes is not None:

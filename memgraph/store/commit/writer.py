@@ -248,7 +248,7 @@ class Writer:
             kept = type(given).model_fields
             stale = {name: value for name, value in found.items() if name in kept and name not in updates}
             given = annotated(given.model_copy(update=stale), self._annotator)
-        return given if "privacy_tier" in updates else self.tiers.changed(old, given)
+        return (self.tiers.stated if "privacy_tier" in updates else self.tiers.changed)(old, given)
 
     def embedded(self, text: object) -> Vector | None:
         """Embed before the lock is taken, so that nobody waits for the model. A failure is raised when the vector is used."""

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 _project = click.option(
     "--project", metavar="NAME", help="The project it belongs to.  [default: none, shared knowledge]"
 )
-_context = click.option("--context", metavar="DOMAIN", help="The domain it belongs to, such as travel or testing.")
+context = click.option("--context", metavar="DOMAIN", help="The domain it belongs to, such as travel or testing.")
 _session = click.option("--session", "session_id", metavar="NAME", help="The session it belongs to.")
-_tier = click.option(
+tier = click.option(
     "--tier", "privacy_tier", type=click.Choice(["public", "sensitive", "private"]), help="Who may see it."
 )
 _tags = click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag; repeatable.")
@@ -28,7 +28,7 @@ _OUTCOMES = click.Choice(["success", "failure", "partial", "pending"])
 
 def _belonging(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options for a memory's project, domain, session, privacy tier and tags."""
-    for option in (_tags, _tier, _session, _context, _project):
+    for option in (_tags, tier, _session, context, _project):
         command = option(command)
     return command
 
