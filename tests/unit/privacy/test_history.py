@@ -52,3 +52,24 @@ def test_a_memory_that_was_lowered_to_public_has_a_history_and_a_private_one_non
         assert "secret word" not in repr((found, origin)) + repr(view.store.reader.history(secret))
         with pytest.raises(NotFoundError):
             view.curation.history(other)
+
+
+def test_no_field_of_a_view_names_a_memory_that_is_not_in_it(memory: Any) -> None:
+    def episode(text: str, **fields: Any) -> str:
+        given = {"type": "episodic", "content": text, "project_id": "p", **fields}
+        kept: str = memory.store.insert_memory(given).id
+        return kept
+
+    first, secret = episode("First the plan"), episode("Then a secret", privacy_tier="private")
+    third, gone = episode("Third the plan"), episode("Then what was deleted")
+    last = episode("Last the plan", privacy_tier="private")
+    given = {"type": "semantic", "content": "In general", "source_event_ids": [first, secret, gone, "turn 7"]}
+    general = memory.store.insert_memory(given).id
+    memory.store.delete_memory(gone)
+    memory.store.update_memory(last, privacy_tier="public")  # it is there from this event on
+    with memory.as_agent() as view:
+        rows = {one.id: one for one in view.store.every_memory()}
+        assert rows.keys() == {first, third, last, general}
+        assert rows[general].source_event_ids == [first, "turn 7"]
+        told = repr(list(view.store.reader.events_after(0))) + repr(view.store.cypher("MATCH (m:Memory) RETURN m.*"))
+        assert not any(one in told for one in (secret, gone))
