@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from memgraph.commands import MemoryCommands
 from memgraph.config import load_config
-from memgraph.errors import InvalidInputError
+from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.extraction.readers import Reader
 from memgraph.facade.contradictions import Contradictions
 from memgraph.facade.curation import Curation
@@ -41,6 +41,7 @@ from memgraph.retrieval import (
     format_context_for_prompt,
 )
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.permitted import readable
 from memgraph.store.past.as_of import When
 
 
@@ -240,17 +241,28 @@ class MemGraph:
         return saved
 
     def update_episode_with_feedback(
-        self, episode_id: str, feedback: str, *, comment: str | None = None
+        self, episode_id: str, feedback: str, *, comment: str | None = None, agent: str | None = None
     ) -> StoredEpisodicMemory:
         """Record user feedback on an episode: ``love`` and ``like`` make it a success and reinforce it, ``meh`` makes it a failure.
 
         The feedback and the comment are appended as a line to its ``user_feedback``; earlier lines are kept.
+
+        Parameters
+        ----------
+        agent : str, optional
+            The agent that passes it on: an episode that it may not have does not exist for it. Default: the owner.
 
         Raises
         ------
         InvalidInputError, NotFoundError
             The feedback is another word, or no episode has this id. Nothing is changed.
         """
+        if agent is not None:
+            reader, may = self.store.reader, readable(self.store.access_of(agent))
+            with reader.frozen():
+                slot = reader.index.slot(episode_id)
+                if slot < 0 or not may(reader)[slot]:
+                    raise NotFoundError("episode", episode_id)
         found = give_feedback(self.store, episode_id, Feedback.parse({"feedback": feedback, "comment": comment}))
         sleep_if_due(self.store, at_once=feedback == "meh")
         return found

@@ -48,3 +48,23 @@ def test_the_owner_finds_private_memories_by_their_text(run: Any) -> None:
     assert json.loads(run("list", "--match", "key mat", "--tier", "public", "--json").stdout) == []
     assert json.loads(run("list", "--match", "key mat", "--json", "--agent", "planner").stdout) == []
     assert run("pin", "--match", "key mat", "--yes").exit_code == 0
+
+
+def test_feedback_does_not_repeat_what_is_not_public(run: Any) -> None:
+    words = [
+        "episode",
+        "Book a doctor",
+        "--reasoning",
+        "asked",
+        "--action",
+        "called the clinic",
+        "--outcome",
+        "success",
+    ]
+    saved = json.loads(run(*words, "--context", "health", "--json").stdout)["episode_id"]
+    refused = run("feedback", saved, "meh", "--agent", "planner")
+    assert refused.exit_code == 1
+    assert "no episode with id" in refused.stderr
+    given = run("feedback", saved, "meh")
+    assert given.exit_code == 0
+    assert "clinic" not in given.output

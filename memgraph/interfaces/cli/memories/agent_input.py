@@ -79,13 +79,15 @@ def episode(settings: Settings, /, situation: str, **given: Any) -> None:
 @click.argument("id_", metavar="ID")
 @click.argument("word", metavar="love|like|meh", type=click.Choice(["love", "like", "meh"]))
 @click.option("--comment", metavar="TEXT", help="The user's comment.")
+@click.option("--agent", metavar="NAME", help="The agent that passes it on: only on episodes that it may have.")
 @pass_settings
-def feedback(settings: Settings, id_: str, word: str, comment: str | None) -> None:
+def feedback(settings: Settings, id_: str, word: str, comment: str | None, agent: str | None) -> None:
     """Record the user's feedback on an episode."""
     with opened(settings) as memory:
-        found = memory.update_episode_with_feedback(memory.store.find_id(id_), word, comment=comment)
+        found = memory.update_episode_with_feedback(memory.store.find_id(id_), word, comment=comment, agent=agent)
+    what = found.content if found.privacy_tier == "public" else f"{found.privacy_tier} episode {found.id}"
     document = {"episode_id": found.id, "outcome": found.outcome, "user_feedback": found.user_feedback}
-    emit(settings, document, plain(f"Outcome is now {found.outcome}: {found.content}"))
+    emit(settings, document, plain(f"Outcome is now {found.outcome}: {what}"))
 
 
 @click.command(cls=Command)
