@@ -60,7 +60,7 @@ ASKING_METHODS = {
 """Methods that act for an agent; every other method of these classes acts for the owner, or on what it is given."""
 OWNERS_METHODS = {
     MemGraph: {
-        "as_agent", "at", "audit", "close", "create_enriched_system_prompt", "format_context_for_prompt", "ingest", "invalidate_memory",
+        "as_agent", "at", "audit", "check_may_write", "close", "create_enriched_system_prompt", "format_context_for_prompt", "ingest", "invalidate_memory",
         "open", "record_outcome", "save_episode", "save_observation", "update_episode_with_feedback",
     },
     MemoryRetrieval: {
