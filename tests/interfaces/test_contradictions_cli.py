@@ -86,9 +86,52 @@ def test_a_search_reports_what_it_found(done: Callable[..., str]) -> None:
         done("remember", text)
     assert done("contradictions", "find").splitlines() == [
         "Compared 2 memories with the valid ones.",
-        "1 memory replaced by a later one about the same thing; undo: memgraph unsupersede ID.",
+        "1 memory replaced by a later one about the same thing; undo: memgraph undo.",
     ]
     assert json.loads(done("contradictions", "find", "--json"))["looked_at"] == 0
+
+
+def test_what_a_person_decides_is_the_users_and_what_undo_takes_back(
+    done: Callable[..., str], run: Callable[..., Any], ids: list[str]
+) -> None:
+    done("remember", "Deploy on Tuesdays only")
+    done("contradictions", "resolve", *ids, "--keep", ids[0])
+    told = done("undo")
+    assert "Undid event" in told
+    assert "linked: SUPERSEDES" in told
+    assert YES in done("contradictions")
+
+    done("contradictions", "dismiss", *ids)
+    done("undo")
+    assert YES in done("contradictions")
+
+    episode = json.loads(
+        done("episode", "A deploy", "--reasoning", "none", "--action", "deployed", "--outcome", "success", "--json")
+    )["episode_id"]
+    done("feedback", episode, "meh")
+    assert "outcome" in done("undo")
+    assert json.loads(done("show", episode, "--json"))["memory"]["outcome"] == "positive"
+    assert "Tuesdays" in done("list")
+
+
+def test_what_a_person_searched_for_is_undone_first(done: Callable[..., str]) -> None:
+    for text in ("The deploy port of the shop is 8080.", "The deploy port of the shop is 9090."):
+        done("remember", text)
+    assert "undo: memgraph undo." in done("contradictions", "find")
+    assert "linked: SUPERSEDES" in done("undo")
+    assert done("list", "--state", "superseded") == ""
+
+
+def test_undo_does_not_reach_behind_what_another_did(done: Callable[..., str], run: Callable[..., Any]) -> None:
+    mine = json.loads(done("remember", "Deploy on Tuesdays only", "--json"))["data"]["ids"][0]
+    done("observe", "The staging server is called heron")
+    refused = run("undo")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "memory.added by the agent" in refused.stderr
+    assert "is not by the user" in refused.stderr
+    own = json.loads(done("history", mine, "--json"))[0]["event"]
+    assert f"`memgraph undo {own}` the last change by the user" in refused.stderr
+    assert "which had added: “Deploy on Tuesdays only”" in done("undo", str(own))
 
 
 def test_what_cannot_be_is_refused_in_one_line(

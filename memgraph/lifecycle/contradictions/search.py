@@ -34,7 +34,7 @@ from memgraph.model.base import Seconds, checked
 from memgraph.model.chronology import in_order, since
 from memgraph.model.events.lifecycle import CONTRADICTIONS, ContradictionsSought
 from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.payload import Payload
+from memgraph.model.events.payload import Actor, Payload
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import StoredMemory
 from memgraph.model.results.contradictions import ContradictionResult
@@ -62,7 +62,11 @@ Slots = NDArray[np.int64]
 
 
 def find_contradictions(
-    store: AgentMemoryStore, *, seconds: float | None = None, progress: Progress | None = None
+    store: AgentMemoryStore,
+    *,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+    actor: Actor = "system",
 ) -> ContradictionResult:
     """Compare memories that are new or have changed since the last run with those in force. Idempotent.
 
@@ -72,6 +76,8 @@ def find_contradictions(
         No further batch begins after this time.
     progress : callable, optional
         Called with (done, total) events.
+    actor : {"user", "agent", "system"}
+        Who asked for it.
 
     Raises
     ------
@@ -88,7 +94,7 @@ def find_contradictions(
     for step in batches_after(store.reader, before):
         if seconds is not None and time.monotonic() - started >= seconds:
             return result.model_copy(update={"complete": False})
-        found, seqs = carry_out(store, partial(_planned_and_noted, step=step, known=known), attempts=1)
+        found, seqs = carry_out(store, partial(_planned_and_noted, step=step, known=known), attempts=1, actor=actor)
         known.through_seq = seqs[-1]
         result = added(result, found)
         if progress:
@@ -96,13 +102,21 @@ def find_contradictions(
     return result
 
 
-def find_contradictions_of(store: AgentMemoryStore, memory_ids: Iterable[str]) -> ContradictionResult:
-    """Compare memories that were just written with those in force. A later run compares them again and finds no more."""
+def find_contradictions_of(
+    store: AgentMemoryStore, memory_ids: Iterable[str], *, actor: Actor = "system"
+) -> ContradictionResult:
+    """Compare memories that were just written with those in force. A later run compares them again and finds no more.
+
+    Parameters
+    ----------
+    actor : {"user", "agent", "system"}
+        Who wrote them.
+    """
     ids = list(memory_ids)
     if not ids:
         return ContradictionResult()
     step = Batch(ids, frozenset(), frozenset(), 0, 0)
-    return carry_out(store, partial(_planned, step=step, known=_Cache(store.reader)), attempts=1).result
+    return carry_out(store, partial(_planned, step=step, known=_Cache(store.reader)), attempts=1, actor=actor).result
 
 
 def described(result: ContradictionResult) -> str | None:

@@ -24,6 +24,7 @@ from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out
 from memgraph.model.events.lifecycle import phase_key
+from memgraph.model.events.payload import Actor
 from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.memory import StoredMemory
 from memgraph.model.results.sleep import CopiesResult
@@ -67,11 +68,19 @@ def merge_copies(
     return total
 
 
-def merge_copies_of(store: AgentMemoryStore, memory_ids: Iterable[str]) -> dict[str, str]:
-    """Merge the copies of memories that were just written; return for each of these that is gone the one that stays."""
+def merge_copies_of(
+    store: AgentMemoryStore, memory_ids: Iterable[str], *, actor: Actor = "system"
+) -> dict[str, str]:
+    """Merge the copies of memories that were just written; return for each of these that is gone the one that stays.
+
+    Parameters
+    ----------
+    actor : {"user", "agent", "system"}
+        Who wrote them.
+    """
     ids, stays = list(memory_ids), dict[str, str]()
     if ids:
-        carry_out(store, partial(_planned, ids=ids, stays=stays), attempts=1)
+        carry_out(store, partial(_planned, ids=ids, stays=stays), attempts=1, actor=actor)
     return {one: stays[one] for one in ids if one in stays}
 
 

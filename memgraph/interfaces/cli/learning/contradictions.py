@@ -125,7 +125,7 @@ def _summary(result: ContradictionResult) -> list[str]:
         lines.append(f"{found} found; in {result.superseded:,} the newer memory replaces the older one.")
     if result.replaced:
         replaced = count(result.replaced, "memory", "memories")
-        lines.append(f"{replaced} replaced by a later one about the same thing; undo: memgraph unsupersede ID.")
+        lines.append(f"{replaced} replaced by a later one about the same thing; undo: memgraph undo.")
     return lines
 
 
