@@ -68,9 +68,7 @@ def merge_copies(
     return total
 
 
-def merge_copies_of(
-    store: AgentMemoryStore, memory_ids: Iterable[str], *, actor: Actor = "system"
-) -> dict[str, str]:
+def merge_copies_of(store: AgentMemoryStore, memory_ids: Iterable[str], *, actor: Actor = "system") -> dict[str, str]:
     """Merge the copies of memories that were just written; return for each of these that is gone the one that stays.
 
     Parameters

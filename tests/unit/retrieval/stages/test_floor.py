@@ -116,6 +116,34 @@ def test_pinned_constraints_hold_for_every_task(notes: Any) -> None:
     assert result.certainty == "none"
 
 
+def test_constraints_come_first_and_take_no_other_place(notes: Any) -> None:
+    facts = [notes.insert_memory(saved(f"The disk of build host {n} is full")).content for n in range(4)]
+    rules = [notes.insert_memory(saved(rule, tags=["Constraint"])).content for rule in ("No secrets", "Be terse")]
+
+    found = recalled(notes, "is the disk of the build host full", max_semantic=2)
+
+    assert set(found[:2]) == set(rules)
+    assert set(found[2:4]) < set(facts)
+    assert set(recalled(notes, "is the disk of the build host full", max_tokens=7)) == set(rules)
+    assert set(rules) < set(recalled(notes, "is the disk of the build host full", max_semantic=0, floor="off"))
+
+
+def test_a_constraint_of_a_project_holds_for_that_project(notes: Any) -> None:
+    notes.insert_memory(saved("Never print secrets", tags=["constraint"], project_id="shop"))
+    notes.insert_memory(saved("Be terse", tags=["constraint"]))
+
+    assert recalled(notes, BREAD) == ["Be terse"]
+    assert set(recalled(notes, BREAD, project_id="shop")) == {"Be terse", "Never print secrets"}
+    assert recalled(notes, BREAD, project_id="bank") == ["Be terse"]
+
+
+def test_a_constraint_that_was_replaced_no_longer_holds(notes: Any) -> None:
+    old, new = (notes.insert_memory(saved(rule, tags=["constraint"])) for rule in ("Be terse", "Be thorough"))
+    notes.supersede(old.id, by=new.id)
+
+    assert recalled(notes, BREAD) == ["Be thorough"]
+
+
 def test_a_link_from_a_memory_with_evidence_is_evidence(notes: Any) -> None:
     lesson, unlinked = notes.insert_memories([
         memgraph.SemanticMemory(content="Prune images nightly"),
