@@ -15,16 +15,15 @@ from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
 from memgraph.extraction.secrets import kinds_of_secrets
 from memgraph.fold.wordings import other_wordings
 from memgraph.index.supersession import superseded
-from memgraph.lifecycle.dedup.copies import merge_copies_of
+from memgraph.lifecycle.dedup.copies import copies_of
+from memgraph.lifecycle.intake.remembered import remember_text
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Callback, Limit, Name, QueryText, checked
 from memgraph.model.memory import (
     MEMORY_TYPES,
-    AgentMemory,
     MemoryType,
     PrivacyTier,
-    SemanticMemory,
     StoredMemory,
     TrustClass,
     Vector,
@@ -47,7 +46,7 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.access.hidden_sources import withheld
 from memgraph.store.access.permitted import permitted
 from memgraph.store.access.scope import admitted, scope_of
-from memgraph.text.cutting import preview, split_text
+from memgraph.text.cutting import preview
 from memgraph.transfer import export_of, import_into
 
 logger = logger_of(__name__)
@@ -55,6 +54,7 @@ logger = logger_of(__name__)
 SortBy = Literal["relevance", "created", "accessed"]
 State = Literal["suppressed", "archived", "invalidated", "superseded"]
 _FORGET_ABOVE = 0.5
+_REMEMBERED = {"created": "Remembered", "known": "Already remembered", "restored": "Remembered again"}
 _LIKE_AN_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F-]*)?")
 _ASK_MOST = 5
 _SHOWN_CHARS = 80
@@ -85,7 +85,11 @@ class MemoryCommands:
     ) -> MemoryCommandResult:
         """Store a text as a pinned semantic memory. A long text is split into linked parts.
 
-        Secrets are redacted first; `data` names their kinds as ``redacted``.
+        A text that was remembered before is not stored again, but in force again if it was forgotten; what it contradicts is replaced.
+        While another process holds the graph, both wait for the next sleep. Secrets are redacted first.
+
+        `data` has ``ids``, the kinds of secrets as ``redacted``, the ``action`` (created, known or restored), the ids that it ``replaced``,
+        and the ``event`` that changed a known text, if one did.
 
         Raises
         ------
@@ -96,31 +100,19 @@ class MemoryCommands:
         given = checked(list[Name] | None, tags, "tags") or []
         kinds = kinds_of_secrets([text, *given, project_id]) if self._store.config.redact_secrets else []
         text = self._store.without_secrets(text)  # before the text is split: a part of a secret would not be recognised
-        parts = split_text(text) if text.strip() else [text]
-        memories: list[AgentMemory] = [
-            SemanticMemory(
-                content=part,
-                tags=given,
-                outcome="positive",
-                is_pinned=True,
-                trust_class="user",
-                project_id=project_id,
-                reason="the user asked to remember it",
-                source="remember",
-            )
-            for part in parts
-        ]
-        kept = self._store.insert_parts(memories, actor="user")
-        ids = [memory.id for memory in kept]
-        # do not wait for the graph: remaining copies are merged by the next sleep
-        stays = merge_copies_of(self._store, ids) if self._store.reader.holds_graph else {}
-        message = f"Remembered: '{_cut(kept[0].content.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
-        return MemoryCommandResult(
-            command="remember",
-            success=True,
-            message=message,
-            data={"ids": [stays.get(one, one) for one in ids], "redacted": kinds},
-        )
+        found = remember_text(self._store, text, tags=given, project_id=project_id)
+        count = len(found.memories)
+        done = f"{_REMEMBERED[found.action]}{f' in {count} parts' if count > 1 else ''}"
+        message = f"{done}: '{_cut(found.memories[0].content.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
+        data = {
+            "ids": [memory.id for memory in found.memories],
+            "redacted": kinds,
+            "action": found.action,
+            "replaced": found.replaced,
+            "event": found.event,
+        }
+        message = f"{message}; {found.notice}" if found.notice else message
+        return MemoryCommandResult(command="remember", success=True, message=message, data=data)
 
     def forget(self, query: str, *, dry_run: bool = False) -> MemoryCommandResult:
         """Suppress the memory with an id, or the listed memory that best matches a text.
@@ -142,7 +134,8 @@ class MemoryCommands:
             message = f"Would forget: '{preview(found.content)}' ({found.id}); nothing was changed"
             data = {"id": found.id, "dry_run": True}
             return MemoryCommandResult(command="forget", success=True, message=message, data=data)
-        memory = self._store.curation.states.suppress(memory_id)
+        self._store.curation.change([memory_id, *copies_of(self._store, memory_id)], lambda *_: {"is_suppressed": True})
+        memory = self._store.reader.known(memory_id)
         message = f"Forgot: '{preview(memory.content)}'; undo: memgraph unforget {memory.id}"
         return MemoryCommandResult(command="forget", success=True, message=message, data={"id": memory.id})
 
@@ -152,7 +145,10 @@ class MemoryCommands:
         if memory_id is None:
             return MemoryCommandResult(command="unforget", success=False, message=why_not)
         known = self._store.get_memory(memory_id)
-        memory = self._store.curation.states.unsuppress(memory_id)
+        self._store.curation.change(
+            [memory_id, *copies_of(self._store, memory_id)], lambda *_: {"is_suppressed": False}
+        )
+        memory = self._store.reader.known(memory_id)
         shown = f"'{preview(memory.content)}'"
         if known is not None and not known.is_suppressed:
             message = f"{shown} is not forgotten."
@@ -332,6 +328,8 @@ class MemoryCommands:
             index = self._store.reader.index
             listed = self._store.reader.listed(state=state)
             literal = holding(self._store, query, listed)
+            if (in_force := literal & ~self._store.reader.superseded()).any():
+                literal = in_force
             scores, near = likeness(self._store, query, vector, literal if literal.any() else listed)
             meant = literal if literal.any() else near & (scores > _FORGET_ABOVE)
             nearest = [index.ids.names[slot] for slot in best(index, scores, np.flatnonzero(meant), 1)]

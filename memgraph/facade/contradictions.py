@@ -32,7 +32,7 @@ class Contradictions:
     def find(self, *, seconds: float | None = None, progress: Progress | None = None) -> ContradictionResult:
         """Compare the memories added since the last run with those in force.
 
-        Memories from builds and observations are already compared when they are added.
+        Memories from builds, observations and `remember` are already compared when they are added.
 
         Parameters
         ----------

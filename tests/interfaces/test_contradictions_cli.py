@@ -78,12 +78,26 @@ def test_what_is_none_is_dismissed_and_that_is_taken_back(done: Callable[..., st
     assert YES in done("contradictions")
 
 
+def edited_in(done: Callable[..., str], old: str, new: str) -> None:
+    """Remember two texts, the second one by an edit: edits are not compared at once."""
+    done("remember", old)
+    done("edit", json.loads(done("remember", "Nothing of that", "--json"))["data"]["ids"][0], "--content", new)
+
+
+def test_what_remembering_replaced_is_in_force_again_after_the_printed_undo(done: Callable[..., str]) -> None:
+    done("remember", "The deploy port of the shop is 8080.")
+    told = done("remember", "The deploy port of the shop is 9090.")
+    assert "replaces 1 memory" in told
+    for command in told.strip().rpartition("undo: ")[2].split("; "):
+        done(*command.removeprefix("memgraph ").split())
+    assert "8080" in done("recall", "what is the deploy port of the shop")
+    assert "9090" not in done("list")
+
+
 def test_a_search_reports_what_it_found(done: Callable[..., str]) -> None:
-    for text in (
-        "Always use tabs for indentation in the Makefile",
-        "Always use spaces for indentation in the Makefile",
-    ):
-        done("remember", text)
+    edited_in(
+        done, "Always use tabs for indentation in the Makefile", "Always use spaces for indentation in the Makefile"
+    )
     assert done("contradictions", "find").splitlines() == [
         "Compared 2 memories with the valid ones.",
         "1 memory replaced by a later one about the same thing; undo: memgraph undo.",
@@ -115,8 +129,7 @@ def test_what_a_person_decides_is_the_users_and_what_undo_takes_back(
 
 
 def test_what_a_person_searched_for_is_undone_first(done: Callable[..., str]) -> None:
-    for text in ("The deploy port of the shop is 8080.", "The deploy port of the shop is 9090."):
-        done("remember", text)
+    edited_in(done, "The deploy port of the shop is 8080.", "The deploy port of the shop is 9090.")
     assert "undo: memgraph undo." in done("contradictions", "find")
     assert "linked: SUPERSEDES" in done("undo")
     assert done("list", "--state", "superseded") == ""

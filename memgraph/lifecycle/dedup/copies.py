@@ -82,6 +82,19 @@ def merge_copies_of(store: AgentMemoryStore, memory_ids: Iterable[str], *, actor
     return {one: stays[one] for one in ids if one in stays}
 
 
+def copies_of(store: AgentMemoryStore, memory_id: str) -> list[str]:
+    """Return the copies that were merged into a memory: they would be in force again without it."""
+    found: dict[str, None] = {}
+    waiting = [memory_id]
+    while waiting:
+        one = waiting.pop()
+        links = (link for link in store.links(one) if link.relation == "SUPERSEDES" and link.source_id == one)
+        new = [link.target_id for link in links if link.reason == REASON and link.target_id not in found]
+        found |= dict.fromkeys(new)
+        waiting += new
+    return [one for one in found if one != memory_id]
+
+
 def _planned(view: View, ids: Iterable[str], stays: dict[str, str] | None = None) -> Plan[CopiesResult]:
     """Plan the merges; `stays` receives for each memory that is gone the one that stays."""
     reader, now = view.reader, view.now
