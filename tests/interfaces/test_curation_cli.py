@@ -193,7 +193,7 @@ def test_many_memories_are_searched_for_listed_and_changed_at_once(
 ) -> None:
     said = refused("pin", "--match", "staging server")
     assert ids[1] in said
-    assert "found 1 memory; add --yes to pin them" in said
+    assert "found 1 memory; add --yes to pin it" in said
     assert [one["id"] for one in asked("tag", "--match", "staging server", "--yes", "infra")["data"]["memories"]] == [
         ids[1]
     ]
@@ -203,6 +203,20 @@ def test_many_memories_are_searched_for_listed_and_changed_at_once(
     assert asked("list") == []
     done("undo")
     assert len(asked("list")) == 2
+
+
+def test_a_search_that_finds_more_than_its_limit_changes_nothing(done: Run, refused: Run, asked: Run) -> None:
+    for number in range(4):
+        done("remember", f"Note {number} about the staging server", "--tag", f"n{number}")
+    found = ("--match", "staging server", "--limit", "3")
+    said = refused("forget", *found)
+    assert len(said.splitlines()) == 4
+    assert "these are 3 of 4 matches; --limit 4 takes all of them" in said
+    assert "4 match, more than --limit 3, so nothing was changed" in refused("forget", *found, "--yes")
+    assert len(asked("list")) == 4
+    assert "Would forget 3 memories" in done("forget", *found, "--dry-run")
+    done("forget", "--match", "staging server", "--limit", "4", "--yes")
+    assert asked("list") == []
 
 
 def test_forget_shows_what_it_would_do(asked: Run, done: Run, refused: Run, ids: list[str]) -> None:
@@ -222,6 +236,10 @@ def test_a_query_selects_memories_by_its_id_column(asked: Run, refused: Run, ids
     cypher = "MATCH (m:Memory) RETURN m.id AS id ORDER BY id"
     changed = asked("unpin", "--query", cypher, "--yes")["data"]["memories"]
     assert [one["id"] for one in changed] == sorted(ids)
+    many = "UNWIND range(1, 1001) AS n RETURN CAST(n AS STRING) AS id"
+    said = refused("pin", "--query", f"{many}", "--limit", "1000", "--yes")
+    assert "more than 1,000 match" in said
+    assert "one command changes at most 1,000: search for less" in said
     assert "in a column `id`; it returns n" in refused("pin", "--query", "MATCH (m:Memory) RETURN count(m) AS n")
     assert "read-only" in refused("pin", "--query", "MATCH (m:Memory) SET m.title = 'x' RETURN m.id AS id", "--yes")
 
