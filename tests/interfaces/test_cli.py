@@ -227,10 +227,34 @@ def test_a_list_in_json_has_each_memory_whole(done):
 
 
 def test_a_new_store_is_announced_to_a_person_only(run, tmp_path, monkeypatch):
-    assert run("stats", home=tmp_path / "a").stderr == ""
+    assert run("remember", "one thing", home=tmp_path / "a").stderr == ""
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
-    assert f"created a new store at {tmp_path / 'b'}" in run("stats", home=tmp_path / "b").stderr
-    assert run("stats", "--json", home=tmp_path / "c").stderr == ""
+    assert f"created a new store at {tmp_path / 'b'}" in run("remember", "one thing", home=tmp_path / "b").stderr
+    assert run("remember", "one thing", "--json", home=tmp_path / "c").stderr == ""
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["list"], ["stats"], ["search", "x"], ["ask", "x"], ["recall", "x", "--when-nothing", "empty"], ["audit"],
+        ["contradictions"], ["export"], ["distil", "list"], ["proposals"], ["show", "12345678"],
+    ],
+)  # fmt: skip
+def test_a_reading_command_creates_no_store(run, tmp_path, args):
+    home = tmp_path / "missing"
+    result = run(*args, home=home)
+    assert result.exit_code == (1 if args[0] == "show" else 0), result.output
+    assert not home.exists()
+    if args[0] in {"list", "stats"}:
+        assert f"there is no store at {home} yet; the first command that learns creates it" in result.stderr
+    if args[0] == "recall":
+        assert (result.stdout, "no store" in result.stderr) == ("", False)
+
+
+def test_a_reading_command_refuses_a_folder_of_other_files(run, tmp_path):
+    (tmp_path / "thesis.doc").write_text("mine")
+    result = run("list", home=tmp_path)
+    assert (result.exit_code, "not a memgraph store" in result.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("options", [[], ["-vv"], ["--json"]])
