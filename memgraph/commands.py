@@ -34,6 +34,7 @@ from memgraph.model.results.listing import (
     MemoryExport,
     MemoryListEntry,
     MemoryStats,
+    State,
 )
 from memgraph.model.results.retrieval import RetrievalQuery
 from memgraph.model.timestamps import age, epoch_days, to_iso
@@ -52,13 +53,12 @@ from memgraph.transfer import export_of, import_into
 logger = logger_of(__name__)
 
 SortBy = Literal["relevance", "created", "accessed"]
-State = Literal["suppressed", "archived", "invalidated", "superseded"]
 _FORGET_ABOVE = 0.5
 _REMEMBERED = {"created": "Remembered", "known": "Already remembered", "restored": "Remembered again"}
 _LIKE_AN_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F-]*)?")
 _ASK_MOST = 5
 _SHOWN_CHARS = 80
-_ONLY_SIMILAR = " (only similar: nothing shows that it belongs to the question)"
+_ONLY_SIMILAR = "This is only similar; nothing shows that it belongs to the question"
 _NO_SUCH_WORDS = "Without an embedding model only words are compared, and no memory shares enough of them: use the memory's own words."
 
 
@@ -210,7 +210,7 @@ class MemoryCommands:
             if vector is None and episodes.any():
                 message = f"{message} {_NO_SUCH_WORDS}"
             return MemoryCommandResult(command="ask", success=True, message=message, data={"ids": []})
-        lines = [self._described(memory) + ("" if memory.id in evident else _ONLY_SIMILAR) for memory in memories]
+        lines = [self._described(memory, is_evident=memory.id in evident) for memory in memories]
         data = {"ids": [memory.id for memory in memories], "with_evidence": [one for one in nearest if one in evident]}
         return MemoryCommandResult(command="ask", success=True, message="\n".join(lines), data=data)
 
@@ -248,7 +248,10 @@ class MemoryCommands:
             trust_classes=trust_classes,
             domain=domain,
         )
-        return [self._entry(memory) for memory in memories]
+        with self._store.reader.frozen():
+            replaced, slot_of = self._store.reader.superseded(), self._store.reader.index.slot
+            superseded_ids = {memory.id for memory in memories if replaced[slot_of(memory.id)]}
+        return [self._entry(memory, is_superseded=memory.id in superseded_ids) for memory in memories]
 
     def show(self, id: str) -> StoredMemory | None:
         """Return a memory, or None if it does not exist or was deleted."""
@@ -349,14 +352,23 @@ class MemoryCommands:
             logger.warning("comparing words only: %s", error.loggable)
             return None
 
-    def _described(self, memory: StoredMemory) -> str:
+    def _described(self, memory: StoredMemory, *, is_evident: bool) -> str:
+        age = self.format_age(memory.occurred_at)
+        if not is_evident:
+            return f"{_ONLY_SIMILAR} ({age}): {memory.content}"
         label = self._retrieval.get_confidence_label(memory.relevance_score)
         # the sentence for "none" says that there is no memory, and here is one
         said = self._retrieval.get_confidence_text("vague" if label == "none" else label)
-        age = self.format_age(memory.occurred_at)
         return f"{said} ({age}): {memory.content}"
 
-    def _entry(self, memory: StoredMemory) -> MemoryListEntry:
+    def _entry(self, memory: StoredMemory, *, is_superseded: bool) -> MemoryListEntry:
+        is_invalid = memory.invalid_at is not None and memory.invalid_at <= self._store.now()
+        states: tuple[tuple[bool, State], ...] = (
+            (memory.is_suppressed, "suppressed"),
+            (memory.archived_at is not None, "archived"),
+            (is_invalid, "invalidated"),
+            (is_superseded, "superseded"),
+        )
         return MemoryListEntry(
             id=memory.id,
             type=memory.type,
@@ -368,6 +380,7 @@ class MemoryCommands:
             access_count=memory.access_count,
             is_pinned=memory.is_pinned,
             privacy_tier=memory.privacy_tier,
+            states=[state for holds, state in states if holds],
         )
 
 

@@ -231,6 +231,16 @@ def test_forget_shows_what_it_would_do(asked: Run, done: Run, refused: Run, ids:
     assert len(asked("list")) == 2
 
 
+def test_a_list_marks_what_is_not_in_force(done: Run, asked: Run, ids: list[str]) -> None:
+    done("supersede", ids[0], "--by", ids[1])
+    assert {entry["id"]: entry["states"] for entry in asked("list")} == {ids[0]: ["superseded"], ids[1]: []}
+    assert [line.split("\t")[-2] for line in done("list").splitlines() if ids[0] in line] == ["superseded"]
+    done("forget", ids[1])
+    (shown,) = (one for one in asked("list", "--include-suppressed") if one["id"] == ids[1])
+    assert shown["states"] == ["suppressed"]
+    assert [one["states"] for one in asked("list")] == [[]]  # what replaced it is forgotten: it is in force again
+
+
 @pytest.mark.embedded
 def test_a_query_selects_memories_by_its_id_column(asked: Run, refused: Run, ids: list[str]) -> None:
     cypher = "MATCH (m:Memory) RETURN m.id AS id ORDER BY id"

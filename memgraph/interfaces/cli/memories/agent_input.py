@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,12 @@ def observe(settings: Settings, /, text: str, episode_id: str | None, **given: A
 @click.option("--feedback", "user_feedback", metavar="TEXT", help="The user's comment on it.")
 @click.option("--agent", "agent_name", metavar="NAME", help="The agent that did it.")
 @click.option("--mission", "mission_id", metavar="NAME", help="The mission it was part of.")
-@click.option("--task", "task_id", metavar="NAME", help="The task it belongs to.")
+@click.option(
+    "--task",
+    "task_id",
+    metavar="NAME",
+    help="The task it belongs to: it is recalled only with --task NAME or --all-tasks.",
+)
 @click.option("--build", "build_id", metavar="NAME", help="The build it was part of.")
 @pass_settings
 def episode(settings: Settings, /, situation: str, **given: Any) -> None:
@@ -72,6 +78,8 @@ def episode(settings: Settings, /, situation: str, **given: Any) -> None:
     if saved.notice:
         notice(saved.notice)
     later = f"add the user's feedback with: memgraph feedback {saved.episode_id} love|like|meh"
+    if task := given["task_id"]:
+        notice(f"it belongs to the task {task!r}: it is recalled only with --task {shlex.quote(task)} or --all-tasks")
     emit(settings, saved, f"Recorded: {saved.episode_id}; {later}")
 
 

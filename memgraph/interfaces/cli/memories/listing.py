@@ -81,6 +81,7 @@ def list_(
                     entry.age,
                     "pinned" if entry.is_pinned else "",
                     "" if entry.privacy_tier == "public" else entry.privacy_tier,
+                    ", ".join(entry.states),
                 ),
             )
             for entry in entries
