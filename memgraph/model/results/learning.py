@@ -82,8 +82,9 @@ class SavedObservation(Model):
     ----------
     memory_id : str or None
         The memory that holds it, or the first of several parts; None: it was left out.
-    action : {"created", "consolidated", "forgotten"}
-        Stored as a new memory; merged into one with the same content; left out, because the user had it forgotten.
+    action : {"created", "consolidated", "forgotten", "superseded"}
+        Stored as a new memory; merged into one with the same content; left out, because the user had it forgotten, or because the
+        user replaced it.
     part_ids : list of str
         All memories that hold it, in order.
     secrets_redacted : int
@@ -91,7 +92,7 @@ class SavedObservation(Model):
     """
 
     memory_id: str | None = None
-    action: Literal["created", "consolidated", "forgotten"]
+    action: Literal["created", "consolidated", "forgotten", "superseded"]
     part_ids: list[str] = Field(default_factory=list)
     notice: str | None = None
     secrets_redacted: Count = 0
