@@ -71,6 +71,17 @@ def test_the_user_decides_and_takes_it_back(done: Callable[..., str], ids: list[
     assert YES in done("contradictions")
 
 
+def test_a_dismissal_of_a_resolved_pair_says_that_both_hold_and_is_undone(
+    done: Callable[..., str], ids: list[str]
+) -> None:
+    done("contradictions", "resolve", *ids, "--keep", ids[0])
+    told = done("contradictions", "dismiss", *ids)
+    assert told.startswith("No contradiction, so both hold again: ")
+    assert done("list", "--state", "superseded") == ""
+    done(*told.strip().rpartition("undo: memgraph ")[2].split())
+    assert ids[1] in done("list", "--state", "superseded")
+
+
 def test_what_is_none_is_dismissed_and_that_is_taken_back(done: Callable[..., str], ids: list[str]) -> None:
     told = done("contradictions", "dismiss", *ids)
     assert done("contradictions") == "No contradictions.\n"

@@ -283,11 +283,23 @@ def test_history_and_why_are_read_by_people_and_programs(done: Run, asked: Run, 
         (["edit", "--match", "x", "--as-new"], "the editor takes one memory at a time"),
         (["edit", "--match", "x", "--query", "y", "--title", "z"], "cannot be combined"),
         (["split", "12345678", "--part", "x"], "at least two parts"),
+        (["merge", "12345678"], "at least two"),
         (["undo", "0"], "0 is not in the range"),
     ],
 )
 def test_wrong_usage_is_said(refused: Run, args: list[str], said: str) -> None:
     assert said in refused(*args, code=2)
+
+
+def test_equal_parts_are_refused(refused: Run, ids: list[str]) -> None:
+    assert "must be different texts" in refused("split", ids[0], "--part", "one", "--part", " One")
+
+
+def test_show_keeps_lines(done: Run, asked: Run) -> None:
+    text = "Steps:\n- stop\n\tmake -j\n- start \x1b[31m"
+    shown = done("show", asked("remember", text)["data"]["ids"][0])
+    assert "  Steps:\n  - stop\n      make -j\n  - start" in shown
+    assert "\x1b" not in shown
 
 
 def test_what_cannot_be_undone_is_refused_in_a_sentence(refused: Run, done: Run, ids: list[str]) -> None:

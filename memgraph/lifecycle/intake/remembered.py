@@ -20,6 +20,7 @@ from memgraph.lifecycle.dedup.duplicates import of_scope
 from memgraph.lifecycle.dedup.equal_text import equal_memories
 from memgraph.lifecycle.dedup.merge import united
 from memgraph.lifecycle.run.embedding import vectors_of
+from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import SemanticMemory, StoredMemory
 from memgraph.store import AgentMemoryStore
 from memgraph.text.cutting import split_text
@@ -65,7 +66,7 @@ def remember_text(store: AgentMemoryStore, text: str, *, tags: Sequence[str], pr
             reason="the user asked to remember it",
             source=SOURCE,
         )
-        for part in (split_text(text) if text.strip() else [text])
+        for part in (split_text(text) if len(text) > MAX_CONTENT_CHARS else [text.strip() or text])
     ]
     if store.reader.acquire_graph():
         embedder = store.embedder

@@ -82,7 +82,7 @@ def format_context_for_prompt(
     when_nothing = checked(WhenNothing, when_nothing, "when_nothing")
     text = FORMATS[checked(ContextFormat, format, "format")](context)
     if not text and format == "notes" and when_nothing == "say":
-        return nothing_found(context.notice)
+        return nothing_found(context.notice, is_over_budget=context.is_over_budget)
     return text
 
 

@@ -101,10 +101,15 @@ def format_notes(context: AgentContext) -> str:
     return "\n\n".join(blocks)
 
 
-def nothing_found(notice: str | None = None) -> str:
+def nothing_found(notice: str | None = None, *, is_over_budget: bool = False) -> str:
     """Return the line that stands for an empty recall, with the notice that may explain it."""
     explained = f" ({visible_line(notice)})" if notice else ""
-    return f"Nothing in memory concerns this task{explained}."
+    said = (
+        "What memory holds on this task does not fit the budget"
+        if is_over_budget
+        else "Nothing in memory concerns this task"
+    )
+    return f"{said}{explained}."
 
 
 def _introduction(context: AgentContext, notes: Sequence[_Note], project: str | None) -> str:

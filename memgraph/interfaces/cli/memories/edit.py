@@ -165,6 +165,8 @@ def _ids_and_tags(words: Sequence[str], selection: Selection) -> tuple[list[str]
 @pass_settings
 def merge(settings: Settings, ids: Sequence[str], keep: str | None) -> None:
     """Merge memories into one."""
+    if len(ids) + (keep is not None and keep not in ids) < 2:
+        raise click.UsageError("give at least two memories: ID ID")
     with opened(settings) as memory:
         found = [memory.store.find_id(one) for one in ids]
         kept = memory.store.find_id(keep) if keep is not None else None

@@ -217,3 +217,18 @@ def test_the_recorded_settings_name_the_floor(notes: Any) -> None:
 
     assert version(floor="off") == settings_version(memgraph.RetrievalConfig())
     assert len({version(), version(floor="off"), version(floor=0.5)}) == 3
+
+
+def test_a_budget_without_room_is_not_called_ignorance(notes: Any) -> None:
+    for budget, said in (
+        ({"max_tokens": 0}, "takes 19 tokens: raise max_tokens"),
+        ({"max_episodic": 0}, "has no place for the types"),
+    ):
+        result = memgraph.MemoryRetrieval(notes).retrieve(
+            {"task_description": "the disk of the build host is full", **budget}
+        )
+        assert (result.memories, result.is_over_budget) == ([], True)
+        told = memgraph.format_context_for_prompt(result, format="notes", when_nothing="say")
+        assert told.startswith("What memory holds on this task does not fit the budget (")
+        assert said in told
+    assert not memgraph.MemoryRetrieval(notes).retrieve({"task_description": BREAD, "max_tokens": 0}).is_over_budget
