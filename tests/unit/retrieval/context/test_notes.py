@@ -227,7 +227,7 @@ def test_content_is_told_in_whole_sentences_without_debris(content: str, told: s
     ("content", "told"),
     [
         ("Fix lost items when two tabs write the cart", "Fixed: lost items when two tabs write the cart."),
-        ("fix(upload): upload breaks on an empty file", "Fixed: upload breaks on an empty file."),
+        ("fix(upload): upload breaks on an empty file", "Fixed: upload breaks on an empty file. (upload)"),
         ("Fixed: typo", "Fixed: typo."),
         ("Fix for the parser", "Changed: Fix for the parser."),
         ("Fixtures for the parser", "Changed: Fixtures for the parser."),
