@@ -129,8 +129,11 @@ class MemoryCommands:
         memory_id, why_not = self._meant(query)
         if memory_id is None:
             return MemoryCommandResult(command="forget", success=False, message=why_not)
+        found = self._store.reader.known(memory_id)
+        if found.is_suppressed:
+            message = f"'{preview(found.content)}' is forgotten already."
+            return MemoryCommandResult(command="forget", success=True, message=message, data={"id": found.id})
         if dry_run:
-            found = self._store.reader.known(memory_id)
             message = f"Would forget: '{preview(found.content)}' ({found.id}); nothing was changed"
             data = {"id": found.id, "dry_run": True}
             return MemoryCommandResult(command="forget", success=True, message=message, data=data)

@@ -571,7 +571,7 @@ def test_demo_learns_from_a_repository_and_keeps_only_a_page(
     assert "<!doctype html>" in (tmp_path / "memgraph-demo.html").read_text("utf-8").lower()
     assert "Read 3 records" in result.stdout
     assert "An agent about to “change src/" in result.stdout
-    assert "You have the following relevant memories" in result.stdout
+    assert "Notes from past work in shop." in result.stdout
     assert result.stdout.count("   memgraph ") == 3
     assert max(len(line) for line in result.stdout.splitlines() if str(repository) not in line) <= 80
     assert not (isolated_environment / "memgraph").exists()

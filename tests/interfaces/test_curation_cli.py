@@ -291,6 +291,24 @@ def test_wrong_usage_is_said(refused: Run, args: list[str], said: str) -> None:
     assert said in refused(*args, code=2)
 
 
+def test_what_is_forgotten_already_or_named_twice_is_said_so(done: Run, asked: Run, ids: list[str]) -> None:
+    assert asked("forget", ids[0], ids[0], "--dry-run")["data"]["ids"] == [ids[0]]
+    done("forget", ids[0])
+    assert done("forget", ids[0]) == f"'{TEXT}' is forgotten already.\n"
+
+
+@pytest.mark.parametrize(("tier", "domain"), [("--tier", "--domain"), ("--privacy", "--context")])
+def test_the_options_for_tier_and_domain_have_both_names_everywhere(
+    asked: Run, ids: list[str], tier: str, domain: str
+) -> None:
+    options = (tier, "sensitive", domain, "travel")
+    asked("edit", ids[0], *options)
+    made = asked("observe", "The window seat is best", *options)["memory_id"]
+    assert {entry["id"] for entry in asked("list", tier, "sensitive")} == {ids[0], made}
+    assert ids[1] in {one["memory"]["id"] for one in asked("search", "staging", domain, "testing")}
+    assert asked("show", made)["memory"]["domain"] == "travel"
+
+
 def test_equal_parts_are_refused(refused: Run, ids: list[str]) -> None:
     assert "must be different texts" in refused("split", ids[0], "--part", "one", "--part", " One")
 

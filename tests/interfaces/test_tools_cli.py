@@ -103,7 +103,7 @@ def test_each_command_reports_what_it_did(run: Run) -> None:
     ("args", "code"),
     [
         (["observe", " "], 1),
-        (["observe", "a", "--confidence", "2"], 1),
+        (["observe", "a", "--confidence", "2"], 2),
         (["observe", "a", "--valid-at", "soon"], 1),
         (["observe", "a", "--episode", "12345678"], 1),
         (["observe", "a", "--outcome", "great"], 2),

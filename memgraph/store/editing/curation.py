@@ -230,8 +230,8 @@ class Curation:
         if len(tasks) > 1:
             named = ", ".join(repr(task) if task else "no task" for task in tasks[:5])
             raise ScopeError(
-                f"the memories belong to different tasks ({named}), and one commit has one write scope; change those of "
-                "each task separately"
+                f"the memories belong to different tasks ({named}), and one commit has one write scope; memories "
+                "of different tasks cannot be merged, and are changed task by task"
             )
         return known
 

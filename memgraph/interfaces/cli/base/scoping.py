@@ -16,7 +16,12 @@ def scoped(command: F) -> F:
     """Add ``--session``, ``--task``, ``--tier`` and ``--min-trust``; `scope_given` turns their values into the library's arguments."""
     for option in (
         click.option(
-            "--tier", "tiers", type=click.Choice(_TIERS), multiple=True, help="Only this privacy tier; repeatable."
+            "--tier",
+            "--privacy",
+            "tiers",
+            type=click.Choice(_TIERS),
+            multiple=True,
+            help="Only this privacy tier; repeatable.",
         ),
         click.option(
             "--min-trust", type=click.Choice(_TRUST), help="Only memories of this trust class or a higher one."

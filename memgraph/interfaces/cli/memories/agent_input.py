@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 _project = click.option(
     "--project", metavar="NAME", help="The project it belongs to.  [default: none, shared knowledge]"
 )
-_context = click.option("--context", metavar="DOMAIN", help="The domain it belongs to, such as travel or testing.")
+_context = click.option(
+    "--context", "--domain", "context", metavar="DOMAIN", help="The domain it belongs to, such as travel or testing."
+)
 _session = click.option("--session", "session_id", metavar="NAME", help="The session it belongs to.")
 _tier = click.option(
-    "--tier", "privacy_tier", type=click.Choice(["public", "sensitive", "private"]), help="Who may see it."
+    "--tier", "--privacy", "privacy_tier", type=click.Choice(["public", "sensitive", "private"]), help="Who may see it."
 )
 _tags = click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag; repeatable.")
 _OUTCOMES = click.Choice(["success", "failure", "partial", "pending"])
@@ -38,7 +40,9 @@ def _belonging(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("text")
 @_belonging
 @click.option("--agent", "agent", metavar="NAME", help="The agent that observed it.")
-@click.option("--confidence", type=float, default=0.7, show_default=True, help="How certain it is, 0 to 1.")
+@click.option(
+    "--confidence", type=click.FloatRange(0, 1), default=0.7, show_default=True, help="How certain it is, 0 to 1."
+)
 @click.option("--outcome", type=_OUTCOMES, help="The outcome it reports: failure for something that does not work.")
 @click.option("--valid-at", metavar="TIME", help="Since when it is true, ISO 8601.  [default: now]")
 @click.option("--episode", "episode_id", metavar="ID", help="The episode it was learned from.")

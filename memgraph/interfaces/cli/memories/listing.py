@@ -145,6 +145,8 @@ def _fields(memory: StoredMemory) -> list[str]:
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         return plain(", ".join(dict.fromkeys(str(_of(item)) for item in value)))
+    if isinstance(value, bool):
+        return str(value).lower()
     return f"{value:.3g}" if isinstance(value, float) else plain(str(value))
 
 

@@ -61,7 +61,7 @@ class Selection:
             Nothing was found, or more than `limit`; or the search is not confirmed: what it found is listed on standard error.
         """
         if not self.is_search:
-            return [memory.store.find_id(one) for one in named]
+            return list(dict.fromkeys(memory.store.find_id(one) for one in named))
         found = self._matching(memory) if self.match is not None else self._queried(memory)
         if not found:
             raise Refused("no memory matches")
