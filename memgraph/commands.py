@@ -81,12 +81,18 @@ class MemoryCommands:
         self._retrieval = retrieval or MemoryRetrieval(store, embedder)
 
     def remember(
-        self, text: str, tags: Sequence[str] | None = None, *, project_id: str | None = None
+        self,
+        text: str,
+        tags: Sequence[str] | None = None,
+        *,
+        project_id: str | None = None,
+        trust_class: TrustClass = "user",
     ) -> MemoryCommandResult:
         """Store a text as a pinned semantic memory. A long text is split into linked parts.
 
         A text that was remembered before is not stored again, but in force again if it was forgotten; what it contradicts is replaced.
-        While another process holds the graph, both wait for the next sleep. Secrets are redacted first.
+        While another process holds the graph, both wait for the next sleep. Secrets are redacted first. What an agent saves for the user
+        (another `trust_class`) restores nothing that was forgotten.
 
         `data` has ``ids``, the kinds of secrets as ``redacted``, the ``action`` (created, known or restored), the ids that it ``replaced``,
         and the ``event`` that changed a known text, if one did.
@@ -96,11 +102,11 @@ class MemoryCommands:
         InvalidInputError
             The text is empty or cannot be stored, or a tag is invalid.
         """
-        text = checked(QueryText, text, "text")
+        text, trust_class = checked(QueryText, text, "text"), checked(TrustClass, trust_class, "trust_class")
         given = checked(list[Name] | None, tags, "tags") or []
         kinds = kinds_of_secrets([text, *given, project_id]) if self._store.config.redact_secrets else []
         text = self._store.without_secrets(text)  # before the text is split: a part of a secret would not be recognised
-        found = remember_text(self._store, text, tags=given, project_id=project_id)
+        found = remember_text(self._store, text, tags=given, project_id=project_id, trust_class=trust_class)
         count = len(found.memories)
         done = f"{_REMEMBERED[found.action]}{f' in {count} parts' if count > 1 else ''}"
         message = f"{done}: '{_cut(found.memories[0].content.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"

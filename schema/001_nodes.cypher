@@ -215,7 +215,7 @@ CREATE NODE TABLE Source (
   read_at TIMESTAMP
 );
 
-// A question about a source that rules cannot answer: `state` is open, answered or skipped.
+// A question about a source that rules cannot answer: `state` is open, answered or skipped; `attempts` counts answers that were stored in part.
 CREATE NODE TABLE WorkOrder (
   id STRING PRIMARY KEY,
   kind STRING DEFAULT '',
@@ -231,6 +231,7 @@ CREATE NODE TABLE WorkOrder (
   source_at TIMESTAMP,
   requested_at TIMESTAMP,
   state STRING DEFAULT '',
+  attempts INT64,
   closed_at TIMESTAMP,
   answered_by STRING DEFAULT '',
   answer_trust_class STRING DEFAULT '',

@@ -51,7 +51,17 @@ SIBLINGS = {
 }
 """What a part may import of its own layer."""
 ROOMS: dict[str, tuple[str, ...]] = {
-    "extraction": ("secrets", "error_text", "statements", "components", "readers", "rules", "llm", "annotate default"),
+    "extraction": (
+        "secrets",
+        "error_text",
+        "statements",
+        "components",
+        "readers",
+        "rules",
+        "verification",
+        "llm",
+        "annotate default",
+    ),
     "extraction.readers": (
         "files",
         "source",
@@ -79,7 +89,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "history",
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
-    "interfaces": ("cli",),
+    "interfaces": ("operations", "cli"),
     "interfaces.cli": ("base", "memories learning analysis maintenance viz", "demo docs", "group"),
     "journal": (
         "envelope",

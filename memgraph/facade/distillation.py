@@ -59,7 +59,10 @@ class Distillation:
     def answer(
         self, order_id: str, answer: Mapping[str, Any], *, answered_by: str = "agent", trust_class: TrustClass = "agent"
     ) -> AnswerResult:
-        """Store the statements of an answer as memories, and close the order. Idempotent: a second answer returns the first result.
+        """Store the statements of an answer as memories, and close the order unless some are refused.
+
+        Idempotent: once the order is closed, an answer returns the result of those before. While statements were refused, it stays
+        open for corrections (`AnswerResult.attempts_left`); statements that it has already are left out.
 
         Parameters
         ----------
@@ -73,7 +76,7 @@ class Distillation:
         Raises
         ------
         UnsupportedClaimError
-            None of the statements can be accepted. Nothing is stored.
+            None of the statements can be accepted, and none was before. Nothing is stored.
         NotFoundError, InvalidInputError
             The order does not exist or was skipped, or the answer is malformed. Nothing is stored.
         """

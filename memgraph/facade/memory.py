@@ -151,11 +151,12 @@ class MemGraph:
         *,
         format: ContextFormat = "sections",
         when_nothing: WhenNothing | None = None,
+        with_ids: bool = False,
     ) -> str:
         """Return a context as text to put before a prompt; see `memgraph.retrieval`. `when_nothing` defaults to the store's setting."""
         if when_nothing is None:
             when_nothing = self.store.config.recall_when_nothing
-        return format_context_for_prompt(context, format=format, when_nothing=when_nothing)
+        return format_context_for_prompt(context, format=format, when_nothing=when_nothing, with_ids=with_ids)
 
     def create_enriched_system_prompt(
         self, base_prompt: str, context: AgentContext | RetrievalResult, *, format: ContextFormat = "sections"
@@ -208,7 +209,7 @@ class MemGraph:
         """
         given = {"content": content, "context": context, "confidence": confidence, "episode_id": episode_id}
         observation = Observation.parse({**given, "project": project, **details})
-        self._check_may_write(agent, observation.context)
+        self.check_may_write(agent, observation.context)
         return save_observation(self.store, observation)
 
     def save_episode(
@@ -232,7 +233,7 @@ class MemGraph:
         """
         given = {"situation": situation, "reasoning": reasoning, "action": action, "outcome": outcome}
         episode = Episode.parse({**given, "project": project, **details})
-        self._check_may_write(episode.agent_name, episode.context)
+        self.check_may_write(episode.agent_name, episode.context)
         saved = save_episode(self.store, episode)
         sleep_if_due(self.store)
         return saved
@@ -292,7 +293,13 @@ class MemGraph:
         """Return the latest refusals of agents' requests, and the sensitive memories that agents got with a justification, newest last."""
         return self.store.audit(agent=agent, limit=limit)
 
-    def _check_may_write(self, agent: str | None, domain: str | None) -> None:
+    def check_may_write(self, agent: str | None, domain: str | None) -> None:
+        """Reject an agent that may not store memories of a domain. The refusal is recorded.
+
+        Raises
+        ------
+        PermissionDeniedError
+        """
         access = self.store.access_of(UNNAMED if agent is None else agent)
         self.store.auditing.check_asked(access, "write", domain=domain or "general")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
-from memgraph.model.events.distillation import DistilAnswered, DistilRequested, DistilSkipped
+from memgraph.model.events.distillation import DistilAnswered, DistilAttempted, DistilRequested, DistilSkipped
 from memgraph.model.events.payload import sparse
 from memgraph.ports import Row
 
@@ -18,24 +18,35 @@ def requested(workspace: Workspace, _event: Event, payload: DistilRequested) -> 
 
 def answered(workspace: Workspace, _event: Event, payload: DistilAnswered) -> None:
     """Fold ``distil.answered``."""
-    row = {
-        "state": "answered",
-        "closed_at": payload.answered_at,
-        "answered_by": payload.answered_by,
-        "answer_trust_class": payload.trust_class,
-        "new_memory_ids": payload.new_memory_ids,
-        "merged_memory_ids": payload.merged_memory_ids,
-        "verdict": payload.verdict,
-    }
-    _close(workspace, payload.id, row)
+    if (known := _open(workspace, payload.id)) is not None:
+        row = {"state": "answered", "closed_at": payload.answered_at}
+        workspace.put(TABLE, payload.id, _with_answer({**known, **row}, payload))
+
+
+def attempted(workspace: Workspace, _event: Event, payload: DistilAttempted) -> None:
+    """Fold ``distil.attempted``: the order stays open."""
+    if (known := _open(workspace, payload.id)) is not None:
+        row = {"attempts": (known.get("attempts") or 0) + 1}
+        workspace.put(TABLE, payload.id, _with_answer({**known, **row}, payload))
 
 
 def skipped(workspace: Workspace, _event: Event, payload: DistilSkipped) -> None:
     """Fold ``distil.skipped``."""
-    _close(workspace, payload.id, {"state": "skipped", "closed_at": payload.skipped_at, "skip_reason": payload.reason})
+    if (known := _open(workspace, payload.id)) is not None:
+        row = {"state": "skipped", "closed_at": payload.skipped_at, "skip_reason": payload.reason}
+        workspace.put(TABLE, payload.id, sparse({**known, **row}))
 
 
-def _close(workspace: Workspace, order_id: str, row: Row) -> None:
+def _open(workspace: Workspace, order_id: str) -> Row | None:
     known = workspace.get(TABLE, order_id)
-    if known is not None and known["state"] == "open":
-        workspace.put(TABLE, order_id, sparse({**known, **row}))
+    return known if known is not None and known["state"] == "open" else None
+
+
+def _with_answer(row: Row, payload: DistilAnswered | DistilAttempted) -> Row:
+    """Return the row of an order with what an answer added to that of earlier ones."""
+    added = {
+        name: list(dict.fromkeys([*row.get(name, ()), *getattr(payload, name)]))
+        for name in ("new_memory_ids", "merged_memory_ids")
+    }
+    who = {"answered_by": payload.answered_by, "answer_trust_class": payload.trust_class}
+    return sparse({**row, **added, **who, "verdict": payload.verdict or row.get("verdict")})

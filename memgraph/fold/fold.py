@@ -36,6 +36,7 @@ _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     "errors.analysed": learning.analysed,
     "distil.requested": distillation.requested,
     "distil.answered": distillation.answered,
+    "distil.attempted": distillation.attempted,
     "distil.skipped": distillation.skipped,
 }
 _WITHOUT_ROWS = frozenset(

@@ -26,6 +26,8 @@ def _lower_uuid(text: str) -> str:
         raise ValueError("is not a UUID") from None
 
 
+MIN_ID_CHARS = 8
+"""The shortest prefix that stands for an id, and the one that is shown."""
 MemoryId = Annotated[str, AfterValidator(_lower_uuid)]
 
 

@@ -18,7 +18,15 @@ from memgraph.model.chronology import in_order
 from memgraph.model.events.lifecycle import DecayApplied
 from memgraph.model.events.recalls import RecalledItem, RetrievalRecorded
 from memgraph.model.ids import new_id
-from memgraph.model.memory import MEMORY_TYPES, AgentMemory, PrivacyTier, StoredMemory, TrustClass, Vector
+from memgraph.model.memory import (
+    MEMORY_TYPES,
+    AgentMemory,
+    MemoryType,
+    PrivacyTier,
+    StoredMemory,
+    TrustClass,
+    Vector,
+)
 from memgraph.model.relevance import LABEL_TEXT, ConfidenceLabel, ForgettingCurveConfig, confidence_label, decayed
 from memgraph.model.results.maintenance import DecayResult
 from memgraph.model.results.retrieval import (
@@ -197,6 +205,7 @@ class MemoryRetrieval:
         agents: Sequence[str] | None = None,
         privacy_tiers: Sequence[PrivacyTier] | None = None,
         trust_classes: Sequence[TrustClass] | None = None,
+        types: Sequence[MemoryType] | None = None,
     ) -> list[ScoredMemory]:
         """Return the best memories of any type for a text: the same ranking, without budget or access record.
 
@@ -214,6 +223,8 @@ class MemoryRetrieval:
             Only memories of this domain, of ``general``, and without a domain.
         project_id, session, task_id, all_tasks, agents, privacy_tiers, trust_classes : optional
             As in `RetrievalQuery`.
+        types : sequence of str, optional
+            Only memories of these types.
         include_archived : bool
             Include archived memories; deleted, suppressed and invalid ones are never found.
 
@@ -240,6 +251,7 @@ class MemoryRetrieval:
             privacy_tiers=privacy_tiers,
             trust_classes=checked(list[TrustClass] | None, trust_classes, "trust_classes"),
             domain=domain,
+            types=checked(list[MemoryType] | None, types, "types"),
             include_archived=checked(bool, include_archived, "include_archived"),
         )
         text = text[:MAX_SEARCHED_CHARS]

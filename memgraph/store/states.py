@@ -29,7 +29,7 @@ from memgraph.model.base import checked
 from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryDeleted
 from memgraph.model.events.payload import Actor
-from memgraph.model.ids import stored_form
+from memgraph.model.ids import MIN_ID_CHARS, stored_form
 from memgraph.model.link import REPLACED, Link, oriented
 from memgraph.model.memory import StoredMemory
 from memgraph.model.timestamps import to_iso
@@ -40,7 +40,6 @@ from memgraph.store.commit.writer import Writer
 from memgraph.store.query import Reader
 from memgraph.store.undeletion import deleted_ids, undeletions
 
-MIN_ID_CHARS = 8
 """Minimum length of an abbreviated id."""
 _SHOWN_IDS = 5
 _BOTH_HOLD = "neither replaces the other"

@@ -99,8 +99,14 @@ def test_a_partly_refused_answer_says_why(run: Any) -> None:
     order_id = run("distil")[:8]
     said = json.dumps({"statements": [statement(), statement(content="The import needs a proxy.")]})
     shown = run("distil", "answer", order_id, "-", given=said)
-    assert shown.splitlines()[0] == "Answered: 1 memory added, 1 statement refused."
+    assert shown.splitlines()[0] == (
+        "Answered: 1 memory added, 1 statement refused (send corrections of it; attempts left: 2)."
+    )
     assert "statements.1.content: “proxy” is not in its evidence" in shown
+    assert "(answered in part)" in run("distil")
+    wrong = json.dumps({"statements": [statement(content="The import needs a proxy.")] * 2})
+    assert "2 statements refused (send corrections of them" in run("distil", "answer", order_id, "-", given=wrong)
+    assert "(the order is closed)" in run("distil", "answer", order_id, "-", given=wrong)
     assert run("distil") == "No work order is open.\n"
 
 

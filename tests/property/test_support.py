@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.extraction.llm.named import is_dated, is_named
-from memgraph.extraction.llm.support import evidence_in, unsupported
+from memgraph.extraction.verification.named import is_dated, is_named
+from memgraph.extraction.verification.support import evidence_in, unsupported
 
 LAWS = settings(max_examples=60, database=None)
 WORDS = "importer queue lock release cache header retry worker token schema index timeout".split()
@@ -165,7 +165,17 @@ def test_days_are_found_in_their_usual_forms(said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "hostile", ["not " * 20_000, "a-" * 40_000, "1," * 40_000, "((((" * 20_000, "x" * 80_000, "a_/" * 25_000]
+    "hostile",
+    [
+        "not " * 20_000,
+        "a not, " * 10_000,
+        "a: not b " * 10_000,
+        "a-" * 40_000,
+        "1," * 40_000,
+        "((((" * 20_000,
+        "x" * 80_000,
+        "a_/" * 25_000,
+    ],
 )
 def test_hostile_texts_cost_little(hostile: str) -> None:
     assert isinstance(unsupported("importer lock", [hostile]), list)

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from memgraph.extraction.llm.named import is_dated, is_named
-from memgraph.extraction.llm.opposites import contradicts_outcome
-from memgraph.extraction.llm.support import Evidence, evidence_in, mentioned, unsupported
 from memgraph.extraction.statements import steps_in
+from memgraph.extraction.verification.named import is_dated, is_named
+from memgraph.extraction.verification.opposites import contradicts_outcome
+from memgraph.extraction.verification.support import Evidence, evidence_in, mentioned, unsupported
 from memgraph.model.base import MAX_CONTENT_CHARS, Model, Prose, Text, Unit
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory, MemoryType, Outcome, ProceduralMemory, SemanticMemory
@@ -93,7 +93,9 @@ class Claim(Model):
             yield "content", _described("content", unsupported(self.content, evidence))
         if self.type == "episodic" and contradicts_outcome(self.outcome, canonical_name(self.content), evidence.text):
             yield "outcome", [f"outcome: “{self.outcome}” contradicts the evidence"]
-        for name in ("location", "decision", "trigger"):
+        if place := self.location.strip():  # it names a place, whatever the content says of it
+            yield "location", _described("location", unsupported(place, evidence.told_by(self.content)))
+        for name in ("decision", "trigger"):
             if text := getattr(self, name).strip():
                 yield name, _described(name, unsupported(text, evidence))
         for name in ("alternatives", "steps"):

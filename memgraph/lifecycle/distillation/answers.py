@@ -17,11 +17,11 @@ from memgraph.lifecycle.contradictions.search import described, find_contradicti
 from memgraph.lifecycle.dedup.duplicates import duplicate_of, possible_duplicates
 from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.dedup.thresholds import OBSERVATION_COSINE
-from memgraph.lifecycle.distillation.orders import MAX_STATEMENTS, known_order
+from memgraph.lifecycle.distillation.orders import MAX_ATTEMPTS, MAX_STATEMENTS, known_order
 from memgraph.lifecycle.intake.forgotten import is_forgotten
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.base import Model, Name, Prose, checked
-from memgraph.model.events.distillation import DistilAnswered, DistilSkipped
+from memgraph.model.events.distillation import DistilAnswered, DistilAttempted, DistilSkipped
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.ids import canonical_name, source_id
 from memgraph.model.memory import AgentMemory, TrustClass, Vector, id_of
@@ -67,7 +67,8 @@ def answer_order(
     """Store the statements of an answer as memories, merge those that are known, and close the order: one commit.
 
     Secrets are removed first. A statement that is malformed or that the order's excerpt does not support is refused, and the result
-    says why; if all of them are refused, nothing is stored. A verdict on a contradiction is carried out as by
+    says why. The order then stays open for their corrections, at most `MAX_ATTEMPTS` times; statements that it has already are left
+    out. If all statements are refused at first, nothing is stored. A verdict on a contradiction is carried out as by
     `resolve_contradiction` and `dismiss_contradiction`, in the same commit. Idempotent: an order that was answered before returns the
     result of that answer.
 
@@ -83,9 +84,10 @@ def answer_order(
     NotFoundError
         There is no such order, or it is withheld; nothing is stored.
     UnsupportedClaimError
-        None of the statements can be accepted; the error says why. Nothing is stored.
+        None of the statements can be accepted, and none was before; the error says why. Nothing is stored.
     InvalidInputError
-        The answer is malformed as a whole, the order was skipped, or the verdict would replace a memory that is trusted more; nothing is stored.
+        The answer is malformed as a whole, the order was skipped or has another verdict, or the verdict would replace a memory that is
+        trusted more; nothing is stored.
     ModelMismatchError
         The store has changed its embedding model meanwhile; nothing is stored, and a retry succeeds.
     """
@@ -96,9 +98,9 @@ def answer_order(
         return _earlier(order)
     parsed, secrets = redact_any(Answer.parse(answer))
     claims, problems = _checked(order, parsed)
-    memories = _memories(order, claims, answered_by, trust_class)
+    distinct = list({canonical_name(claim.text): claim for claim in reversed(claims)}.values())[::-1]
     embedder = store.embedder
-    vectors = vectors_of(embedder, [memory.content for memory in memories])
+    vectors = vectors_of(embedder, [claim.text for claim in distinct])
     with store.exclusive():
         order = known_order(store, order.id)
         if order.state == "answered":
@@ -107,16 +109,23 @@ def answer_order(
             raise InvalidInputError("names a work order that was skipped", field="id", value=order_id)
         store.check_embedder(embedder)  # the store may have changed its model meanwhile
         decision, replaced = _decision(store, order, parsed.verdict, answered_by, trust_class)
+        memories = _memories(order, distinct, answered_by, trust_class)
         settled = _settle(store, order, memories, vectors, replaced)
-        event = DistilAnswered(
-            id=order.id,
-            answered_at=store.now(),
-            answered_by=answered_by,
-            trust_class=trust_class,
-            new_memory_ids=settled.added,
-            merged_memory_ids=settled.merged,
-            verdict=parsed.verdict,
-        )
+        refused = len(parsed.statements) - len(claims)
+        said = {
+            "id": order.id,
+            "answered_by": answered_by,
+            "trust_class": trust_class,
+            "new_memory_ids": settled.added,
+            "merged_memory_ids": settled.merged,
+            "verdict": parsed.verdict,
+        }
+        attempts_left = MAX_ATTEMPTS - order.attempts - 1 if refused else 0
+        event: DistilAnswered | DistilAttempted
+        if attempts_left:
+            event = DistilAttempted(**said, attempted_at=store.now(), refused=refused)
+        else:
+            event = DistilAnswered(**said, answered_at=store.now())
         store.commit("task" if order.task_id else "global", [*decision, *settled.writes, event], task_id=order.task_id)
         found = find_contradictions_of(store, settled.added)
     return AnswerResult(
@@ -125,11 +134,12 @@ def answer_order(
         new_memory_ids=settled.added,
         merged_memory_ids=settled.merged,
         forgotten=settled.forgotten,
-        refused=len(parsed.statements) - len(claims),
+        refused=refused,
+        attempts_left=attempts_left,
         problems=problems,
         secrets_redacted=secrets,
         verdict=parsed.verdict,
-        decision=None if parsed.verdict is None else _decided(order, parsed.verdict),
+        decision=None if parsed.verdict in (None, order.verdict) else _decided(order, parsed.verdict),
         notice=described(found),
     )
 
@@ -173,7 +183,7 @@ def _checked(order: WorkOrder, answer: Answer) -> tuple[list[Claim], list[str]]:
             stray = claim.unsupported_tags(order.excerpt)
             problems += [f"statements.{place}.tags: “{tag}” is not in the excerpt; left out" for tag in stray]
             accepted.append(claim.without_tags(stray))
-    if problems and not accepted:
+    if problems and not accepted and not order.attempts:
         raise UnsupportedClaimError(problems)
     return accepted, problems
 
@@ -192,10 +202,9 @@ def _earlier(order: WorkOrder) -> AnswerResult:
 def _memories(
     order: WorkOrder, claims: Sequence[Claim], answered_by: str, trust_class: TrustClass
 ) -> list[AgentMemory]:
-    """Return the statements as memories, equal texts once."""
-    distinct = {canonical_name(claim.text): claim for claim in reversed(claims)}
+    """Return the statements as memories. Those of corrections are numbered after those of earlier answers."""
     found = []
-    for place, claim in enumerate(reversed(distinct.values())):
+    for place, claim in enumerate(claims, start=MAX_STATEMENTS * order.attempts):
         memory = claim.memory(
             id=source_id(f"work order\x1f{order.id}", place),
             occurred_at=order.source_at,
@@ -227,6 +236,7 @@ def _settle(
     A known memory keeps its text: it is not withheld when what the order was about is forgotten.
     """
     settled, now, curve = _Settled(), store.now(), store.config.forgetting_curve
+    stored = {*order.new_memory_ids, *order.merged_memory_ids}
     embedded = (
         memory.model_copy(update={"embedding": vector}) for memory, vector in zip(memories, vectors, strict=True)
     )
@@ -240,7 +250,7 @@ def _settle(
         elif known is None:
             settled.writes += [memory, *_episode_links(order, memory, now)]
             settled.added.append(id_of(memory))
-        elif known.id not in settled.merged:
+        elif known.id not in settled.merged and known.id not in stored:
             after = merged(known, memory, now, curve, takes_text=False)
             event = merge_event(known, after, candidate=memory, now=now)
             settled.writes.append(event)
@@ -274,8 +284,10 @@ def _decision(
     store: AgentMemoryStore, order: WorkOrder, verdict: Verdict | None, answered_by: str, trust_class: TrustClass
 ) -> tuple[list[Write], str | None]:
     """Return the events that carry out a verdict on a contradiction, and the memory that it replaces."""
-    if verdict is None:
+    if verdict is None or verdict == order.verdict:
         return [], None
+    if order.verdict is not None:
+        raise InvalidInputError(f"was “{order.verdict}” in an earlier answer", field="verdict", value=verdict)
     older, newer = order.subject_ids
     reason = f"{answered_by}: {verdict}"
     if verdict == "both hold":

@@ -16,6 +16,8 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
 
 MAX_STATEMENTS = 8
+MAX_ATTEMPTS = 3
+"""An order is closed by this many answers of which statements were refused; one that adds nothing to an untouched order does not count."""
 _LEAST_ID_CHARS = 4
 
 _INSTRUCTIONS = """\
@@ -118,7 +120,7 @@ def is_current(reader: Reader, row: Row) -> bool:
         return False
     if row["kind"] == "long session" and _quotes_hidden(reader, row):
         return False
-    if row["kind"] != "contradiction" or row["state"] != "open":
+    if row["kind"] != "contradiction" or row["state"] != "open" or row.get("verdict"):
         return True
     in_force = reader.listed() & ~reader.superseded()
     is_linked = any(reader.record("CONTRADICTS", ends) is not None for ends in (tuple(ids), tuple(ids[::-1])))

@@ -21,7 +21,8 @@ from memgraph.lifecycle.dedup.equal_text import equal_memories
 from memgraph.lifecycle.dedup.merge import united
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.base import MAX_CONTENT_CHARS
-from memgraph.model.memory import SemanticMemory, StoredMemory
+from memgraph.model.events.payload import Actor
+from memgraph.model.memory import SemanticMemory, StoredMemory, TrustClass
 from memgraph.store import AgentMemoryStore
 from memgraph.text.cutting import split_text
 
@@ -53,15 +54,29 @@ class Remembered:
     notice: str | None = None
 
 
-def remember_text(store: AgentMemoryStore, text: str, *, tags: Sequence[str], project_id: str | None) -> Remembered:
-    """Store a text, without its secrets, as pinned memories said by the user; in linked parts if it is long."""
+def remember_text(
+    store: AgentMemoryStore,
+    text: str,
+    *,
+    tags: Sequence[str],
+    project_id: str | None,
+    trust_class: TrustClass = "user",
+) -> Remembered:
+    """Store a text, without its secrets, as pinned memories; in linked parts if it is long.
+
+    Parameters
+    ----------
+    trust_class : str
+        Who said it. What others than the user say is not compared with what the user said before.
+    """
+    actor: Actor = "user" if trust_class == "user" else "agent"
     parts = [
         SemanticMemory(
             content=part,
             tags=list(tags),
             outcome="positive",
             is_pinned=True,
-            trust_class="user",
+            trust_class=trust_class,
             project_id=project_id,
             reason="the user asked to remember it",
             source=SOURCE,
@@ -75,22 +90,22 @@ def remember_text(store: AgentMemoryStore, text: str, *, tags: Sequence[str], pr
         try:
             with store.exclusive():
                 store.check_embedder(embedder)
-                return _settled(store, ready)
+                return _settled(store, ready, actor)
         except BusyError:  # another process was faster; nothing is stored yet
             pass
-    return Remembered(store.insert_parts(parts, actor="user"))
+    return Remembered(store.insert_parts(parts, actor=actor))
 
 
-def _settled(store: AgentMemoryStore, parts: Sequence[SemanticMemory]) -> Remembered:
+def _settled(store: AgentMemoryStore, parts: Sequence[SemanticMemory], actor: Actor) -> Remembered:
     """Store parts that are not known, and settle what follows from them; under the writer lock."""
-    known = [_known(store, part) for part in parts]
+    known = [_known(store, part) for part in parts] if actor == "user" else []
     if (found := [one for one in known if one is not None]) and len(found) == len(parts):
         return _again(store, found, parts[0].tags)
-    kept = store.insert_parts(parts, actor="user")
+    kept = store.insert_parts(parts, actor=actor)
     repeated = Counter(part.content for part in parts)
     ids = [memory.id for memory in kept]
-    stays = merge_copies_of(store, [one.id for one in kept if repeated[one.content] == 1], actor="user")
-    result = find_contradictions_of(store, [one for one in ids if one not in stays], actor="user")
+    stays = merge_copies_of(store, [one.id for one in kept if repeated[one.content] == 1], actor=actor)
+    result = find_contradictions_of(store, [one for one in ids if one not in stays], actor=actor)
     replaced = [
         link.target_id
         for one in (ids if result.replaced or result.superseded else ())

@@ -70,6 +70,22 @@ class DistilAnswered(Payload):
     verdict: Verdict | None = None
 
 
+class DistilAttempted(Payload):
+    """A work order was answered in part: other statements were refused, and the order stays open for their corrections."""
+
+    TYPE = "distil.attempted"
+    SCOPES = DURABLE
+
+    id: MemoryId
+    attempted_at: Timestamp
+    answered_by: Name
+    trust_class: TrustClass
+    refused: Annotated[int, Field(ge=1)]
+    new_memory_ids: _Ids = Field(default_factory=list)
+    merged_memory_ids: _Ids = Field(default_factory=list)
+    verdict: Verdict | None = None
+
+
 class DistilSkipped(Payload):
     """A work order was skipped: it is not answered, and not made again."""
 

@@ -6,7 +6,7 @@ the old one stays readable. Replay therefore calls no model and no clock.
 
 from __future__ import annotations
 
-from memgraph.model.events.distillation import DistilAnswered, DistilRequested, DistilSkipped
+from memgraph.model.events.distillation import DistilAnswered, DistilAttempted, DistilRequested, DistilSkipped
 from memgraph.model.events.intake import BuildConsolidated, SourceRead
 from memgraph.model.events.lifecycle import (
     CollectionApplied,
@@ -60,6 +60,7 @@ PAYLOADS: dict[tuple[str, int], type[Payload]] = {
         SleepAdvanced,
         DistilRequested,
         DistilAnswered,
+        DistilAttempted,
         DistilSkipped,
         AccessAudited,
         JournalRepaired,

@@ -30,6 +30,8 @@ class WorkOrder(Model):
     value : float
         The expected use of an answer, in [0, 1].
     state : {"open", "answered", "skipped"}
+    attempts : int
+        Answers of which statements were refused, while the order stayed open for their corrections.
     new_memory_ids, merged_memory_ids : list of str
         The memories that its answer added; those that already said the same.
     """
@@ -48,6 +50,7 @@ class WorkOrder(Model):
     source_at: Timestamp
     requested_at: Timestamp
     state: OrderState = "open"
+    attempts: Count = 0
     closed_at: Timestamp | None = None
     answered_by: Name | None = None
     answer_trust_class: TrustClass | None = None
@@ -88,6 +91,8 @@ class AnswerResult(Model):
         Whether it had been answered before: then nothing was written, and this is the result of that answer.
     forgotten : int
         Statements left out because they repeat what the user made the store forget.
+    attempts_left : int
+        How many more answers may correct the refused statements. If there are none, or none was refused, the order is closed.
     refused : int
         Statements that are malformed, or that the excerpt does not support.
     problems : list of str
@@ -108,6 +113,7 @@ class AnswerResult(Model):
     problems: list[str] = Field(default_factory=list)
     secrets_redacted: Count = 0
     verdict: Verdict | None = None
+    attempts_left: Count = 0
     already_answered: bool = False
     decision: str | None = None
     notice: str | None = None

@@ -56,6 +56,7 @@ def format_context_for_prompt(
     *,
     format: ContextFormat = "sections",
     when_nothing: WhenNothing = "empty",
+    with_ids: bool = False,
 ) -> str:
     """Return a context as text to put before a prompt; empty without memories, except for `context`, always a document.
 
@@ -70,6 +71,8 @@ def format_context_for_prompt(
         `context`: `TaskContext` as JSON (seed 3).
     when_nothing : {"empty", "say"}
         What `notes` are without memories: an empty text, or one line that says so.
+    with_ids : bool
+        Put the beginning of its memory's id behind each of the `notes`, so that an agent can refer to it.
 
     Raises
     ------
@@ -80,7 +83,8 @@ def format_context_for_prompt(
         context = agent_context(context)
     context = AgentContext.parse(context)
     when_nothing = checked(WhenNothing, when_nothing, "when_nothing")
-    text = FORMATS[checked(ContextFormat, format, "format")](context)
+    render = FORMATS[checked(ContextFormat, format, "format")]
+    text = format_notes(context, with_ids=True) if with_ids and render is format_notes else render(context)
     if not text and format == "notes" and when_nothing == "say":
         return nothing_found(context.notice, is_over_budget=context.is_over_budget)
     return text

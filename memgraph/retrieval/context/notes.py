@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from memgraph.extraction.statements import is_instruction
+from memgraph.model.ids import MIN_ID_CHARS
 from memgraph.model.memory import (
     StoredEpisodicMemory,
     StoredMemory,
@@ -89,8 +90,8 @@ class _Note:
     lines: list[str] = field(default_factory=list)
 
 
-def format_notes(context: AgentContext) -> str:
-    """Return the notes; empty if no memory has anything to say."""
+def format_notes(context: AgentContext, *, with_ids: bool = False) -> str:
+    """Return the notes, each with the beginning of its memory's id if `with_ids`; empty if no memory has anything to say."""
     solved = solved_since(context.memories)
     notes = [one for memory in _ranked(context) for one in _notes_of(memory, is_solved=memory.id in solved)]
     opposed = [(one.newer_id, one.older_id) for one in context.contradictions]
@@ -103,7 +104,8 @@ def format_notes(context: AgentContext) -> str:
     shared = projects.pop() if len(projects) == 1 else None
     blocks = [_introduction(context, ordered, shared)]
     for group in _order(context, ordered):
-        lines = [line for one in ordered if one.group == group for line in _lines(one, context.retrieved_at, shared)]
+        those = [one for one in ordered if one.group == group]
+        lines = [line for one in those for line in _lines(one, context.retrieved_at, shared, with_id=with_ids)]
         blocks.append("\n".join([f"## {_HEADINGS[group]}", *lines]))
     return "\n\n".join(blocks)
 
@@ -352,12 +354,10 @@ def _chain(memory_id: str, newer_of: Mapping[str, str]) -> Iterator[str]:
         memory_id = newer_of[memory_id]
 
 
-def _lines(note: _Note, now: str, shared: str | None) -> list[str]:
-    remarks = ", ".join(_remarks(note, now, shared))
-    return [
-        f"- {note.kind}: {inline(note.text, has_code=True)}{f' ({inline(remarks)})' if remarks else ''}",
-        *note.lines,
-    ]
+def _lines(note: _Note, now: str, shared: str | None, *, with_id: bool) -> list[str]:
+    remarks = ", ".join([*([note.memory.id[:MIN_ID_CHARS]] if with_id else []), *_remarks(note, now, shared)])
+    said = inline(note.text, has_code=True)
+    return [f"- {note.kind}: {said}{f' ({inline(remarks)})' if remarks else ''}", *note.lines]
 
 
 def _remarks(note: _Note, now: str, shared: str | None) -> Iterator[str]:

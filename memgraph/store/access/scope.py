@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from memgraph.index.columns import TIERS, TRUST
 from memgraph.index.index import Index, scope_name
-from memgraph.model.memory import TrustClass
+from memgraph.model.memory import MEMORY_TYPES, MemoryType, TrustClass
 from memgraph.model.results.retrieval import RetrievalQuery
 from memgraph.privacy.access import Access
 
@@ -49,6 +49,7 @@ class Scope:
     privacy_tiers: Sequence[str] | None = None
     trust_classes: Sequence[str] | None = None
     domain: str | None = None
+    types: Sequence[MemoryType] | None = None
     include_archived: bool = False
 
 
@@ -84,6 +85,8 @@ def admitted(index: Index, scope: Scope, now_days: float) -> Mask:
     if scope.domain is not None:
         general = index.scopes.find(scope_name("domain", "general"))
         mask &= _of_or_none(index, "domain", scope.domain) | (index.column("domain") == general)
+    if scope.types is not None:
+        mask &= np.isin(index.column("type"), [MEMORY_TYPES.index(kind) for kind in scope.types])
     return mask & concerning(
         index, agents=scope.agents, privacy_tiers=scope.privacy_tiers, trust_classes=scope.trust_classes
     )

@@ -33,6 +33,7 @@ _OTHERS = {
 _NAMED = {
     "distil.requested": "a work order asked about it",
     "distil.answered": "a work order about it was answered",
+    "distil.attempted": "a work order about it was answered in part",
 }
 _MOST_NAMED = 3
 

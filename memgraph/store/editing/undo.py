@@ -42,6 +42,7 @@ _WHY_NOT = {
     "build.consolidated": "it records that a build was read; `forget`, `archive` or `delete` its memories instead",
     "source.read": "it records how far a source was read",
     "distil.answered": "it closes a work order; `forget` or `delete` the memories of the answer instead",
+    "distil.attempted": "it answers a part of a work order; `forget` or `delete` the memories of the answer instead",
 }
 _ACTS = REVERSIBLE | {"outcome.recorded", "build.consolidated", "distil.answered"}
 """Types of events that are no mere record of reading or of a run: an undoing without a number does not pass over them."""

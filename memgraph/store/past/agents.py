@@ -66,6 +66,7 @@ LEFT_OUT = frozenset(
         "source.read",
         "distil.requested",
         "distil.answered",
+        "distil.attempted",
         "distil.skipped",
         "journal.repaired",
         "access.audited",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.model.events.distillation import DistilAnswered, DistilRequested, DistilSkipped
+from memgraph.model.events.distillation import DistilAnswered, DistilAttempted, DistilRequested, DistilSkipped
 from memgraph.model.ids import natural_id
 from tests.unit.fold.conftest import NOW
 
@@ -33,6 +33,28 @@ def test_an_order_is_requested_once(state: Any) -> None:
     assert state.fold(requested(excerpt="another", value=0.9)) == []
     [row] = state.table("WorkOrder").values()
     assert (row["state"], row["excerpt"], row["value"]) == ("open", "[1]\ntext", 0.5)
+
+
+def test_an_order_that_is_answered_in_part_stays_open_and_gathers_memories(state: Any) -> None:
+    other = natural_id("work order", "two")
+    part = DistilAttempted(
+        id=ORDER,
+        attempted_at=NOW,
+        answered_by="B",
+        trust_class="web",
+        refused=1,
+        new_memory_ids=[other],
+        verdict="both hold",
+    )
+    assert state.fold(part) == [], "there is no such order"
+    state.fold(requested(), part, part)
+    row = dict(state.get("WorkOrder", ORDER))
+    assert (row["state"], row["attempts"], row["new_memory_ids"], row["answered_by"]) == ("open", 2, [other], "B")
+    state.fold(ANSWERED)
+    assert state.fold(part) == []
+    row = dict(state.get("WorkOrder", ORDER))
+    assert (row["state"], row["attempts"], row["new_memory_ids"]) == ("answered", 2, [other, ORDER])
+    assert (row["answered_by"], row["verdict"]) == ("A", "both hold")
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def _document(file: str) -> dict[str, Any]:
 
 
 def _line(one: WorkOrder) -> str:
-    state = "" if one.state == "open" else f" ({one.state})"
+    state = f" ({one.state})" if one.state != "open" else " (answered in part)" if one.attempts else ""
     project = f", {plain(one.project_id)}" if one.project_id else ""
     about = f": {count(len(one.subject_ids), 'memory', 'memories')}" if one.subject_ids else ""
     return f"{one.id[:_SHORT]}{state}  {one.value:.2f}  {one.source_at[:10]}  {one.kind}{project}{about}"
@@ -129,6 +129,12 @@ def _lines(sheet: WorkSheet) -> list[str]:
     return [_line(sheet.order), "", *instructions, "", *excerpt]
 
 
+def _next_step(result: AnswerResult) -> str:
+    if not result.attempts_left:
+        return " (the order is closed)"
+    return f" (send corrections of {'it' if result.refused == 1 else 'them'}; attempts left: {result.attempts_left})"
+
+
 def _result_line(result: AnswerResult) -> str:
     if result.already_answered:
         return f"The work order was answered before, by {plain(result.answered_by)}; nothing was changed."
@@ -138,7 +144,7 @@ def _result_line(result: AnswerResult) -> str:
     if result.forgotten:
         parts.append(f"{result.forgotten} left out because they repeat a forgotten one")
     if result.refused:
-        parts.append(f"{count(result.refused, 'statement')} refused")
+        parts.append(f"{count(result.refused, 'statement')} refused{_next_step(result)}")
     if result.secrets_redacted:
         parts.append(f"{count(result.secrets_redacted, 'secret')} redacted")
     answered = f"Answered: {', '.join(parts)}"

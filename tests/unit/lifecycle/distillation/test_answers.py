@@ -101,9 +101,51 @@ def test_an_unsupported_statement_is_refused_and_the_others_are_kept(store: Any,
     assert said in refused.value.problems[0]
 
     result = answer(store, order, {"statements": [statement(), wrong]})
-    assert (len(result.new_memory_ids), result.refused) == (1, 1)
+    assert (len(result.new_memory_ids), result.refused, result.attempts_left) == (1, 1, 2)
     assert result.problems == [problem.replace("statements.0.", "statements.1.") for problem in refused.value.problems]
-    assert known_order(store, order.id).state == "answered"
+    assert known_order(store, order.id).state == "open"
+
+
+def test_refused_statements_can_be_corrected(store: Any, ordered: Any) -> None:
+    [order] = ordered()
+    wrong = statement(content="The import works with 4 workers per queue.")
+    right = statement(content="The import works with one worker, not two.")
+    first = answer(store, order, {"statements": [statement(), wrong]})
+    [open_] = work_orders(store)
+    assert (open_.state, open_.attempts, open_.new_memory_ids) == ("open", 1, first.new_memory_ids)
+
+    before = store.read_memories(first.new_memory_ids)
+    again = answer(store, order, {"statements": [statement(), right]}, answered_by="another")
+    assert (len(again.new_memory_ids), again.merged_memory_ids, again.refused, again.attempts_left) == (1, [], 0, 0)
+    [closed] = work_orders(store, state="answered")
+    assert closed.new_memory_ids == [*first.new_memory_ids, *again.new_memory_ids]
+    assert (closed.answered_by, closed.attempts) == ("another", 1)
+    assert [one.content for one in store.read_memories(closed.new_memory_ids)] == [
+        statement()["content"],
+        right["content"],
+    ]
+    assert store.read_memories(first.new_memory_ids) == before
+    assert answer(store, order).already_answered
+    store.rebuild()
+    assert work_orders(store, state="answered") == [closed]
+
+
+def test_the_order_is_closed_by_the_third_answer_of_which_statements_are_refused(store: Any, ordered: Any) -> None:
+    [order] = ordered()
+    wrong = statement(content="The import works with 4 workers per queue.")
+    left = [
+        answer(store, order, {"statements": said}).attempts_left for said in ([statement(), wrong], [wrong], [wrong])
+    ]
+    assert left == [2, 1, 0]
+    [closed] = work_orders(store, state="answered")
+    assert len(closed.new_memory_ids) == 1
+
+
+def test_an_order_that_was_answered_in_part_can_be_skipped(store: Any, ordered: Any) -> None:
+    [order] = ordered()
+    made = answer(store, order, {"statements": [statement(), 1]}).new_memory_ids
+    assert skip_order(store, order.id).new_memory_ids == made
+    assert work_orders(store) == []
 
 
 def test_a_malformed_statement_is_refused_and_the_others_are_kept(store: Any, ordered: Any) -> None:
@@ -295,6 +337,22 @@ class TestVerdicts:
         gone = [store.reader.superseded()[store.reader.index.slot(side.id)] for side in sides]
         assert gone == [replaced == 0, replaced == 1]
         assert answer(store, order, {"statements": [], "verdict": "both hold"}).already_answered
+
+    @pytest.mark.parametrize("verdict", ["newer holds", "both hold"])
+    def test_it_is_given_once_also_if_statements_are_corrected(self, store: Any, sides: Any, verdict: str) -> None:
+        [order] = work_orders(store)
+        said = statement(content="The importer handles empty files.", evidence=["The importer handles empty files"])
+        first = answer(store, order, {"statements": [said, 1], "verdict": verdict})
+        assert first.decision
+        assert open_contradictions(store) == []
+        with pytest.raises(InvalidInputError, match="earlier answer"):
+            answer(store, order, {"statements": [said], "verdict": "older holds"})
+        again = answer(store, order, {"statements": [1]})
+        assert (again.decision, again.attempts_left) == (None, 1)
+        again = answer(store, order, {"statements": [said], "verdict": verdict})
+        assert (again.decision, again.attempts_left, again.new_memory_ids) == (None, 0, [])
+        [closed] = work_orders(store, state="answered")
+        assert closed.verdict == verdict
 
     def test_it_replaces_nothing_that_is_trusted_more(self, store: Any, sides: Any) -> None:
         store.update_memory(sides[0].id, trust_class="user")

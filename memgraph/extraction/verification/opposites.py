@@ -41,7 +41,7 @@ _POLES = (
     ),
     _pole(
         r"\b(?:may|might|optional|optionally)\b",
-        r"\b(?:must|shall|have to|has to|had to|required|mandatory)\b",
+        r"\b(?:must|shall|should|have to|has to|had to|required|mandatory)\b",
         r"\b(?:can|could|if|sometimes|allow\w*|possibl[ey])\b",
     ),
     _pole(_AT_LEAST + _OF_A_NUMBER, _AT_MOST + _OF_A_NUMBER),
@@ -73,13 +73,12 @@ def contrary(claim: str, evidence: str, stems_of: Callable[[str], Stems]) -> Ite
     stems_of : callable
         Returns the stems of a text's words, without function words.
     """
-    for pole in _POLES:
-        if (
-            (said := pole.said.search(claim))
-            and (found := pole.contrary.search(evidence))
-            and not pole.supporting.search(evidence)
-        ):
-            yield f"its evidence says “{found[0].strip()}”, not “{said[0].strip()}”"
+    for sentence in _SENTENCE.split(claim):
+        poles = [(pole, said) for pole in _POLES if (said := pole.said.search(sentence))]
+        for text in (evidence, _nearest(sentence, evidence, stems_of)) if poles else ():
+            for pole, said in poles:
+                if (found := pole.contrary.search(text)) and not pole.supporting.search(text):
+                    yield f"its evidence says “{found[0].strip()}”, not “{said[0].strip()}”"
     ordered = list(_ordered(claim, stems_of))
     known = list(_ordered(evidence, stems_of)) if ordered else []
     for word, first, second in ordered:
@@ -87,6 +86,12 @@ def contrary(claim: str, evidence: str, stems_of: Callable[[str], Stems]) -> Ite
         agrees = [bool(first & one and second & others) for _, one, others in known]
         if any(turned) and not any(same and not other for same, other in zip(agrees, turned, strict=True)):
             yield f"its evidence has the contrary order of “{word}”"
+
+
+def _nearest(claim: str, evidence: str, stems_of: Callable[[str], Stems]) -> str:
+    """Return the sentence of evidence with the most words of a claim: what another one allows does not count."""
+    wanted = stems_of(claim)
+    return max(_SENTENCE.split(evidence), key=lambda one: len(wanted & stems_of(one)))
 
 
 def _ordered(text: str, stems_of: Callable[[str], Stems]) -> Iterator[tuple[str, Stems, Stems]]:

@@ -1,0 +1,1 @@
+"""Verification of statements against the source that they name as evidence."""

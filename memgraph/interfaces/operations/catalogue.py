@@ -1,0 +1,46 @@
+"""All operations by name, and the one function that doors call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from memgraph.errors import NotFoundError
+from memgraph.facade import MemGraph
+from memgraph.interfaces.operations import analysis, learning, reading, writing
+from memgraph.interfaces.operations.operation import Answer, Call, Caller, Operation, Toolset
+from memgraph.ports import Progress
+
+OPERATIONS: Mapping[str, Operation[Any]] = {
+    one.name: one for one in (*reading.OPERATIONS, *writing.OPERATIONS, *analysis.OPERATIONS, *learning.OPERATIONS)
+}
+
+
+def offered(toolset: Toolset = "core") -> list[Operation[Any]]:
+    """Return the operations of a toolset, in a fixed order; ``full`` includes ``core``."""
+    return [one for one in OPERATIONS.values() if toolset == "full" or one.toolset == "core"]
+
+
+def perform(
+    memory: MemGraph,
+    caller: Caller,
+    name: str,
+    arguments: Mapping[str, Any],
+    *,
+    toolset: Toolset = "full",
+    progress: Progress | None = None,
+) -> Answer:
+    """Run an operation for a caller.
+
+    Raises
+    ------
+    NotFoundError
+        No operation of the toolset has this name.
+    MemGraphError
+        What the operation raises: an invalid argument, a refusal, a busy or damaged store.
+    """
+    operation = OPERATIONS.get(name)
+    if operation is None or (toolset == "core" and operation.toolset != "core"):
+        names = ", ".join(one.name for one in offered(toolset))
+        raise NotFoundError("operation", name, listed_by=names)
+    return operation.perform(Call(memory, caller, progress), arguments)

@@ -1,0 +1,139 @@
+"""What an operation is: its name, description, arguments and effects, and who calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+from memgraph.errors import NotFoundError
+from memgraph.facade import MemGraph
+from memgraph.model.agent_input import UNNAMED
+from memgraph.model.base import Model, Name, Text
+from memgraph.model.ids import stored_form
+from memgraph.model.memory import StoredMemory
+from memgraph.ports import Progress
+from memgraph.privacy.access import Access
+from memgraph.store.access.permitted import permitted
+
+Toolset = Literal["core", "full"]
+Effect = Literal["read", "write", "maintain"]
+"""What an operation needs a right to: reading, storing and correcting memories, or maintenance of the whole store."""
+
+A = TypeVar("A", bound="Arguments")
+
+
+class Arguments(Model):
+    """Base of the arguments of operations. Unknown ones are refused."""
+
+
+class Caller(Model):
+    """Who calls, and from where. A door states it; an agent cannot.
+
+    Attributes
+    ----------
+    agent : str
+        The agent for which the door acts, with its permissions from the settings. No door acts for the owner.
+    justification : str or None
+        Why a named agent needs sensitive memories.
+    project, session, task : str or None
+        Where it calls from: the default project, and the session and task whose own memories it may have.
+    """
+
+    agent: Name = UNNAMED
+    justification: Text | None = None
+    project: Name | None = None
+    session: Name | None = None
+    task: Name | None = None
+
+
+class Answer(Model):
+    """What an operation answers.
+
+    Attributes
+    ----------
+    text : str
+        For a language model or a person.
+    data : dict
+        The same for a program: JSON values.
+    """
+
+    text: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of an operation: the store, who calls, and where progress is reported."""
+
+    memory: MemGraph
+    caller: Caller = field(default_factory=Caller)
+    progress: Progress | None = None
+
+    @property
+    def access(self) -> Access:
+        """What the caller may have."""
+        return self.memory.store.access_of(self.caller.agent, self.caller.justification)
+
+    def readable(self, beginning: str) -> StoredMemory:
+        """Return the memory with this id, or with this unique prefix of it, if the caller may read it.
+
+        Raises
+        ------
+        NotFoundError
+            It does not exist, or the caller may not have it: the error is the same.
+        InvalidInputError
+            The prefix is too short or ambiguous.
+        """
+        store = self.memory.store
+        memory_id = stored_form(beginning) or store.find_id(beginning)
+        found = store.get_memory(memory_id) if self.may_read([memory_id]) else None
+        if found is None:
+            raise NotFoundError("memory", beginning, listed_by="search_memories")
+        store.auditing.record_disclosure(self.access, "read", [found])
+        return found
+
+    def may_read(self, memory_ids: Sequence[str]) -> bool:
+        """Return whether all these memories exist and the caller may read them."""
+        reader = self.memory.store.reader
+        with reader.frozen():
+            may = permitted(reader, self.access, "read")
+            slots = [reader.index.slot(one) for one in memory_ids]
+        return all(slot >= 0 and (may is None or bool(may[slot])) for slot in slots)
+
+
+@dataclass(frozen=True)
+class Operation(Generic[A]):
+    """An operation on a store.
+
+    Attributes
+    ----------
+    description : str
+        What it does and when to call it, for a language model: at most 2,048 characters, which is where clients cut.
+    effect : {"read", "write", "maintain"}
+    is_destructive : bool
+        Whether it takes memories out of force.
+    is_idempotent : bool
+        Whether calling it twice with equal arguments changes no more than calling it once.
+    toolset : {"core", "full"}
+        ``core`` operations are always offered to agents.
+    """
+
+    name: str
+    description: str
+    arguments: type[A]
+    run: Callable[[Call, A], Answer]
+    effect: Effect
+    is_destructive: bool = False
+    is_idempotent: bool = False
+    toolset: Toolset = "full"
+
+    def perform(self, call: Call, arguments: object) -> Answer:
+        """Check the arguments and run the operation.
+
+        Raises
+        ------
+        MemGraphError
+            An argument is unknown or invalid, or the operation refuses. Nothing is changed then.
+        """
+        return self.run(call, self.arguments.parse(arguments))
