@@ -87,10 +87,9 @@ class Reader:
                 self._touched = (index, mark)
         return index
 
-    @property
-    def holds_graph(self) -> bool:
-        """Whether this process has the graph open."""
-        return self._projector.engine.is_held
+    def acquire_graph(self) -> bool:
+        """Take the graph for the reads and writes that follow, without waiting for it; return whether this process holds it."""
+        return self._projector.engine.acquire_if_free()
 
     @contextmanager
     def frozen(self, *, links: bool = False) -> Iterator[None]:

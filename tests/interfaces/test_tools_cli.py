@@ -77,6 +77,14 @@ def test_the_loop_from_a_shell(run: Run, said: Run) -> None:
     assert recorded["overridden"] == [episode_id]
 
 
+def test_an_episode_of_a_task_says_how_it_is_recalled(run: Run, said: Run) -> None:
+    told = run(*EPISODE, "--task", "T 17")
+    assert "recalled only with --task 'T 17' or --all-tasks" in told.stderr
+    assert said("recall", "book a table")["memories"] == []
+    assert len(said("recall", "book a table", "--task", "T 17")["memories"]) == 1
+    assert run(*EPISODE).stderr == ""
+
+
 def test_each_command_reports_what_it_did(run: Run) -> None:
     told = [run(*EPISODE), run("observe", "Tables are rare"), run("observe", "Tables are rare")]
     assert [result.exit_code for result in told] == [0, 0, 0]
@@ -96,7 +104,7 @@ def test_each_command_reports_what_it_did(run: Run) -> None:
     ("args", "code"),
     [
         (["observe", " "], 1),
-        (["observe", "a", "--confidence", "2"], 1),
+        (["observe", "a", "--confidence", "2"], 2),
         (["observe", "a", "--valid-at", "soon"], 1),
         (["observe", "a", "--episode", "12345678"], 1),
         (["observe", "a", "--outcome", "great"], 2),

@@ -34,7 +34,7 @@ from memgraph.model.base import Seconds, checked
 from memgraph.model.chronology import in_order, since
 from memgraph.model.events.lifecycle import CONTRADICTIONS, ContradictionsSought
 from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.payload import Payload
+from memgraph.model.events.payload import Actor, Payload
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import StoredMemory
 from memgraph.model.results.contradictions import ContradictionResult
@@ -63,7 +63,11 @@ Slots = NDArray[np.int64]
 
 
 def find_contradictions(
-    store: AgentMemoryStore, *, seconds: float | None = None, progress: Progress | None = None
+    store: AgentMemoryStore,
+    *,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+    actor: Actor = "system",
 ) -> ContradictionResult:
     """Compare memories that are new or have changed since the last run with those in force. Idempotent.
 
@@ -73,6 +77,8 @@ def find_contradictions(
         No further batch begins after this time.
     progress : callable, optional
         Called with (done, total) events.
+    actor : {"user", "agent", "system"}
+        Who asked for it.
 
     Raises
     ------
@@ -89,7 +95,7 @@ def find_contradictions(
     for step in batches_after(store.reader, before):
         if seconds is not None and time.monotonic() - started >= seconds:
             return result.model_copy(update={"complete": False})
-        found, seqs = carry_out(store, partial(_planned_and_noted, step=step, known=known), attempts=1)
+        found, seqs = carry_out(store, partial(_planned_and_noted, step=step, known=known), attempts=1, actor=actor)
         known.through_seq = seqs[-1]
         result = added(result, found)
         if progress:
@@ -98,17 +104,23 @@ def find_contradictions(
 
 
 def find_contradictions_of(
-    store: AgentMemoryStore, memory_ids: Iterable[str], *, may: Permits = everything
+    store: AgentMemoryStore, memory_ids: Iterable[str], *, actor: Actor = "system", may: Permits = everything
 ) -> ContradictionResult:
     """Compare memories that were just written with those in force that their writer may have.
 
     A later run compares them again, with all; it finds no more of the ones that were compared.
+
+    Parameters
+    ----------
+    actor : {"user", "agent", "system"}
+        Who wrote them.
     """
     ids = list(memory_ids)
     if not ids:
         return ContradictionResult()
     step = Batch(ids, frozenset(), frozenset(), 0, 0)
-    return carry_out(store, partial(_planned, step=step, known=_Cache(store.reader), may=may), attempts=1).result
+    planned = partial(_planned, step=step, known=_Cache(store.reader), may=may)
+    return carry_out(store, planned, attempts=1, actor=actor).result
 
 
 def described(result: ContradictionResult) -> str | None:

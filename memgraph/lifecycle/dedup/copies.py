@@ -24,6 +24,7 @@ from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out
 from memgraph.model.events.lifecycle import phase_key
+from memgraph.model.events.payload import Actor
 from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.memory import StoredMemory
 from memgraph.model.results.sleep import CopiesResult
@@ -68,15 +69,35 @@ def merge_copies(
     return total
 
 
-def merge_copies_of(store: AgentMemoryStore, memory_ids: Iterable[str], *, may: Permits = everything) -> dict[str, str]:
+def merge_copies_of(
+    store: AgentMemoryStore, memory_ids: Iterable[str], *, actor: Actor = "system", may: Permits = everything
+) -> dict[str, str]:
     """Merge the copies of memories that were just written, among those that their writer may have.
 
     Returns for each of these that is gone the one that stays.
+
+    Parameters
+    ----------
+    actor : {"user", "agent", "system"}
+        Who wrote them.
     """
     ids, stays = list(memory_ids), dict[str, str]()
     if ids:
-        carry_out(store, partial(_planned, ids=ids, stays=stays, may=may), attempts=1)
+        carry_out(store, partial(_planned, ids=ids, stays=stays, may=may), attempts=1, actor=actor)
     return {one: stays[one] for one in ids if one in stays}
+
+
+def copies_of(store: AgentMemoryStore, memory_id: str) -> list[str]:
+    """Return the copies that were merged into a memory: they would be in force again without it."""
+    found: dict[str, None] = {}
+    waiting = [memory_id]
+    while waiting:
+        one = waiting.pop()
+        links = (link for link in store.links(one) if link.relation == "SUPERSEDES" and link.source_id == one)
+        new = [link.target_id for link in links if link.reason == REASON and link.target_id not in found]
+        found |= dict.fromkeys(new)
+        waiting += new
+    return [one for one in found if one != memory_id]
 
 
 def _planned(

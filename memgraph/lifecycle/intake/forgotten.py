@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from memgraph.index.columns import OUTCOMES
+from memgraph.index.columns import OUTCOMES, TRUST
 from memgraph.index.index import scope_name
 from memgraph.lifecycle.dedup.equal_text import differ, equal_memories
 from memgraph.model.memory import AgentMemory
@@ -36,6 +36,8 @@ def is_forgotten(
     """
     index = store.reader.index
     mask = store.reader.listed(state="suppressed") & may(store.reader)
+    if mask.any() and _is_in_force(store, memory):
+        return False
     project = index.column("project")
     mask &= (project == -1) | (project == index.scopes.find(scope_name("project", memory.project_id or "")))
     task = index.column("task")
@@ -55,3 +57,12 @@ def is_forgotten(
             return True
         mask &= ~with_vector
     return alike < 1.0 and bool(equal_memories(store.reader, memory.content, mask))
+
+
+def _is_in_force(store: AgentMemoryStore, memory: AgentMemory) -> bool:
+    """Return whether the user said the same again after it was forgotten."""
+    index = store.reader.index
+    mask = store.reader.listed() & (index.column("trust") == TRUST.index("user"))
+    project = index.column("project")
+    mask &= (project == -1) | (project == index.scopes.find(scope_name("project", memory.project_id or "")))
+    return bool(equal_memories(store.reader, memory.content, mask))

@@ -11,6 +11,7 @@ from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.lifecycle.dedup.duplicates import duplicate_of, of_scope, possible_duplicates
 from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.dedup.thresholds import OBSERVATION_COSINE
+from memgraph.lifecycle.intake.decided import decided_against
 from memgraph.lifecycle.intake.episodes import episode_of, redacted
 from memgraph.lifecycle.intake.forgotten import is_forgotten
 from memgraph.lifecycle.run.embedding import vectors_of
@@ -26,7 +27,7 @@ from memgraph.store.access.permitted import Permits, readable
 from memgraph.store.commit.append import Write, with_vector
 from memgraph.text.cutting import split_text
 
-_FORGOTTEN = "says again what was forgotten; `memgraph unforget` takes that back"
+_FORGOTTEN = "it says again what was forgotten; `memgraph unforget` takes that back"
 
 
 def save_observation(store: AgentMemoryStore, observation: Observation, access: Access = OWNER) -> SavedObservation:
@@ -37,8 +38,8 @@ def save_observation(store: AgentMemoryStore, observation: Observation, access: 
     learned from an episode is derived from it, so it has at least its privacy tier, with its domain if that is stricter, at most its trust, and its
     project and task; when merged, the episode supports the known observation. Content that the user made the store forget is
     left out. An observation that contradicts a memory in force is stored, linked to it and, where that is safe,
-    supersedes it; the notice says so. What the observing agent may not have is as if it did not exist; the next sleep
-    compares the observation with all memories.
+    supersedes it; the notice says so. What says again what the user has replaced is left out. What the observing agent may not have is
+    as if it did not exist; the next sleep compares the observation with all memories.
 
     Raises
     ------
@@ -64,11 +65,16 @@ def save_observation(store: AgentMemoryStore, observation: Observation, access: 
             _memory(store, observation, episode, part, vector, privacy)
             for part, vector in zip(texts, vectors, strict=True)
         ]
-        pairs = [pair for part in parts if (pair := _settled(store, part, may)) is not None]
-        left_out = len(parts) - len(pairs)
-        notice = f"{left_out} of {len(parts)} parts left out: each {_FORGOTTEN}" if left_out else None
+        settled = [_settled(store, part, may) for part in parts]
+        pairs = [one for one in settled if not isinstance(one, str)]
+        why = list(dict.fromkeys(one for one in settled if isinstance(one, str)))
+        notice = f"{len(parts) - len(pairs)} of {len(parts)} parts left out: {'; '.join(why)}" if why else None
         if not pairs:
-            return SavedObservation(action="forgotten", notice=f"left out: it {_FORGOTTEN}", secrets_redacted=secrets)
+            return SavedObservation(
+                action="forgotten" if why == [_FORGOTTEN] else "superseded",
+                notice=f"left out: {'; '.join(why)}",
+                secrets_redacted=secrets,
+            )
         if all(known for _, known in pairs):
             action, ids = "consolidated", _merge(store, pairs, episode)
         else:
@@ -122,12 +128,16 @@ def _memory(
 
 def _settled(
     store: AgentMemoryStore, part: SemanticMemory, may: Permits
-) -> tuple[SemanticMemory, StoredMemory | None] | None:
-    """Return a part and the matching memory in force, if any; None if the part was forgotten."""
+) -> tuple[SemanticMemory, StoredMemory | None] | str:
+    """Return a part and the matching memory in force, if any; or why the part is left out."""
     mask = possible_duplicates(store, part) & of_scope(store, "domain", part.domain) & may(store.reader)
     alike, known = duplicate_of(store, part, mask, threshold=OBSERVATION_COSINE)
-    forgotten = is_forgotten(store, part, threshold=OBSERVATION_COSINE, alike=alike, may=may)
-    return None if forgotten else (part, known)
+    if is_forgotten(store, part, threshold=OBSERVATION_COSINE, alike=alike, may=may):
+        return _FORGOTTEN
+    if known is None and (pair := decided_against(store, part, threshold=OBSERVATION_COSINE, may=may)) is not None:
+        older, newer = pair
+        return f"it says again what the user replaced; `memgraph unsupersede {older} --by {newer}` takes that back"
+    return part, known
 
 
 def _merge(

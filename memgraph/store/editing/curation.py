@@ -11,7 +11,7 @@ from memgraph.journal.journal import Journal
 from memgraph.model.base import MAX_ITEMS, checked
 from memgraph.model.events.links import MemoryDerived, MemoryLinked
 from memgraph.model.events.memories import MemoryDeleted, MemoryRevised
-from memgraph.model.ids import new_id, stored_form
+from memgraph.model.ids import canonical_name, new_id, stored_form
 from memgraph.model.memory import AgentMemory, StoredMemory, Vector, id_of, parse_memory
 from memgraph.model.results.curation import ChangedMemory, EditResult, FieldChange, HistoryEntry, Origin, UndoResult
 from memgraph.ports import Embedder, Row
@@ -192,6 +192,8 @@ class Curation:
         texts = checked(list[str], list(parts), "parts")
         if len(texts) < 2:
             raise InvalidInputError("must be at least two texts", field="parts", value=texts)
+        if len({canonical_name(text) for text in texts}) < len(texts):
+            raise InvalidInputError("must be different texts", field="parts", value=texts)
         texts = self._writer.without_secrets(texts)
         made_by = self._writer.embedder
         vectors = [self._writer.embedded(text) for text in texts]
@@ -233,8 +235,8 @@ class Curation:
         if len(tasks) > 1:
             named = ", ".join(repr(task) if task else "no task" for task in tasks[:5])
             raise ScopeError(
-                f"the memories belong to different tasks ({named}), and one commit has one write scope; change those of "
-                "each task separately"
+                f"the memories belong to different tasks ({named}), and one commit has one write scope; memories "
+                "of different tasks cannot be merged, and are changed task by task"
             )
         return known
 

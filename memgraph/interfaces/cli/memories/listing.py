@@ -9,7 +9,7 @@ import click
 from memgraph.errors import NotFoundError
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import emit, emit_json, listing, notice, plain, without_vectors, wrapped
+from memgraph.interfaces.cli.base.output import emit, emit_json, listing, notice, plain, without_vectors, wrapped_lines
 from memgraph.interfaces.cli.base.projects import hint_at_projects
 from memgraph.interfaces.cli.base.scoping import scope_given, scoped
 from memgraph.text.cutting import preview
@@ -85,6 +85,7 @@ def list_(
                     entry.age,
                     "pinned" if entry.is_pinned else "",
                     "" if entry.privacy_tier == "public" else entry.privacy_tier,
+                    ", ".join(entry.states),
                 ),
             )
             for entry in entries
@@ -140,7 +141,7 @@ def _fields(memory: StoredMemory) -> list[str]:
     """Return the content, then every field that says something."""
     values = without_vectors(memory)
     names = [*_SHOWN_FIRST, *sorted(values.keys() - set(_SHOWN_FIRST) - _NOT_SHOWN)]
-    lines = [f"{memory.id}", wrapped(memory.content, indent="  "), ""]
+    lines = [f"{memory.id}", *wrapped_lines(memory.content, indent="  "), ""]
     lines += [f"{name:<24}{_shown(values[name])}" for name in names if values.get(name) not in (None, [], "", False)]
     return lines
 
@@ -148,6 +149,8 @@ def _fields(memory: StoredMemory) -> list[str]:
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         return plain(", ".join(dict.fromkeys(str(_of(item)) for item in value)))
+    if isinstance(value, bool):
+        return str(value).lower()
     return f"{value:.3g}" if isinstance(value, float) else plain(str(value))
 
 

@@ -40,8 +40,15 @@ def remember(
         result = memory.commands.remember(
             text, list(tags) or None, project_id=project, domain=context, privacy_tier=privacy_tier
         )
-    undo = "; ".join(f"memgraph forget {one}" for one in dict.fromkeys(result.data["ids"]))
-    emit(settings, result, plain(f"{result.message}; undo: {undo}"))
+    emit(settings, result, plain(f"{result.message}{_undoing(result.data)}"))
+
+
+def _undoing(done: dict[str, Any]) -> str:
+    """Return how to undo a `remember`; nothing if it changed nothing."""
+    if done["action"] != "created":
+        return f"; undo: memgraph undo {done['event']}" if done["event"] else ""
+    commands = [f"memgraph unsupersede {one}" for one in done["replaced"]]
+    return f"; undo: {'; '.join([*commands, ' '.join(['memgraph forget', *dict.fromkeys(done['ids'])])])}"
 
 
 @click.command(cls=Command)
