@@ -54,7 +54,6 @@ logger = logger_of(__name__)
 
 SortBy = Literal["relevance", "created", "accessed"]
 _FORGET_ABOVE = 0.5
-_REMEMBERED = {"created": "Remembered", "known": "Already remembered", "restored": "Remembered again"}
 _LIKE_AN_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F-]*)?")
 _ASK_MOST = 5
 _SHOWN_CHARS = 80
@@ -87,12 +86,15 @@ class MemoryCommands:
         *,
         project_id: str | None = None,
         trust_class: TrustClass = "user",
+        privacy_tier: PrivacyTier | None = None,
+        domain: str | None = None,
     ) -> MemoryCommandResult:
         """Store a text as a pinned semantic memory. A long text is split into linked parts.
 
         A text that was remembered before is not stored again, but in force again if it was forgotten; what it contradicts is replaced.
-        While another process holds the graph, both wait for the next sleep. Secrets are redacted first. What an agent saves for the user
-        (another `trust_class`) restores nothing that was forgotten.
+        While another process holds the graph, both wait for the next sleep. What an agent saves for the user (another
+        `trust_class`) is compared by the next sleep only. Secrets are redacted first. The privacy tier, unless it is given, follows from the
+        domain and the text.
 
         `data` has ``ids``, the kinds of secrets as ``redacted``, the ``action`` (created, known or restored), the ids that it ``replaced``,
         and the ``event`` that changed a known text, if one did.
@@ -106,18 +108,13 @@ class MemoryCommands:
         given = checked(list[Name] | None, tags, "tags") or []
         kinds = kinds_of_secrets([text, *given, project_id]) if self._store.config.redact_secrets else []
         text = self._store.without_secrets(text)  # before the text is split: a part of a secret would not be recognised
-        found = remember_text(self._store, text, tags=given, project_id=project_id, trust_class=trust_class)
-        count = len(found.memories)
-        done = f"{_REMEMBERED[found.action]}{f' in {count} parts' if count > 1 else ''}"
-        message = f"{done}: '{_cut(found.memories[0].content.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
-        data = {
-            "ids": [memory.id for memory in found.memories],
-            "redacted": kinds,
-            "action": found.action,
-            "replaced": found.replaced,
-            "event": found.event,
-        }
+        belonging: dict[str, Any] = {"domain": checked(Name | None, domain, "domain"), "project_id": project_id}
+        if privacy_tier is not None:
+            belonging["privacy_tier"] = checked(PrivacyTier, privacy_tier, "privacy_tier")
+        found = remember_text(self._store, text, tags=given, trust_class=trust_class, **belonging)
+        message = f"{found.done}: '{_cut(found.memories[0].content.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
         message = f"{message}; {found.notice}" if found.notice else message
+        data = {**found.details, "redacted": kinds}
         return MemoryCommandResult(command="remember", success=True, message=message, data=data)
 
     def forget(self, query: str, *, dry_run: bool = False) -> MemoryCommandResult:
@@ -238,6 +235,7 @@ class MemoryCommands:
         privacy_tiers: Sequence[PrivacyTier] | None = None,
         trust_classes: Sequence[TrustClass] | None = None,
         domain: str | None = None,
+        ids: Sequence[str] | None = None,
     ) -> list[MemoryListEntry]:
         """Return an entry for each listed memory, or for each memory in a state; highest relevance or newest first.
 
@@ -256,6 +254,7 @@ class MemoryCommands:
             privacy_tiers=privacy_tiers,
             trust_classes=trust_classes,
             domain=domain,
+            ids=ids,
         )
         with self._store.reader.frozen():
             replaced, slot_of = self._store.reader.superseded(), self._store.reader.index.slot

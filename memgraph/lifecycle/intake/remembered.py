@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from memgraph.errors import BusyError
-from memgraph.index.columns import TRUST
+from memgraph.index.columns import TIERS, TRUST
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.lifecycle.dedup.duplicates import of_scope
@@ -21,12 +21,12 @@ from memgraph.lifecycle.dedup.equal_text import equal_memories
 from memgraph.lifecycle.dedup.merge import united
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.base import MAX_CONTENT_CHARS
-from memgraph.model.events.payload import Actor
 from memgraph.model.memory import SemanticMemory, StoredMemory, TrustClass
 from memgraph.store import AgentMemoryStore
 from memgraph.text.cutting import split_text
 
 SOURCE = "remember"
+_DONE = {"created": "Remembered", "known": "Already remembered", "restored": "Remembered again"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +53,37 @@ class Remembered:
     event: int | None = None
     notice: str | None = None
 
+    @property
+    def done(self) -> str:
+        """What was done, in words."""
+        parts = f" in {len(self.memories)} parts" if len(self.memories) > 1 else ""
+        return f"{_DONE[self.action]}{parts}"
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The same as data."""
+        ids = [memory.id for memory in self.memories]
+        return {"ids": ids, "action": self.action, "replaced": self.replaced, "event": self.event}
+
 
 def remember_text(
     store: AgentMemoryStore,
     text: str,
     *,
     tags: Sequence[str],
-    project_id: str | None,
     trust_class: TrustClass = "user",
+    **belonging: Any,
 ) -> Remembered:
     """Store a text, without its secrets, as pinned memories; in linked parts if it is long.
 
     Parameters
     ----------
     trust_class : str
-        Who said it. What others than the user say is not compared with what the user said before.
+        Who said it. What others than the user say is compared by the next sleep only: what an agent is told must not depend on
+        memories that it may not have.
+    belonging : Any
+        Further fields: project_id, domain, privacy_tier.
     """
-    actor: Actor = "user" if trust_class == "user" else "agent"
     parts = [
         SemanticMemory(
             content=part,
@@ -77,35 +91,35 @@ def remember_text(
             outcome="positive",
             is_pinned=True,
             trust_class=trust_class,
-            project_id=project_id,
             reason="the user asked to remember it",
             source=SOURCE,
+            **belonging,
         )
         for part in (split_text(text) if len(text) > MAX_CONTENT_CHARS else [text.strip() or text])
     ]
-    if store.reader.acquire_graph():
+    if trust_class == "user" and store.reader.acquire_graph():
         embedder = store.embedder
         vectors = vectors_of(embedder, [part.content for part in parts])
         ready = [part.model_copy(update={"embedding": vector}) for part, vector in zip(parts, vectors, strict=True)]
         try:
             with store.exclusive():
                 store.check_embedder(embedder)
-                return _settled(store, ready, actor)
+                return _settled(store, ready)
         except BusyError:  # another process was faster; nothing is stored yet
             pass
-    return Remembered(store.insert_parts(parts, actor=actor))
+    return Remembered(store.insert_parts(parts, actor="user" if trust_class == "user" else "agent"))
 
 
-def _settled(store: AgentMemoryStore, parts: Sequence[SemanticMemory], actor: Actor) -> Remembered:
+def _settled(store: AgentMemoryStore, parts: Sequence[SemanticMemory]) -> Remembered:
     """Store parts that are not known, and settle what follows from them; under the writer lock."""
-    known = [_known(store, part) for part in parts] if actor == "user" else []
+    known = [_known(store, part) for part in parts]
     if (found := [one for one in known if one is not None]) and len(found) == len(parts):
         return _again(store, found, parts[0].tags)
-    kept = store.insert_parts(parts, actor=actor)
+    kept = store.insert_parts(parts, actor="user")
     repeated = Counter(part.content for part in parts)
     ids = [memory.id for memory in kept]
-    stays = merge_copies_of(store, [one.id for one in kept if repeated[one.content] == 1], actor=actor)
-    result = find_contradictions_of(store, [one for one in ids if one not in stays], actor=actor)
+    stays = merge_copies_of(store, [one.id for one in kept if repeated[one.content] == 1], actor="user")
+    result = find_contradictions_of(store, [one for one in ids if one not in stays], actor="user")
     replaced = [
         link.target_id
         for one in (ids if result.replaced or result.superseded else ())
@@ -125,9 +139,16 @@ def _known(store: AgentMemoryStore, part: SemanticMemory) -> StoredMemory | None
     for state in (None, "suppressed"):
         mask = reader.listed(type="semantic", state=state) & same
         for memory in equal_memories(reader, part.content, mask):
-            if memory.source == SOURCE and memory.archived_at is None and memory.invalid_at is None:
+            is_hidden = memory.archived_at is not None or memory.invalid_at is not None
+            if memory.source == SOURCE and not is_hidden and _is_as_private(memory, part):
                 return memory
     return None
+
+
+def _is_as_private(known: StoredMemory, part: SemanticMemory) -> bool:
+    """Return whether a known memory is at least as private as the new one was said to be, and of its domain if one was named."""
+    is_as_strict = TIERS.index(known.privacy_tier) >= TIERS.index(part.privacy_tier)
+    return is_as_strict and part.domain in (None, known.domain)
 
 
 def _again(store: AgentMemoryStore, known: Sequence[StoredMemory], tags: Sequence[str]) -> Remembered:
