@@ -1,57 +1,47 @@
 """Floor: which candidates have evidence that they belong to the query. A recall returns those alone; a search marks the others.
 
 The nearest memory of a store that knows nothing of a matter is still the nearest, so ranks and scaled scores say nothing
-about it. Evidence does: it is a probability, made of parts that other memories do not scale.
+about it. Evidence does (`evidence.py`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from math import exp, log
 
 import numpy as np
 
 from memgraph.embedding.onnx import MODEL_NAME
-from memgraph.index.analyser import analyse
 from memgraph.model.base import Floor
 from memgraph.model.memory import Vector
-from memgraph.retrieval.stages.state import DECIMALS, Counts, Scores, Search, Slots
+from memgraph.retrieval.stages.evidence import GENERIC, cosines, deviations, evidence, has_cosine, names_a_matter
+from memgraph.retrieval.stages.rank import best
+from memgraph.retrieval.stages.state import Counts, Scores, Search, Slots
+from memgraph.retrieval.stages.walk import rests_on
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.scope import Mask
 
-AUTO = 0.72
+AUTO = 0.7
 """The calibrated floor: see `tests/benchmarks/README.md` for the curve from which it was chosen."""
 CONSTRAINT_TAG = "constraint"
 
-_WORDS, _MEANING, _UNKNOWN_NAMES, _NAMED, _TIME, _BIAS = 7.0, 9.9, -3.7, 0.9, 2.0, -5.1
-_WORDS_ALONE, _NAMED_ALONE, _BIAS_ALONE = 8.6, 2.1, -3.0
-"""Coefficients of two logistic regressions, with and without vectors. Fitted on the dev half of LoCoMo: evidence of a question
-against what is found for it in another conversation."""
 _CALIBRATED_MEMORIES, _SMALLER, _MOST_SMALLER = 400, 0.25, 1.5
 """The best of a few unrelated memories is less similar than the best of hundreds, about by the logarithm of their number (extreme values),
 and a few memories lack more of a task's words. So smaller stores need less."""
-_LINE_SHARE = 0.25
+_LINE_SHARE = 0.35
 """What one line needs, as a share of what the best one needs: beside good evidence, weaker evidence counts."""
-_WORD_CONSTANT = 10.0
-"""Milder than the ranking's length correction: a note of ten words may answer, "Bye!" may not."""
-_USUAL_TERMS = 8
-"""Of a longer task a memory covers a smaller share by chance and by right: the share grows with the root of its terms."""
-_TIME_ALONE_TERMS = 3
+_OTHER_WORDS, _MOST_IN_OTHER_WORDS, _STANDING_OUT = 0.2, 3, 1.5
+"""If no memory has a fifth of the task's words, meaning alone speaks for them: then weaker evidence does not count, and only the best few
+lines are kept, which must be more similar to the task than the store's memories are on the average, by so many standard deviations."""
 _LINKS = frozenset({"MENTIONS", "SUPPORTS", "DERIVED_FROM", "CONTRADICTS", "SUPERSEDES", "TAGGED"})
-_NAMING = frozenset({"speaker", "named", "tag", "trigger"})
+_EVIDENCE = frozenset({"SUPPORTS", "DERIVED_FROM"})
+_MOST_SOURCES = 2
+"""One of more sources says little about what they have in common, and that little about another of them."""
 
 _SAVED_COSINE, _SAVED_WITH_WORD = 0.25, 0.14
 """Bounds for saved facts: by the cosine alone, and with a shared word. They are absolute, and the cosine is not corrected for
 length: a preference has few words, and in a store of a few every word is rare."""
-_GENERIC = frozenset(analyse("""
-    add answer ask change check code create do explain file find fix get give good help issue know let like line list look make
-    need new one please problem project put question run set show start task tell thing time try update use want way work write
-"""))  # fmt: skip
-"""Words of most tasks: sharing one of them with a saved fact says nothing."""
-
-_WORD = re.compile(r"[^\W\d_][\w'’-]*")
-_SENTENCE_END = ".!?:;\n\"“”'(-•*#"
+_SAVED_STANDING_OUT, _SAVED_COSINE_STANDING_OUT, _SAVED_WORD_STANDING_OUT = 4.0, 0.18, 2.0
+"""Among many other memories a saved fact must stand out instead: by so many standard deviations, with a lower cosine; or with a shared word."""
+_SAVED_TERMS = 8
 
 
 def floor_of(store: AgentMemoryStore, vector: Vector | None, asked: Floor | None = None) -> float | None:
@@ -73,21 +63,18 @@ def floor_of(store: AgentMemoryStore, vector: Vector | None, asked: Floor | None
 
 def judge(search: Search) -> Counts:
     """Set which candidates have evidence. Changes neither scores nor candidates."""
-    if not (search.query_terms or search.dense_weight):
-        search.floor = None  # a task that says nothing gives no evidence to judge by
+    if not (search.query_terms or search.dense_weight or search.text.strip()):
+        search.floor = None  # an empty task gives no evidence to judge by
     floor = search.floor
     if floor is None:
         return {}
-    found, search.is_near = _evidence(search), np.zeros(len(search.index), dtype=np.bool_)
-    enough = _enough(search, floor)
-    linked = _linked(search, found, enough)
-    known = bool((found[search.slots] >= enough).any()) or bool(len(linked))
-    if known:
-        search.is_near[search.slots] = found[search.slots] >= floor * _LINE_SHARE
-        search.is_near[linked] = True
-    search.matching = _matching_saved(search, floor)
-    search.is_near[search.matching] = True
-    search.knows = known or bool(len(search.matching))
+    search.is_near = np.zeros(len(search.index), dtype=np.bool_)
+    linked = np.empty(0, dtype=np.int64)
+    if names_a_matter(search) or floor == 0.0:
+        linked = _judge_lines(search, floor)
+        search.matching = _matching_saved(search, floor)
+        search.is_near[search.matching] = True
+        search.knows = bool(search.is_near[search.slots].any())
     constraints = _constraints(search)
     search.is_near[constraints] = True
     return {
@@ -106,8 +93,30 @@ def apply(search: Search) -> None:
     search.slots = search.slots[search.is_near[search.slots]]
     if len(search.matching) and len(search.slots):
         highest = float(search.scores[search.slots].max())
-        gains = highest - search.scores[search.matching] + _cosines(search, search.matching)
+        gains = highest - search.scores[search.matching] + cosines(search, search.matching)
         search.add("saved", search.matching, np.maximum(0.0, gains))
+
+
+def _judge_lines(search: Search, floor: float) -> Slots:
+    """Mark the candidates with evidence, and return those that have it by a link alone. Saved facts open the store to no others."""
+    slots = search.slots
+    found = evidence(search, _united(slots, *(added.origins for added in search.added if added.origins is not None)))
+    enough, is_saved = _enough(search, floor), search.index.column("is_saved")[slots]
+    suffices = found[slots] >= enough
+    search.is_near[slots[suffices & is_saved]] = True
+    others = slots[~is_saved]
+    if floor and len(others) and float(search.coverage[others].max()) < _OTHER_WORDS:
+        few = slots[suffices & ~is_saved]
+        standing = deviations(search, few)
+        if standing is not None:
+            few = few[(standing >= _STANDING_OUT) | ~has_cosine(search, few)]
+        search.is_near[best(search.index, found, few, _MOST_IN_OTHER_WORDS)] = True
+        return slots[:0]
+    linked = _linked(search, found, enough, floor * _LINE_SHARE)
+    if (suffices & ~is_saved).any() or len(linked):
+        search.is_near[others[found[others] >= floor * _LINE_SHARE]] = True
+        search.is_near[linked] = True
+    return linked
 
 
 def _enough(search: Search, floor: float) -> float:
@@ -118,78 +127,26 @@ def _enough(search: Search, floor: float) -> float:
     return 1.0 / (1.0 + (1.0 - floor) / floor * exp(min(_MOST_SMALLER, max(0.0, less))))
 
 
-def _evidence(search: Search) -> Scores:
-    """Return the probability that a memory belongs to the query, by the words, meaning, names and times that it shares with it."""
-    slots = _united(search.slots, *(added.origins for added in search.added if added.origins is not None))
-    terms = len(search.terms)
-    words = np.minimum(1.0, search.coverage[slots] * max(1.0, terms / _USUAL_TERMS) ** 0.5)
-    named, timed = (_gained(search, parts)[slots] for parts in (_NAMING, frozenset({"time"})))
-    either = _UNKNOWN_NAMES * _unknown_names(search) + _TIME * timed * (1 + 2 * (terms <= _TIME_ALONE_TERMS))
-    lengths = search.index.column("words")[slots]
-    meant = np.maximum(0.0, _cosines(search, slots)) * (1.0 - np.exp(-lengths / _WORD_CONSTANT))
-    by_words = _WORDS_ALONE * words + _NAMED_ALONE * named + _BIAS_ALONE
-    by_both = _WORDS * (words if terms else meant) + _MEANING * meant + _NAMED * named + _BIAS
-    sums = np.where(_has_cosine(search, slots), by_both, by_words) + either
-    found = np.zeros(len(search.index))
-    found[slots] = 1.0 / (1.0 + np.exp(-sums))
-    return found
-
-
-def _cosines(search: Search, slots: Slots) -> Scores:
-    """Return these slots' cosines with the query, not corrected for length; 0 without a vector."""
-    found = np.zeros(len(slots))
-    if search.vector is not None:
-        compared = _has_cosine(search, slots)
-        if compared.any():
-            found[compared] = np.round(search.cosines(search.vector, slots[compared]), DECIMALS)
-    return found
-
-
-def _has_cosine(search: Search, slots: Slots) -> Mask:
-    return search.has_vector(slots) if search.dense_weight else np.zeros(len(slots), dtype=np.bool_)
-
-
-def _gained(search: Search, parts: frozenset[str]) -> Mask:
-    gained = np.zeros(len(search.index), dtype=np.bool_)
-    for added in search.added:
-        if added.part in parts:
-            gained[added.slots] = True
-    return gained
-
-
-def _unknown_names(search: Search) -> float:
-    """Return which share of the names in the query no admitted memory contains; 0 without names.
-
-    A name is a word with a capital letter that begins no sentence.
-    """
-    known = [_is_known(search, terms) for word in _names(search.text) if (terms := analyse(word))]
-    return known.count(False) / len(known) if known else 0.0
-
-
-def _names(text: str) -> Iterable[str]:
-    for match in _WORD.finditer(text):
-        before = text[: match.start()].rstrip(" \t")
-        if match.group()[0].isupper() and before and before[-1] not in _SENTENCE_END:
-            yield match.group()
-
-
-def _is_known(search: Search, terms: Iterable[str]) -> bool:
-    index = search.index
-    codes = [code for term in terms if (code := index.vocabulary.find(term)) >= 0]
-    return any(search.mask[index.postings.get(code)[0]].any() for code in codes)
-
-
-def _linked(search: Search, found: Scores, enough: float) -> Slots:
+def _linked(search: Search, found: Scores, enough: float, line: float) -> Slots:
     """Return the candidates reached over a link from one whose evidence suffices by itself.
 
-    Neighbours in a session are none: their words are in the coverage already.
+    Neighbours in a session are none: their words are in the coverage already. What rests on many sources, and its sources, need evidence of
+    their own as well.
     """
     reached = [
-        added.slots[[relation in _LINKS for relation in added.relations] & (found[added.origins] >= enough)]
+        slot
         for added in search.added
         if added.origins is not None
+        for slot, origin, relation in zip(added.slots.tolist(), added.origins.tolist(), added.relations, strict=True)
+        if relation in _LINKS
+        and found[origin] >= enough
+        and (
+            relation not in _EVIDENCE
+            or found[slot] >= line
+            or max(rests_on(search, slot), rests_on(search, origin)) <= _MOST_SOURCES
+        )
     ]
-    linked = _united(*reached)
+    linked = _united(np.array(reached, dtype=np.int64))
     among: Slots = linked[np.isin(linked, search.slots)]
     return among
 
@@ -200,14 +157,18 @@ def _matching_saved(search: Search, floor: float) -> Slots:
     if not len(saved):
         return saved
     shared = np.zeros(len(search.index), dtype=np.int32)
-    for term in set(search.query_terms) - _GENERIC:
+    for term in set(search.query_terms) - GENERIC:
         code = search.index.vocabulary.find(term)
         if code >= 0:
             shared[search.index.postings.get(code)[0]] += 1
-    shares_words = shared[saved] >= max(1.0, len(search.terms) / _USUAL_TERMS)
-    scale, cosines = floor / AUTO, _cosines(search, saved)
-    by_words = shares_words & ((cosines >= _SAVED_WITH_WORD * scale) | ~_has_cosine(search, saved))
-    matching: Slots = saved[by_words | (cosines >= _SAVED_COSINE * scale)]
+    shares_words = shared[saved] >= max(1.0, len(search.terms) / _SAVED_TERMS)
+    scale, near = floor / AUTO, cosines(search, saved)
+    by_words, by_meaning = near >= _SAVED_WITH_WORD * scale, near >= _SAVED_COSINE * scale
+    standing = deviations(search, saved)
+    if standing is not None:
+        by_words &= standing >= _SAVED_WORD_STANDING_OUT * scale
+        by_meaning = (near >= _SAVED_COSINE_STANDING_OUT * scale) & (standing >= _SAVED_STANDING_OUT * scale)
+    matching: Slots = saved[shares_words & (by_words | ~has_cosine(search, saved)) | by_meaning]
     return matching
 
 
