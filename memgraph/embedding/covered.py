@@ -11,7 +11,9 @@ from memgraph.embedding.onnx import VOCABULARY
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _LONG = 4
-_SHORT = frozenset("and are but can did does for from had has have how its not our she the they this why with you your".split())
+_SHORT = frozenset(
+    "and are but can did does for from had has have how its not our she the they this why with you your".split()
+)
 """Shorter words belong to many languages ("die", "was"). Of them only those count that are English alone."""
 _LEAST = 0.4
 """Share of words that the vocabulary has whole. Of 1,214 English questions and tasks one has less, of 25 texts in other languages all but

@@ -48,15 +48,19 @@ def evidence(search: Search, slots: Slots) -> Scores:
     terms = len(search.terms)
     words = np.minimum(1.0, search.coverage[slots] * max(1.0, terms / _USUAL_TERMS))
     named, timed = (_gained(search, parts)[slots] for parts in (_NAMING, frozenset({"time"})))
-    timed = timed * (1 + 2 * (terms <= _TIME_ALONE_TERMS))
+    weight = 3 if terms <= _TIME_ALONE_TERMS else 1
     unknown = _unknown_names(search) * min(1.0, _USUAL_TERMS / max(1, terms))
     lengths = search.index.column("words")[slots]
     meant = np.maximum(0.0, cosines(search, slots)) * (1.0 - np.exp(-lengths / _WORD_CONSTANT))
     by_words = (
-        _WORDS_ALONE * words + _UNKNOWN_ALONE * unknown + _NAMED_ALONE * named + _TIME_ALONE * timed + _BIAS_ALONE
+        _WORDS_ALONE * words
+        + _UNKNOWN_ALONE * unknown
+        + _NAMED_ALONE * named
+        + _TIME_ALONE * weight * timed
+        + _BIAS_ALONE
     )
     by_both = _WORDS * (words if terms else meant) + _MEANING * meant + _UNKNOWN_NAMES * unknown + _NAMED * named
-    sums = np.where(has_cosine(search, slots), by_both + _TIME * timed + _BIAS, by_words)
+    sums = np.where(has_cosine(search, slots), by_both + _TIME * weight * timed + _BIAS, by_words)
     found = np.zeros(len(search.index))
     found[slots] = 1.0 / (1.0 + np.exp(-sums))
     return found

@@ -12,12 +12,13 @@ import numpy as np
 
 from memgraph.embedding.onnx import MODEL_NAME
 from memgraph.model.base import Floor
-from memgraph.model.memory import Vector
+from memgraph.model.memory import MEMORY_TYPES, Vector
 from memgraph.retrieval.stages.evidence import GENERIC, cosines, deviations, evidence, has_cosine, names_a_matter
 from memgraph.retrieval.stages.rank import best
 from memgraph.retrieval.stages.state import Counts, Scores, Search, Slots
 from memgraph.retrieval.stages.walk import rests_on
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.scope import Mask
 
 AUTO = 0.7
 """The calibrated floor: see `tests/benchmarks/README.md` for the curve from which it was chosen."""
@@ -26,15 +27,16 @@ CONSTRAINT_TAG = "constraint"
 _CALIBRATED_MEMORIES, _SMALLER, _MOST_SMALLER = 400, 0.25, 1.5
 """The best of a few unrelated memories is less similar than the best of hundreds, about by the logarithm of their number (extreme values),
 and a few memories lack more of a task's words. So smaller stores need less."""
-_LINE_SHARE = 0.35
+_LINE_SHARE = 0.3
 """What one line needs, as a share of what the best one needs: beside good evidence, weaker evidence counts."""
-_OTHER_WORDS, _MOST_IN_OTHER_WORDS, _STANDING_OUT = 0.2, 3, 1.5
+_LEADING = 5
+_OTHER_WORDS, _MOST_IN_OTHER_WORDS, _STANDING_OUT = 0.2, 3, 1.0
 """If no memory has a fifth of the task's words, meaning alone speaks for them: then weaker evidence does not count, and only the best few
 lines are kept, which must be more similar to the task than the store's memories are on the average, by so many standard deviations."""
 _LINKS = frozenset({"MENTIONS", "SUPPORTS", "DERIVED_FROM", "CONTRADICTS", "SUPERSEDES", "TAGGED"})
 _EVIDENCE = frozenset({"SUPPORTS", "DERIVED_FROM"})
 _MOST_SOURCES = 2
-"""One of more sources says little about what they have in common, and that little about another of them."""
+"""A generalisation of more sources must suffice by itself: one of them says little about what they have in common."""
 
 _SAVED_COSINE, _SAVED_WITH_WORD = 0.25, 0.14
 """Bounds for saved facts: by the cosine alone, and with a shared word. They are absolute, and the cosine is not corrected for
@@ -98,25 +100,42 @@ def apply(search: Search) -> None:
 
 
 def _judge_lines(search: Search, floor: float) -> Slots:
-    """Mark the candidates with evidence, and return those that have it by a link alone. Saved facts open the store to no others."""
-    slots = search.slots
-    found = evidence(search, _united(slots, *(added.origins for added in search.added if added.origins is not None)))
-    enough, is_saved = _enough(search, floor), search.index.column("is_saved")[slots]
-    suffices = found[slots] >= enough
-    search.is_near[slots[suffices & is_saved]] = True
-    others = slots[~is_saved]
-    if floor and len(others) and float(search.coverage[others].max()) < _OTHER_WORDS:
-        few = slots[suffices & ~is_saved]
-        standing = deviations(search, few)
-        if standing is not None:
-            few = few[(standing >= _STANDING_OUT) | ~has_cosine(search, few)]
-        search.is_near[best(search.index, found, few, _MOST_IN_OTHER_WORDS)] = True
+    """Mark the candidates with evidence, and return those that have it by a link. Saved facts speak for themselves alone."""
+    is_saved = search.index.column("is_saved")[search.slots]
+    saved, slots = search.slots[is_saved], search.slots[~is_saved]
+    found = evidence(
+        search, _united(search.slots, *(added.origins for added in search.added if added.origins is not None))
+    )
+    enough, line = _enough(search, floor), floor * _LINE_SHARE
+    search.is_near[saved[found[saved] >= enough]] = True
+    leading = _leading(search, slots)
+    if floor and len(leading) and float(search.coverage[leading].max()) < _OTHER_WORDS:
+        search.is_near[_best_in_other_words(search, found, leading[found[leading] >= enough])] = True
         return slots[:0]
-    linked = _linked(search, found, enough, floor * _LINE_SHARE)
-    if (suffices & ~is_saved).any() or len(linked):
-        search.is_near[others[found[others] >= floor * _LINE_SHARE]] = True
+    linked = _linked(search, found, enough, line)
+    if (found[leading] >= enough).any() or len(linked):
+        least = np.where(_is_general(search, slots), enough, line)
+        search.is_near[slots[found[slots] >= least]] = True
         search.is_near[linked] = True
     return linked
+
+
+def _leading(search: Search, slots: Slots) -> Slots:
+    """Return the best few of these slots of each type: what a recall may return. Others would pass by their number."""
+    types = search.index.column("type")[slots]
+    each = (best(search.index, search.scores, slots[types == code], _LEADING) for code in range(len(MEMORY_TYPES)))
+    leading: Slots = _united(*(np.array(few, dtype=np.int64) for few in each))
+    return leading
+
+
+def _best_in_other_words(search: Search, found: Scores, slots: Slots) -> list[int]:
+    """Return the few of these slots with most evidence, if they stand out among the store's memories."""
+    return best(search.index, found, _standing_out(search, slots, _STANDING_OUT), _MOST_IN_OTHER_WORDS)
+
+
+def _is_general(search: Search, slots: Slots) -> Mask:
+    """Tell which slots rest on many sources: that some of their words are the task's says little, and so does one of their sources."""
+    return np.array([rests_on(search, slot) > _MOST_SOURCES for slot in slots.tolist()], dtype=np.bool_)
 
 
 def _enough(search: Search, floor: float) -> float:
@@ -130,25 +149,29 @@ def _enough(search: Search, floor: float) -> float:
 def _linked(search: Search, found: Scores, enough: float, line: float) -> Slots:
     """Return the candidates reached over a link from one whose evidence suffices by itself.
 
-    Neighbours in a session are none: their words are in the coverage already. What rests on many sources, and its sources, need evidence of
-    their own as well.
+    Neighbours in a session are none: their words are in the coverage already. Nor is the link between a generalisation and one of its many
+    sources, unless the source has evidence of its own, nor one to what is less similar to the query than the store's memories are on the
+    average.
     """
-    reached = [
-        slot
-        for added in search.added
-        if added.origins is not None
-        for slot, origin, relation in zip(added.slots.tolist(), added.origins.tolist(), added.relations, strict=True)
-        if relation in _LINKS
-        and found[origin] >= enough
-        and (
-            relation not in _EVIDENCE
-            or found[slot] >= line
-            or max(rests_on(search, slot), rests_on(search, origin)) <= _MOST_SOURCES
+    reached = []
+    for added in search.added:
+        if added.origins is None:
+            continue
+        suffices = [relation in _LINKS for relation in added.relations] & (found[added.origins] >= enough)
+        of_many = [relation in _EVIDENCE for relation in added.relations] & (
+            _is_general(search, added.slots) | _is_general(search, added.origins) & (found[added.slots] < line)
         )
-    ]
-    linked = _united(np.array(reached, dtype=np.int64))
+        reached.append(added.slots[suffices & ~of_many])
+    linked = _united(*reached)
     among: Slots = linked[np.isin(linked, search.slots)]
-    return among
+    return _standing_out(search, among, 0.0)
+
+
+def _standing_out(search: Search, slots: Slots, least: float) -> Slots:
+    """Return those of these slots that are so many standard deviations more similar to the query than the store's memories, and those without cosine."""
+    standing = deviations(search, slots)
+    kept: Slots = slots if standing is None else slots[(standing >= least) | ~has_cosine(search, slots)]
+    return kept
 
 
 def _matching_saved(search: Search, floor: float) -> Slots:
