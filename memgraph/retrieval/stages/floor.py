@@ -109,13 +109,15 @@ def _judge_lines(search: Search, floor: float) -> Slots:
     enough, line = _enough(search, floor), floor * _LINE_SHARE
     search.is_near[saved[found[saved] >= enough]] = True
     leading = _leading(search, slots)
+    knows = bool((found[leading] >= enough).any())
+    has_least = found >= np.where(_is_general(search), enough, line)
     if floor and len(leading) and float(search.coverage[leading].max()) < _OTHER_WORDS:
-        search.is_near[_best_in_other_words(search, found, leading[found[leading] >= enough])] = True
-        return slots[:0]
+        standing = _standing_out(search, leading[found[leading] >= enough], _STANDING_OUT)
+        search.is_near[best(search.index, found, standing, _MOST_IN_OTHER_WORDS)] = True
+        return _united()
     linked = _linked(search, found, enough, line)
-    if (found[leading] >= enough).any() or len(linked):
-        least = np.where(_is_general(search, slots), enough, line)
-        search.is_near[slots[found[slots] >= least]] = True
+    if knows or len(linked):
+        search.is_near[slots[has_least[slots]]] = True
         search.is_near[linked] = True
     return linked
 
@@ -128,14 +130,11 @@ def _leading(search: Search, slots: Slots) -> Slots:
     return leading
 
 
-def _best_in_other_words(search: Search, found: Scores, slots: Slots) -> list[int]:
-    """Return the few of these slots with most evidence, if they stand out among the store's memories."""
-    return best(search.index, found, _standing_out(search, slots, _STANDING_OUT), _MOST_IN_OTHER_WORDS)
-
-
-def _is_general(search: Search, slots: Slots) -> Mask:
-    """Tell which slots rest on many sources: that some of their words are the task's says little, and so does one of their sources."""
-    return np.array([rests_on(search, slot) > _MOST_SOURCES for slot in slots.tolist()], dtype=np.bool_)
+def _is_general(search: Search) -> Mask:
+    """Tell which candidates rest on many sources: that one of them is the task's, or some of their words, says little."""
+    general = np.zeros(len(search.index), dtype=np.bool_)
+    general[search.slots] = [rests_on(search, slot) > _MOST_SOURCES for slot in search.slots.tolist()]
+    return general
 
 
 def _enough(search: Search, floor: float) -> float:
@@ -153,13 +152,13 @@ def _linked(search: Search, found: Scores, enough: float, line: float) -> Slots:
     sources, unless the source has evidence of its own, nor one to what is less similar to the query than the store's memories are on the
     average.
     """
-    reached = []
+    reached, general = [], _is_general(search)
     for added in search.added:
         if added.origins is None:
             continue
         suffices = [relation in _LINKS for relation in added.relations] & (found[added.origins] >= enough)
         of_many = [relation in _EVIDENCE for relation in added.relations] & (
-            _is_general(search, added.slots) | _is_general(search, added.origins) & (found[added.slots] < line)
+            general[added.slots] | general[added.origins] & (found[added.slots] < line)
         )
         reached.append(added.slots[suffices & ~of_many])
     linked = _united(*reached)
