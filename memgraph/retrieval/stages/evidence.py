@@ -14,7 +14,7 @@ from memgraph.store.access.scope import Mask
 _WORDS, _MEANING, _UNKNOWN_NAMES, _NAMED, _TIME, _BIAS = 5.9, 10.6, -3.2, 0.5, 1.6, -4.9
 _WORDS_ALONE, _UNKNOWN_ALONE, _NAMED_ALONE, _TIME_ALONE, _BIAS_ALONE = 7.8, -3.7, 1.6, 0.8, -2.7
 """Coefficients of two logistic regressions, with and without vectors: see `tests/benchmarks/README.md` for the data."""
-_USUAL_TERMS = 5
+USUAL_TERMS = 5
 """Words of a task count by their amount, as a share of a task of this many terms: of a longer one a memory contains a smaller share by
 chance and by right, and a name is a smaller part of what it asks."""
 _WORD_CONSTANT = 10.0
@@ -46,10 +46,10 @@ def evidence(search: Search, slots: Slots) -> Scores:
     One element per slot of the index; 0 for slots that are not given.
     """
     terms = len(search.terms)
-    words = np.minimum(1.0, search.coverage[slots] * max(1.0, terms / _USUAL_TERMS))
+    words = np.minimum(1.0, search.coverage[slots] * max(1.0, terms / USUAL_TERMS))
     named, timed = (_gained(search, parts)[slots] for parts in (_NAMING, frozenset({"time"})))
     weight = 3 if terms <= _TIME_ALONE_TERMS else 1
-    unknown = _unknown_names(search) * min(1.0, _USUAL_TERMS / max(1, terms))
+    unknown = _unknown_names(search) * min(1.0, USUAL_TERMS / max(1, terms))
     lengths = search.index.column("words")[slots]
     meant = np.maximum(0.0, cosines(search, slots)) * (1.0 - np.exp(-lengths / _WORD_CONSTANT))
     by_words = (

@@ -13,7 +13,15 @@ import numpy as np
 from memgraph.embedding.onnx import MODEL_NAME
 from memgraph.model.base import Floor
 from memgraph.model.memory import MEMORY_TYPES, Vector
-from memgraph.retrieval.stages.evidence import GENERIC, cosines, deviations, evidence, has_cosine, names_a_matter
+from memgraph.retrieval.stages.evidence import (
+    GENERIC,
+    USUAL_TERMS,
+    cosines,
+    deviations,
+    evidence,
+    has_cosine,
+    names_a_matter,
+)
 from memgraph.retrieval.stages.rank import best
 from memgraph.retrieval.stages.state import Counts, Scores, Search, Slots
 from memgraph.retrieval.stages.walk import rests_on
@@ -30,9 +38,10 @@ and a few memories lack more of a task's words. So smaller stores need less."""
 _LINE_SHARE = 0.3
 """What one line needs, as a share of what the best one needs: beside good evidence, weaker evidence counts."""
 _LEADING = 5
+"""Lines of each type that may open the store: as many as a recall returns by default. Of more, one would pass by chance."""
 _OTHER_WORDS, _MOST_IN_OTHER_WORDS, _STANDING_OUT = 0.2, 3, 1.0
-"""If no memory has a fifth of the task's words, meaning alone speaks for them: then weaker evidence does not count, and only the best few
-lines are kept, which must be more similar to the task than the store's memories are on the average, by so many standard deviations."""
+"""If no memory has a fifth of the words of a task that is not short, meaning alone speaks for them: then weaker evidence does not count, and
+only the best few lines are kept, which must be more similar to the task than the store's memories on the average, by so many deviations."""
 _LINKS = frozenset({"MENTIONS", "SUPPORTS", "DERIVED_FROM", "CONTRADICTS", "SUPERSEDES", "TAGGED"})
 _EVIDENCE = frozenset({"SUPPORTS", "DERIVED_FROM"})
 _MOST_SOURCES = 2
@@ -41,8 +50,9 @@ _MOST_SOURCES = 2
 _SAVED_COSINE, _SAVED_WITH_WORD = 0.25, 0.14
 """Bounds for saved facts: by the cosine alone, and with a shared word. They are absolute, and the cosine is not corrected for
 length: a preference has few words, and in a store of a few every word is rare."""
-_SAVED_STANDING_OUT, _SAVED_COSINE_STANDING_OUT, _SAVED_WORD_STANDING_OUT = 4.0, 0.18, 2.0
-"""Among many other memories a saved fact must stand out instead: by so many standard deviations, with a lower cosine; or with a shared word."""
+_SAVED_STANDING_OUT, _SAVED_COSINE_WEIGHT, _SAVED_WORD_STANDING_OUT = 6.5, 10.0, 2.0
+"""Among many other memories a saved fact must stand out: the standard deviations by which it exceeds them, and its cosine times the weight,
+make this sum. With a shared word, so many standard deviations suffice."""
 _SAVED_TERMS = 8
 
 
@@ -110,20 +120,20 @@ def _judge_lines(search: Search, floor: float) -> Slots:
     search.is_near[saved[found[saved] >= enough]] = True
     leading = _leading(search, slots)
     knows = bool((found[leading] >= enough).any())
-    has_least = found >= np.where(_is_general(search), enough, line)
-    if floor and len(leading) and float(search.coverage[leading].max()) < _OTHER_WORDS:
+    if floor and len(search.terms) > USUAL_TERMS and float(search.coverage[leading].max(initial=0.0)) < _OTHER_WORDS:
         standing = _standing_out(search, leading[found[leading] >= enough], _STANDING_OUT)
         search.is_near[best(search.index, found, standing, _MOST_IN_OTHER_WORDS)] = True
         return _united()
-    linked = _linked(search, found, enough, line)
+    general = _is_general(search)
+    linked = _linked(search, general, found, enough, line)
     if knows or len(linked):
-        search.is_near[slots[has_least[slots]]] = True
+        search.is_near[slots[found[slots] >= np.where(general[slots], enough, line)]] = True
         search.is_near[linked] = True
     return linked
 
 
 def _leading(search: Search, slots: Slots) -> Slots:
-    """Return the best few of these slots of each type: what a recall may return. Others would pass by their number."""
+    """Return the best few of these slots of each type."""
     types = search.index.column("type")[slots]
     each = (best(search.index, search.scores, slots[types == code], _LEADING) for code in range(len(MEMORY_TYPES)))
     leading: Slots = _united(*(np.array(few, dtype=np.int64) for few in each))
@@ -133,7 +143,8 @@ def _leading(search: Search, slots: Slots) -> Slots:
 def _is_general(search: Search) -> Mask:
     """Tell which candidates rest on many sources: that one of them is the task's, or some of their words, says little."""
     general = np.zeros(len(search.index), dtype=np.bool_)
-    general[search.slots] = [rests_on(search, slot) > _MOST_SOURCES for slot in search.slots.tolist()]
+    distilled = search.slots[search.index.column("type")[search.slots] != MEMORY_TYPES.index("episodic")]
+    general[distilled] = [rests_on(search, slot) > _MOST_SOURCES for slot in distilled.tolist()]
     return general
 
 
@@ -145,14 +156,14 @@ def _enough(search: Search, floor: float) -> float:
     return 1.0 / (1.0 + (1.0 - floor) / floor * exp(min(_MOST_SMALLER, max(0.0, less))))
 
 
-def _linked(search: Search, found: Scores, enough: float, line: float) -> Slots:
+def _linked(search: Search, general: Mask, found: Scores, enough: float, line: float) -> Slots:
     """Return the candidates reached over a link from one whose evidence suffices by itself.
 
     Neighbours in a session are none: their words are in the coverage already. Nor is the link between a generalisation and one of its many
     sources, unless the source has evidence of its own, nor one to what is less similar to the query than the store's memories are on the
     average.
     """
-    reached, general = [], _is_general(search)
+    reached = []
     for added in search.added:
         if added.origins is None:
             continue
@@ -167,7 +178,7 @@ def _linked(search: Search, found: Scores, enough: float, line: float) -> Slots:
 
 
 def _standing_out(search: Search, slots: Slots, least: float) -> Slots:
-    """Return those of these slots that are so many standard deviations more similar to the query than the store's memories, and those without cosine."""
+    """Return those of these slots that are by so many deviations more similar to the query than the store's memories, and those without cosine."""
     standing = deviations(search, slots)
     kept: Slots = slots if standing is None else slots[(standing >= least) | ~has_cosine(search, slots)]
     return kept
@@ -189,7 +200,7 @@ def _matching_saved(search: Search, floor: float) -> Slots:
     standing = deviations(search, saved)
     if standing is not None:
         by_words &= standing >= _SAVED_WORD_STANDING_OUT * scale
-        by_meaning = (near >= _SAVED_COSINE_STANDING_OUT * scale) & (standing >= _SAVED_STANDING_OUT * scale)
+        by_meaning = standing + _SAVED_COSINE_WEIGHT * near >= _SAVED_STANDING_OUT * scale
     matching: Slots = saved[shares_words & (by_words | ~has_cosine(search, saved)) | by_meaning]
     return matching
 
