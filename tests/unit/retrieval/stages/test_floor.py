@@ -245,7 +245,7 @@ def test_another_models_cosines_count_in_every_language(open_store: Any) -> None
 
 
 OTHER_WORDS = "give every parcel that our couriers bring twice one single label before anybody prints receipts tonight"
-NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
+NUMBERS = "thirteen two three four five six seven eight nine ten eleven twelve".split()
 
 
 def beside(cosine: float, place: int) -> list[float]:
