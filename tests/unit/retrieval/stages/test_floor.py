@@ -244,7 +244,7 @@ def test_another_models_cosines_count_in_every_language(open_store: Any) -> None
     assert recalled(store, FOREIGN[0], floor=0.7) == [DEPLOY]
 
 
-OTHER_WORDS = "give every parcel that our couriers bring twice one single label before anybody prints receipts tonight"
+OTHER_WORDS = "give every parcel that our couriers bring twice one single label before anybody prints their receipts"
 NUMBERS = "thirteen two three four five six seven eight nine ten eleven twelve".split()
 
 
