@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
@@ -128,6 +128,16 @@ class Operation(Generic[A]):
     is_idempotent: bool = False
     toolset: Toolset = "full"
 
+    @property
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of the arguments, as short as it can be: it is in every prompt of an agent that has the operation.
+
+        It has no titles, patterns or nulls (an optional argument is left out), and no references, which some clients cannot follow.
+        """
+        found = self.arguments.model_json_schema(by_alias=False)
+        properties = {name: _short(one) for name, one in found["properties"].items()}
+        return {"type": "object", "properties": properties, **_kept(found, "required", "additionalProperties")}
+
     def perform(self, call: Call, arguments: object) -> Answer:
         """Check the arguments and run the operation.
 
@@ -137,3 +147,23 @@ class Operation(Generic[A]):
             An argument is unknown or invalid, or the operation refuses. Nothing is changed then.
         """
         return self.run(call, self.arguments.parse(arguments))
+
+
+def _short(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a value without what only a validator needs."""
+    if "$ref" in schema:  # only `JsonValue`, which is any value
+        return {}
+    kept = {name: value for name, value in schema.items() if name not in {"title", "pattern", "anyOf"}}
+    if kept.get("default", ...) is None:
+        del kept["default"]
+    for one in schema.get("anyOf", ()):
+        if one.get("type") != "null":
+            kept |= _short(one)
+    for name in ("items", "additionalProperties"):
+        if isinstance(kept.get(name), dict):
+            kept[name] = _short(kept[name])
+    return kept
+
+
+def _kept(schema: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: schema[name] for name in names if name in schema}
