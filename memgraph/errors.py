@@ -61,12 +61,21 @@ class UnsupportedClaimError(InvalidInputError):
 
 
 class NotFoundError(MemGraphError, KeyError):
-    """No live memory or other record has this id."""
+    """No live memory or other record has this id.
 
-    def __init__(self, kind: str, key: str, *, listed_by: str = "memgraph list") -> None:
+    Parameters
+    ----------
+    listed_by : str
+        The command or operation that lists the ids.
+    known : sequence of str
+        All names that there are, if they are few.
+    """
+
+    def __init__(self, kind: str, key: str, *, listed_by: str = "memgraph list", known: Sequence[str] = ()) -> None:
         self.kind = kind
         self.key = key
-        super().__init__(f"no {kind} with id {_shown(key)}; `{listed_by}` shows the ids")
+        message = f"no {kind} with id {_shown(key)}; `{listed_by}` shows the ids"
+        super().__init__(f"no {kind} {_shown(key)}; there are {', '.join(known)}" if known else message)
 
     def __str__(self) -> str:  # KeyError would quote the message
         return str(self.args[0])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from memgraph.errors import ClosedError
-from memgraph.facade import MemGraph
+
+if TYPE_CHECKING:
+    from memgraph.facade import MemGraph
 
 
 class Resident:

@@ -11,6 +11,7 @@ import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
+from importlib import import_module
 from threading import Thread
 from typing import Any, cast
 
@@ -48,6 +49,8 @@ async def _serve(server: Server[dict[str, Any]]) -> None:
     try:
         with anyio.CancelScope() as scope:
             _end_on_signals(scope)
+            # what the first call needs takes a second to import: begin while the client introduces itself
+            Thread(target=import_module, args=("memgraph.facade",), name="imports", daemon=True).start()
             lines = cast("anyio.AsyncFile[str]", _lines(_taken_stdin()))
             async with stdio_server(stdin=lines) as (reader, writer):
                 await server.run(reader, writer, server.create_initialization_options())

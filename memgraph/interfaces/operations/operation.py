@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from memgraph.errors import NotFoundError
-from memgraph.facade import MemGraph
+from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Model, Name, Text
 from memgraph.model.ids import stored_form
 from memgraph.model.memory import StoredMemory
-from memgraph.ports import Progress
-from memgraph.privacy.access import Access
-from memgraph.store.access.permitted import permitted
+
+if TYPE_CHECKING:  # a door lists its operations before it needs a store, whose import takes a second
+    from memgraph.facade import MemGraph
+    from memgraph.ports import Progress
+    from memgraph.privacy.access import Access
 
 Toolset = Literal["core", "full"]
 Effect = Literal["read", "write", "maintain"]
@@ -95,6 +96,8 @@ class Call:
 
     def may_read(self, memory_ids: Sequence[str]) -> bool:
         """Return whether all these memories exist and the caller may read them."""
+        from memgraph.store.access.permitted import permitted
+
         reader = self.memory.store.reader
         with reader.frozen():
             may = permitted(reader, self.access, "read")
@@ -146,7 +149,19 @@ class Operation(Generic[A]):
         MemGraphError
             An argument is unknown or invalid, or the operation refuses. Nothing is changed then.
         """
+        if isinstance(arguments, Mapping):
+            for name in arguments:
+                if name not in self._names:
+                    problem = (
+                        f"{self.name} has no such argument; it has {', '.join(self.arguments.model_fields) or 'none'}"
+                    )
+                    raise InvalidInputError(problem, field=str(name))
         return self.run(call, self.arguments.parse(arguments))
+
+    @property
+    def _names(self) -> set[str]:
+        """The names of the arguments, which may be written in camel case."""
+        return {*self.arguments.model_fields, *(str(one.alias) for one in self.arguments.model_fields.values())}
 
 
 def _short(schema: Mapping[str, Any]) -> dict[str, Any]:
