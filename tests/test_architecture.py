@@ -89,7 +89,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "history",
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
-    "interfaces": ("messages", "operations", "mcp", "cli"),
+    "interfaces": ("operations refusals", "mcp", "cli"),
     "interfaces.cli": ("base", "memories learning analysis maintenance viz", "demo docs mcp", "group"),
     "journal": (
         "envelope",

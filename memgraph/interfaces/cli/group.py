@@ -20,6 +20,7 @@ from memgraph.interfaces.cli.base.commands import Entry, LazyGroup, Refused
 from memgraph.interfaces.cli.base.exit_codes import BROKEN_PIPE, FAILED, INTERRUPTED, OUTPUT_FAILED, TERMINATED
 from memgraph.interfaces.cli.base.options import Settings, shared_options
 from memgraph.interfaces.cli.base.streams import OutputError, open_standard_streams
+from memgraph.interfaces.refusals import message_of
 
 STOPPED = "interrupted: everything committed so far is kept; run the same command again to continue"
 NO_DIRECTORY = "the current directory no longer exists; change to another one"
@@ -199,8 +200,6 @@ def _exit_code(run: Any) -> int:
         _discard_stdout()
         return OUTPUT_FAILED
     except MemGraphError as error:
-        from memgraph.interfaces.messages import message_of
-
         Refused(message_of(error)).show()
         return FAILED
     except OSError as error:

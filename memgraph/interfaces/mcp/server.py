@@ -20,9 +20,9 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from memgraph.errors import MemGraphError
-from memgraph.interfaces.messages import message_of
 from memgraph.interfaces.operations import Answer, Operation, offered
 from memgraph.interfaces.operations.operation import Toolset
+from memgraph.interfaces.refusals import message_of
 from memgraph.logs import logger_of
 from memgraph.ports import Progress
 
@@ -82,8 +82,11 @@ def server_of(perform: Perform, *, toolset: Toolset = "core") -> Server[dict[str
         try:
             call = partial(perform, name, arguments, _Reporter(context))
             return await to_thread.run_sync(call, limiter=limiter)
-        except (MemGraphError, OSError) as error:
+        except MemGraphError as error:
             raise _FailedError(message_of(error)) from None
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            raise _FailedError(f"{where}{error.strerror or error}") from None
         except Exception as error:
             _logger.error("%s failed: %s", name, type(error).__name__, exc_info=_logger.isEnabledFor(10))
             raise _FailedError(
