@@ -17,7 +17,7 @@ from typing import Any
 import anyio
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -26,11 +26,10 @@ import memgraph
 from memgraph import MemGraph
 from memgraph.errors import BusyError
 from memgraph.interfaces.cli.base.options import Settings
-from memgraph.interfaces.cli.mcp import caller_of, mcp
+from memgraph.interfaces.cli.mcp import caller_of
 from memgraph.interfaces.mcp.resident import Resident
 from memgraph.interfaces.mcp.server import INSTRUCTIONS, Perform, server_of
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, offered, perform
-from tests.documents import DOCS, blocks
 
 CORE = {one.name for one in offered("core")}
 HANDSHAKE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -91,7 +90,7 @@ class TestWhatIsOffered:
             [message] = ask(client.get_prompt, prompt.name, {"task": "ship it"}).messages
             assert message.content.text == "recall {'task': 'ship it'}\n\nThe task: ship it"
             for wrong in ((client.read_resource, "memgraph://other/1"), (client.get_prompt, "after_task", {})):
-                with pytest.raises(MCPError, match="there are|are memgraph://memory|are before_task"):
+                with pytest.raises(MCPError, match=r"are memgraph://memory|are before_task"):
                     ask(*wrong)
 
 
@@ -271,11 +270,48 @@ class TestLongCalls:
         memory.store.verify(deep=True)
 
 
+TEXTS = (
+    st.sampled_from(["deploy the shop", "The shop runs on port 8080.", "00000000", "", "a\x00b", "🙂" * 30]) | st.text()
+)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def valid(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """Make values that a schema allows, roughly."""
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    kinds: dict[str, st.SearchStrategy[Any]] = {
+        "string": TEXTS,
+        "integer": st.integers(1, 20),
+        "number": st.floats(0.001, 0.01),
+        "array": st.lists(TEXTS, max_size=3),
+    }
+    return kinds.get(schema.get("type", ""), st.just({}))
+
+
+def arguments_of(name: str) -> st.SearchStrategy[dict[str, Any]]:
+    """Make arguments of an operation: mostly what its schema says, sometimes anything."""
+    properties = OPERATIONS[name].schema["properties"] if name in OPERATIONS else {}
+    chosen = {one: st.one_of(valid(schema), valid(schema), ANYTHING) for one, schema in properties.items()}
+    return st.one_of(
+        st.fixed_dictionaries(chosen),
+        st.fixed_dictionaries({}, optional=chosen),
+        st.dictionaries(st.sampled_from([*properties, "agent"]) | TEXTS, ANYTHING, max_size=3),
+    )
+
+
+CALLS = st.sampled_from([*OPERATIONS, "no_such"]).flatmap(lambda name: st.tuples(st.just(name), arguments_of(name)))
+
+
 class Process:
     """`memgraph mcp` in a process of its own, spoken to line by line."""
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
-        pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.process = subprocess.Popen(command, env=environment, **pipes)  # type: ignore[call-overload]
 
     def send(self, *messages: Any) -> None:
@@ -291,7 +327,7 @@ class Process:
         self.send({"id": 0, "method": "initialize", "params": HANDSHAKE}, {"method": "notifications/initialized"})
         assert self.receive()["id"] == 0
 
-    def call(self, number: int, name: str, **arguments: Any) -> dict[str, Any]:
+    def call(self, number: int, name: str, /, **arguments: Any) -> dict[str, Any]:
         return {"id": number, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
 
     def ended(self) -> tuple[int, list[Any], str]:
@@ -354,11 +390,25 @@ class TestTheProcess:
             kept = memory.store.get_memory(saved.removeprefix("Saved: "))
             assert (kept.project_id, kept.session_id) == ("shop", "s1")
 
-    def test_it_answers_whatever_it_is_sent_and_a_signal_loses_nothing(self, start, tmp_path):
-        server = start("--project", "mill", "--session", "s2", CLAUDE_PROJECT_DIR="")
+    def test_it_answers_whatever_it_is_sent_and_a_signal_loses_nothing(self, start, tmp_path, pytestconfig):
+        server = start("--toolset", "full", "--project", "mill", "--session", "s2")
         server.greet()
+        self.send_nonsense(server)
+        self.call_at_random(server, 10_000 if pytestconfig.getoption("--long") else 100)
+        server.send(*(server.call(-number, "save_observation", text=f"Fact number {number}.") for number in range(30)))
+        acknowledged = [server.receive() for _ in range(10)]
+        server.process.send_signal(signal.SIGTERM)
+        code, rest, told = server.ended()
+        assert (code, told) == (0, "")
+        with MemGraph.open(tmp_path / "store", embedding_model="none") as memory:
+            kept = {one.content: one for one in memory.store.list_memories(limit=None)}
+            assert (kept["Half of ?"].project_id, kept["Half of ?"].session_id) == ("mill", "s2")
+            for one in (*acknowledged, *rest):
+                assert "error" in one or f"Fact number {-one['id']}." in kept
+            memory.store.verify(deep=True)
+
+    def send_nonsense(self, server: Process) -> None:
         half = json.dumps({"jsonrpc": "2.0", **server.call(4, "save_observation", text="Half of \ud83d\ude00")})
-        assert "\\ude00" in half
         server.send(
             b"nonsense", b"[1, 2]", b'{"jsonrpc": "2.0", "id": 3, "method": 5}', b"", b"\xff\xfe",
             b'{"jsonrpc": "2.0", "id": 6, "method": "x", "params": ' + b"[" * 3_000 + b"]" * 3_000 + b"}",
@@ -368,24 +418,31 @@ class TestTheProcess:
         answers = [server.receive() for _ in range(7)]
         errors = sorted((str(one["id"]), one["error"]["code"]) for one in answers if "error" in one)
         assert errors == [("3", -32600), *[("None", -32700)] * 3, ("None", -32600)]
-        results = {one["id"]: one["result"] for one in answers if "result" in one}
-        assert results[4]["content"][0]["text"].startswith("Saved: ")
-        assert results[5]["content"][0]["text"].startswith("limit: ")
-        server.send(
-            *(server.call(number, "save_observation", text=f"Fact number {number}.") for number in range(10, 40))
+        results = {one["id"]: one["result"]["content"][0]["text"] for one in answers if "result" in one}
+        assert results[4].startswith("Saved: ")
+        assert results[5].startswith("limit: ")
+
+    def call_at_random(self, server: Process, total: int) -> None:
+        numbers, refused = iter(range(100, 100 + 2 * total)), []
+
+        @settings(
+            max_examples=total // 10, database=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
         )
-        acknowledged = [server.receive() for _ in range(10)]
-        server.process.send_signal(signal.SIGTERM)
-        code, rest, told = server.ended()
-        assert (code, told) == (0, "")
-        with MemGraph.open(tmp_path / "store", embedding_model="none") as memory:
-            kept = {one.content: one for one in memory.store.list_memories(limit=None)}
-            assert kept["Half of ?"].project_id == "mill"
-            assert kept["Half of ?"].session_id == "s2"
-            for one in (*acknowledged, *rest):
-                if "result" in one:
-                    assert f"Fact number {one['id']}." in kept
-            memory.store.verify(deep=True)
+        @given(st.lists(CALLS, min_size=10, max_size=10))
+        def answered(calls: list[tuple[str, dict[str, Any]]]) -> None:
+            sent = {next(numbers): call for call in calls}
+            for number, (name, arguments) in sent.items():
+                server.send(server.call(number, name) | {"params": {"name": name, "arguments": arguments}})
+            found = {one["id"]: one["result"] for one in (server.receive() for _ in sent)}
+            for number, call in sent.items():
+                [content] = found[number]["content"]
+                assert content["text"], call
+                assert not re.search("failed unexpectedly|Traceback", content["text"]), (call, content)
+                refused.append(found[number]["isError"])
+
+        answered()
+        assert len(refused) >= total
+        assert 0.1 < sum(refused) / len(refused) < 0.9, "both are tried"
 
 
 class TestWhoCalls:
@@ -411,78 +468,3 @@ class TestWhoCalls:
     def test_the_agent_is_chosen_by_who_starts_the_server(self):
         caller = caller_of(Settings(agent="coach", justification="y" * 30), {}, project=None, session=None)
         assert (caller.agent, caller.justification) == ("coach", "y" * 30)
-
-
-TEXTS = (
-    st.sampled_from(["deploy the shop", "The shop runs on port 8080.", "00000000", "", "a\x00b", "🙂" * 30]) | st.text()
-)
-ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
-    max_leaves=5,
-)
-
-
-def valid(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Make values that a schema allows, roughly."""
-    if "enum" in schema:
-        return st.sampled_from(schema["enum"])
-    kinds: dict[str, st.SearchStrategy[Any]] = {
-        "string": TEXTS,
-        "integer": st.integers(1, 20),
-        "number": st.floats(0.001, 0.01),
-        "array": st.lists(TEXTS, max_size=3),
-    }
-    return kinds.get(schema.get("type", ""), st.just({}))
-
-
-def arguments_of(name: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Make arguments of an operation: mostly what its schema says, sometimes anything."""
-    properties = OPERATIONS[name].schema["properties"] if name in OPERATIONS else {}
-    chosen = {one: st.one_of(valid(schema), valid(schema), ANYTHING) for one, schema in properties.items()}
-    return st.one_of(
-        st.fixed_dictionaries(chosen),
-        st.fixed_dictionaries({}, optional=chosen),
-        st.dictionaries(st.sampled_from([*properties, "agent"]) | TEXTS, ANYTHING, max_size=3),
-    )
-
-
-CALLS = st.sampled_from([*OPERATIONS, "no_such"]).flatmap(lambda name: st.tuples(st.just(name), arguments_of(name)))
-
-
-class TestRandomCalls:
-    def test_each_is_answered_by_lines_of_the_protocol_alone(self, start, tmp_path, pytestconfig):
-        total, chunk = (10_000, 50) if pytestconfig.getoption("--long") else (100, 10)
-        server = start("--toolset", "full")
-        server.greet()
-        numbers = iter(range(1, 100 * total))
-        refused: list[bool] = []
-
-        @settings(max_examples=total // chunk, database=None, suppress_health_check=list(HealthCheck))
-        @given(st.lists(CALLS, min_size=chunk, max_size=chunk))
-        def answered(calls: list[tuple[str, dict[str, Any]]]) -> None:
-            sent = {next(numbers): call for call in calls}
-            server.send(
-                *(
-                    server.call(number, name, **{}) | {"params": {"name": name, "arguments": given}}
-                    for number, (name, given) in sent.items()
-                )
-            )
-            for _ in sent:
-                found = server.receive()
-                name, given = sent.pop(found["id"])
-                result = found["result"]
-                [content] = result["content"]
-                assert content["text"], (name, given)
-                assert "failed unexpectedly" not in content["text"], (name, given)
-                assert "Traceback" not in content["text"]
-                refused.append(result["isError"])
-
-        answered()
-        server.process.stdin.close()
-        server.process.stdin = None
-        code, rest, told = server.ended()
-        assert (code, rest, told) == (0, [], "")
-        assert 0.1 < sum(refused) / len(refused) < 0.9, "both are tried"
-        with MemGraph.open(tmp_path / "store", embedding_model="none") as memory:
-            memory.store.verify(deep=True)
