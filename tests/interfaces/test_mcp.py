@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,11 @@ import memgraph
 from memgraph import MemGraph
 from memgraph.errors import BusyError
 from memgraph.interfaces.cli.base.options import Settings
-from memgraph.interfaces.cli.mcp import caller_of
+from memgraph.interfaces.cli.mcp import caller_of, mcp
 from memgraph.interfaces.mcp.resident import Resident
 from memgraph.interfaces.mcp.server import INSTRUCTIONS, Perform, server_of
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, offered, perform
+from tests.documents import DOCS, blocks
 
 CORE = {one.name for one in offered("core")}
 HANDSHAKE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -468,3 +470,22 @@ class TestWhoCalls:
     def test_the_agent_is_chosen_by_who_starts_the_server(self):
         caller = caller_of(Settings(agent="coach", justification="y" * 30), {}, project=None, session=None)
         assert (caller.agent, caller.justification) == ("coach", "y" * 30)
+
+
+class TestTheDocumentedConfigurations:
+    def commands(self) -> Iterator[list[str]]:
+        page = DOCS / "mcp.md"
+        documents = [json.loads(block.text) for block in blocks(page, "json")]
+        documents += [tomllib.loads(one.text) for one in blocks(page, "text") if one.text.startswith("[mcp_servers")]
+        for document in documents:
+            [servers] = document.values()
+            command = servers["memgraph"]["command"]
+            yield [*([command] if isinstance(command, str) else command), *servers["memgraph"].get("args", ())]
+
+    def test_each_starts_the_server_with_options_that_it_has(self):
+        found = list(self.commands())
+        assert len(found) == 7
+        for words in found:
+            program = words.index("mcp")
+            assert words[:program] in (["memgraph"], ["uvx", "memgraph-kuzu[mcp]"])
+            mcp.make_context("mcp", words[program + 1 :])
