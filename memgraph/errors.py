@@ -61,15 +61,7 @@ class UnsupportedClaimError(InvalidInputError):
 
 
 class NotFoundError(MemGraphError, KeyError):
-    """No live memory or other record has this id.
-
-    Parameters
-    ----------
-    listed_by : str
-        The command or operation that lists the ids.
-    known : sequence of str
-        All names that there are, if they are few.
-    """
+    """No live memory or other record has this id; `listed_by` lists the ids, or `known` are all."""
 
     def __init__(self, kind: str, key: str, *, listed_by: str = "memgraph list", known: Sequence[str] = ()) -> None:
         self.kind = kind
