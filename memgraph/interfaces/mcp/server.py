@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.metadata import version
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 import mcp_types as types
 from anyio import CapacityLimiter, from_thread, to_thread
@@ -28,8 +28,8 @@ from memgraph.ports import Progress
 
 _logger = logger_of(__name__)
 _SCHEME = "memgraph://memory/"
-_AT_ONCE = 8
-"""Calls that run at the same time; more of them wait."""
+_AT_ONCE = 4
+"""Calls that run at the same time; more of them wait. One that needs a view of what an agent may have takes 200 MB and more."""
 _BETWEEN_REPORTS_S = 0.2
 Perform = Callable[[str, Mapping[str, Any], Progress | None], Answer]
 """Runs an operation by its name: for whom, and on which store, is its affair."""
@@ -72,7 +72,7 @@ _MEMORY = types.ResourceTemplate(
 def server_of(perform: Perform, *, toolset: Toolset = "core") -> Server[dict[str, Any]]:
     """Return a server that offers the operations of a toolset.
 
-    `perform` is called in threads, up to eight at a time, and may raise a `MemGraphError`.
+    `perform` is called in threads, up to four at a time, and may raise a `MemGraphError`.
     """
     tools = [_tool(one) for one in offered(toolset)]
     limiter = CapacityLimiter(_AT_ONCE)
@@ -143,11 +143,6 @@ def server_of(perform: Perform, *, toolset: Toolset = "core") -> Server[dict[str
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
     )
-
-
-def uri_of(memory_id: str) -> str:
-    """Return the address of a memory."""
-    return f"{_SCHEME}{quote(memory_id, safe='')}"
 
 
 class _FailedError(Exception):
