@@ -87,10 +87,13 @@ class MemoryCommands:
         *,
         project_id: str | None = None,
         trust_class: TrustClass = "user",
+        privacy_tier: PrivacyTier | None = None,
+        domain: str | None = None,
     ) -> MemoryCommandResult:
         """Store a text as a pinned semantic memory. A long text is split into linked parts.
 
-        Secrets are redacted first; `data` names their kinds as ``redacted``.
+        Secrets are redacted first; `data` names their kinds as ``redacted``. The privacy tier, unless it is given, follows from the domain
+        and the text.
 
         Raises
         ------
@@ -102,6 +105,9 @@ class MemoryCommands:
         kinds = kinds_of_secrets([text, *given, project_id]) if self._store.config.redact_secrets else []
         text = self._store.without_secrets(text)  # before the text is split: a part of a secret would not be recognised
         parts = split_text(text) if text.strip() else [text]
+        belonging: dict[str, Any] = {"domain": checked(Name | None, domain, "domain")}
+        if privacy_tier is not None:
+            belonging["privacy_tier"] = checked(PrivacyTier, privacy_tier, "privacy_tier")
         memories: list[AgentMemory] = [
             SemanticMemory(
                 content=part,
@@ -112,6 +118,7 @@ class MemoryCommands:
                 project_id=project_id,
                 reason="the user asked to remember it",
                 source="remember",
+                **belonging,
             )
             for part in parts
         ]
@@ -238,6 +245,7 @@ class MemoryCommands:
         privacy_tiers: Sequence[PrivacyTier] | None = None,
         trust_classes: Sequence[TrustClass] | None = None,
         domain: str | None = None,
+        ids: Sequence[str] | None = None,
     ) -> list[MemoryListEntry]:
         """Return an entry for each listed memory, or for each memory in a state; highest relevance or newest first.
 
@@ -256,6 +264,7 @@ class MemoryCommands:
             privacy_tiers=privacy_tiers,
             trust_classes=trust_classes,
             domain=domain,
+            ids=ids,
         )
         return [self._entry(memory) for memory in memories]
 

@@ -62,7 +62,8 @@ def test_the_loop_from_a_shell(run: Run, said: Run) -> None:
         "0.9",
     ]
     first, second = said(*observe), said(*observe)
-    assert (first["action"], second["action"]) == ("created", "consolidated")
+    # who has no name may not have what is sensitive, and so is not told that it is known; sleep merges the copies
+    assert (first["action"], second["action"]) == ("created", "created")
     kept = said("show", first["memory_id"])["memory"]
     assert (kept["confidence"], kept["privacy_tier"], kept["project_id"]) == (0.9, "sensitive", "trips")
 

@@ -28,6 +28,7 @@ from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.memory import StoredMemory
 from memgraph.model.results.sleep import CopiesResult
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.permitted import Permits, everything
 from memgraph.store.query import Reader
 
 PHASE = "copies"
@@ -67,15 +68,20 @@ def merge_copies(
     return total
 
 
-def merge_copies_of(store: AgentMemoryStore, memory_ids: Iterable[str]) -> dict[str, str]:
-    """Merge the copies of memories that were just written; return for each of these that is gone the one that stays."""
+def merge_copies_of(store: AgentMemoryStore, memory_ids: Iterable[str], *, may: Permits = everything) -> dict[str, str]:
+    """Merge the copies of memories that were just written, among those that their writer may have.
+
+    Returns for each of these that is gone the one that stays.
+    """
     ids, stays = list(memory_ids), dict[str, str]()
     if ids:
-        carry_out(store, partial(_planned, ids=ids, stays=stays), attempts=1)
+        carry_out(store, partial(_planned, ids=ids, stays=stays, may=may), attempts=1)
     return {one: stays[one] for one in ids if one in stays}
 
 
-def _planned(view: View, ids: Iterable[str], stays: dict[str, str] | None = None) -> Plan[CopiesResult]:
+def _planned(
+    view: View, ids: Iterable[str], stays: dict[str, str] | None = None, may: Permits = everything
+) -> Plan[CopiesResult]:
     """Plan the merges; `stays` receives for each memory that is gone the one that stays."""
     reader, now = view.reader, view.now
     current: dict[str, StoredMemory] = {}
@@ -83,7 +89,7 @@ def _planned(view: View, ids: Iterable[str], stays: dict[str, str] | None = None
     commits: list[Commit] = []
     looked_at = 0
     with reader.frozen(links=True):
-        index, there = reader.index, comparable(reader)
+        index, there = reader.index, comparable(reader) & may(reader)
         opposed = linked(index, "CONTRADICTS")
         for one in ids:
             slot = index.slot(one)

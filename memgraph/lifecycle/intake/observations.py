@@ -19,23 +19,26 @@ from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.memory import SemanticMemory, StoredEpisodicMemory, StoredMemory, Vector
 from memgraph.model.results.learning import SavedObservation
-from memgraph.privacy.tiers import Inferred, inferred, strictest
+from memgraph.privacy.access import OWNER, Access
+from memgraph.privacy.tiers import Inferred, domain_of, inferred, strictest
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.permitted import Permits, readable
 from memgraph.store.commit.append import Write, with_vector
 from memgraph.text.cutting import split_text
 
 _FORGOTTEN = "says again what was forgotten; `memgraph unforget` takes that back"
 
 
-def save_observation(store: AgentMemoryStore, observation: Observation) -> SavedObservation:
+def save_observation(store: AgentMemoryStore, observation: Observation, access: Access = OWNER) -> SavedObservation:
     """Store an observation, or merge it into the one in force with the same meaning: one commit, under one lock.
 
     Only observations of the same project, task, domain, privacy tier, trust class and outcome are compared. One that is
     longer than a memory is stored in parts, each linked to the one before; it is known if each of its parts is. One
-    learned from an episode is derived from it, so it has at least its privacy tier, at most its trust, and its project
-    and task; when merged, the episode supports the known observation. Content that the user made the store forget is
+    learned from an episode is derived from it, so it has at least its privacy tier, with its domain if that is stricter, at most its trust, and its
+    project and task; when merged, the episode supports the known observation. Content that the user made the store forget is
     left out. An observation that contradicts a memory in force is stored, linked to it and, where that is safe,
-    supersedes it; the notice says so.
+    supersedes it; the notice says so. What the observing agent may not have is as if it did not exist; the next sleep
+    compares the observation with all memories.
 
     Raises
     ------
@@ -50,7 +53,7 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
     text = observation.content
     texts = [text] if len(text) <= MAX_CONTENT_CHARS else split_text(text)
     embedder = store.embedder
-    vectors = vectors_of(embedder, texts)
+    vectors, may = vectors_of(embedder, texts), readable(access)
     with store.exclusive():
         store.check_embedder(embedder)  # the store may have changed its model meanwhile
         episode = episode_of(store, observation.episode_id) if observation.episode_id else None
@@ -61,7 +64,7 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
             _memory(store, observation, episode, part, vector, privacy)
             for part, vector in zip(texts, vectors, strict=True)
         ]
-        pairs = [pair for part in parts if (pair := _settled(store, part)) is not None]
+        pairs = [pair for part in parts if (pair := _settled(store, part, may)) is not None]
         left_out = len(parts) - len(pairs)
         notice = f"{left_out} of {len(parts)} parts left out: each {_FORGOTTEN}" if left_out else None
         if not pairs:
@@ -70,9 +73,9 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
             action, ids = "consolidated", _merge(store, pairs, episode)
         else:
             action, ids = "created", [kept.id for kept in store.insert_parts([part for part, _ in pairs])]
-            if stays := merge_copies_of(store, ids):  # stored before through another door
+            if stays := merge_copies_of(store, ids, may=may):  # stored before through another door
                 action, ids = "consolidated", [stays.get(one, one) for one in ids]
-            found = find_contradictions_of(store, ids)
+            found = find_contradictions_of(store, ids, may=may)
             notice = "; ".join(filter(None, [privacy.notice, notice, described(found)])) or None
     return SavedObservation(memory_id=ids[0], action=action, part_ids=ids, notice=notice, secrets_redacted=secrets)
 
@@ -94,6 +97,8 @@ def _memory(
                 f"differs from the episode's project, {episode.project_id!r}; omit it", field="project", value=project
             )
         project = project or episode.project_id
+    own = privacy.tier, privacy.domain
+    of_all = [own, (episode.privacy_tier, episode.domain)] if episode else [own]
     sources = [episode.id] if episode else []
     return SemanticMemory(
         content=text,
@@ -102,8 +107,8 @@ def _memory(
         confidence=observation.confidence,
         valid_at=observation.valid_at or store.now(),
         trust_class=trust,
-        privacy_tier=strictest(privacy.tier, episode.privacy_tier) if episode else privacy.tier,
-        domain=privacy.domain,
+        privacy_tier=strictest(*(tier for tier, _ in of_all)),
+        domain=domain_of(*of_all),
         project_id=project,
         task_id=episode.task_id if episode else None,
         session_id=observation.session_id,
@@ -115,11 +120,14 @@ def _memory(
     )
 
 
-def _settled(store: AgentMemoryStore, part: SemanticMemory) -> tuple[SemanticMemory, StoredMemory | None] | None:
+def _settled(
+    store: AgentMemoryStore, part: SemanticMemory, may: Permits
+) -> tuple[SemanticMemory, StoredMemory | None] | None:
     """Return a part and the matching memory in force, if any; None if the part was forgotten."""
-    mask = possible_duplicates(store, part) & of_scope(store, "domain", part.domain)
+    mask = possible_duplicates(store, part) & of_scope(store, "domain", part.domain) & may(store.reader)
     alike, known = duplicate_of(store, part, mask, threshold=OBSERVATION_COSINE)
-    return None if is_forgotten(store, part, threshold=OBSERVATION_COSINE, alike=alike) else (part, known)
+    forgotten = is_forgotten(store, part, threshold=OBSERVATION_COSINE, alike=alike, may=may)
+    return None if forgotten else (part, known)
 
 
 def _merge(

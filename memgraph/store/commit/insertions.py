@@ -56,7 +56,7 @@ class Insertions:
         return self._writer.insert(checked_list(AgentMemory, memories, "memories"), parts=True, actor=actor)
 
     def import_memories(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
-        """Add memories exactly as given, and their links, in one commit per write scope.
+        """Add memories as given, and their links, in one commit per write scope. One without a privacy tier gets that of its domain and text.
 
         Raises
         ------

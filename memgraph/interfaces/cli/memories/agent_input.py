@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 _project = click.option(
     "--project", metavar="NAME", help="The project it belongs to.  [default: none, shared knowledge]"
 )
-_context = click.option("--context", metavar="DOMAIN", help="The domain it belongs to, such as travel or testing.")
+context = click.option("--context", metavar="DOMAIN", help="The domain it belongs to, such as travel or testing.")
 _session = click.option("--session", "session_id", metavar="NAME", help="The session it belongs to.")
-_tier = click.option(
+tier = click.option(
     "--tier", "privacy_tier", type=click.Choice(["public", "sensitive", "private"]), help="Who may see it."
 )
 _tags = click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag; repeatable.")
@@ -28,7 +28,7 @@ _OUTCOMES = click.Choice(["success", "failure", "partial", "pending"])
 
 def _belonging(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options for a memory's project, domain, session, privacy tier and tags."""
-    for option in (_tags, _tier, _session, _context, _project):
+    for option in (_tags, tier, _session, context, _project):
         command = option(command)
     return command
 
@@ -79,13 +79,15 @@ def episode(settings: Settings, /, situation: str, **given: Any) -> None:
 @click.argument("id_", metavar="ID")
 @click.argument("word", metavar="love|like|meh", type=click.Choice(["love", "like", "meh"]))
 @click.option("--comment", metavar="TEXT", help="The user's comment.")
+@click.option("--agent", metavar="NAME", help="The agent that passes it on: only on episodes that it may have.")
 @pass_settings
-def feedback(settings: Settings, id_: str, word: str, comment: str | None) -> None:
+def feedback(settings: Settings, id_: str, word: str, comment: str | None, agent: str | None) -> None:
     """Record the user's feedback on an episode."""
     with opened(settings) as memory:
-        found = memory.update_episode_with_feedback(memory.store.find_id(id_), word, comment=comment)
+        found = memory.update_episode_with_feedback(memory.store.find_id(id_), word, comment=comment, agent=agent)
+    what = found.content if found.privacy_tier == "public" else f"{found.privacy_tier} episode {found.id}"
     document = {"episode_id": found.id, "outcome": found.outcome, "user_feedback": found.user_feedback}
-    emit(settings, document, plain(f"Outcome is now {found.outcome}: {found.content}"))
+    emit(settings, document, plain(f"Outcome is now {found.outcome}: {what}"))
 
 
 @click.command(cls=Command)

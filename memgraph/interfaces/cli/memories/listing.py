@@ -32,6 +32,7 @@ _NOT_SHOWN = frozenset({"id", "content", "embedding", "relevance_anchor", "relev
 @click.option("--state", type=click.Choice(_STATES), help="Only memories in this state.")
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Maximum number of memories.")
 @click.option("--sort-by", type=click.Choice(_ORDERS), default="relevance", show_default=True, help="Sort order.")
+@click.option("--match", metavar="TEXT", help="Only memories that match TEXT closely, of every tier.")
 @scoped
 @pass_settings
 def list_(
@@ -43,6 +44,7 @@ def list_(
     state: Any,
     limit: int,
     sort_by: Any,
+    match: str | None,
     **scope: Any,
 ) -> None:
     """List memories."""
@@ -50,6 +52,8 @@ def list_(
     from memgraph.store.access.scope import concerning
 
     with opened(settings) as memory:
+        if match is not None:
+            only["ids"] = [one.id for one in memory.curation.matching(match, limit=1_000)]
         entries = memory.commands.list(
             type=kind,
             project=project,
