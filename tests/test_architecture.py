@@ -89,8 +89,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "history",
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
-    "interfaces": ("operations", "cli"),
-    "interfaces.cli": ("base", "memories learning analysis maintenance viz", "demo docs", "group"),
+    "interfaces": ("operations refusals", "mcp", "cli"),
+    "interfaces.cli": ("base", "memories learning analysis maintenance viz", "demo docs mcp", "group"),
     "journal": (
         "envelope",
         "segments",
