@@ -113,18 +113,20 @@ class MemGraphStore(BaseStore):
         raise InvalidInputError("must be an operation of langgraph.store.base", field="ops", value=op)
 
     def _get(self, op: GetOp) -> Item | None:
-        if op.namespace[:1] == (MEMORIES,):
+        namespace = tuple(op.namespace)
+        if namespace[:1] == (MEMORIES,):
             found = self.items.memory(op.key)
-            return None if found is None or found.namespace != op.namespace else Item(**_shown(found))
-        item = self.items.get(op.namespace, op.key) if op.namespace else None
+            return None if found is None or found.namespace != namespace else Item(**_shown(found))
+        item = self.items.get(namespace, op.key)
         if item is None:
             return None
         self._refresh(op.refresh_ttl, [item])
         return Item(**_shown(item))
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        search = self.items.search_memories if op.namespace_prefix[:1] == (MEMORIES,) else self.items.search
-        found = search(op.namespace_prefix, query=op.query, filter=op.filter, limit=op.limit, offset=op.offset)
+        prefix = tuple(op.namespace_prefix)
+        search = self.items.search_memories if prefix[:1] == (MEMORIES,) else self.items.search
+        found = search(prefix, query=op.query, filter=op.filter, limit=op.limit, offset=op.offset)
         self._refresh(op.refresh_ttl, [one.item for one in found])
         return [SearchItem(**_shown(one.item), score=one.score) for one in found]
 
@@ -148,7 +150,7 @@ class MemGraphStore(BaseStore):
             )
             raise InvalidInputError(problem, field="namespace", value=op.namespace)
         texts = None if op.value is None else self._texts(op.value, self._fields if not op.index else op.index)
-        return Put(op.namespace, op.key, op.value, texts=texts, is_indexed=op.index is not False, ttl=op.ttl)
+        return Put(tuple(op.namespace), op.key, op.value, texts=texts, is_indexed=op.index is not False, ttl=op.ttl)
 
     def _texts(self, value: Mapping[str, Any], fields: Sequence[str]) -> list[str] | None:
         """Return the texts at some paths; None for the whole value."""

@@ -162,7 +162,7 @@ def item_of(head: Head, rows: Sequence[Row]) -> Item | None:
         return None
     ids = [row["id"] for row in rows]
     created = rows[0]["created_at"]
-    return Item(head.namespace, head.key, value, created, head.put_at, ids, head.ttl, head.is_indexed)
+    return Item(head.namespace, head.key, value, created, max(created, head.put_at), ids, head.ttl, head.is_indexed)
 
 
 def seen(row: Row) -> Item:

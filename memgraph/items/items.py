@@ -248,8 +248,10 @@ class Items:
 
     def _head(self, row: Row) -> Head | None:
         """Return what an item's first memory says; None of any other memory, whatever its text."""
-        head = head_of(row)
-        is_first = head is not None and row["id"] == part_id(head.namespace, head.key, self._project)
+        if (head := head_of(row)) is None:
+            return None
+        place = head.namespace, head.key
+        is_first = self._heads.get(row["id"]) == place or row["id"] == part_id(*place, self._project)
         return head if is_first else None
 
     def _under(self, prefix: Namespace) -> Iterator[Item]:
