@@ -96,7 +96,9 @@ class MemGraphMemory(AbstractCapability[Any]):
     def _tool(self, operation: Operation[Any]) -> Tool[Any]:
         async def call(**arguments: Any) -> str:
             try:
-                done = await asyncio.to_thread(perform, self.memory, self.caller, operation.name, arguments, toolset="core")
+                done = await asyncio.to_thread(
+                    perform, self.memory, self.caller, operation.name, arguments, toolset="core"
+                )
             except MemGraphError as error:
                 raise ToolFailed(str(error)) from error
             return done.text
