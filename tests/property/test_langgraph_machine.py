@@ -71,7 +71,9 @@ CONDITIONS = {
     "deep.number": NUMBERS,
     "missing": NUMBERS | st.none(),
 }
-FILTERS = st.none() | st.fixed_dictionaries({}, optional=CONDITIONS)
+FILTERS = st.none() | st.lists(st.sampled_from(sorted(CONDITIONS)), max_size=2, unique=True).flatmap(
+    lambda names: st.fixed_dictionaries({name: CONDITIONS[name] for name in names})
+)
 PATHS = st.lists(LABELS | st.just("*"), min_size=1, max_size=3).map(tuple)
 MATCHES = st.lists(st.builds(MatchCondition, st.sampled_from(["prefix", "suffix"]), PATHS), max_size=2).map(tuple)
 PUTS = st.builds(PutOp, NAMESPACES, KEYS, VALUES | st.none(), st.none() | st.just(False), ttl=st.none())
@@ -163,6 +165,7 @@ def run(make_engine: Callable[[], Any], examples: int, steps: int) -> None:
     machine = type("Machine", (StoreMachine,), {"make_engine": staticmethod(make_engine)})
     few = settings(
         max_examples=examples,
+        deadline=None,
         stateful_step_count=steps,
         database=None,
         suppress_health_check=list(HealthCheck),

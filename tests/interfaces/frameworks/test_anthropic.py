@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,8 @@ from hypothesis import strategies as st
 from memgraph import MemGraph
 from memgraph.interfaces.operations import Caller, perform
 
-pytest.importorskip("anthropic", reason="the extra anthropic is missing")
-
-from anthropic.lib.tools import ToolError  # noqa: E402
-from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMemoryTool  # noqa: E402
-
-from memgraph.interfaces.anthropic import MemGraphMemoryTool  # noqa: E402
+pytestmark = pytest.mark.skipif(find_spec("anthropic") is None, reason="the extra anthropic is missing")
+# anthropic takes a second to import: it is imported in the tests, not by every process that collects them
 
 PATHS = st.sampled_from(
     ["/memories", "/memories/a.md", "/memories/b", "/memories/b/c.md", "/memories/b/d/e.txt", "/memories/.h", "/etc/x", "/memories/../x"]
@@ -42,12 +39,23 @@ COMMANDS = st.one_of(
 
 
 @pytest.fixture
-def tool(memory: MemGraph) -> MemGraphMemoryTool:
+def tool(memory: MemGraph) -> Any:
+    from memgraph.interfaces.anthropic import MemGraphMemoryTool
+
     return MemGraphMemoryTool(memory)
+
+
+@pytest.fixture
+def refusal(tool: Any) -> type[Exception]:
+    from anthropic.lib.tools import ToolError
+
+    return ToolError
 
 
 def told(tool: Any, command: dict[str, Any]) -> str:
     """Return what a tool says; of a refusal only that, and of folders not their sizes, which are those of a file system."""
+    from anthropic.lib.tools import ToolError
+
     try:
         said = str(tool.call(command))
     except (ToolError, OSError):
@@ -61,9 +69,9 @@ def told(tool: Any, command: dict[str, Any]) -> str:
 
 @settings(max_examples=12, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(commands=st.lists(COMMANDS, min_size=5, max_size=25))
-def test_it_does_what_the_tool_on_folders_does(
-    tool: MemGraphMemoryTool, tmp_path: Path, commands: list[dict[str, Any]]
-) -> None:
+def test_it_does_what_the_tool_on_folders_does(tool: Any, tmp_path: Path, commands: list[dict[str, Any]]) -> None:
+    from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMemoryTool
+
     tool.clear_all_memory()
     other = BetaLocalFilesystemMemoryTool(str(tmp_path / "files"))
     other.clear_all_memory()
@@ -75,7 +83,7 @@ def test_it_does_what_the_tool_on_folders_does(
 
 
 def test_a_file_is_recalled_by_other_doors_and_other_memories_are_files(
-    tool: MemGraphMemoryTool, memory: MemGraph
+    tool: Any, memory: MemGraph, refusal: type[Exception]
 ) -> None:
     tool.call({"command": "create", "path": "/memories/shop/notes.md", "file_text": "The till needs a coin.\n"})
     assert "The till needs a coin." in perform(memory, Caller(), "recall", {"task": "the till"}).text
@@ -88,14 +96,14 @@ def test_a_file_is_recalled_by_other_doors_and_other_memories_are_files(
         {"command": "delete", "path": "/memories/memgraph"},
         {"command": "create", "path": "/memories/memgraph/x", "file_text": ""},
     ):
-        with pytest.raises(ToolError, match="read-only"):
+        with pytest.raises(refusal, match="read-only"):
             tool.call(command)
 
 
-def test_the_tool_is_described_to_the_model_as_anthropics_own(tool: MemGraphMemoryTool) -> None:
+def test_the_tool_is_described_to_the_model_as_anthropics_own(tool: Any) -> None:
     assert tool.to_dict() == {"type": "memory_20250818", "name": "memory"}
 
 
-def test_what_memgraph_refuses_is_said_to_the_model(tool: MemGraphMemoryTool) -> None:
-    with pytest.raises(ToolError, match="at most"):
+def test_what_memgraph_refuses_is_said_to_the_model(tool: Any, refusal: type[Exception]) -> None:
+    with pytest.raises(refusal, match="at most"):
         tool.call({"command": "create", "path": f"/memories/{'x' * 500}", "file_text": "x"})

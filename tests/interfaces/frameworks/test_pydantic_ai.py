@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -10,13 +11,7 @@ from memgraph import MemGraph
 from memgraph.errors import NotFoundError
 from memgraph.interfaces.operations import Caller, perform
 
-pytest.importorskip("pydantic_ai", reason="the extra pydantic-ai is missing")
-
-from pydantic_ai import Agent  # noqa: E402
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart  # noqa: E402
-from pydantic_ai.models.function import AgentInfo, FunctionModel  # noqa: E402
-
-from memgraph.interfaces.pydantic_ai import MemGraphMemory  # noqa: E402
+pytestmark = pytest.mark.skipif(find_spec("pydantic_ai") is None, reason="the extra pydantic-ai is missing")
 
 CALLER = Caller(project="shop", session="s1")
 
@@ -28,9 +23,11 @@ class Script:
         self.calls = list(calls)
         self.instructions: list[str] = []
         self.tools: list[str] = []
-        self.messages: list[ModelMessage] = []
+        self.messages: list[Any] = []
 
-    def __call__(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    def __call__(self, messages: list[Any], info: Any) -> Any:
+        from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+
         self.messages = messages
         self.instructions.append(info.instructions or "")
         self.tools = [tool.name for tool in info.function_tools]
@@ -40,6 +37,11 @@ class Script:
 
 
 def run(memory: MemGraph, script: Script, prompt: Any, **options: Any) -> Any:
+    from pydantic_ai import Agent
+    from pydantic_ai.models.function import FunctionModel
+
+    from memgraph.interfaces.pydantic_ai import MemGraphMemory
+
     agent = Agent(FunctionModel(script), capabilities=[MemGraphMemory(memory, CALLER, **options)])
     return agent.run_sync(prompt)
 
