@@ -83,7 +83,12 @@ class MemGraphMemory(AbstractCapability[Any]):
         """Return the core operations as tools."""
         return FunctionToolset([self._tool(operation) for operation in offered("core")])
 
-    async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
+    async def after_run(
+        self,
+        ctx: RunContext[Any],  # noqa: ARG002
+        *,
+        result: AgentRunResult[Any],
+    ) -> AgentRunResult[Any]:
         """Record how the run ended, if `outcome_of` tells."""
         if self.outcome_of is not None and self.recalled is not None:
             arguments = {"query_id": self.recalled["query_id"], "outcome": self.outcome_of(result)}

@@ -47,10 +47,14 @@ class Item(NamedTuple):
 
 
 class Found(NamedTuple):
-    """An item that was found, with the score of its best part; None if nothing was asked."""
+    """An item that was found, with the score of its best part; None if nothing was asked.
+
+    `has_evidence` is False of one that is only the most similar to the query.
+    """
 
     item: Item
     score: float | None
+    has_evidence: bool = True
 
 
 class Put(NamedTuple):

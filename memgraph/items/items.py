@@ -30,6 +30,7 @@ from memgraph.model.agent_input import UNNAMED
 from memgraph.model.ids import stored_form
 from memgraph.model.link import REPLACED
 from memgraph.model.memory import SemanticMemory
+from memgraph.model.results.retrieval import ScoredMemory
 from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Row
 from memgraph.privacy.access import Access, Operation
@@ -94,6 +95,19 @@ class Items:
             ids = [part_id(*place, self._project) for place in places]
             found = {item.memory_ids[0]: item for item in self._items(dict.fromkeys(ids))}
         return [found.get(one) for one in ids]
+
+    def were_there(self, places: Sequence[Place]) -> list[bool]:
+        """Return at which places an item is or was and is only hidden, such as a forgotten one; not at those where it was deleted."""
+        ids = [part_id(*place, self._project) for place in places]
+        there = {row["id"] for row in self._store.reader.rows(ids)}
+        return [one in there for one in ids]
+
+    def forget(self, namespace: Namespace, key: str) -> bool:
+        """Hide an item from every door, until it is put again, and return whether it was there."""
+        item = self.get(namespace, key)
+        if item is not None:
+            self._store.rewrite(change={one: {"is_suppressed": True} for one in item.memory_ids})
+        return item is not None
 
     def put(self, namespace: Namespace, key: str, value: Mapping[str, Any] | None, **options: Any) -> None:
         """Store a value, or delete one (None); `options` are those of `Put`."""
@@ -293,7 +307,7 @@ class Items:
     def _ranked(self, query: str, items: Sequence[Item], most: int) -> Iterator[Found]:
         """Yield the best items for a query."""
         of_memory = {one: item for item in items for one in item.memory_ids}
-        wanted, found = 2 * most, dict[str, float]()
+        wanted, found = 2 * most, dict[str, ScoredMemory]()
         while of_memory and most:
             results = MemoryRetrieval(self._store).search_memories(
                 query,
@@ -304,12 +318,12 @@ class Items:
             )
             found = {}
             for one in results:
-                found.setdefault(of_memory[one.memory.id].memory_ids[0], one.score)
+                found.setdefault(of_memory[one.memory.id].memory_ids[0], one)
             if len(found) >= most or len(results) < wanted:
                 break
             wanted *= 4
-        for first, score in found.items():
-            yield Found(of_memory[first], score)
+        for first, best in found.items():
+            yield Found(of_memory[first], best.score, best.has_evidence)
 
     # -- writing
 

@@ -24,7 +24,7 @@ from memgraph.testing import FakeClock, FakeEmbedder
 
 pytest.importorskip("langgraph.store.sqlite", reason="langgraph-checkpoint-sqlite is missing")
 
-from langgraph.store.base import (  # noqa: E402
+from langgraph.store.base import (
     GetOp,
     ListNamespacesOp,
     MatchCondition,
@@ -33,9 +33,9 @@ from langgraph.store.base import (  # noqa: E402
     SearchItem,
     SearchOp,
 )
-from langgraph.store.sqlite import SqliteStore  # noqa: E402
+from langgraph.store.sqlite import SqliteStore
 
-from memgraph.interfaces.langgraph import MemGraphStore  # noqa: E402
+from memgraph.interfaces.langgraph import MemGraphStore
 
 LABELS = st.sampled_from(["a", "b", "A", "a-b", "ä", "x y", "[a]", "%"])
 NAMESPACES = st.lists(LABELS, min_size=1, max_size=3).map(tuple)
@@ -157,7 +157,7 @@ class StoreMachine(RuleBasedStateMachine):
 def shown(result: Any) -> Any:
     """Return an answer without what the two stores need not have in common: times, scores, the order of items."""
     if isinstance(result, list) and all(isinstance(one, SearchItem) for one in result):
-        return sorted(((one.namespace, one.key, repr(sorted(one.value.items()))) for one in result))
+        return sorted((one.namespace, one.key, repr(sorted(one.value.items()))) for one in result)
     return (result.namespace, result.key, result.value) if hasattr(result, "value") else result
 
 

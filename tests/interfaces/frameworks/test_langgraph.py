@@ -16,7 +16,7 @@ from memgraph.testing import FakeClock
 
 pytest.importorskip("langgraph.store.base", reason="the extra langgraph is missing")
 
-from langgraph.store.base import (  # noqa: E402
+from langgraph.store.base import (
     GetOp,
     InvalidNamespaceError,
     ListNamespacesOp,
@@ -25,7 +25,7 @@ from langgraph.store.base import (  # noqa: E402
     SearchOp,
 )
 
-from memgraph.interfaces.langgraph import MemGraphStore  # noqa: E402
+from memgraph.interfaces.langgraph import MemGraphStore
 
 USER = ("users", "ann")
 
