@@ -33,7 +33,7 @@ LAYERS = (
     ("store",),
     ("retrieval",),
     ("lifecycle",),
-    ("transfer",),
+    ("transfer", "items"),
     ("commands", "facade"),
     ("viz", "interfaces"),
 )
@@ -89,7 +89,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "history",
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
-    "interfaces": ("operations refusals", "mcp", "cli"),
+    "interfaces": ("operations refusals", "adk anthropic langgraph pydantic_ai", "mcp", "cli"),
     "interfaces.cli": ("base", "memories learning analysis maintenance viz", "demo docs mcp", "group"),
     "journal": (
         "envelope",
