@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from memgraph.extraction.verification.words import FUNCTION_WORDS, INTERJECTION, NEGATIONS, NUMBERS, stem
+from memgraph.extraction.verification.words import FREE_WORDS, FUNCTION_WORDS, INTERJECTION, NEGATIONS, NUMBERS, stem
 from memgraph.text.negation import expanded
 from memgraph.text.numbers import SUPERSCRIPT
 
@@ -22,9 +22,10 @@ _MARKUP = re.compile(r"(?<=\S)[*`]+|[*`]+(?=\S)")
 """Emphasis and code; the sign of a list has a space behind it."""
 _PERCENT = re.compile(r"(?<=\d)\s?(?:%|per ?cent\b)", re.IGNORECASE)
 _IN_ORDER_TO = re.compile(r"\bin order to\b", re.IGNORECASE)
+_MISSPELT_WITHOUT = re.compile(r"\b(?:with[a-np-z]ut|witho[a-z]?t|withou|wit[a-gi-z]?out|wihtout|withotu|whithout)\b", re.IGNORECASE)
 _IN_PLACE_OF = re.compile(r"\b(?:instead\s+of|rather\s+than)\b", re.IGNORECASE)
 _FAILS_TO = re.compile(
-    r"\b(?:fail(?:s|ed|ing)?|unable|refus(?:e|es|ed|ing)|forgets?|forgot|impossible) (?=to [^\W\d_])", re.IGNORECASE
+    r"\b(?:fail(?:s|ed|ing)?|unable|too [a-z]{2,20}|refus(?:e|es|ed|ing)|forgets?|forgot|impossible) (?=to [^\W\d_])", re.IGNORECASE
 )
 """What it governs is denied, whatever the rest of the clause says."""
 _GOVERNED = re.compile(r"to ([^\W\d_]+)", re.IGNORECASE)
@@ -35,13 +36,14 @@ _OPERATOR = re.compile(r"(?<![=!<>])[=!<>]==?(?![=>])|(?<=\s)[<>](?=\s)|[≠≤�
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _VERB = r"(?:must|should|is|are|was|were|do|does|did|can|will|would|has|have|had|could)"
 _CLAUSE = re.compile(
-    r"[.!?;:]+(?:[\"”'’)\]]*(?=\s|$)|[\"”](?==))|[\"”]\s?=\s?(?=[\"“])|,(?=\s)|\n\s*(?=\n|[-*•#>]|\d{1,3}[.)]|(?-i:[A-Z]))|\s[-–—]+\s|[()]"
-    r"|(?<!\bnot)(?<!\bnever)\s(?=(?:but|because|so|if|when|why|unless|while|although|though|since|until|without|please)\s)"
+    r"[.!?;:]+(?:[\"”'’)\]]*(?=\s|$)|[\"”](?==))|[\"”]\s?=\s?(?=[\"“])|,(?=\s)|\n\s*(?=\n|[-*•#>]|\d{1,3}[.)]|(?-i:[A-Z])|(?:no|not)\s)|\s[-–—]+\s|[()]"
+    r"|(?<!\bnot)(?<!\bnever)\s(?=(?:but|because|so|if|when|why|unless|while|although|though|since|until|without|please|in case)\s)"
     r"|(?<!\bmore)(?<!\bless)\s(?=then\s)"
-    rf"|\sand\s(?=(?:{_VERB}|it|they|we|you|i|this|that|never|not|no|always)\s)|\sor\s(?={_VERB}\snot\s)|\s(?P<bare>(?=not\s))",
+    rf"|\sand\s(?=(?:{_VERB}|it|there|they|we|you|i|this|that|never|not|no|always)\s)|\sor\s(?={_VERB}\snot\s)|\s(?P<bare>(?=not\s))",
     re.IGNORECASE,
 )
 _LAST_WORD = re.compile(r"([^\W_]+)[\"”]?\s*$")
+_OR = re.compile(r"\b(?:n?or)\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?;=]|\n")
 MOST_CLAUSES = 24
 """So many clauses of a sentence are considered together."""
@@ -65,6 +67,8 @@ class Clause(NamedTuple):
         The part of the topic next to the denial: of “at night the pump of the pond does not run”, pump and pond.
     failing : frozenset of str
         What follows a denial that is a verb, such as “fails to”: the rest of the clause is stated too.
+    core : frozenset of str
+        What is denied first, and each alternative to it: of “do not cut or burn the wood at night”, cut and burn.
     joint : str
         What separates it from the clause before it.
     begin : str
@@ -78,6 +82,7 @@ class Clause(NamedTuple):
     subject: frozenset[str] = frozenset()
     is_denied: bool = False
     failing: frozenset[str] = frozenset()
+    core: frozenset[str] = frozenset()
     joint: str = ""
     begin: str = ""
 
@@ -138,6 +143,7 @@ class Part(NamedTuple):
         return whole._replace(
             is_denied=True,
             failing=self._failing(text),
+            core=_core(text[cut:stop]) if scope else whole.keys,
             scope=scope or whole.keys,  # “tabs: never”
             topic=bare_clause(topic).keys if scope else frozenset(),
             subject=_subject(topic) if scope else frozenset(),
@@ -153,6 +159,7 @@ class Part(NamedTuple):
 def prepared(text: str) -> str:
     """Return a text without markup, its denials, percentages and powers written in one way."""
     text = expanded(_MARKUP.sub(" ", text).replace("’", "'").replace("−", "-").translate(SUPERSCRIPT))
+    text = _MISSPELT_WITHOUT.sub("without", text)
     return _IN_ORDER_TO.sub("to", _PERCENT.sub("%", _IN_PLACE_OF.sub("without", text)))
 
 
@@ -230,6 +237,12 @@ def _subject(topic: str) -> frozenset[str]:
     return bare_clause(" ".join(words[start:])).keys
 
 
+def _core(scope: str) -> frozenset[str]:
+    """Return the first two words of what is denied, and each word after “or”."""
+    first = list(bare_clause(scope).shown)[:2]
+    return frozenset(first).union(*(list(bare_clause(one).shown)[:1] for one in _OR.split(scope)[1:]))
+
+
 def _is_function(word: str) -> bool:
     return word.strip(_EDGES).casefold() in FUNCTION_WORDS
 
@@ -243,13 +256,13 @@ def bare_clause(text: str) -> Clause:
         folded = written.casefold()
         if folded in NUMBERS:
             names[f"name {NUMBERS[folded]}"] = token
-        elif folded in FUNCTION_WORDS or folded in NEGATIONS:
+        elif folded in FREE_WORDS or folded in NEGATIONS:
             continue
         elif _DIGIT_OR_SIGN.search(token) or token.startswith("--"):
             names[f"name {plain_number(folded)}"] = token
         else:
             for word in written.split("-"):
-                if word and word.casefold() not in FUNCTION_WORDS:
+                if word.casefold() not in FREE_WORDS and any(char.isalnum() for char in word):
                     words[f"word {stem(word.casefold())}"] = word
     return Clause(words, names)
 

@@ -1,0 +1,153 @@
+"""Polarity: whether a clause of a claim states what its evidence denies, or denies what it does not.
+
+A clause is compared with the clauses of the evidence that have the most words of it. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from memgraph.extraction.verification.clauses import MOST_CLAUSES, Clause
+from memgraph.extraction.verification.words import stem
+
+Stems = frozenset[str]
+_LETTERS = re.compile(r"[^\W\d_]+")
+
+
+class Denial(NamedTuple):
+    """What a clause of evidence denies, what else counts as denied (“exports: none”), of what, and what its sentence states."""
+
+    scope: Stems
+    included: Stems
+    subjects: Stems
+    beside: Stems
+
+    @property
+    def keys(self) -> Stems:
+        """All its words."""
+        return self.scope | self.included | self.subjects
+
+    def meets(self, clause: Clause, quoted: Stems) -> bool:
+        """Return whether a clause denies something of it, of the same subject."""
+        has_subject = not self.subjects or (clause.subject & quoted) <= self.subjects | self.scope
+        return has_subject and not clause.scope.isdisjoint(self.scope | self.included)
+
+
+class Polarity:
+    """What the clauses of evidence state and deny."""
+
+    def __init__(self, clauses: Iterable[Clause]) -> None:
+        self.stated: list[Stems] = []
+        self.denials: list[Denial] = []
+        self._heads: set[str] = set()
+        self._headed: list[tuple[str, Stems]] = []
+        sentence: list[Clause] = []
+        for clause in clauses:
+            if clause.begins_a_sentence:
+                self._add(sentence)
+                sentence = []
+            if clause.keys or clause.is_denied:
+                sentence.append(clause)
+        self._add(sentence)
+
+    def _add(self, sentence: list[Clause]) -> None:
+        stated = [_stated(clause) for clause in sentence]
+        beside = frozenset[str]().union(*stated)
+        self.stated += filter(None, stated)
+        for at, clause in enumerate(sentence):
+            if clause.shown:
+                head = next(iter(clause.shown))
+                self._heads.add(head)
+                if not clause.is_denied:
+                    self._headed.append((head, stated[at]))
+            if clause.is_denied:
+                self.denials.append(_denial(clause, sentence[max(at - MOST_CLAUSES, 0) : at], beside))
+
+    def problems(self, clause: Clause, quoted: Stems) -> Iterator[str]:
+        """Yield what is wrong with a clause of a claim; `quoted` are all words of the evidence."""
+        yield from self._of_denial(clause, quoted) if clause.is_denied else self._of_statement(clause)
+
+    def without(self, clauses: Iterable[Clause], quoted: Stems) -> Polarity:
+        """Return this without the denials that clauses have too: for a field that only names."""
+        denied = [clause for clause in clauses if clause.is_denied]
+        other = Polarity(())
+        other.stated = self.stated
+        other.denials = [one for one in self.denials if not any(one.meets(clause, quoted) for clause in denied)]
+        return other
+
+    def _of_statement(self, clause: Clause) -> Iterator[str]:
+        most = max((len(clause.keys & one) for one in self.stated), default=0)
+        for one in self.denials:
+            denied = clause.keys & (one.scope | one.included)
+            if denied and len(clause.keys & one.keys) > most:
+                yield f"the quoted evidence denies {shown(clause, denied)}"
+                return
+        yield from self._of_another(clause, most)
+
+    def _of_another(self, clause: Clause, most: int) -> Iterator[str]:
+        """Yield that the evidence says this of another subject: “Clay is fired. Porcelain is sold.” does not say that porcelain is fired."""
+        head = next(iter(clause.shown), "")
+        others = clause.keys - {head}
+        if not others or head not in self._heads or most != len(others):
+            return
+        said = [first for first, keys in self._headed if others <= keys and head not in keys]
+        if said and all(first not in clause.keys for first in said):
+            of = said[0].partition(" ")[2]
+            yield f"the quoted evidence says this of “{of}”, not of {shown(clause, {head})}"
+
+    def _of_denial(self, clause: Clause, quoted: Stems) -> Iterator[str]:
+        if not self.denials:
+            yield f"the quoted evidence denies nothing: quote the passage that denies {shown(clause, clause.core)}"
+            return
+        met = [one for one in self.denials if one.meets(clause, quoted)]
+        denied = frozenset[str]().union(*(one.keys for one in met))
+        contrasted = clause.core & frozenset[str]().union(*(one.beside for one in met)) - denied
+        most = max((len(clause.keys & one) for one in self.stated if not one.isdisjoint(clause.core)), default=0)
+        if not met or contrasted or most > max(len(clause.keys & one.keys) for one in met):
+            yield f"the quoted evidence does not deny {shown(clause, contrasted or clause.core)}"
+
+
+def shown(clause: Clause, keys: Iterable[str]) -> str:
+    """Return words of a clause as it has them, in quotation marks."""
+    wanted = set(keys)
+    return f"“{' '.join(written for key, written in clause.shown.items() if key in wanted)}”"
+
+
+def forms(clause: Clause, keys: Stems | None = None) -> Stems:
+    """Return words, names and numbers of a clause, and the words that its names contain."""
+    chosen = clause.keys if keys is None else keys
+    names = (clause.names[key] for key in chosen if key in clause.names)
+    return chosen.union(f"word {stem(word)}" for name in names for word in _LETTERS.findall(name.casefold()))
+
+
+def _stated(clause: Clause) -> Stems:
+    if not clause.is_denied:
+        return forms(clause)
+    return forms(clause) - clause.failing if clause.failing else frozenset()  # “it fails to read”: it fails, and does not read
+
+
+def _denial(clause: Clause, before: list[Clause], beside: Stems) -> Denial:
+    """Return what a clause denies, after those before it in its sentence."""
+    scope, topic = forms(clause, clause.scope), forms(clause, clause.topic)
+    included, subjects = frozenset[str](), topic
+    if before and clause.is_elliptic:  # “use tabs, not spaces”: the verb is left out
+        included = included.union(list(before[-1].words)[:1], *map(forms, _labels(before)))
+    elif before and (clause.is_relative or clause.is_labelled):
+        included = included.union(*map(forms, _labels([*before, clause]) or before[-1:]))
+        subjects = topic | included
+    if not topic:
+        subjects = subjects.union(*map(forms, before))
+    return Denial(scope, included, subjects, beside)
+
+
+def _labels(clauses: list[Clause]) -> list[Clause]:
+    """Return the clauses before the last one that are labels of it: “shell: line 1: not found” has two."""
+    found: list[Clause] = []
+    for one, after in reversed(list(pairwise(clauses))):
+        if not after.is_labelled:
+            break
+        found.append(one)
+    return found
