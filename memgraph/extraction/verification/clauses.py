@@ -43,6 +43,7 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _LAST_WORD = re.compile(r"([^\W_]+)[\"”]?\s*$")
+_SUCH_AS = re.compile(r"\b(?:such as|for example)\b|\be\.g\.", re.IGNORECASE)
 _OR = re.compile(r"\b(?:n?or)\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?;=]|\n")
 MOST_CLAUSES = 24
@@ -224,7 +225,7 @@ def _follows_a_word(text: str) -> bool:
 
 def _subject(topic: str) -> frozenset[str]:
     """Return the words at the end of a topic that belong together: joined by nothing or by “of”."""
-    words = topic.replace("'s ", " of ").split()
+    words = _SUCH_AS.split(topic)[0].replace("'s ", " of ").split()
     while words and _is_function(words[-1]):
         words.pop()
     start = len(words)

@@ -39,19 +39,20 @@ class Denial(NamedTuple):
 class Polarity:
     """What the clauses of evidence state and deny."""
 
-    def __init__(self, clauses: Iterable[Clause]) -> None:
+    def __init__(self, passages: Iterable[Iterable[Clause]]) -> None:
         self.stated: list[Stems] = []
         self.denials: list[Denial] = []
         self._heads: set[str] = set()
         self._headed: list[tuple[str, Stems]] = []
-        sentence: list[Clause] = []
-        for clause in clauses:
-            if clause.begins_a_sentence:
-                self._add(sentence)
-                sentence = []
-            if clause.keys or clause.is_denied:
-                sentence.append(clause)
-        self._add(sentence)
+        for clauses in passages:
+            sentence: list[Clause] = []
+            for clause in clauses:
+                if clause.begins_a_sentence:
+                    self._add(sentence)
+                    sentence = []
+                if clause.keys or clause.is_denied:
+                    sentence.append(clause)
+            self._add(sentence)
 
     def _add(self, sentence: list[Clause]) -> None:
         stated = [_stated(clause) for clause in sentence]
@@ -91,7 +92,7 @@ class Polarity:
         """Yield that the evidence says this of another subject: “Clay is fired. Porcelain is sold.” does not say that porcelain is fired."""
         head = next(iter(clause.shown), "")
         others = clause.keys - {head}
-        if not others or head not in self._heads or most != len(others):
+        if len(others) < 2 or head not in self._heads or most != len(others):
             return
         said = [first for first, keys in self._headed if others <= keys and head not in keys]
         if said and all(first not in clause.keys for first in said):
@@ -105,8 +106,9 @@ class Polarity:
         met = [one for one in self.denials if one.meets(clause, quoted)]
         denied = frozenset[str]().union(*(one.keys for one in met))
         contrasted = clause.core & frozenset[str]().union(*(one.beside for one in met)) - denied
-        most = max((len(clause.keys & one) for one in self.stated if not one.isdisjoint(clause.core)), default=0)
-        if not met or contrasted or most > max(len(clause.keys & one.keys) for one in met):
+        keys = clause.topic | clause.core
+        most = max((len(keys & one) for one in self.stated if not one.isdisjoint(clause.core)), default=0)
+        if not met or contrasted or most > max(len(keys & one.keys) for one in met):
             yield f"the quoted evidence does not deny {shown(clause, contrasted or clause.core)}"
 
 
@@ -120,7 +122,8 @@ def forms(clause: Clause, keys: Stems | None = None) -> Stems:
     """Return words, names and numbers of a clause, and the words that its names contain."""
     chosen = clause.keys if keys is None else keys
     names = (clause.names[key] for key in chosen if key in clause.names)
-    return chosen.union(f"word {stem(word)}" for name in names for word in _LETTERS.findall(name.casefold()))
+    parts = [part for name in names for part in (*_LETTERS.findall(name.casefold()), f"/{name.casefold().rpartition('/')[2]}")]
+    return chosen.union(f"name {part[1:]}" if part[0] == "/" else f"word {stem(part)}" for part in parts)
 
 
 def _stated(clause: Clause) -> Stems:
@@ -134,7 +137,8 @@ def _denial(clause: Clause, before: list[Clause], beside: Stems) -> Denial:
     scope, topic = forms(clause, clause.scope), forms(clause, clause.topic)
     included, subjects = frozenset[str](), topic
     if before and clause.is_elliptic:  # “use tabs, not spaces”: the verb is left out
-        included = included.union(list(before[-1].words)[:1], *map(forms, _labels(before)))
+        included = included.union(*map(forms, _labels(before)))
+        subjects = topic.union(list(before[-1].words)[:1])
     elif before and (clause.is_relative or clause.is_labelled):
         included = included.union(*map(forms, _labels([*before, clause]) or before[-1:]))
         subjects = topic | included

@@ -13,6 +13,8 @@ from memgraph.model.ids import canonical_name
 _WORD = re.compile(r"\S+")
 _FRAME = re.compile(r"^\[\d{1,4}\]$", re.MULTILINE)
 """The numbers of the records of an excerpt."""
+_FIELD = re.compile(r"^(?:date|user_did|context|outcome|agent|task|command|reasoning|output|lesson|files):(?=\s)", re.MULTILINE)
+"""The names of the fields of a record: each begins a sentence."""
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _CUT_BEFORE = re.compile(r"[^\W\d_]['-]$|\d[.,:'-]$|[-+.]$")
 _CUT_AFTER = re.compile(r"['-]\w|[.,:]\d|%")
@@ -37,9 +39,10 @@ class Source:
     def __init__(self, text: str) -> None:
         text = prepared(text)
         self.text = _FRAME.sub(lambda frame: " " * len(frame[0]), text)
+        self._said = _FIELD.sub(lambda field: "." + " " * (len(field[0]) - 1), self.text)
         limits = _FRAME if _FRAME.search(text) else _PARAGRAPH
         self._records = [0, *(found.end() for found in limits.finditer(text)), len(text)]
-        self._parts = parts_of(self.text)
+        self._parts = parts_of(self._said)
         self._starts = [part.start for part in self._parts]
         self._words: list[tuple[int, int, bool]] = []  # start, end, and whether the comparable form is as long
         self._places: list[int] = []
@@ -65,8 +68,8 @@ class Source:
                 first, last = (max(bisect_right(self._starts, at) - 1, 0) for at in (start, stop - 1))
                 if (first, last) not in ranges:
                     ranges.add((first, last))
-                    clauses = [part.within(self.text, start, stop) for part in self._parts[first : last + 1]]
-                    sentences = sentences_of(self.text, self._parts, first, last)
+                    clauses = [part.within(self._said, start, stop) for part in self._parts[first : last + 1]]
+                    sentences = sentences_of(self._said, self._parts, first, last)
                     found.append(Place(clauses, tuple(sentences), self._record(start, stop)))
             place = self._whole.find(wanted, place + 1)
         return found

@@ -27,6 +27,8 @@ from memgraph.model.ids import canonical_name
 
 _WORDS_FOR_A_NEW_ONE = 6
 """So many words of a sentence allow one that the source does not have."""
+_LEAST_WORDS = 4
+"""Of so many words of a sentence, half must be quoted."""
 _MOST_MISSPELT = 20
 _EDGES = ".:!?'’=&\\-–—/"
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -131,7 +133,9 @@ def _unsaid(text: str, clauses: Sequence[Clause], known: Evidence) -> Iterator[s
             total += 1
             quoted += key in known.quoted
             if is_exact:
-                if key not in known.near and not known.has(key, written):
+                if known.has(key, written):
+                    quoted += key not in known.quoted
+                else:
                     yield f"“{written}” is not in the quoted evidence: quote the passage that has it"
             elif canonical_name(written) in _USERS and key not in known.near:
                 yield f"“{written}” is not in the quoted evidence: quote the turn of the user, or say who said it"
@@ -143,7 +147,7 @@ def _unsaid(text: str, clauses: Sequence[Clause], known: Evidence) -> Iterator[s
         if len(new) > total // _WORDS_FOR_A_NEW_ONE:
             for word in new:
                 yield f"“{word}” is not in the source: say it in its words"
-        elif 2 * quoted < total:
+        elif 2 * quoted < total >= _LEAST_WORDS:
             yield "the quoted evidence has less than half of the words of a sentence: quote the passages that say it"
     for quotation in _QUOTED.findall(text):
         wanted = _comparable(quotation).strip(" .,:;!?")
@@ -173,7 +177,7 @@ def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]
     text = Source(source)
     missing: list[str] = []
     said: list[str] = []
-    clauses: list[Clause] = []
+    passages: list[list[Clause]] = []
     sentences: list[tuple[str, ...]] = []
     records: list[str] = []
     for part in parts:
@@ -181,7 +185,7 @@ def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]
         places = text.places(wanted)
         (said if places else missing).append(wanted if places else part)
         for place in places:
-            clauses += place.clauses
+            passages.append(place.clauses)
             sentences.append(place.sentences)
             records.append(place.record)
     around = "\n".join(dict.fromkeys(records))
@@ -189,11 +193,11 @@ def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]
     evidence = Evidence(
         text=". ".join(said),
         around=plain(_comparable(around)),
-        quoted=frozenset[str]().union(*map(forms, clauses)),
+        quoted=frozenset[str]().union(*(forms(clause) for one in passages for clause in one)),
         near=forms(bare_clause(around)),
         known=frozenset(f"word {stem(word)}" for word in {one.casefold() for one in written}),
         written=written,
-        polarity=Polarity(clauses),
+        polarity=Polarity(passages),
         sentences=tuple(dict.fromkeys(sentences)),
         by_user=_TURN_OF_USER.search(around) is not None,
     )

@@ -16,7 +16,7 @@ FUNCTION_WORDS = frozenset(
 )
 TELLING = frozenset(
     "say says said saying state states stated tell tells told report reports reported ask asks asked asking answer answered reply replied "
-    "request requests requested want wants wanted wish wishes wished like likes liked expect expects expected find finds found observe "
+    "request requests requested want wants wanted wish wishes wished like likes liked expect expects expected observe "
     "observed notice noticed mention mentioned note noted describe described explain explained confirm confirmed agree agrees agreed approve "
     "approved accept accepted decide decides decided choose chose chosen propose proposed suggest suggested consider considered think thinks "
     "thought know known prefer prefers preferred plan planned "
