@@ -37,7 +37,7 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _VERB = r"(?:must|should|is|are|was|were|do|does|did|can|will|would|has|have|had|could)"
 _CLAUSE = re.compile(
     r"[.!?;:]+(?:[\"”'’)\]]*(?=\s|$)|[\"”](?==))|[\"”]\s?=\s?(?=[\"“])|,(?=\s)|\n\s*(?=\n|[-*•#>]|\d{1,3}[.)]|(?-i:[A-Z])|(?:no|not)\s)|\s[-–—]+\s|[()]"
-    r"|(?<!\bnot)(?<!\bnever)\s(?=(?:but|because|so|if|when|why|unless|while|although|though|since|until|without|please|in case)\s)"
+    r"|(?<!\bnot)(?<!\bnever)\s(?=(?:but|because|so|if|when|why|unless|while|although|though|since|until|without|please|where|how|whether|in case)\s)"
     r"|(?<!\bmore)(?<!\bless)\s(?=then\s)"
     rf"|\sand\s(?=(?:{_VERB}|it|there|they|we|you|i|this|that|never|not|no|always)\s)|\sor\s(?={_VERB}\snot\s)|\s(?P<bare>(?=not\s))",
     re.IGNORECASE,
@@ -49,6 +49,8 @@ _SENTENCE_END = re.compile(r"[.!?;=]|\n")
 MOST_CLAUSES = 24
 """So many clauses of a sentence are considered together."""
 _MOST_WORD = 60
+_NEXT_TO = 3
+"""Denials with so many words from one to the other cancel one another."""
 _CARRIED_TO = re.compile(r"[.!?;=]|\n\s*\n")
 """A denial alone denies the list that follows it."""
 _RELATIVE = re.compile(r"\s*(?:which|whose|who)\b", re.IGNORECASE)
@@ -185,7 +187,7 @@ def parts_of(text: str) -> list[Part]:
             continue
         end = len(text) if cut is None else cut.start()
         places, is_by_verb = _denials(text, start, end)
-        is_denied = len(places) % 2 == 1
+        is_denied = bool(places) and not _cancel(text, places)
         denied_from = -1 if is_denied == is_carried else places[0] if is_denied else start
         found.append(Part(start, end, denied_from, is_by_verb, joint))
         clause = bare_clause(text[start:end])
@@ -215,6 +217,11 @@ def _denials(text: str, start: int, end: int) -> tuple[list[int], bool]:
     plain = [found.start() for found in _NEGATION.finditer(text, start, end)]
     failing = [found.end() for found in _FAILS_TO.finditer(text, start, end)]
     return sorted(plain + failing), bool(failing) and not plain
+
+
+def _cancel(text: str, places: Sequence[int]) -> bool:
+    """Return whether denials cancel one another: an even number of them, each next to another (“is not unable to”)."""
+    return len(places) % 2 == 0 and all(len(text[one:other].split()) <= _NEXT_TO for one, other in pairwise(places))
 
 
 def _follows_a_word(text: str) -> bool:

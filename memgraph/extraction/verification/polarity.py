@@ -18,21 +18,34 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 
 
 class Denial(NamedTuple):
-    """What a clause of evidence denies, what else counts as denied (“exports: none”), of what, and what its sentence states."""
+    """What a clause of evidence denies.
+
+    Attributes
+    ----------
+    included : frozenset of str
+        What else counts as denied: of “exports: none”, exports.
+    subjects : frozenset of str
+        Of what it is denied.
+    verb : frozenset of str
+        What it leaves out: of “use tabs, not spaces”, use.
+    beside : frozenset of str
+        What its sentence states.
+    """
 
     scope: Stems
     included: Stems
     subjects: Stems
+    verb: Stems
     beside: Stems
 
     @property
     def keys(self) -> Stems:
         """All its words."""
-        return self.scope | self.included | self.subjects
+        return self.scope | self.included | self.subjects | self.verb
 
     def meets(self, clause: Clause, quoted: Stems) -> bool:
         """Return whether a clause denies something of it, of the same subject."""
-        has_subject = not self.subjects or (clause.subject & quoted) <= self.subjects | self.scope
+        has_subject = not self.subjects or (clause.subject & quoted) <= self.subjects | self.scope | self.verb
         return has_subject and not clause.scope.isdisjoint(self.scope | self.included)
 
 
@@ -69,7 +82,8 @@ class Polarity:
 
     def problems(self, clause: Clause, quoted: Stems) -> Iterator[str]:
         """Yield what is wrong with a clause of a claim; `quoted` are all words of the evidence."""
-        yield from self._of_denial(clause, quoted) if clause.is_denied else self._of_statement(clause)
+        if clause.keys:
+            yield from self._of_denial(clause, quoted) if clause.is_denied else self._of_statement(clause)
 
     def without(self, clauses: Iterable[Clause], quoted: Stems) -> Polarity:
         """Return this without the denials that clauses have too: for a field that only names."""
@@ -94,7 +108,7 @@ class Polarity:
         others = clause.keys - {head}
         if len(others) < 2 or head not in self._heads or most != len(others):
             return
-        said = [first for first, keys in self._headed if others <= keys and head not in keys]
+        said = [first for first, keys in self._headed if others <= keys and head not in keys and len(keys) == len(others) + 1]
         if said and all(first not in clause.keys for first in said):
             of = said[0].partition(" ")[2]
             yield f"the quoted evidence says this of “{of}”, not of {shown(clause, {head})}"
@@ -104,12 +118,16 @@ class Polarity:
             yield f"the quoted evidence denies nothing: quote the passage that denies {shown(clause, clause.core)}"
             return
         met = [one for one in self.denials if one.meets(clause, quoted)]
-        denied = frozenset[str]().union(*(one.keys for one in met))
+        denied = frozenset[str]().union(*(one.scope | one.included | one.verb for one in met))
         contrasted = clause.core & frozenset[str]().union(*(one.beside for one in met)) - denied
         keys = clause.topic | clause.core
         most = max((len(keys & one) for one in self.stated if not one.isdisjoint(clause.core)), default=0)
         if not met or contrasted or most > max(len(keys & one.keys) for one in met):
             yield f"the quoted evidence does not deny {shown(clause, contrasted or clause.core)}"
+            return
+        beside = clause.topic - clause.subject - frozenset[str]().union(*self.stated)
+        if any(beside & one.scope for one in self.denials if one not in met):
+            yield f"the quoted evidence denies {shown(clause, beside)}"
 
 
 def shown(clause: Clause, keys: Iterable[str]) -> str:
@@ -135,16 +153,16 @@ def _stated(clause: Clause) -> Stems:
 def _denial(clause: Clause, before: list[Clause], beside: Stems) -> Denial:
     """Return what a clause denies, after those before it in its sentence."""
     scope, topic = forms(clause, clause.scope), forms(clause, clause.topic)
-    included, subjects = frozenset[str](), topic
+    included, subjects, verb = frozenset[str](), topic, frozenset[str]()
     if before and clause.is_elliptic:  # “use tabs, not spaces”: the verb is left out
         included = included.union(*map(forms, _labels(before)))
-        subjects = topic.union(list(before[-1].words)[:1])
+        verb = frozenset(list(before[-1].words)[:1])
     elif before and (clause.is_relative or clause.is_labelled):
         included = included.union(*map(forms, _labels([*before, clause]) or before[-1:]))
         subjects = topic | included
     if not topic:
         subjects = subjects.union(*map(forms, before))
-    return Denial(scope, included, subjects, beside)
+    return Denial(scope, included, subjects, verb, beside)
 
 
 def _labels(clauses: list[Clause]) -> list[Clause]:

@@ -25,7 +25,7 @@ from memgraph.extraction.verification.spelling import is_misspelt
 from memgraph.extraction.verification.words import stem
 from memgraph.model.ids import canonical_name
 
-_WORDS_FOR_A_NEW_ONE = 6
+_WORDS_FOR_A_NEW_ONE = 5
 """So many words of a sentence allow one that the source does not have."""
 _LEAST_WORDS = 4
 """Of so many words of a sentence, half must be quoted."""

@@ -47,6 +47,9 @@ IRREGULAR = {
         "go went gone,hang hung,hide hid hidden,hold held,keep kept,know knew known,lead led,leave left,lose lost,make made,mean meant,"
         "meet met,pay paid,run ran,say said,see saw seen,seek sought,send sent,show shown,speak spoke spoken,spend spent,stand stood,"
         "stick stuck,take took taken,teach taught,tell told,think thought,throw threw thrown,understand understood,write wrote written,"
+        "buy bought,eat ate eaten,fight fought,fly flew flown,forget forgot forgotten,grow grew grown,hear heard,ride rode ridden,"
+        "rise rose risen,sell sold,shake shook shaken,shoot shot,sleep slept,slide slid,spin spun,steal stole stolen,tear tore torn,"
+        "wake woke woken,wear wore worn,win won,overwrite overwrote overwritten,rewrite rewrote rewritten,rebuild rebuilt,undo undid undone,"
         "index indices,vertex vertices,matrix matrices,criterion criteria,child children,person people,analysis analyses,before after".split(
             ","
         ),

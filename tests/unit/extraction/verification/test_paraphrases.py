@@ -54,8 +54,8 @@ CASES = {
     ),
     "success": Case(
         "The repair of the old press failed twice in May.", (),
-        "Repairing the old press failed two times in May.",
-        "Repairing the old press succeeded two times in May.",
+        "Repairing the old press failed twice in May.",
+        "Repairing the old press succeeded twice in May.",
     ),
     "a number of another turn": Case(
         "[1]\nFire the bowls at 980 degrees.\n\n[2]\nThe tiles need 890 degrees.", ("Fire the bowls at 980 degrees.",),
@@ -140,8 +140,8 @@ CASES = {
     ),
     "two denials": Case(
         "output: brush-mac not found\nno kiln.conf", (),
-        "The tool brush-mac was not found and there was no kiln.conf.",
-        "The tool brush-mac was found and there was no kiln.conf.",
+        "In the output, brush-mac was not found and there was no kiln.conf.",
+        "In the output, brush-mac was found and there was no kiln.conf.",
     ),
     "the second of two denials": Case(
         "output: brush-mac not found\nno kiln.conf", (),
@@ -149,10 +149,15 @@ CASES = {
         "There was a kiln.conf and brush-mac was not found.",
     ),
     "a cause": Case(
-        "[1]\nThe bowls of the spring batch cracked. The clay was wet.\n\n[2]\nThe window was open.",
-        ("The bowls of the spring batch cracked. The clay was wet.", "The window was open."),
+        "[1]\nThe bowls of the spring batch cracked (the clay was wet).\n\n[2]\nThe window was open.",
+        ("The bowls of the spring batch cracked (the clay was wet).", "The window was open."),
         "The bowls of the spring batch cracked because the clay was wet.",
         "The bowls of the spring batch cracked because the window was open.",
+    ),
+    "a reason": Case(
+        "user_did: I do not want to glaze the tiles anymore. Too much work.\ncontext: The oven is green.", (),
+        "The user does not want to glaze the tiles anymore because it is too much work.",
+        "The user does not want to glaze the tiles anymore because the oven is green.",
     ),
     "a cause and its effect": Case(
         "The glaze ran down since the kiln was much too hot.", (),
