@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from memgraph.extraction.verification.words import stem
@@ -57,9 +58,9 @@ _PAIRS = (
     "safe dangerous,cheap expensive,public private,local remote,sync async,allow forbid,allow prohibit,allow deny,permit forbid,accept reject,"
     "approve reject,enable disable,start stop,begin end,add remove,add delete,create delete,create remove,install remove,keep remove,"
     "keep delete,keep drop,include exclude,increase decrease,increase reduce,raise lower,grow shrink,gain lose,win lose,"
-    "succeed fail,pass fail,work fail,success failure,fix break,lock unlock,show hide,push pull,send receive,import export,upload download,"
+    "succeed fail,pass fail,work fail,success failure,fix break,lock unlock,show hide,push pull,send receive,upload download,"
     "upgrade downgrade,encrypt decrypt,first last,maximum minimum,max min,more less,most least,many few,always never,all none,always sometimes,"
-    "left right,inside outside,internal external,read write,client server,positive negative,agree refuse,agree disagree,confirm refute,merge split"
+    "left right,inside outside,internal external,positive negative,agree refuse,agree disagree,confirm refute,merge split"
 )
 _OPPOSITES: dict[str, set[str]] = {}
 for _one, _other in (pair.split() for pair in _PAIRS.split(",")):
@@ -67,7 +68,7 @@ for _one, _other in (pair.split() for pair in _PAIRS.split(",")):
     _OPPOSITES.setdefault(stem(_other), set()).add(stem(_one))
 _PREFIXES = ("un", "dis", "in", "im", "ir", "il", "de", "non", "mis", "a")
 _LEAST_BASE = 4
-_LETTERS = re.compile(r"[^\W\d_]+")
+_LETTERS = re.compile(r"(?<![\w])[^\W\d_]+(?![\w])")
 _SENTENCE = re.compile(r"[.!?;]+(?:\s|$)|\n\s*\n")
 _ORDER = re.compile(r"\b(before|after|over)\b")
 _CAUSE = re.compile(r"\b(because|since|due to|caused by|so that|therefore|thus|hence)\b|, (so)\b")
@@ -117,17 +118,22 @@ def contrary(claim: str, evidence: str, stems_of: Callable[[str], Stems]) -> Ite
 
 def _opposed(sentence: str, evidence: str, nearest: str) -> Iterator[str]:
     """Yield the words of a sentence that evidence does not have, but has their opposite, as a whole or where it is nearest."""
-    words = dict.fromkeys(_LETTERS.findall(sentence))
-    for text in (evidence, nearest):
+    words = {word: stem(word) for word in _LETTERS.findall(sentence)}
+    for text, opposites in ((evidence, _by_affix), (evidence, _by_list), (nearest, _by_list)):
         known = {stem(word): word for word in _LETTERS.findall(text)}
-        for word in words:
-            if (root := stem(word)) not in known and (found := _opposites(word, root) & known.keys()):
+        for word, root in words.items():
+            if root not in known and (found := opposites(word) & known.keys() - {root}):
                 yield f"the quoted evidence says “{known[min(found)]}”, not “{word}”"
 
 
-def _opposites(word: str, root: str) -> set[str]:
-    """Return the stems of a word's opposites: those of the list, and those by a prefix or a suffix (locked and unlocked)."""
-    found = set(_OPPOSITES.get(root, ()))
+def _by_list(word: str) -> set[str]:
+    return _OPPOSITES.get(stem(word), set())
+
+
+@lru_cache(maxsize=4_096)
+def _by_affix(word: str) -> set[str]:
+    """Return the stems of a word's opposites by a prefix or a suffix: locked and unlocked."""
+    found: set[str] = set()
     bases = [word.removeprefix(prefix) for prefix in _PREFIXES if word.startswith(prefix)]
     found.update(stem(base) for base in bases if len(base) >= _LEAST_BASE)
     if len(word) >= _LEAST_BASE:
@@ -136,7 +142,7 @@ def _opposites(word: str, root: str) -> set[str]:
         if word.endswith(ending):
             found.add(stem(word.removesuffix(ending) + other))
             found.add(stem(word.removesuffix(ending)))
-    return found - {root}
+    return found
 
 
 def _nearest(claim: str, evidence: str, stems_of: Callable[[str], Stems]) -> str:

@@ -30,6 +30,7 @@ _WORDS_FOR_A_NEW_ONE = 5
 _LEAST_WORDS = 4
 """Of so many words of a sentence, half must be quoted."""
 _MOST_MISSPELT = 20
+_NUMBER = re.compile(r"[-+]?\d[\d.,:]*\W?")
 _EDGES = ".:!?'’=&\\-–—/"
 _LETTERS = re.compile(r"[^\W\d_]+")
 _FROM_TO = re.compile(r"\bfrom ([^\s,;]{1,80})(?: [^\W\d]{1,20}){0,2} to ([^\s,;]{1,80})")
@@ -63,6 +64,8 @@ class Evidence:
     around: str
     quoted: frozenset[str]
     near: frozenset[str]
+    told: str
+    numbers: frozenset[str]
     known: frozenset[str]
     written: frozenset[str]
     polarity: Polarity
@@ -74,8 +77,10 @@ class Evidence:
         return replace(self, polarity=self.polarity.without(clauses_of(prepared(claim)), self.quoted))
 
     def has(self, key: str, written: str) -> bool:
-        """Return whether an exact item stands in the evidence or its records."""
-        return key in self.near or stands_in(plain(key.partition(" ")[2]), self.around) or stands_in(plain(canonical_name(written)), self.around)
+        """Return whether an exact item stands in the records of the evidence, or a number in its sentences."""
+        keys, text = (self.numbers, self.told) if _NUMBER.fullmatch(written) else (self.near, self.around)
+        items = (key.partition(" ")[2], canonical_name(written))
+        return key in keys or any(stands_in(plain(item), text) for item in items)
 
     def is_proper(self, word: str) -> bool:
         """Return whether the source has a word only as a name: with a capital."""
@@ -189,12 +194,15 @@ def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]
             sentences.append(place.sentences)
             records.append(place.record)
     around = "\n".join(dict.fromkeys(records))
+    whole = " . ".join(one for some in dict.fromkeys(sentences) for one in some)
     written = frozenset(_LETTERS.findall(text.text))
     evidence = Evidence(
         text=". ".join(said),
         around=plain(_comparable(around)),
         quoted=frozenset[str]().union(*(forms(clause) for one in passages for clause in one)),
         near=forms(bare_clause(around)),
+        told=plain(_comparable(whole)),
+        numbers=forms(bare_clause(whole)),
         known=frozenset(f"word {stem(word)}" for word in {one.casefold() for one in written}),
         written=written,
         polarity=Polarity(passages),
