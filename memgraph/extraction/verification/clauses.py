@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from memgraph.extraction.verification.words import FREE_WORDS, FUNCTION_WORDS, INTERJECTION, NEGATIONS, NUMBERS, stem
@@ -44,6 +44,7 @@ _CLAUSE = re.compile(
 )
 _LAST_WORD = re.compile(r"([^\W_]+)[\"”]?\s*$")
 _SUCH_AS = re.compile(r"\b(?:such as|for example)\b|\be\.g\.", re.IGNORECASE)
+_AND = re.compile(r"\band\b", re.IGNORECASE)
 _OR = re.compile(r"\b(?:n?or)\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?;=]|\n")
 MOST_CLAUSES = 24
@@ -53,6 +54,7 @@ _NEXT_TO = 3
 """Denials with so many words from one to the other cancel one another."""
 _CARRIED_TO = re.compile(r"[.!?;=]|\n\s*\n")
 """A denial alone denies the list that follows it."""
+_FIRST_WORD = re.compile(r"\W*(?:and\s+)?(?:(?:the|an?|this|that|our|my|your|every|each|all)\s+)?([\w./]+)", re.IGNORECASE)
 _RELATIVE = re.compile(r"\s*(?:which|whose|who)\b", re.IGNORECASE)
 _ELLIPTIC = re.compile(r"\s*(?:but |and )?(?:not|never)\b", re.IGNORECASE)
 
@@ -98,6 +100,12 @@ class Clause(NamedTuple):
     def shown(self) -> dict[str, str]:
         """Its words, names and numbers as they are written."""
         return {**self.words, **self.names}
+
+    @property
+    def head(self) -> str:
+        """Its first word, if it begins with it or with an article; otherwise empty."""
+        first = _FIRST_WORD.match(self.begin)
+        return next(iter(bare_clause(first[1]).shown), "") if first is not None else ""
 
     @property
     def begins_a_sentence(self) -> bool:
@@ -247,7 +255,7 @@ def _subject(topic: str) -> frozenset[str]:
 
 def _core(scope: str) -> frozenset[str]:
     """Return the first two words of what is denied, and each word after “or”."""
-    first = list(bare_clause(scope).shown)[:2]
+    first = islice((key for word in _AND.split(scope, maxsplit=1)[0].split() for key in bare_clause(word).shown), 2)
     return frozenset(first).union(*(list(bare_clause(one).shown)[:1] for one in _OR.split(scope)[1:]))
 
 

@@ -72,8 +72,7 @@ class Polarity:
         beside = frozenset[str]().union(*stated)
         self.stated += filter(None, stated)
         for at, clause in enumerate(sentence):
-            if clause.shown:
-                head = next(iter(clause.shown))
+            if head := clause.head:
                 self._heads.add(head)
                 if not clause.is_denied:
                     self._headed.append((head, stated[at]))
@@ -104,7 +103,7 @@ class Polarity:
 
     def _of_another(self, clause: Clause, most: int) -> Iterator[str]:
         """Yield that the evidence says this of another subject: “Clay is fired. Porcelain is sold.” does not say that porcelain is fired."""
-        head = next(iter(clause.shown), "")
+        head = clause.head
         others = clause.keys - {head}
         if len(others) < 2 or head not in self._heads or most != len(others):
             return

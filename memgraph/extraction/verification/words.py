@@ -27,7 +27,7 @@ TELLING = frozenset(
 )
 """Words of telling, of order and time, and light verbs: they are free, as function words are."""
 FREE_WORDS = FUNCTION_WORDS | TELLING
-NEGATIONS = frozenset("not no never none nobody nothing neither without".split())
+NEGATIONS = frozenset("not no never none nobody nothing neither without doubt doubts doubted".split())
 INTERJECTION = "no"
 CLAIMS_A_CAUSE = frozenset("because therefore thus hence due".split())
 CAUSAL = CLAIMS_A_CAUSE | frozenset(
