@@ -6,7 +6,7 @@ A clause is compared with the clauses of the evidence that have the most words o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -72,17 +72,19 @@ class Polarity:
         beside = frozenset[str]().union(*stated)
         self.stated += filter(None, stated)
         for at, clause in enumerate(sentence):
-            if head := clause.head:
+            if (head := clause.head) in clause.keys:
                 self._heads.add(head)
                 if not clause.is_denied:
                     self._headed.append((head, stated[at]))
             if clause.is_denied:
                 self.denials.append(_denial(clause, sentence[max(at - MOST_CLAUSES, 0) : at], beside))
 
-    def problems(self, clause: Clause, quoted: Stems) -> Iterator[str]:
-        """Yield what is wrong with a clause of a claim; `quoted` are all words of the evidence."""
-        if clause.keys:
-            yield from self._of_denial(clause, quoted) if clause.is_denied else self._of_statement(clause)
+    def problems(self, clauses: Sequence[Clause], quoted: Stems) -> Iterator[str]:
+        """Yield what is wrong with the clauses of a claim; `quoted` are all words of the evidence."""
+        other = self.without(clauses, quoted).denials
+        for clause in clauses:
+            if clause.keys:
+                yield from self._of_denial(clause, quoted) if clause.is_denied else self._of_statement(clause, other)
 
     def without(self, clauses: Iterable[Clause], quoted: Stems) -> Polarity:
         """Return this without the denials that clauses have too: for a field that only names."""
@@ -92,18 +94,22 @@ class Polarity:
         other.denials = [one for one in self.denials if not any(one.meets(clause, quoted) for clause in denied)]
         return other
 
-    def _of_statement(self, clause: Clause) -> Iterator[str]:
+    def _of_statement(self, clause: Clause, other: Sequence[Denial]) -> Iterator[str]:
+        """Yield what is wrong with a clause that states; `other` are the denials that the claim does not have too."""
         most = max((len(clause.keys & one) for one in self.stated), default=0)
         for one in self.denials:
             denied = clause.keys & (one.scope | one.included)
-            if denied and len(clause.keys & one.keys) > most:
+            alike = len(clause.keys & one.keys)
+            if not most and one in other:
+                denied = clause.keys & one.keys
+            if denied and (alike > most or (alike == most and all(map(denied.isdisjoint, self.stated)))):
                 yield f"the quoted evidence denies {shown(clause, denied)}"
                 return
         yield from self._of_another(clause, most)
 
     def _of_another(self, clause: Clause, most: int) -> Iterator[str]:
         """Yield that the evidence says this of another subject: “Clay is fired. Porcelain is sold.” does not say that porcelain is fired."""
-        head = clause.head
+        head = clause.head if clause.head in clause.keys else ""
         others = clause.keys - {head}
         if len(others) < 2 or head not in self._heads or most != len(others):
             return

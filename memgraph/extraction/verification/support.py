@@ -110,8 +110,7 @@ def unsupported(claim: str, evidence: Evidence | Sequence[str]) -> list[str]:
     if not any(clause.words or clause.names for clause in clauses):
         return ["it says nothing that evidence could support"]
     found = list(_unsaid(text, clauses, known))
-    for clause in clauses:
-        found += known.polarity.problems(clause, known.quoted)
+    found += known.polarity.problems(clauses, known.quoted)
     said, sentences = _comparable(text), [one for some in known.sentences for one in some]
     found += unstated_reasons(said, known.text, known.sentences, stems)
     found += contrary(said, known.text, stems)
