@@ -99,13 +99,17 @@ def contrary(claim: str, evidence: str, stems_of: Callable[[str], Stems]) -> Ite
     stems_of : callable
         Returns the stems of a text's words, without function words.
     """
+    told = [(one, stems_of(one)) for one in dict.fromkeys(_SENTENCE.split(evidence))]
+    whole = _words(evidence)
     for sentence in _SENTENCE.split(claim):
+        wanted = stems_of(sentence)
+        nearest, _ = max(told, key=lambda one: len(wanted & one[1]))  # what another sentence allows does not count
         poles = [(pole, said) for pole in _POLES if (said := pole.said.search(sentence))]
-        for text in (evidence, _nearest(sentence, evidence, stems_of)) if poles else ():
+        for text in (evidence, nearest) if poles else ():
             for pole, said in poles:
                 if (found := pole.contrary.search(text)) and not pole.supporting.search(text):
                     yield f"the quoted evidence says “{found[0].strip()}”, not “{said[0].strip()}”"
-        yield from _opposed(sentence, evidence, _nearest(sentence, evidence, stems_of))
+        yield from _opposed(_words(sentence), whole, _words(nearest))
     ordered = list(_ordered(claim, stems_of))
     known = list(_ordered(evidence, stems_of)) if ordered else []
     for word, first, second in ordered:
@@ -116,12 +120,15 @@ def contrary(claim: str, evidence: str, stems_of: Callable[[str], Stems]) -> Ite
             yield f"the quoted evidence has the contrary order of “{word}”"
 
 
-def _opposed(sentence: str, evidence: str, nearest: str) -> Iterator[str]:
-    """Yield the words of a sentence that evidence does not have, but has their opposite, as a whole or where it is nearest."""
-    words = {word: stem(word) for word in _LETTERS.findall(sentence)}
-    for text, opposites in ((evidence, _by_affix), (evidence, _by_list), (nearest, _by_list)):
-        known = {stem(word): word for word in _LETTERS.findall(text)}
-        for word, root in words.items():
+def _words(text: str) -> dict[str, str]:
+    """Return the words of a text by their stems."""
+    return {stem(word): word for word in _LETTERS.findall(text)}
+
+
+def _opposed(said: dict[str, str], whole: dict[str, str], nearest: dict[str, str]) -> Iterator[str]:
+    """Yield the words that evidence does not have, but has their opposite, as a whole or where it is nearest."""
+    for known, opposites in ((whole, _by_affix), (whole, _by_list), (nearest, _by_list)):
+        for root, word in said.items():
             if root not in known and (found := opposites(word) & known.keys() - {root}):
                 yield f"the quoted evidence says “{known[min(found)]}”, not “{word}”"
 
@@ -143,12 +150,6 @@ def _by_affix(word: str) -> set[str]:
             found.add(stem(word.removesuffix(ending) + other))
             found.add(stem(word.removesuffix(ending)))
     return found
-
-
-def _nearest(claim: str, evidence: str, stems_of: Callable[[str], Stems]) -> str:
-    """Return the sentence of evidence with the most words of a claim: what another one allows does not count."""
-    wanted = stems_of(claim)
-    return max(_SENTENCE.split(evidence), key=lambda one: len(wanted & stems_of(one)))
 
 
 def _ordered(text: str, stems_of: Callable[[str], Stems]) -> Iterator[tuple[str, Stems, Stems]]:

@@ -66,6 +66,9 @@ class Polarity:
                 if clause.keys or clause.is_denied:
                     sentence.append(clause)
             self._add(sentence)
+        self.stated = list(dict.fromkeys(self.stated))
+        self.denials = list(dict.fromkeys(self.denials))
+        self._headed = list(dict.fromkeys(self._headed))
 
     def _add(self, sentence: list[Clause]) -> None:
         stated = [_stated(clause) for clause in sentence]
