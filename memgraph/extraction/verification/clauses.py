@@ -22,10 +22,13 @@ _MARKUP = re.compile(r"(?<=\S)[*`]+|[*`]+(?=\S)")
 """Emphasis and code; the sign of a list has a space behind it."""
 _PERCENT = re.compile(r"(?<=\d)\s?(?:%|per ?cent\b)", re.IGNORECASE)
 _IN_ORDER_TO = re.compile(r"\bin order to\b", re.IGNORECASE)
-_MISSPELT_WITHOUT = re.compile(r"\b(?:with[a-np-z]ut|witho[a-z]?t|withou|wit[a-gi-z]?out|wihtout|withotu|whithout)\b", re.IGNORECASE)
+_MISSPELT_WITHOUT = re.compile(
+    r"\b(?:with[a-np-z]ut|witho[a-z]?t|withou|wit[a-gi-z]?out|wihtout|withotu|whithout)\b", re.IGNORECASE
+)
 _IN_PLACE_OF = re.compile(r"\b(?:instead\s+of|rather\s+than)\b", re.IGNORECASE)
 _FAILS_TO = re.compile(
-    r"\b(?:fail(?:s|ed|ing)?|unable|too [a-z]{2,20}|refus(?:e|es|ed|ing)|forgets?|forgot|impossible) (?=to [^\W\d_])", re.IGNORECASE
+    r"\b(?:fail(?:s|ed|ing)?|unable|too [a-z]{2,20}|refus(?:e|es|ed|ing)|forgets?|forgot|impossible) (?=to [^\W\d_])",
+    re.IGNORECASE,
 )
 """What it governs is denied, whatever the rest of the clause says."""
 _GOVERNED = re.compile(r"to ([^\W\d_]+)", re.IGNORECASE)
@@ -54,7 +57,9 @@ _NEXT_TO = 3
 """Denials with so many words from one to the other cancel one another."""
 _CARRIED_TO = re.compile(r"[.!?;=]|\n\s*\n")
 """A denial alone denies the list that follows it."""
-_FIRST_WORD = re.compile(r"\W*(?:and\s+)?(?:(?:the|an?|this|that|our|my|your|every|each|all)\s+)?([\w./]+)", re.IGNORECASE)
+_FIRST_WORD = re.compile(
+    r"\W*(?:and\s+)?(?:(?:the|an?|this|that|our|my|your|every|each|all)\s+)?([\w./]+)", re.IGNORECASE
+)
 _RELATIVE = re.compile(r"\s*(?:which|whose|who)\b", re.IGNORECASE)
 _ELLIPTIC = re.compile(r"\s*(?:but |and )?(?:not|never)\b", re.IGNORECASE)
 

@@ -73,9 +73,15 @@ _SENTENCE = re.compile(r"[.!?;]+(?:\s|$)|\n\s*\n")
 _ORDER = re.compile(r"\b(before|after|over)\b")
 _CAUSE = re.compile(r"\b(because|since|due to|caused by|so that|therefore|thus|hence)\b|, (so)\b")
 _SIDES = re.compile(r"\b(against|for) (.{1,80}?),? (?:and|but)(?: \w+)? (?!\1)(against|for) (.{1,80})")
-_KINDS = {"after": "before", "since": "cause", "because": "cause", "due to": "cause", "caused by": "cause", "so": "cause", "so that": "cause"} | {
-    word: "cause" for word in ("therefore", "thus", "hence")
-}
+_KINDS = {
+    "after": "before",
+    "since": "cause",
+    "because": "cause",
+    "due to": "cause",
+    "caused by": "cause",
+    "so": "cause",
+    "so that": "cause",
+} | dict.fromkeys(("therefore", "thus", "hence"), "cause")
 _EFFECT_FIRST = frozenset({"because", "since", "due to", "caused by"})
 _REPLACE = re.compile(r"\b(?:replac|exchang|substitut|swap)\w{0,4} (.{1,120}?) (with|by|for) (.{1,120})")
 _FAILED = re.compile(

@@ -24,8 +24,10 @@ class Denial(NamedTuple):
     ----------
     included : frozenset of str
         What else counts as denied: of “exports: none”, exports.
+    topic : frozenset of str
+        What stands before it in its clause.
     subjects : frozenset of str
-        Of what it is denied.
+        Of what it is denied: the topic, or what stands before the clause in its sentence.
     verb : frozenset of str
         What it leaves out: of “use tabs, not spaces”, use.
     beside : frozenset of str
@@ -34,14 +36,15 @@ class Denial(NamedTuple):
 
     scope: Stems
     included: Stems
+    topic: Stems
     subjects: Stems
     verb: Stems
     beside: Stems
 
     @property
     def keys(self) -> Stems:
-        """All its words."""
-        return self.scope | self.included | self.subjects | self.verb
+        """The words of its clause, and the verb that it leaves out."""
+        return self.scope | self.included | self.topic | self.verb
 
     def meets(self, clause: Clause, quoted: Stems) -> bool:
         """Return whether a clause denies something of it, of the same subject."""
@@ -102,7 +105,7 @@ class Polarity:
         most = max((len(clause.keys & one) for one in self.stated), default=0)
         for one in self.denials:
             denied = clause.keys & (one.scope | one.included)
-            alike = len(clause.keys & one.keys)
+            alike = len(clause.keys & (one.keys if denied.isdisjoint(one.scope) else one.keys | one.subjects))
             if not most and one in other:
                 denied = clause.keys & one.keys
             if denied and (alike > most or (alike == most and all(map(denied.isdisjoint, self.stated)))):
@@ -116,7 +119,11 @@ class Polarity:
         others = clause.keys - {head}
         if len(others) < 2 or head not in self._heads or most != len(others):
             return
-        said = [first for first, keys in self._headed if others <= keys and head not in keys and len(keys) == len(others) + 1]
+        said = [
+            first
+            for first, keys in self._headed
+            if others <= keys and head not in keys and len(keys) == len(others) + 1
+        ]
         if said and all(first not in clause.keys for first in said):
             of = said[0].partition(" ")[2]
             yield f"the quoted evidence says this of “{of}”, not of {shown(clause, {head})}"
@@ -130,7 +137,7 @@ class Polarity:
         contrasted = clause.core & frozenset[str]().union(*(one.beside for one in met)) - denied
         keys = clause.topic | clause.core
         most = max((len(keys & one) for one in self.stated if not one.isdisjoint(clause.core)), default=0)
-        if not met or contrasted or most > max(len(keys & one.keys) for one in met):
+        if not met or contrasted or most > max(len(keys & (one.keys | one.subjects)) for one in met):
             yield f"the quoted evidence does not deny {shown(clause, contrasted or clause.core)}"
             return
         beside = clause.topic - clause.subject - frozenset[str]().union(*self.stated)
@@ -148,14 +155,20 @@ def forms(clause: Clause, keys: Stems | None = None) -> Stems:
     """Return words, names and numbers of a clause, and the words that its names contain."""
     chosen = clause.keys if keys is None else keys
     names = (clause.names[key] for key in chosen if key in clause.names)
-    parts = [part for name in names for part in (*_LETTERS.findall(name.casefold()), f"/{name.casefold().rpartition('/')[2]}")]
+    parts = [
+        part
+        for name in names
+        for part in (*_LETTERS.findall(name.casefold()), f"/{name.casefold().rpartition('/')[2]}")
+    ]
     return chosen.union(f"name {part[1:]}" if part[0] == "/" else f"word {stem(part)}" for part in parts)
 
 
 def _stated(clause: Clause) -> Stems:
     if not clause.is_denied:
         return forms(clause)
-    return forms(clause) - clause.failing if clause.failing else frozenset()  # “it fails to read”: it fails, and does not read
+    return (
+        forms(clause) - clause.failing if clause.failing else frozenset()
+    )  # “it fails to read”: it fails, and does not read
 
 
 def _denial(clause: Clause, before: list[Clause], beside: Stems) -> Denial:
@@ -170,7 +183,7 @@ def _denial(clause: Clause, before: list[Clause], beside: Stems) -> Denial:
         subjects = topic | included
     if not topic:
         subjects = subjects.union(*map(forms, before))
-    return Denial(scope, included, subjects, verb, beside)
+    return Denial(scope, included, topic, subjects, verb, beside)
 
 
 def _labels(clauses: list[Clause]) -> list[Clause]:

@@ -13,7 +13,9 @@ from memgraph.model.ids import canonical_name
 _WORD = re.compile(r"\S+")
 _FRAME = re.compile(r"^\[\d{1,4}\]$", re.MULTILINE)
 """The numbers of the records of an excerpt."""
-_FIELD = re.compile(r"^(?:date|user_did|context|outcome|agent|task|command|reasoning|output|lesson|files):(?=\s)", re.MULTILINE)
+_FIELD = re.compile(
+    r"^(?:date|user_did|context|outcome|agent|task|command|reasoning|output|lesson|files):(?=\s)", re.MULTILINE
+)
 """The names of the fields of a record: each begins a sentence."""
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _CUT_BEFORE = re.compile(r"[^\W\d_]['-]$|\d[.,:'-]$|[-+.]$")
