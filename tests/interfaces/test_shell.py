@@ -195,7 +195,9 @@ class _Filled:
             memory.procedures.learn()
             memory.store.insert_memories([failure(1), fix(2), failure(3)])
             self.ports = [
-                memory.commands.remember(f"The billing service listens on port {port}").data["ids"][0]
+                memory.store.insert_memory(
+                    {"type": "semantic", "content": f"The billing service listens on port {port}", "is_pinned": True}
+                ).id
                 for port in (8080, 9090)
             ]
             memory.store.link(self.ports[1], "CONTRADICTS", self.ports[0])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.columns import TIERS, TRUST
-from memgraph.index.index import Index, scope_name
+from memgraph.index.index import Index, name_in_scope, scope_name
 from memgraph.model.memory import MEMORY_TYPES, MemoryType, TrustClass
 from memgraph.model.results.retrieval import RetrievalQuery
 from memgraph.privacy.access import Access
@@ -108,9 +108,13 @@ def concerning(
     session: str | None = None,
     task_id: str | None = None,
     domain: str | None = None,
+    ids: Sequence[str] | None = None,
 ) -> Mask:
     """Return which slots have exactly these properties; None: any."""
     mask: Mask = np.ones(len(index), dtype=np.bool_)
+    if ids is not None:
+        mask = np.zeros(len(index), dtype=np.bool_)
+        mask[[slot for one in ids if (slot := index.slot(one)) >= 0]] = True
     if privacy_tiers is not None:
         mask &= np.isin(index.column("tier"), [TIERS.index(tier) for tier in privacy_tiers])
     if trust_classes is not None:
@@ -133,8 +137,8 @@ def of_session(index: Index, session: str | None) -> Mask:
     column = index.column("session")
     if session is None:
         return np.zeros(len(index), dtype=np.bool_)
-    ending = f"\x1f{session}"
-    codes = [code for code in np.unique(column).tolist() if code >= 0 and index.scopes.names[code].endswith(ending)]
+    names = index.scopes.names
+    codes = [code for code in np.unique(column).tolist() if code >= 0 and name_in_scope(names[code]) == session]
     return np.isin(column, codes)
 
 

@@ -88,7 +88,7 @@ class Insertions:
             self._writer.commit("global", writes, actor=actor)
 
     def import_memories(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
-        """Add memories exactly as given, and their links, in one commit per write scope.
+        """Add memories as given, and their links, in one commit per write scope. One without a privacy tier gets that of its domain and text.
 
         Raises
         ------
