@@ -33,7 +33,7 @@ LAYERS = (
     ("store",),
     ("retrieval",),
     ("lifecycle",),
-    ("transfer",),
+    ("transfer", "items"),
     ("commands", "facade"),
     ("viz", "interfaces"),
 )
@@ -89,7 +89,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "history",
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
-    "interfaces": ("operations", "agents", "cli"),
+    "interfaces": ("operations refusals", "adk anthropic langgraph pydantic_ai agents", "mcp", "cli"),
     "interfaces.agents": (
         "events kept sessions",
         "preferences jobs overview connecting",
@@ -98,7 +98,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "learning hooks",
         "detached",
     ),
-    "interfaces.cli": ("base", "memories learning analysis maintenance viz", "connect demo docs", "group"),
+    "interfaces.cli": ("base", "memories learning analysis maintenance viz", "connect demo docs mcp", "group"),
     "journal": (
         "envelope",
         "segments",
