@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 MODEL = "claude-sonnet-4-5"
+Reply = str | tuple[str, dict[str, Any]]
 
 
 class MessagesServer:
@@ -17,7 +18,8 @@ class MessagesServer:
     Parameters
     ----------
     replies : sequence
-        One per request that offers tools, in order; the last one is repeated. A text, or (tool, input) for a use of a tool.
+        One per request that offers tools, in order; the last one is repeated. A text, (tool, input) for a use of a tool, or a function
+        from the request's texts to one of these.
         Requests without tools (titles, summaries) get a short text.
 
     Attributes
@@ -26,7 +28,7 @@ class MessagesServer:
         The bodies of the requests that offer tools, in order.
     """
 
-    def __init__(self, replies: Sequence[str | tuple[str, dict[str, Any]]]) -> None:
+    def __init__(self, replies: Sequence[Reply | Callable[[str], Reply]]) -> None:
         self.requests: list[dict[str, Any]] = []
         self._replies = list(replies)
         self._lock = threading.Lock()
@@ -85,7 +87,8 @@ class MessagesServer:
         with self._lock:
             number = len(self.requests)
             self.requests.append(body)
-        return list(_events(self._replies[min(number, len(self._replies) - 1)], number))
+        reply = self._replies[min(number, len(self._replies) - 1)]
+        return list(_events(reply(text_of(body)) if callable(reply) else reply, number))
 
 
 def message_of(events: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -113,7 +116,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(value.get(name))
 
 
-def _events(reply: str | tuple[str, dict[str, Any]], number: int) -> Iterator[dict[str, Any]]:
+def _events(reply: Reply, number: int) -> Iterator[dict[str, Any]]:
     usage = {"input_tokens": 10, "output_tokens": 5}
     yield {
         "type": "message_start",

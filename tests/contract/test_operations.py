@@ -144,6 +144,18 @@ def test_a_bad_call_is_refused_with_what_to_do(memory, name, arguments, error, s
     assert memory.store.digest() == before
 
 
+def test_a_work_order_is_found_by_its_id(door, memory):
+    for thing in ("importer", "exporter"):
+        memory.save_observation(f"The {thing} handles empty files.")
+        memory.save_observation(f"The {thing} does not handle empty files.")
+    memory.maintenance.sleep(phases=["work-orders"])
+    orders = [one.id for one in memory.distillation.list()]
+    assert len(orders) == 2
+    for one in orders:
+        assert f"order_id: {one}" in door("next_work_order", {"order_id": one}).text
+    assert "order_id" not in door("next_work_order", {"order_id": "another"}).text
+
+
 def test_an_operation_outside_the_toolset_does_not_exist(memory):
     with pytest.raises(NotFoundError, match="recall, search_memories"):
         perform(memory, Caller(), "forget", {"id": "x"}, toolset="core")

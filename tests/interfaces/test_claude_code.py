@@ -23,6 +23,7 @@ from memgraph import MemGraph
 from memgraph.interfaces.agents.jobs import waiting_jobs
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
+from memgraph.interfaces.operations import offered
 from tests.messages_server import MODEL, MessagesServer, text_of
 
 CLAUDE = os.environ.get("MEMGRAPH_TEST_CLAUDE") or shutil.which("claude")
@@ -194,6 +195,8 @@ def test_the_plugin_is_valid_and_loaded(client: Client, run: Any, isolated_envir
     with MessagesServer(["Hello."]) as server:
         client.prompt(server, "hi")
         assert "memgraph:memgraph" in text_of(server.requests[0]), "the skill is offered"
+        tools = {tool["name"] for tool in server.requests[0]["tools"]}
+        assert {f"mcp__plugin_memgraph_memgraph__{one.name}" for one in offered("core")} <= tools
 
 
 @pytest.mark.parametrize(
@@ -230,20 +233,27 @@ def test_a_broken_store_lets_the_prompt_through(client: Client, run: Any, home: 
         assert "Hello." in client.prompt(server, "hi")
 
 
-def test_the_agent_is_asked_for_answers_at_the_end(client: Client, run: Any, home: Path) -> None:
+def test_the_agent_is_asked_for_answers_and_gives_them(client: Client, run: Any, home: Path) -> None:
+    def answered(told: str) -> Any:
+        """Answer the order that the hook names; otherwise talk."""
+        asked = re.search(r"Orders: ([0-9a-f-]{36})", told)
+        if not asked or "Skipped: " in told:
+            return "This case is like the others."
+        tool = "answer_work_order" if "Schema of the answer" in told else "next_work_order"
+        given = {"order_id": asked[1]} | ({"reason": "nothing to say"} if tool == "answer_work_order" else {})
+        return f"mcp__plugin_memgraph_memgraph__{tool}", given
+
     run("connect", "claude-code", "--answer-orders")
-    with MessagesServer(["The first case is like the others."]) as server:
+    with MessagesServer([answered]) as server:
         client.prompt(server, "And what about case 0 of the timetable?")
         for number in range(1, 9):
             client.prompt(server, f"And what about case {number} of the timetable?", "--continue")
         learned(home)
-        with MemGraph.open(home) as memory:
-            orders = memory.distillation.list()
         client.prompt(server, "And the last one?", "--continue")
         told = text_of(server.requests[-1])
-    assert orders
     assert told.count("call next_work_order with its order_id") == 1
-    assert orders[0].id in told
+    with MemGraph.open(home) as memory:
+        assert [order.skip_reason for order in memory.distillation.list(state="skipped")] == ["nothing to say"]
 
 
 def test_disconnecting_leaves_the_clients_directory_as_it_would_be(

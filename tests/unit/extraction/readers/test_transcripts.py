@@ -349,3 +349,28 @@ def test_codex_logs_of_the_first_form_have_no_payload(tmp_path: Path) -> None:
     records = list(TranscriptReader(path).records(None))
     assert [task.description for record in records if record.build for task in record.build.tasks] == ["Bash: ls 'a b'"]
     assert [record.skipped for record in records] == [None]
+
+
+def test_uses_of_memgraph_itself_are_no_tasks(path: Path) -> None:
+    transcript(
+        path,
+        line("user", "What do we know of the pier?", 1),
+        use("a", "mcp__plugin_memgraph_memgraph__recall", 2, task="the pier"),
+        result("a", "Rule: never paint the pier green.", 3),
+        use("b", "Bash", 4, command="/opt/bin/memgraph recall 'the pier'"),
+        result("b", "Rule: never paint the pier green.", 5),
+        use("c", "Bash", 6, command="memgraphics --draw pier"),
+        result("c", "drawn", 7),
+    )
+    assert [task.command for task in only_build(path).tasks] == ["memgraphics --draw pier"]
+
+
+def test_a_session_belongs_to_the_work_tree_that_it_was_started_in(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "harbour" / ".git").mkdir(parents=True)
+    (tmp_path / "harbour" / "src" / "boats").mkdir(parents=True)
+    transcript(path, line("user", "Never paint the pier green", 1, cwd=str(tmp_path / "harbour" / "src" / "boats")))
+    assert only_build(path).project_id == TranscriptReader(path).project_id == "harbour"
+    transcript(path, line("user", "Never paint the pier green", 1, cwd="C:\\work\\shop\\"))
+    assert only_build(path).project_id == "shop"
+    transcript(path, line("user", "Never paint the pier green", 1, cwd=str(tmp_path / "gone" / "shop")))
+    assert only_build(path).project_id == "shop"
