@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from memgraph.commands import MemoryCommands
 from memgraph.config import load_config
-from memgraph.errors import InvalidInputError
+from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.extraction.readers import Reader
 from memgraph.facade.contradictions import Contradictions
 from memgraph.facade.curation import Curation
@@ -33,13 +33,16 @@ from memgraph.model.results.context import AgentContext, ContextFormat, WhenNoth
 from memgraph.model.results.learning import IngestReport, SavedEpisode, SavedObservation
 from memgraph.model.results.retrieval import RetrievalResult, ScoredMemory
 from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
+from memgraph.privacy.access import OWNER, Access
 from memgraph.retrieval import (
     MemoryRetrieval,
     agent_context,
     create_enriched_system_prompt,
     format_context_for_prompt,
+    project_overview,
 )
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.permitted import readable
 from memgraph.store.past.as_of import When
 
 
@@ -73,7 +76,7 @@ class MemGraph:
         self.commands = MemoryCommands(store, retrieval=self.retrieval)
         self.procedures = Procedures(store)
         self.contradictions = Contradictions(store)
-        self.curation = Curation(store, self.retrieval)
+        self.curation = Curation(store, MemoryRetrieval(store, access=OWNER))
         self.distillation = Distillation(store, SessionWatch(store))
         self.maintenance = Maintenance(store, self.consolidation)
 
@@ -132,6 +135,10 @@ class MemGraph:
         """Return the memories that are relevant to a task and that the agent may have, with the text to put before the prompt."""
         asked = {"task_description": task, "agent_name": agent, "project_id": project, **query}
         return self.retrieval.retrieve(asked)
+
+    def overview(self, project: str | None, *, agent: str = UNNAMED) -> AgentContext:
+        """Return what an agent should know of a project before it has a task: see `memgraph.retrieval.overview`. It is no recall."""
+        return project_overview(self.store, project, agent=agent)
 
     def build_agent_context(
         self, task: str, *, agent: str = UNNAMED, project: str | None = None, **query: Any
@@ -196,7 +203,8 @@ class MemGraph:
         episode_id : str, optional
             The episode it was learned from.
         agent : str
-            The agent that stores it, whose permissions must include writing the domain.
+            The agent that stores it, whose permissions must include writing the domain. It is compared, and merged, only with what
+            this agent may have.
         details : Any
             Further fields of `memgraph.model.agent_input.Observation`: outcome, valid_at, privacy_tier, trust_class, session_id, tags.
 
@@ -209,8 +217,7 @@ class MemGraph:
         """
         given = {"content": content, "context": context, "confidence": confidence, "episode_id": episode_id}
         observation = Observation.parse({**given, "project": project, **details})
-        self.check_may_write(agent, observation.context)
-        return save_observation(self.store, observation)
+        return save_observation(self.store, observation, self.check_may_write(agent, observation.context))
 
     def save_episode(
         self, situation: str, reasoning: str, action: str, outcome: str, *, project: str | None = None, **details: Any
@@ -239,17 +246,28 @@ class MemGraph:
         return saved
 
     def update_episode_with_feedback(
-        self, episode_id: str, feedback: str, *, comment: str | None = None
+        self, episode_id: str, feedback: str, *, comment: str | None = None, agent: str | None = None
     ) -> StoredEpisodicMemory:
         """Record user feedback on an episode: ``love`` and ``like`` make it a success and reinforce it, ``meh`` makes it a failure.
 
         The feedback and the comment are appended as a line to its ``user_feedback``; earlier lines are kept.
+
+        Parameters
+        ----------
+        agent : str, optional
+            The agent that passes it on: an episode that it may not have does not exist for it. Default: the owner.
 
         Raises
         ------
         InvalidInputError, NotFoundError
             The feedback is another word, or no episode has this id. Nothing is changed.
         """
+        if agent is not None:
+            reader, may = self.store.reader, readable(self.store.access_of(agent))
+            with reader.frozen():
+                slot = reader.index.slot(episode_id)
+                if slot < 0 or not may(reader)[slot]:
+                    raise NotFoundError("episode", episode_id)
         found = give_feedback(self.store, episode_id, Feedback.parse({"feedback": feedback, "comment": comment}))
         sleep_if_due(self.store, at_once=feedback == "meh")
         return found
@@ -293,8 +311,8 @@ class MemGraph:
         """Return the latest refusals of agents' requests, and the sensitive memories that agents got with a justification, newest last."""
         return self.store.audit(agent=agent, limit=limit)
 
-    def check_may_write(self, agent: str | None, domain: str | None) -> None:
-        """Reject an agent that may not store memories of a domain. The refusal is recorded.
+    def check_may_write(self, agent: str | None, domain: str | None) -> Access:
+        """Return the access of an agent; reject one that may not store memories of a domain. The refusal is recorded.
 
         Raises
         ------
@@ -302,6 +320,7 @@ class MemGraph:
         """
         access = self.store.access_of(UNNAMED if agent is None else agent)
         self.store.auditing.check_asked(access, "write", domain=domain or "general")
+        return access
 
     def close(self) -> None:
         """Close the store. Idempotent."""

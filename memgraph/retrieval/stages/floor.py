@@ -11,6 +11,7 @@ from math import exp, log
 import numpy as np
 
 from memgraph.embedding.onnx import MODEL_NAME
+from memgraph.index.supersession import newest_of
 from memgraph.model.base import Floor
 from memgraph.model.memory import MEMORY_TYPES, Vector
 from memgraph.retrieval.stages.evidence import (
@@ -31,6 +32,8 @@ from memgraph.store.access.scope import Mask
 AUTO = 0.7
 """The calibrated floor: see `tests/benchmarks/README.md` for the curve from which it was chosen."""
 CONSTRAINT_TAG = "constraint"
+_AHEAD = 0.01
+"""By how much a constraint is ahead of everything else, at least."""
 
 _CALIBRATED_MEMORIES, _SMALLER, _MOST_SMALLER = 400, 0.25, 1.5
 """The best of a few unrelated memories is less similar than the best of hundreds, about by the logarithm of their number (extreme values),
@@ -78,8 +81,9 @@ def judge(search: Search) -> Counts:
     if not (search.query_terms or search.dense_weight or search.text.strip()):
         search.floor = None  # an empty task gives no evidence to judge by
     floor = search.floor
+    search.constraints = _constraints(search)
     if floor is None:
-        return {}
+        return {"constraints": len(search.constraints)}
     search.is_near = np.zeros(len(search.index), dtype=np.bool_)
     linked = np.empty(0, dtype=np.int64)
     if names_a_matter(search) or floor == 0.0:
@@ -87,26 +91,30 @@ def judge(search: Search) -> Counts:
         search.matching = _matching_saved(search, floor)
         search.is_near[search.matching] = True
         search.knows = bool(search.is_near[search.slots].any())
-    constraints = _constraints(search)
-    search.is_near[constraints] = True
+    search.is_near[search.constraints] = True
     return {
         "near": int(np.count_nonzero(search.is_near[search.slots])),
         "saved": len(search.matching),
         "linked": len(linked),
-        "constraints": len(constraints),
+        "constraints": len(search.constraints),
     }
 
 
 def apply(search: Search) -> None:
-    """Keep the candidates with evidence, and put the saved facts that match the query first."""
-    if search.floor is None:
-        return
-    search.look_at(_constraints(search))
-    search.slots = search.slots[search.is_near[search.slots]]
-    if len(search.matching) and len(search.slots):
+    """Keep the candidates with evidence. Put constraints first, then the saved facts that match the query."""
+    search.look_at(search.constraints)
+    if search.floor is not None:
+        search.slots = search.slots[search.is_near[search.slots]]
+        _put_first(search, search.matching)
+    _put_first(search, search.constraints, by=_AHEAD)
+
+
+def _put_first(search: Search, slots: Slots, *, by: float = 0.0) -> None:
+    """Raise the scores of some candidates above all others, by more the nearer they are to the query."""
+    if len(slots):
         highest = float(search.scores[search.slots].max())
-        gains = highest - search.scores[search.matching] + cosines(search, search.matching)
-        search.add("saved", search.matching, np.maximum(0.0, gains))
+        gains = highest - search.scores[slots] + np.maximum(0.0, cosines(search, slots)) + by
+        search.add("saved", slots, np.maximum(0.0, gains))
 
 
 def _judge_lines(search: Search, floor: float) -> Slots:
@@ -206,11 +214,19 @@ def _matching_saved(search: Search, floor: float) -> Slots:
 
 
 def _constraints(search: Search) -> Slots:
-    """Return the pinned memories with the tag ``constraint``: they hold for every task."""
+    """Return the pinned memories with the tag ``constraint`` that hold for the query whatever it says.
+
+    They hold for every task; those of a project only for tasks of that project.
+    """
     index = search.index
     code = index.tag_names.find(CONSTRAINT_TAG)
     slots = index.tags.get(code)[0] if code >= 0 else np.empty(0, dtype=np.int64)
-    return _united(slots[search.mask[slots] & index.column("is_pinned")[slots]])
+    holds = search.mask[slots] & index.column("is_pinned")[slots]
+    if search.scope.project_id is None:
+        holds &= index.column("project")[slots] == -1
+    holding = _united(slots[holds])
+    replaced = [old for old, new in newest_of(index, search.mask, holding).items() if old != new]
+    return np.setdiff1d(holding, replaced)
 
 
 def _united(*parts: Slots) -> Slots:

@@ -116,6 +116,8 @@ class Search:
         Memories that have it.
     matching : ndarray, int
         Of them the saved facts that match the query by themselves.
+    constraints : ndarray, int
+        Memories that hold for the query whatever it says: they come first, and take no other's place.
     knows : bool
         Whether any memory is evidence that the store knows of the matter.
     """
@@ -150,6 +152,7 @@ class Search:
     added: list[Added] = field(default_factory=list)
     is_near: Mask = field(init=False)
     matching: Slots = field(init=False)
+    constraints: Slots = field(init=False)
     knows: bool = False
     query_terms: list[str] = field(init=False)
 
@@ -159,7 +162,7 @@ class Search:
         self.coverage, self.scores, self.length_factor = np.zeros(count), np.zeros(count), np.zeros(count)
         self.slots = self.seeds = np.empty(0, dtype=np.int64)
         self.is_near = np.ones(count, dtype=np.bool_)
-        self.matching = np.empty(0, dtype=np.int64)
+        self.matching = self.constraints = np.empty(0, dtype=np.int64)
         self.query_terms = analyse(self.text)
 
     def add(

@@ -58,8 +58,9 @@ def test_a_search_returns_the_nearest_and_marks_them(notes: Any) -> None:
 def test_an_answer_marks_what_is_only_similar(notes: Any) -> None:
     answer = memgraph.MemoryCommands(notes).ask("the disk of the build host is full")
 
-    marked = ["only similar" in line for line in answer.message.splitlines()]
-    assert marked == [False, True]
+    known, other = answer.message.splitlines()
+    assert known.startswith("I have a clear memory of this (")
+    assert other.startswith("This is only similar; nothing shows that it belongs to the question (")
     assert answer.data["with_evidence"] == answer.data["ids"][:1]
 
 
@@ -114,6 +115,34 @@ def test_pinned_constraints_hold_for_every_task(notes: Any) -> None:
 
     assert [memory.id for memory in result.memories] == [rule.id]
     assert result.certainty == "none"
+
+
+def test_constraints_come_first_and_take_no_other_place(notes: Any) -> None:
+    facts = [notes.insert_memory(saved(f"The disk of build host {n} is full")).content for n in range(4)]
+    rules = [notes.insert_memory(saved(rule, tags=["Constraint"])).content for rule in ("No secrets", "Be terse")]
+
+    found = recalled(notes, "is the disk of the build host full", max_semantic=2)
+
+    assert set(found[:2]) == set(rules)
+    assert set(found[2:4]) < set(facts)
+    assert set(recalled(notes, "is the disk of the build host full", max_tokens=7)) == set(rules)
+    assert set(rules) < set(recalled(notes, "is the disk of the build host full", max_semantic=0, floor="off"))
+
+
+def test_a_constraint_of_a_project_holds_for_that_project(notes: Any) -> None:
+    notes.insert_memory(saved("Never print secrets", tags=["constraint"], project_id="shop"))
+    notes.insert_memory(saved("Be terse", tags=["constraint"]))
+
+    assert recalled(notes, BREAD) == ["Be terse"]
+    assert set(recalled(notes, BREAD, project_id="shop")) == {"Be terse", "Never print secrets"}
+    assert recalled(notes, BREAD, project_id="bank") == ["Be terse"]
+
+
+def test_a_constraint_that_was_replaced_no_longer_holds(notes: Any) -> None:
+    old, new = (notes.insert_memory(saved(rule, tags=["constraint"])) for rule in ("Be terse", "Be thorough"))
+    notes.supersede(old.id, by=new.id)
+
+    assert recalled(notes, BREAD) == ["Be thorough"]
 
 
 def test_a_link_from_a_memory_with_evidence_is_evidence(notes: Any) -> None:
@@ -188,6 +217,21 @@ def test_the_recorded_settings_name_the_floor(notes: Any) -> None:
 
     assert version(floor="off") == settings_version(memgraph.RetrievalConfig())
     assert len({version(), version(floor="off"), version(floor=0.5)}) == 3
+
+
+def test_a_budget_without_room_is_not_called_ignorance(notes: Any) -> None:
+    for budget, said in (
+        ({"max_tokens": 0}, "takes 19 tokens: raise max_tokens"),
+        ({"max_episodic": 0}, "has no place for the types"),
+    ):
+        result = memgraph.MemoryRetrieval(notes).retrieve(
+            {"task_description": "the disk of the build host is full", **budget}
+        )
+        assert (result.memories, result.is_over_budget) == ([], True)
+        told = memgraph.format_context_for_prompt(result, format="notes", when_nothing="say")
+        assert told.startswith("What memory holds on this task does not fit the budget (")
+        assert said in told
+    assert not memgraph.MemoryRetrieval(notes).retrieve({"task_description": BREAD, "max_tokens": 0}).is_over_budget
 
 
 NO_MATTER = ("1", "2", "42", "y", "...", "explain", "continue", "Stop!", "fix it", "ok, go on", "what is this?")
