@@ -89,7 +89,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "history",
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
-    "interfaces": ("operations", "cli"),
+    "interfaces": ("refusals", "operations lookups", "worker", "cli"),
     "interfaces.cli": ("base", "memories learning analysis maintenance viz", "demo docs", "group"),
     "journal": (
         "envelope",

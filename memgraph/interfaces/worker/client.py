@@ -10,9 +10,12 @@ import time
 from typing import Any
 
 from memgraph.interfaces.worker.place import (
+    INTERNAL,
     MAX_ANSWER_BYTES,
+    OTHER_SETTINGS,
     PROTOCOL,
     RELEASE,
+    RETIRING,
     Place,
     check_folder,
     is_own,
@@ -21,6 +24,7 @@ from memgraph.interfaces.worker.place import (
     read_line,
     release_key,
     send_line,
+    settings_mark,
 )
 
 GREETING_S = 1.0
@@ -29,8 +33,6 @@ _GREETING_BYTES = 4_096
 _POLL_S = 0.01
 _STARTS = 2
 """A worker that was just ending may have kept the first from serving."""
-RETIRING = "WorkerRetiringError"
-"""Type of the answer of a worker that is about to end and has done nothing."""
 
 
 class WorkerUnavailableError(OSError):
@@ -40,7 +42,11 @@ class WorkerUnavailableError(OSError):
     ----------
     is_sent : bool
         Whether a worker may have carried out the request all the same.
+    is_absent : bool
+        Whether there is no worker, rather than one that does not answer.
     """
+
+    is_absent = False
 
     def __init__(self, reason: str, *, is_sent: bool = False) -> None:
         self.is_sent = is_sent
@@ -48,11 +54,18 @@ class WorkerUnavailableError(OSError):
 
 
 class WorkerAnsweredError(Exception):
-    """The worker refused the request: the error's type and message as the library raises them."""
+    """The worker answered with an error: its type and message as the library raises them.
+
+    Attributes
+    ----------
+    is_refusal : bool
+        Whether another process would refuse the request, too.
+    """
 
     def __init__(self, type_: str, message: str) -> None:
         self.type = type_
         self.message = message
+        self.is_refusal = type_ not in (INTERNAL, OTHER_SETTINGS)
         super().__init__(message)
 
 
@@ -88,8 +101,31 @@ def ask(place: Place, request: dict[str, Any], *, timeout_s: float, starts: bool
         time.sleep(_POLL_S)
 
 
+def perform(
+    place: Place,
+    operation: str,
+    arguments: dict[str, Any],
+    *,
+    caller: dict[str, Any] | None = None,
+    toolset: str = "full",
+    timeout_s: float,
+    starts: bool = False,
+) -> Any:
+    """Return a worker's answer to an operation: its text and its data. Parameters and errors are those of `ask`."""
+    request = {"operation": operation, "arguments": arguments, "caller": caller or {}, "toolset": toolset}
+    return ask(place, request, timeout_s=timeout_s, starts=starts)
+
+
+def look_up(place: Place, name: str, arguments: Any, *, timeout_s: float) -> Any:
+    """Return what a running worker answers to a lookup of the command line, if it has this process's settings."""
+    request = {"lookup": name, "arguments": arguments, "settings": settings_mark()}
+    return ask(place, request, timeout_s=timeout_s)
+
+
 class _NobodyError(WorkerUnavailableError):
     """There is no worker, or it has ended without taking the request."""
+
+    is_absent = True
 
 
 def _asked(place: Place, request: dict[str, Any], deadline: float) -> Any:
@@ -177,6 +213,15 @@ def is_served(place: Place) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def holder(place: Place) -> int | None:
+    """Return the process that took the lock last."""
+    try:
+        with open(place.lock, "rb") as file:
+            return int(file.read(20))
+    except (OSError, ValueError):
+        return None
 
 
 def start(place: Place) -> int:

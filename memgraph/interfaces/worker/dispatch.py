@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import time
 import traceback
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from memgraph.errors import InvalidInputError, MemGraphError
+from memgraph.interfaces.lookups import LOOKUPS
+from memgraph.interfaces.refusals import message_of
+from memgraph.interfaces.worker.place import INTERNAL, OTHER_SETTINGS, settings_mark
 from memgraph.interfaces.worker.tenant import Tenant
 from memgraph.logs import logger_of
 
@@ -16,14 +20,17 @@ logger = logger_of(__name__)
 def answer(tenant: Tenant, request: dict[str, Any]) -> dict[str, Any]:
     """Return the answer to a request, or its error, as the document to send. The log says what was asked, never its text."""
     started = time.perf_counter()
-    kind = "?"
+    kind = next((name for name in _KINDS if name in request), "?")
     try:
-        kind, found = _dispatched(tenant, request)
-        result, said = {"answer": found}, "answered"
+        if kind == "?":
+            raise InvalidInputError(f"has none of {', '.join(_KINDS)}", field="request", value=sorted(request))
+        if request.get("settings") not in (None, settings_mark()):
+            return failure(OTHER_SETTINGS, "the worker was started with other settings in its environment")
+        result, said = {"answer": _KINDS[kind](tenant, request)}, "answered"
     except MemGraphError as error:
-        result, said = failure(type(error).__name__, str(error)), f"refused: {error.loggable}"
+        result, said = failure(type(error).__name__, message_of(error)), f"refused: {error.loggable}"
     except Exception as error:  # noqa: BLE001 - one request must not end the worker
-        result = failure("InternalError", f"the worker failed with {type(error).__name__}; its log says where")
+        result = failure(INTERNAL, f"the worker failed with {type(error).__name__}; its log says where")
         said = f"failed: {type(error).__name__}, {_where(error)}"
     logger.info("%s %s in %.1f ms", kind, said, 1_000 * (time.perf_counter() - started))
     return result
@@ -34,19 +41,12 @@ def failure(kind: str, message: str) -> dict[str, Any]:
     return {"error": {"type": kind, "message": message}}
 
 
-def _dispatched(tenant: Tenant, request: dict[str, Any]) -> tuple[str, Any]:
-    if "operation" in request:
-        return "operation", _operation(tenant, request)
-    if "lookup" in request:
-        return "lookup", _lookup(tenant, request)
-    raise InvalidInputError("names neither an operation nor a lookup", field="request", value=sorted(request))
-
-
 def _operation(tenant: Tenant, request: dict[str, Any]) -> Any:
     from memgraph.interfaces.operations import Caller, perform
+    from memgraph.interfaces.operations.operation import Toolset
 
     caller = Caller.parse(request.get("caller") or {})
-    toolset = "core" if request.get("toolset") == "core" else "full"
+    toolset: Toolset = "core" if request.get("toolset") == "core" else "full"
     arguments = request.get("arguments")
     if not isinstance(arguments, dict):
         raise InvalidInputError("must be an object", field="arguments", value=arguments)
@@ -54,6 +54,18 @@ def _operation(tenant: Tenant, request: dict[str, Any]) -> Any:
     return found.model_dump(mode="json")
 
 
+def _lookup(tenant: Tenant, request: dict[str, Any]) -> Any:
+    lookup = LOOKUPS.get(str(request["lookup"]))
+    if lookup is None:
+        raise InvalidInputError(f"must be one of {', '.join(LOOKUPS)}", field="lookup", value=request["lookup"])
+    found = lookup(tenant.memory(), request["arguments"])
+    return {"found": found, "warnings": tenant.take_warnings()}
+
+
 def _where(error: BaseException) -> str:
     """Return the places of a traceback without the error's message, which may quote memories."""
     return " > ".join(f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__))
+
+
+_KINDS: Mapping[str, Callable[[Tenant, dict[str, Any]], Any]] = {"operation": _operation, "lookup": _lookup}
+"""What a request may ask for, by the key that names it."""

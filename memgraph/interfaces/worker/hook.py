@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from memgraph.interfaces.worker.client import WorkerAnsweredError, WorkerUnavailableError, ask
@@ -81,10 +82,8 @@ def _print(text: str) -> None:
 def _say(reason: str) -> None:
     """Say on standard error why there is no answer, if somebody wants to know."""
     if os.environ.get("MEMGRAPH_LOG"):
-        try:
+        with suppress(OSError):
             os.write(2, f"memgraph-hook: {reason}\n".encode("utf-8", "replace"))
-        except OSError:
-            pass
 
 
 if __name__ == "__main__":

@@ -18,11 +18,17 @@ PROTOCOL = 1
 """Version of the messages, and of the operations behind them."""
 MAX_REQUEST_BYTES = 8 << 20
 MAX_ANSWER_BYTES = 32 << 20
+RETIRING = "WorkerRetiringError"
+"""Type of the answer of a worker that is about to end and has done nothing."""
+OTHER_SETTINGS = "OtherSettingsError"
+"""Type of the answer of a worker that was started with other settings in its environment, and has done nothing."""
+INTERNAL = "InternalError"
+"""Type of the answer to a request at which the worker failed."""
 DEFAULT_HOME = "~/.memgraph"
 FOLDER_VARIABLE = "MEMGRAPH_WORKER_DIR"
 IDLE_VARIABLE = "MEMGRAPH_WORKER_IDLE_S"
 USE_VARIABLE = "MEMGRAPH_WORKER"
-_NOT_OF_THE_STORE = {"MEMGRAPH_HOME", "MEMGRAPH_LOG", FOLDER_VARIABLE, IDLE_VARIABLE, USE_VARIABLE}
+_OF_THE_PROCESS = {"MEMGRAPH_HOME", "MEMGRAPH_LOG", FOLDER_VARIABLE, IDLE_VARIABLE, USE_VARIABLE}
 _MAX_PATH_BYTES = 99
 """The address of a Unix socket has room for 104 bytes on macOS, 108 on Linux."""
 _CHUNK_BYTES = 1 << 16
@@ -62,7 +68,10 @@ def place_of(home: str | None = None) -> Place | None:
         The store's directory. Default: ``MEMGRAPH_HOME``, else ``~/.memgraph``.
     """
     named = home or os.environ.get("MEMGRAPH_HOME") or DEFAULT_HOME
-    path = os.path.realpath(os.path.expanduser(named))
+    try:
+        path = os.path.realpath(os.path.expanduser(named))
+    except (OSError, ValueError):  # no path at all, or one relative to a directory that is gone
+        return None
     store_id = store_id_of(path)
     if store_id is None:
         return None
@@ -147,8 +156,8 @@ def is_own(uid: int) -> bool:
 
 def settings_mark() -> str:
     """Return a hash of the settings in the environment: a worker that was started with others would answer otherwise."""
-    names = ("MEMGRAPH_", "OLLAMA_", "OPENAI_")
-    given = {name: os.environ[name] for name in os.environ if name.startswith(names) and name not in _NOT_OF_THE_STORE}
+    names = ("MEMGRAPH_", "OLLAMA_")
+    given = {name: os.environ[name] for name in os.environ if name.startswith(names) and name not in _OF_THE_PROCESS}
     return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()
 
 
@@ -184,7 +193,8 @@ def read_line(connection: socket.socket, limit: int, deadline: float) -> Any:
     ValueError
         It is longer than `limit` bytes, or not JSON.
     """
-    chunks, size = [], 0
+    chunks: list[bytes] = []
+    size = 0
     while not (chunks and chunks[-1].endswith(b"\n")):
         connection.settimeout(_left(deadline))
         chunk = connection.recv(_CHUNK_BYTES)

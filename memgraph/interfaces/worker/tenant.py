@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from memgraph.errors import ClosedError, MemGraphError
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 logger = logger_of(__name__)
 
+_OWN = "memgraph.interfaces."
+_MAX_WARNINGS = 20
 _TRY_AGAIN_S = 10.0
 """How long a failed opening is remembered: opening costs a second of processor time, and hooks ask often."""
 
@@ -39,6 +43,7 @@ class Tenant:
         self._error: tuple[float, MemGraphError] | None = None
         self._is_closed = False
         self._settings = self._settings_file()
+        self.warnings = _Warnings(logging.WARNING)
 
     @property
     def is_open(self) -> bool:
@@ -89,6 +94,10 @@ class Tenant:
             except MemGraphError as error:
                 logger.warning("access records were not written yet: %s", error.loggable)
 
+    def take_warnings(self) -> list[str]:
+        """Return the library's warnings since this was last called: a command prints them."""
+        return self.warnings.take()
+
     def close(self) -> None:
         """Close the store. Errors are logged."""
         with self._guard:
@@ -105,3 +114,21 @@ class Tenant:
         except OSError:
             return None
         return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+class _Warnings(logging.Handler):
+    """Keeps the latest messages, each once."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self._kept: dict[str, None] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not record.name.startswith(_OWN) and len(self._kept) < _MAX_WARNINGS:
+            self._kept[record.getMessage()] = None
+
+    def take(self) -> list[str]:
+        """Return the messages and forget them."""
+        with self.lock or nullcontext():
+            kept, self._kept = list(self._kept), {}
+        return kept
