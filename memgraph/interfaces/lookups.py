@@ -38,7 +38,7 @@ def recall(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
         "is_empty": not result.memories,
         "certainty": result.certainty,
         "has_guesses": any("constraint" not in one.tags for one in result.memories),
-        "explanation": _explanation(result) if given["explain"] else [],
+        "explanation": explanation(result) if given["explain"] else [],
     }
     if given["as_json"]:
         document = result.model_dump(mode="json", exclude={"memories"})
@@ -142,7 +142,7 @@ def _contradictions(result: RetrievalResult) -> list[str]:
     ]
 
 
-def _explanation(result: RetrievalResult) -> list[str]:
+def explanation(result: RetrievalResult) -> list[str]:
     """Return the recall's certainty, each stage's counts, and each memory's score with its non-zero terms."""
     certainty = f"certainty {result.certainty} ({result.certainty_score:.2f})"
     versions = [f"{name} {version}" for name, version in result.versions.items()]

@@ -31,16 +31,26 @@ def main() -> int:
         return 1
     if _DETACH in given:
         os.closerange(3, 256)  # an agent must not wait for the end of a pipe that its hook has inherited
-    lock = take_lock(place)
-    if lock is None:
-        return 0
-    if _DETACH in given and os.fork():
-        os._exit(0)  # the child serves, and has the system as its parent
-    return serve(place, lock)
+    try:
+        lock = take_lock(place)
+        if lock is None:
+            return 0
+        if _DETACH in given and os.fork():
+            os._exit(0)  # the child serves, and has the system as its parent
+        serve(place, lock)
+    except OSError:  # of a full disk, for example; `serve` has logged it
+        return 1
+    return 0
 
 
-def serve(place: Place, lock: int, *, in_foreground: bool = False) -> int:
-    """Serve a store whose lock this process holds, until there is a reason to end. Return the exit code."""
+def serve(place: Place, lock: int, *, in_foreground: bool = False) -> str:
+    """Serve a store whose lock this process holds, until there is a reason to end; return it.
+
+    Raises
+    ------
+    OSError
+        The socket cannot be made.
+    """
     os.umask(0o077)
     logger = _logging_to(place, in_foreground=in_foreground)
     tenant = Tenant(place, lambda: _opened(place))
@@ -49,7 +59,7 @@ def serve(place: Place, lock: int, *, in_foreground: bool = False) -> int:
         server = Server(place, lock, tenant, idle_s=_idle_s())
     except OSError as error:
         logger.error("cannot listen on %s: %s", place.socket, error.strerror)
-        return 1
+        raise
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop("terminated"))
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -58,7 +68,7 @@ def serve(place: Place, lock: int, *, in_foreground: bool = False) -> int:
     reason = server.serve()
     tenant.close()
     logger.info("ended: %s", reason)
-    return 0
+    return reason
 
 
 def _opened(place: Place) -> MemGraph:

@@ -34,7 +34,9 @@ _WATCH_S = 2.0
 """How often an idle worker looks whether its socket and its store are still there."""
 _LOCK_S = 5.0
 """How long a worker that was started waits for one that is ending."""
-_CONNECTIONS = 32
+_CONNECTIONS = 256
+_AT_ONCE = 8
+"""Requests that run at the same time; more wait for their turn."""
 _WAITING = 128
 _ENDING_S = 30.0
 """How long an ending worker waits for the requests that it has taken."""
@@ -95,10 +97,10 @@ class Server:
 
     def __init__(self, place: Place, lock: int, tenant: Tenant, *, idle_s: float) -> None:
         self._place = place
-        self._lock = lock
         self._tenant = tenant
         self._idle_s = idle_s
         self._guard = threading.Condition()
+        self._turns = threading.BoundedSemaphore(_AT_ONCE)
         self._running = 0
         self._last_use = self._began = time.monotonic()
         self._counts = {"requests": 0, "errors": 0}
@@ -125,7 +127,9 @@ class Server:
         """Serve until there is a reason to end; answer what was taken by then. Return the reason."""
         try:
             while self.ending is None:
-                ready, _, _ = select.select([self._listener.fileno(), self._wake_read], [], [], _WATCH_S)
+                ready, _, _ = select.select(
+                    [self._listener.fileno(), self._wake_read], [], [], min(_WATCH_S, self._idle_s)
+                )
                 if self._listener.fileno() in ready:
                     self._take()
                 elif reason := self._reason():
@@ -204,7 +208,8 @@ class Server:
         if reason := self.ending or self._tenant.change():
             self.stop(reason)
             return failure(RETIRING, f"the worker ends: {reason}")
-        return answer(self._tenant, request)
+        with self._turns:
+            return answer(self._tenant, request)
 
     def _status(self) -> dict[str, Any]:
         now = time.monotonic()
@@ -214,7 +219,7 @@ class Server:
             "uptime_s": round(now - self._began, 1),
             "idle_s": round(now - self._last_use, 1),
             "ends_after_idle_s": self._idle_s,
-            "running": self._running - 1,
+            "in_progress": self._running - 1,
             "is_open": self._tenant.is_open,
             **self._counts,
         }

@@ -72,8 +72,8 @@ def run(settings: Settings) -> None:
     lock = take_lock(place)
     if lock is None:
         raise Refused("a worker already serves this store; `memgraph worker stop` stops it")
-    if serve(place, lock, in_foreground=True):
-        raise Refused(f"the worker cannot listen on {place.socket}")
+    reason = serve(place, lock, in_foreground=True)
+    emit(settings, {"ended": reason}, f"The worker has ended: {reason}.")
 
 
 def _place(settings: Settings) -> Place:
