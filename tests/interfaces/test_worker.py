@@ -189,9 +189,9 @@ def test_a_newer_worker_is_left_alone(place: Place) -> None:
         with pytest.raises(WorkerUnavailableError, match=r"release 0\.1\.0 runs, which is newer") as caught:
             ask(place, {"status": True}, timeout_s=10, starts=True)
         assert not caught.value.is_absent
-    with impostor(place, {"worker": PROTOCOL, "version": "99.0.1"}) as heard:
-        with pytest.raises(WorkerUnavailableError, match="newer"):
-            found(place)
+    newer = {"worker": PROTOCOL, "version": "99.0.1"}
+    with impostor(place, newer) as heard, pytest.raises(WorkerUnavailableError, match="newer"):
+        found(place)
     assert heard == []
 
 
@@ -199,9 +199,9 @@ def test_a_newer_worker_is_left_alone(place: Place) -> None:
     "greeting", [{"worker": PROTOCOL, "version": "0.1.9"}, {"worker": 0, "version": "9.0.0"}, {}, []]
 )
 def test_an_older_worker_is_asked_to_stop_and_given_nothing_else(place: Place, greeting: Any) -> None:
-    with impostor(place, greeting, {"answer": True}) as heard:
-        with pytest.raises(WorkerUnavailableError, match="asked to stop"):
-            found(place)
+    old = impostor(place, greeting, {"answer": True})
+    with old as heard, pytest.raises(WorkerUnavailableError, match="asked to stop"):
+        found(place)
     assert heard == [{"version": RELEASE, "stop": True}]
 
 

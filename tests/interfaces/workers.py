@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +55,8 @@ def impostor(place: Place, greeting: Any, answer: Any = None) -> Iterator[list[A
                     connection, _ = listener.accept()
                 except OSError:
                     return
-                with connection:
-                    try:
-                        converse(connection)
-                    except OSError:
-                        pass
+                with connection, suppress(OSError):
+                    converse(connection)
 
         def converse(connection: socket.socket) -> None:
             if greeting is None:
