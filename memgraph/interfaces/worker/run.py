@@ -102,7 +102,7 @@ def _logging_to(place: Place, *, in_foreground: bool) -> logging.Logger:
     library = logging.getLogger("memgraph")
     library.addHandler(handler)
     library.setLevel(logging.INFO)
-    return logging.getLogger(__name__)
+    return logging.getLogger("memgraph.interfaces.worker")  # the name of this module is `__main__`
 
 
 if __name__ == "__main__":

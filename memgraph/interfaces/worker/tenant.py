@@ -64,6 +64,8 @@ class Tenant:
             if self._memory is None:
                 if self._error is not None and time.monotonic() < self._error[0]:
                     raise self._error[1]
+                if reason := self.change():  # opening would create a store where one was removed
+                    raise ClosedError(f"the worker is ending: {reason}")
                 try:
                     self._memory = self._open()
                 except MemGraphError as error:
@@ -80,7 +82,7 @@ class Tenant:
 
     def change(self) -> str | None:
         """Return why this worker must not answer any more: the store is gone or replaced, or its settings changed."""
-        if store_id_of(self._place.home) != self._place.store_id:
+        if not self._is_there():
             return "the store was removed or replaced"
         if self._settings_file() != self._settings:
             return "the settings file was changed"
@@ -88,7 +90,7 @@ class Tenant:
 
     def flush(self) -> None:
         """Commit pending access records now: other processes may ask for them. Errors are logged."""
-        if self._memory is not None:
+        if self._memory is not None and self._is_there():
             try:
                 self._memory.store.flush()
             except MemGraphError as error:
@@ -99,14 +101,17 @@ class Tenant:
         return self.warnings.take()
 
     def close(self) -> None:
-        """Close the store. Errors are logged."""
+        """Close the store, unless it is gone: closing writes the index. Errors are logged."""
         with self._guard:
             self._is_closed = True
-            if self._memory is not None:
+            if self._memory is not None and self._is_there():
                 try:
                     self._memory.close()
                 except MemGraphError as error:
                     logger.warning("the store was not closed cleanly: %s", error.loggable)
+
+    def _is_there(self) -> bool:
+        return store_id_of(self._place.home) == self._place.store_id
 
     def _settings_file(self) -> tuple[int, int, int] | None:
         try:
