@@ -220,7 +220,7 @@ class Server:
             "idle_s": round(now - self._last_use, 1),
             "ends_after_idle_s": self._idle_s,
             "in_progress": self._running - 1,
-            "is_open": self._tenant.is_open,
+            "is_ready": self._tenant.is_ready,
             **self._counts,
         }
 

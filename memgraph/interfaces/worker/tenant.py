@@ -33,6 +33,13 @@ class Tenant:
     place : Place
     open_memory : callable
         Opens the store.
+
+    Attributes
+    ----------
+    is_ready : bool
+        Whether the store is open and warmed up.
+    warnings : logging.Handler
+        Collects the library's warnings for `take_warnings`.
     """
 
     def __init__(self, place: Place, open_memory: Callable[[], MemGraph]) -> None:
@@ -41,14 +48,10 @@ class Tenant:
         self._guard = threading.Lock()
         self._memory: MemGraph | None = None
         self._error: tuple[float, MemGraphError] | None = None
+        self.is_ready = False
         self._is_closed = False
         self._settings = self._settings_file()
         self.warnings = _Warnings(logging.WARNING)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the store is open."""
-        return self._memory is not None
 
     def memory(self) -> MemGraph:
         """Return the open store.
@@ -77,6 +80,7 @@ class Tenant:
         """Open the store and load the index and the model, so that the next recall need not. Errors are logged."""
         try:
             self.memory().search_memories("warm up", limit=1)  # a search is not recorded
+            self.is_ready = True
         except MemGraphError as error:
             logger.warning("the store cannot be used: %s", error.loggable)
 
