@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from memgraph import MemGraph
+from memgraph import MemGraph, errors
 from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError, PermissionDeniedError
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, offered, perform
+from memgraph.interfaces.worker import client
 from memgraph.model.memory import EpisodicMemory, SemanticMemory
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
+from tests.interfaces.workers import served, socket_folder
 
 CORE = [
     "recall",
@@ -38,10 +41,36 @@ def memory(tmp_path):
         yield opened
 
 
-@pytest.fixture
-def door(memory) -> Door:
+@pytest.fixture(params=["in the process", "worker"])
+def door(request, memory, tmp_path, monkeypatch) -> Iterator[Door]:
     caller = Caller(project="shop", session="s1")
-    return lambda name, arguments: perform(memory, caller, name, arguments)
+    if request.param == "in the process":
+        yield lambda name, arguments: perform(memory, caller, name, arguments)
+    else:
+        with through_worker(memory, caller, tmp_path, monkeypatch) as call:
+            yield call
+
+
+@contextmanager
+def through_worker(memory, caller, tmp_path, monkeypatch) -> Iterator[Door]:
+    with socket_folder(monkeypatch), served(memory, tmp_path / "store") as (place, _):
+
+        def call(name: str, arguments: Mapping[str, Any]) -> Answer:
+            try:
+                found = client.perform(place, name, dict(arguments), caller=caller.model_dump(), timeout_s=10)
+            except client.WorkerAnsweredError as error:
+                raise of_type(error.type, error.message) from None
+            return Answer(**found)
+
+        yield call
+
+
+def of_type(name: str, message: str) -> MemGraphError:
+    """Return the error of this name and message, as a door sends it."""
+    kind = getattr(errors, name)
+    error = kind.__new__(kind)
+    error.args = (message,)
+    return error
 
 
 def test_the_core_tools_are_seven_and_every_description_fits():

@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import tomllib
@@ -30,7 +29,7 @@ from memgraph.interfaces.worker.client import (
 )
 from memgraph.interfaces.worker.place import PROTOCOL, RELEASE, Place, place_of, read_line, send_line
 from memgraph.interfaces.worker.server import take_lock
-from tests.interfaces.workers import impostor, served
+from tests.interfaces.workers import impostor, served, socket_folder
 
 ROOT = Path(__file__).parents[2]
 FACT = "The harbour opens at six"
@@ -39,9 +38,8 @@ FACT = "The harbour opens at six"
 @pytest.fixture(autouse=True)
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A short path for sockets."""
-    with tempfile.TemporaryDirectory(prefix="mgw") as name:
-        monkeypatch.setenv("MEMGRAPH_WORKER_DIR", name)
-        yield Path(name)
+    with socket_folder(monkeypatch) as found:
+        yield found
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +24,7 @@ from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.worker.client import ask, is_served
 from memgraph.interfaces.worker.place import PROTOCOL, RELEASE, Place, place_of
-from tests.interfaces.workers import impostor, served
+from tests.interfaces.workers import impostor, served, socket_folder
 
 FACT = "The harbour opens at six"
 HOOK = [sys.executable, "-m", "memgraph.interfaces.worker.hook"]
@@ -37,9 +36,8 @@ ANSWER = '{"hookSpecificOutput": {"additionalContext": "Öffnet um sechs"}}'
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A short path for sockets, and no model."""
     monkeypatch.setenv("MEMGRAPH_EMBEDDING_MODEL", "none")
-    with tempfile.TemporaryDirectory(prefix="mgw") as name:
-        monkeypatch.setenv("MEMGRAPH_WORKER_DIR", name)
-        yield Path(name)
+    with socket_folder(monkeypatch) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

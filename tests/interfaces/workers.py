@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,10 +12,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from memgraph import MemGraph
 from memgraph.interfaces.worker.place import Place, place_of, read_line, send_line
 from memgraph.interfaces.worker.server import Server, take_lock
 from memgraph.interfaces.worker.tenant import Tenant
+
+
+@contextmanager
+def socket_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Name a folder for sockets whose path is short enough, for a block."""
+    with tempfile.TemporaryDirectory(prefix="mgw") as name:
+        monkeypatch.setenv("MEMGRAPH_WORKER_DIR", name)
+        yield Path(name)
 
 
 @contextmanager
