@@ -238,6 +238,17 @@ def test_what_is_no_request_is_refused_or_dropped_and_the_worker_lives(memory: M
         assert FACT in found(place)["text"]
 
 
+def test_each_store_has_its_own_worker(
+    memory: MemGraph, place: Place, open_store: Callable[..., Any], tmp_path: Path
+) -> None:
+    other = MemGraph(open_store("other"))
+    other.commands.remember("The harbour closes at nine")
+    with served(memory, Path(place.home)), served(other, tmp_path / "other") as (second, _):
+        assert FACT in found(place)["text"]
+        assert FACT not in found(second)["text"]
+        assert "closes at nine" in found(second)["text"]
+
+
 def test_one_that_says_nothing_does_not_keep_others_waiting(memory: MemGraph, place: Place) -> None:
     with served(memory, Path(place.home)), socket.socket(socket.AF_UNIX) as silent:
         silent.connect(place.socket)

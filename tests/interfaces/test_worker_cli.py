@@ -95,41 +95,34 @@ def hook(*given: str, stdin: str | None = EVENT, **options: Any) -> tuple[str, f
 # Commands
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        ["recall", "When does the harbour open?"],
-        ["recall", "When does the harbour open?", "--json", "--project", "port"],
-        ["recall", "When does the harbour open?", "--explain", "--format", "prefix", "--project", "no such"],
+def test_what_commands_print_is_the_same_with_and_without_a_worker(copied: Callable[[str], Path]) -> None:
+    question = "When does the harbour open?"
+    sequence = [
+        ["recall", question],
+        ["recall", question, "--json", "--project", "port"],
+        ["recall", question, "--explain", "--format", "prefix", "--project", "no such"],
         ["recall", "bake bread", "--when-nothing", "empty", "--floor", "0.9"],
         ["recall", "the harbour", "--max-tokens", "0", "--episodic", "1", "--session", "s", "--all-tasks"],
         ["recall", "the harbour", "--agent", "coach", "--justification", "too short"],
         ["recall", "the harbour", "--tier", "public", "--min-trust", "agent", "--floor", "sk-ant-api03-" + "x" * 80],
-        ["recall", " "],
         ["search", "harbour"],
         ["search", "harbour", "--json", "--limit", "1", "--project", "port"],
         ["search", "nothing of the kind", "--project", "other"],
         ["ask", "harbour"],
         ["ask", "harbour", "--json"],
         ["ask", "harbour", "--session", ""],
-    ],
-    ids=" ".join,
-)
-def test_what_a_command_prints_is_the_same_with_and_without_a_worker(
-    copied: Callable[[str], Path], given: list[str]
-) -> None:
+    ]
     copied("one")
-    alone = [run(*given, "--no-worker") for _ in range(2)]
+    alone = [run(*given, "--no-worker") for given in sequence]
     home = copied("other")
     with MemGraph.open(home) as memory, served(memory, home) as (place, _):
-        together = [run(*given) for _ in range(2)]
-        requests = ask(place, {"status": True}, timeout_s=10)["requests"]
-    for one, other in zip(alone, together, strict=True):
-        assert other.exit_code == one.exit_code
-        assert bytes_of(other.stdout_bytes) == bytes_of(one.stdout_bytes)
-        assert bytes_of(other.stderr_bytes) == bytes_of(one.stderr_bytes)
-        assert one.output
-    assert requests == (0 if given == ["recall", " "] else 2)
+        together = [run(*given) for given in sequence]
+        assert ask(place, {"status": True}, timeout_s=10)["requests"] == len(sequence)
+    for given, one, other in zip(sequence, alone, together, strict=True):
+        assert one.output, given
+        assert other.exit_code == one.exit_code, given
+        assert bytes_of(other.stdout_bytes) == bytes_of(one.stdout_bytes), given
+        assert bytes_of(other.stderr_bytes) == bytes_of(one.stderr_bytes), given
 
 
 def bytes_of(printed: bytes) -> bytes:
@@ -289,6 +282,7 @@ def test_twelve_starters_get_one_worker_and_a_killed_one_is_replaced(home: Path,
     assert "harbour" not in Path(place.log).read_text("utf-8").lower()
 
 
+@pytest.mark.long
 def test_two_stores_have_two_workers_and_one_ends_when_its_store_is_removed(copied: Callable[[str], Path]) -> None:
     command = [sys.executable, "-m", "memgraph", "worker", "run", "--json"]
     workers = []
