@@ -6,13 +6,13 @@ denies only a part of it: “use tabs, not spaces” and “content not policy�
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from memgraph.extraction.verification.words import FUNCTION_WORDS, INTERJECTION, NEGATIONS, NUMBERS, stem
+from memgraph.text import lazy_re as re
 from memgraph.text.negation import expanded
 from memgraph.text.numbers import SUPERSCRIPT
 

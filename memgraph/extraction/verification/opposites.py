@@ -6,9 +6,10 @@ are compared only where both texts have one of the pair. Pure.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+from memgraph.text import lazy_re as re
 
 Stems = frozenset[str]
 

@@ -6,8 +6,9 @@ question and a proposal decide nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
+
+from memgraph.text import lazy_re as re
 
 _DECIDED = r"decid\w+|agreed|chose"
 _REPORT = re.compile(

@@ -8,7 +8,6 @@ words of its evidence can pass. Pure. Cost: at most the length of the source tim
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,6 +31,7 @@ from memgraph.extraction.verification.reports import reported, undecided
 from memgraph.extraction.verification.spelling import is_misspelt
 from memgraph.extraction.verification.words import CAUSAL, CLAIMS_A_CAUSE, DERIVED, stem
 from memgraph.model.ids import canonical_name
+from memgraph.text import lazy_re as re
 
 _LEAST_STEM = 4
 _MOST_PATH_PARTS = 8
