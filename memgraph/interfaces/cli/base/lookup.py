@@ -41,7 +41,7 @@ def looked_up(settings: Settings, name: str, given: Mapping[str, Any], *, uses_w
     """
     found = _from_worker(settings, name, given) if uses_worker else None
     if found is None:
-        with opened(settings, asks=True) as memory:
+        with opened(settings, asks=True, embeds=True) as memory:
             found = LOOKUPS[name](memory, given)
     if hint := found.get("project_hint"):
         notice(hint)

@@ -15,7 +15,9 @@ from memgraph.errors import ConfigError, InvalidInputError
 from memgraph.interfaces.cli.base.options import OPTION_OF, Settings
 
 if TYPE_CHECKING:
+    from memgraph.config import AgentMemoryConfig
     from memgraph.facade import MemGraph
+    from memgraph.ports import Embedder
 
 LOG_VARIABLE = "MEMGRAPH_LOG"
 _LEVELS = {
@@ -27,13 +29,17 @@ _LEVELS = {
 
 
 @contextmanager
-def opened(settings: Settings, *, is_lasting: bool = True, asks: bool = False, **config: Any) -> Iterator[MemGraph]:
+def opened(
+    settings: Settings, *, is_lasting: bool = True, asks: bool = False, embeds: bool = False, **config: Any
+) -> Iterator[MemGraph]:
     """Open the store, a view of its past, or what an agent may read of either, for a block; print the library's log messages to stderr.
 
     Parameters
     ----------
     asks : bool
         The command itself asks for the agent, so that it needs no view.
+    embeds : bool
+        The command needs the embedding model: it is loaded while the library is imported and the store is opened.
     """
     if settings.justification is not None and settings.agent is None:
         raise click.UsageError("--justification has no effect without --agent NAME: give both")
@@ -41,9 +47,6 @@ def opened(settings: Settings, *, is_lasting: bool = True, asks: bool = False, *
         raise click.UsageError("--recorded has no effect without --as-of WHEN: give both")
     with logs_shown(settings), _options_named():
         from memgraph.config import config_path, load_config
-        from memgraph.facade import MemGraph
-        from memgraph.interfaces.cli.base.output import notice
-        from memgraph.store import AgentMemoryStore
 
         home = config_path(settings.home).parent
         was_there = (home / "journal").exists()
@@ -52,9 +55,14 @@ def opened(settings: Settings, *, is_lasting: bool = True, asks: bool = False, *
 
             raise Refused(f"there is no store at {home}, so --as-of has nothing to read")
         given = load_config({"home": settings.home, **config})
+        embedder = settings.embedder or (_loading_embedder(given) if embeds and was_there else None)
+        from memgraph.facade import MemGraph
+        from memgraph.interfaces.cli.base.output import notice
+        from memgraph.store import AgentMemoryStore
+
         engine = settings.engine() if settings.engine else None
         with ExitStack() as views:
-            memory = views.enter_context(MemGraph(AgentMemoryStore(given, embedder=settings.embedder, engine=engine)))
+            memory = views.enter_context(MemGraph(AgentMemoryStore(given, embedder=embedder, engine=engine)))
             if settings.as_of is not None:
                 memory = views.enter_context(_past(settings, memory))
             if settings.agent is not None and not asks:
@@ -63,6 +71,15 @@ def opened(settings: Settings, *, is_lasting: bool = True, asks: bool = False, *
         # otherwise a mistyped name would look like an empty store; a hook's or program's log needs no such line
         if is_lasting and not was_there and not settings.as_json and sys.stderr.isatty():
             notice(f"created a new store at {home}")
+
+
+def _loading_embedder(config: AgentMemoryConfig) -> Embedder:
+    from memgraph.embedding import MiniLMEmbedder, default_embedder
+
+    embedder = default_embedder(config)
+    if isinstance(embedder, MiniLMEmbedder):
+        embedder.load_in_background()
+    return embedder
 
 
 @contextmanager
