@@ -5,6 +5,7 @@ An agent's hooks run these commands many times a day, so ``memgraph --help`` imp
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -286,3 +287,4 @@ def main() -> NoReturn:
         sys.exit(interrupted[-1])
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the message is printed: no traceback on exit
+        gc.freeze()  # Python would look for garbage once more

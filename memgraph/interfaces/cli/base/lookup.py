@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
@@ -41,11 +43,24 @@ def looked_up(settings: Settings, name: str, given: Mapping[str, Any], *, uses_w
     """
     found = _from_worker(settings, name, given) if uses_worker else None
     if found is None:
-        with opened(settings, asks=True, embeds=True) as memory:
+        with _quick_start(), opened(settings, asks=True, embeds=True) as memory:
             found = LOOKUPS[name](memory, given)
     if hint := found.get("project_hint"):
         notice(hint)
     return found
+
+
+@contextmanager
+def _quick_start() -> Iterator[None]:
+    """Spare a process that ends after one query what only pays off later: collecting garbage, and numpy's threads."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _from_worker(settings: Settings, name: str, given: Mapping[str, Any]) -> dict[str, Any] | None:
