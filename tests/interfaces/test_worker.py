@@ -27,7 +27,7 @@ from memgraph.interfaces.worker.client import (
     look_up,
     perform,
 )
-from memgraph.interfaces.worker.place import PROTOCOL, RELEASE, Place, place_of, read_line, send_line
+from memgraph.interfaces.worker.place import PROTOCOL, RELEASE, Place, line_of, place_of, read_line, send_line
 from memgraph.interfaces.worker.server import take_lock
 from tests.interfaces.workers import impostor, served, socket_folder
 
@@ -310,7 +310,7 @@ def test_who_comes_while_it_ends_is_told_so_and_may_ask_again(memory: MemGraph, 
             early.connect(place.socket)
             server.stop("a test")
             read_line(early, 1000, time.monotonic() + 10)
-            send_line(early, {"operation": "stats", "arguments": {}}, time.monotonic() + 10)
+            send_line(early, line_of({"operation": "stats", "arguments": {}}), time.monotonic() + 10)
             answer = read_line(early, 10_000, time.monotonic() + 10)
         assert answer["error"]["type"] == places.RETIRING
     with (

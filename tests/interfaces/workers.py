@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from memgraph import MemGraph
-from memgraph.interfaces.worker.place import Place, place_of, read_line, send_line
+from memgraph.interfaces.worker.place import Place, line_of, place_of, read_line, send_line
 from memgraph.interfaces.worker.server import Server, take_lock
 from memgraph.interfaces.worker.tenant import Tenant
 
@@ -76,10 +76,10 @@ def impostor(place: Place, greeting: Any, answer: Any = None) -> Iterator[list[A
                 return
             if greeting == "":
                 return
-            send_line(connection, greeting, _soon())
+            send_line(connection, line_of(greeting), _soon())
             heard.append(read_line(connection, 1 << 20, _soon()))
             if answer is not None:
-                send_line(connection, answer, _soon())
+                send_line(connection, line_of(answer), _soon())
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()

@@ -19,6 +19,7 @@ from memgraph.interfaces.worker.place import (
     Place,
     check_folder,
     is_own,
+    line_of,
     make_folder,
     peer_uid,
     read_line,
@@ -138,7 +139,7 @@ def _asked(place: Place, request: dict[str, Any], deadline: float) -> Any:
             _stop_older(connection, deadline)
             raise _NobodyError(f"a worker of release {theirs[1]} was asked to stop")
         try:
-            send_line(connection, {"version": RELEASE, **request}, deadline)
+            send_line(connection, line_of({"version": RELEASE, **request}), deadline)
             document = read_line(connection, MAX_ANSWER_BYTES, deadline)
         except (OSError, ValueError) as error:
             raise WorkerUnavailableError(f"the worker did not answer: {error}", is_sent=True) from None
@@ -194,7 +195,7 @@ def _greeting(connection: socket.socket, deadline: float) -> dict[str, Any]:
 def _stop_older(connection: socket.socket, deadline: float) -> None:
     """Ask a worker of an older release to end. This request is the same in every release."""
     try:
-        send_line(connection, {"version": RELEASE, "stop": True}, deadline)
+        send_line(connection, line_of({"version": RELEASE, "stop": True}), deadline)
         read_line(connection, MAX_ANSWER_BYTES, deadline)
     except (OSError, ValueError):
         pass  # the next attempt shows whether it ends

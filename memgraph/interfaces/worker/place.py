@@ -167,8 +167,13 @@ def release_key(protocol: object, version: object) -> tuple[int, tuple[int, ...]
     return (protocol if isinstance(protocol, int) else 0, tuple(map(int, numbers)))
 
 
-def send_line(connection: socket.socket, message: Any, deadline: float) -> None:
-    """Send one message as one line of JSON.
+def line_of(message: Any) -> bytes:
+    """Return a message as one line of JSON."""
+    return json.dumps(message).encode() + b"\n"
+
+
+def send_line(connection: socket.socket, line: bytes, deadline: float) -> None:
+    """Send one message.
 
     Raises
     ------
@@ -178,7 +183,7 @@ def send_line(connection: socket.socket, message: Any, deadline: float) -> None:
         It is gone.
     """
     connection.settimeout(_left(deadline))
-    connection.sendall(json.dumps(message).encode() + b"\n")
+    connection.sendall(line)
 
 
 def read_line(connection: socket.socket, limit: int, deadline: float) -> Any:

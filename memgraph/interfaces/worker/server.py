@@ -14,12 +14,14 @@ from typing import Any
 from memgraph.interfaces.worker.client import WorkerUnavailableError, connected
 from memgraph.interfaces.worker.dispatch import answer, failure
 from memgraph.interfaces.worker.place import (
+    MAX_ANSWER_BYTES,
     MAX_REQUEST_BYTES,
     PROTOCOL,
     RELEASE,
     RETIRING,
     Place,
     is_own,
+    line_of,
     make_folder,
     peer_uid,
     read_line,
@@ -187,13 +189,18 @@ class Server:
     def _exchange(self, connection: socket.socket) -> None:
         """Greet, read one request, answer it."""
         deadline = time.monotonic() + TRANSFER_S
-        send_line(connection, {"worker": PROTOCOL, "version": RELEASE}, deadline)
+        send_line(connection, line_of({"worker": PROTOCOL, "version": RELEASE}), deadline)
         request = read_line(connection, MAX_REQUEST_BYTES, deadline)
         document = self._answered(request)
         with self._guard:
             self._counts["requests"] += 1
             self._counts["errors"] += "error" in document
-        send_line(connection, document, time.monotonic() + TRANSFER_S)
+        line = line_of(document)
+        if len(line) > MAX_ANSWER_BYTES:
+            line = line_of(
+                failure("InvalidInputError", f"the answer has more than {MAX_ANSWER_BYTES:,} bytes: ask for less")
+            )
+        send_line(connection, line, time.monotonic() + TRANSFER_S)
 
     def _answered(self, request: Any) -> dict[str, Any]:
         if not isinstance(request, dict):
