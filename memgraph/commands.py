@@ -15,16 +15,15 @@ from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
 from memgraph.extraction.secrets import kinds_of_secrets
 from memgraph.fold.wordings import other_wordings
 from memgraph.index.supersession import superseded
-from memgraph.lifecycle.dedup.copies import merge_copies_of
+from memgraph.lifecycle.dedup.copies import copies_of
+from memgraph.lifecycle.intake.remembered import remember_text
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Callback, Limit, Name, QueryText, checked
 from memgraph.model.memory import (
     MEMORY_TYPES,
-    AgentMemory,
     MemoryType,
     PrivacyTier,
-    SemanticMemory,
     StoredMemory,
     TrustClass,
     Vector,
@@ -35,10 +34,12 @@ from memgraph.model.results.listing import (
     MemoryExport,
     MemoryListEntry,
     MemoryStats,
+    State,
 )
 from memgraph.model.results.retrieval import RetrievalQuery
 from memgraph.model.timestamps import age, epoch_days, to_iso
 from memgraph.ports import Embedder, Progress
+from memgraph.privacy.access import OWNER
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.pipeline import near_ids
@@ -47,18 +48,16 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.access.hidden_sources import withheld
 from memgraph.store.access.permitted import permitted
 from memgraph.store.access.scope import admitted, scope_of
-from memgraph.text.cutting import preview, split_text
+from memgraph.text.cutting import preview, shortened
 from memgraph.transfer import export_of, import_into
 
 logger = logger_of(__name__)
 
 SortBy = Literal["relevance", "created", "accessed"]
-State = Literal["suppressed", "archived", "invalidated", "superseded"]
 _FORGET_ABOVE = 0.5
 _LIKE_AN_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F-]*)?")
 _ASK_MOST = 5
-_SHOWN_CHARS = 80
-_ONLY_SIMILAR = " (only similar: nothing shows that it belongs to the question)"
+_ONLY_SIMILAR = "This is only similar; nothing shows that it belongs to the question"
 _NO_SUCH_WORDS = "Without an embedding model only words are compared, and no memory shares enough of them: use the memory's own words."
 
 
@@ -86,46 +85,44 @@ class MemoryCommands:
         tags: Sequence[str] | None = None,
         *,
         project_id: str | None = None,
-        trust_class: TrustClass = "user",
+        privacy_tier: PrivacyTier | None = None,
+        domain: str | None = None,
+        agent: str | None = None,
     ) -> MemoryCommandResult:
         """Store a text as a pinned semantic memory. A long text is split into linked parts.
 
-        Secrets are redacted first; `data` names their kinds as ``redacted``.
+        A text that was remembered before is not stored again, but in force again if it was forgotten; what it contradicts is replaced.
+        While another process holds the graph, both wait for the next sleep. Secrets are redacted first. The privacy tier, unless it is
+        given, follows from the domain and the text.
+
+        `data` has ``ids``, the kinds of secrets as ``redacted``, the ``action`` (created, known or restored), the ids that it ``replaced``,
+        and the ``event`` that changed a known text, if one did.
+
+        Parameters
+        ----------
+        agent : str, optional
+            The agent that saves it for the user: it is trusted as an agent's, is compared only with what that agent may have, and
+            restores nothing that was forgotten. Default: the user saves it.
 
         Raises
         ------
         InvalidInputError
             The text is empty or cannot be stored, or a tag is invalid.
+        PermissionDeniedError
+            The agent may not store memories of the domain. It is recorded.
         """
-        text, trust_class = checked(QueryText, text, "text"), checked(TrustClass, trust_class, "trust_class")
+        text = checked(QueryText, text, "text")
         given = checked(list[Name] | None, tags, "tags") or []
         kinds = kinds_of_secrets([text, *given, project_id]) if self._store.config.redact_secrets else []
         text = self._store.without_secrets(text)  # before the text is split: a part of a secret would not be recognised
-        parts = split_text(text) if text.strip() else [text]
-        memories: list[AgentMemory] = [
-            SemanticMemory(
-                content=part,
-                tags=given,
-                outcome="positive",
-                is_pinned=True,
-                trust_class=trust_class,
-                project_id=project_id,
-                reason="the user asked to remember it",
-                source="remember",
-            )
-            for part in parts
-        ]
-        kept = self._store.insert_parts(memories, actor="user" if trust_class == "user" else "agent")
-        ids = [memory.id for memory in kept]
-        # do not wait for the graph: remaining copies are merged by the next sleep
-        stays = merge_copies_of(self._store, ids) if self._store.reader.holds_graph else {}
-        message = f"Remembered: '{_cut(kept[0].content.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
-        return MemoryCommandResult(
-            command="remember",
-            success=True,
-            message=message,
-            data={"ids": [stays.get(one, one) for one in ids], "redacted": kinds},
+        access = OWNER if agent is None else self._store.access_of(agent)
+        self._store.auditing.check_asked(access, "write", domain=checked(Name | None, domain, "domain") or "general")
+        privacy_tier = checked(PrivacyTier | None, privacy_tier, "privacy_tier")
+        found = remember_text(
+            self._store, text, tags=given, project_id=project_id, access=access, domain=domain, tier=privacy_tier
         )
+        data = {"redacted": kinds, **found.data}
+        return MemoryCommandResult(command="remember", success=True, message=found.message, data=data)
 
     def forget(self, query: str, *, dry_run: bool = False) -> MemoryCommandResult:
         """Suppress the memory with an id, or the listed memory that best matches a text.
@@ -142,12 +139,16 @@ class MemoryCommands:
         memory_id, why_not = self._meant(query)
         if memory_id is None:
             return MemoryCommandResult(command="forget", success=False, message=why_not)
+        found = self._store.reader.known(memory_id)
+        if found.is_suppressed:
+            message = f"'{preview(found.content)}' is forgotten already."
+            return MemoryCommandResult(command="forget", success=True, message=message, data={"id": found.id})
         if dry_run:
-            found = self._store.reader.known(memory_id)
             message = f"Would forget: '{preview(found.content)}' ({found.id}); nothing was changed"
             data = {"id": found.id, "dry_run": True}
             return MemoryCommandResult(command="forget", success=True, message=message, data=data)
-        memory = self._store.curation.states.suppress(memory_id)
+        self._store.curation.change([memory_id, *copies_of(self._store, memory_id)], lambda *_: {"is_suppressed": True})
+        memory = self._store.reader.known(memory_id)
         message = f"Forgot: '{preview(memory.content)}'; undo: memgraph unforget {memory.id}"
         return MemoryCommandResult(command="forget", success=True, message=message, data={"id": memory.id})
 
@@ -157,7 +158,10 @@ class MemoryCommands:
         if memory_id is None:
             return MemoryCommandResult(command="unforget", success=False, message=why_not)
         known = self._store.get_memory(memory_id)
-        memory = self._store.curation.states.unsuppress(memory_id)
+        self._store.curation.change(
+            [memory_id, *copies_of(self._store, memory_id)], lambda *_: {"is_suppressed": False}
+        )
+        memory = self._store.reader.known(memory_id)
         shown = f"'{preview(memory.content)}'"
         if known is not None and not known.is_suppressed:
             message = f"{shown} is not forgotten."
@@ -219,7 +223,7 @@ class MemoryCommands:
             if vector is None and episodes.any():
                 message = f"{message} {_NO_SUCH_WORDS}"
             return MemoryCommandResult(command="ask", success=True, message=message, data={"ids": []})
-        lines = [self._described(memory) + ("" if memory.id in evident else _ONLY_SIMILAR) for memory in memories]
+        lines = [self._described(memory, is_evident=memory.id in evident) for memory in memories]
         data = {"ids": [memory.id for memory in memories], "with_evidence": [one for one in nearest if one in evident]}
         return MemoryCommandResult(command="ask", success=True, message="\n".join(lines), data=data)
 
@@ -238,6 +242,7 @@ class MemoryCommands:
         privacy_tiers: Sequence[PrivacyTier] | None = None,
         trust_classes: Sequence[TrustClass] | None = None,
         domain: str | None = None,
+        ids: Sequence[str] | None = None,
     ) -> list[MemoryListEntry]:
         """Return an entry for each listed memory, or for each memory in a state; highest relevance or newest first.
 
@@ -256,8 +261,12 @@ class MemoryCommands:
             privacy_tiers=privacy_tiers,
             trust_classes=trust_classes,
             domain=domain,
+            ids=ids,
         )
-        return [self._entry(memory) for memory in memories]
+        with self._store.reader.frozen():
+            replaced, slot_of = self._store.reader.superseded(), self._store.reader.index.slot
+            superseded_ids = {memory.id for memory in memories if replaced[slot_of(memory.id)]}
+        return [self._entry(memory, is_superseded=memory.id in superseded_ids) for memory in memories]
 
     def show(self, id: str) -> StoredMemory | None:
         """Return a memory, or None if it does not exist or was deleted."""
@@ -337,6 +346,8 @@ class MemoryCommands:
             index = self._store.reader.index
             listed = self._store.reader.listed(state=state)
             literal = holding(self._store, query, listed)
+            if (in_force := literal & ~self._store.reader.superseded()).any():
+                literal = in_force
             scores, near = likeness(self._store, query, vector, literal if literal.any() else listed)
             meant = literal if literal.any() else near & (scores > _FORGET_ABOVE)
             nearest = [index.ids.names[slot] for slot in best(index, scores, np.flatnonzero(meant), 1)]
@@ -356,18 +367,27 @@ class MemoryCommands:
             logger.warning("comparing words only: %s", error.loggable)
             return None
 
-    def _described(self, memory: StoredMemory) -> str:
+    def _described(self, memory: StoredMemory, *, is_evident: bool) -> str:
+        age = self.format_age(memory.occurred_at)
+        if not is_evident:
+            return f"{_ONLY_SIMILAR} ({age}): {memory.content}"
         label = self._retrieval.get_confidence_label(memory.relevance_score)
         # the sentence for "none" says that there is no memory, and here is one
         said = self._retrieval.get_confidence_text("vague" if label == "none" else label)
-        age = self.format_age(memory.occurred_at)
         return f"{said} ({age}): {memory.content}"
 
-    def _entry(self, memory: StoredMemory) -> MemoryListEntry:
+    def _entry(self, memory: StoredMemory, *, is_superseded: bool) -> MemoryListEntry:
+        is_invalid = memory.invalid_at is not None and memory.invalid_at <= self._store.now()
+        states: tuple[tuple[bool, State], ...] = (
+            (memory.is_suppressed, "suppressed"),
+            (memory.archived_at is not None, "archived"),
+            (is_invalid, "invalidated"),
+            (is_superseded, "superseded"),
+        )
         return MemoryListEntry(
             id=memory.id,
             type=memory.type,
-            content=_cut(memory.content, _SHOWN_CHARS),
+            content=shortened(memory.content),
             relevance_score=memory.relevance_score,
             confidence_label=confidence_label(memory.relevance_score),
             outcome=memory.outcome,
@@ -375,8 +395,5 @@ class MemoryCommands:
             access_count=memory.access_count,
             is_pinned=memory.is_pinned,
             privacy_tier=memory.privacy_tier,
+            states=[state for holds, state in states if holds],
         )
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}..."

@@ -201,6 +201,10 @@ class GraphEngine(Protocol):
         """Whether this process holds the engine now."""
         ...
 
+    def acquire_if_free(self) -> bool:
+        """Acquire the engine for the calls that follow, unless another process has it; return whether this process has. Never waits."""
+        ...
+
     def open(self) -> AbstractContextManager[Any]:
         """Hold the engine open for a block of calls. Can be nested. The engine may stay open a little longer than the block."""
         ...

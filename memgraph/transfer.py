@@ -14,6 +14,7 @@ from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, EpisodicMemory, StoredMemory, parse_memory
 from memgraph.model.results.listing import EXPORT_VERSION, MemoryCommandResult, MemoryExport
 from memgraph.ports import Progress
+from memgraph.privacy.tiers import classified
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import INCLUDABLE, shown
 from memgraph.store.commit.vectors import VectorModel
@@ -76,6 +77,9 @@ def _import(store: AgentMemoryStore, export: MemoryExport, progress: Progress | 
     store.import_memories(_embedded(store, bare, progress) if progress else bare, [*links, *sources])
     skipped = len(export.memories) - len(new)
     message = f"Imported {len(new)} memories, skipped {skipped} that already existed."
+    if raised := sum(_is_raised(memory) for memory in new):
+        are = "is" if raised == 1 else "are"
+        message += f" {raised} {are} not public because of their domain or text; `memgraph list --tier private --tier sensitive` shows them."
     if unknown:
         ids = "supporting id" if unknown == 1 else "supporting ids"
         message += f" Left out {unknown} {ids} that no memory has."
@@ -177,6 +181,11 @@ def _with_memories(data: Mapping[str, Any]) -> dict[str, Any]:
         except InvalidInputError as error:
             raise InvalidInputError(error.problem, field=f"memories.{place}.{error.field}", value=error.value) from None
     return {**data, "memories": parsed}
+
+
+def _is_raised(memory: AgentMemory) -> bool:
+    """Return whether the store gives a memory a stricter privacy tier than public, since the export names none."""
+    return "privacy_tier" not in memory.model_fields_set and classified(memory).privacy_tier != "public"
 
 
 def _is_from(memory: AgentMemory, embedding_model: str | None, model: VectorModel) -> bool:

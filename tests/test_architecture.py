@@ -33,7 +33,7 @@ LAYERS = (
     ("store",),
     ("retrieval",),
     ("lifecycle",),
-    ("transfer",),
+    ("transfer", "items"),
     ("commands", "facade"),
     ("viz", "interfaces"),
 )
@@ -89,8 +89,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "history",
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
-    "interfaces": ("refusals", "operations lookups", "worker", "cli"),
-    "interfaces.cli": ("base", "memories learning analysis maintenance viz", "demo docs", "group"),
+    "interfaces": ("operations refusals lookups", "adk anthropic langgraph pydantic_ai", "mcp worker", "cli"),
+    "interfaces.cli": ("base", "memories learning analysis maintenance viz", "demo docs mcp", "group"),
     "journal": (
         "envelope",
         "segments",

@@ -85,7 +85,7 @@ def _state(memory: MemGraph) -> dict[str, Any]:
             for state in _STATES
         },
         "newest": [
-            one.model_dump(mode="json", exclude={"privacy_tier"})
+            one.model_dump(mode="json", exclude={"privacy_tier", "states"})
             for one in memory.commands.list(sort_by="created", limit=5)
         ],
     }

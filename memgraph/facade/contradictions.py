@@ -32,7 +32,7 @@ class Contradictions:
     def find(self, *, seconds: float | None = None, progress: Progress | None = None) -> ContradictionResult:
         """Compare the memories added since the last run with those in force.
 
-        Memories from builds and observations are already compared when they are added.
+        Memories from builds, observations and `remember` are already compared when they are added.
 
         Parameters
         ----------
@@ -42,10 +42,10 @@ class Contradictions:
             Called with (done, total).
         """
         checked(Callback, progress, "progress")
-        return find_contradictions(self.store, seconds=seconds, progress=progress)
+        return find_contradictions(self.store, seconds=seconds, progress=progress, actor="user")
 
     def resolve(self, one_id: str, other_id: str, *, keep: str, reason: str | None = None) -> Link:
-        """Decide a contradiction: the memory to keep supersedes the other. Undo it with ``store.unsupersede``.
+        """Decide a contradiction: the memory to keep supersedes the other. `Curation.undo` undoes it.
 
         Raises
         ------

@@ -41,7 +41,7 @@ class Curation:
     retrieval: MemoryRetrieval
 
     def matching(self, text: str, *, limit: int = 10) -> list[StoredMemory]:
-        """Return the memories that `search_memories` finds for a text and that match it closely.
+        """Return the memories of every tier that a search finds for a text and that match it closely: it is the owner who corrects.
 
         These contain every word of it, in any inflection, or their cosine similarity is above 0.5.
         """
@@ -119,8 +119,8 @@ class Curation:
     def merge(self, ids: Sequence[str], *, keep: str | None = None) -> EditResult:
         """Merge memories into one, which supersedes the others. Their texts stay readable.
 
-        The memory that is kept has the tags, sources, builds, agents and links of all, the strictest privacy tier, and is pinned if one
-        of them was. Its text does not change.
+        The memory that is kept has the tags, sources, builds, agents and links of all, the strictest privacy tier with its domain, and is
+        pinned if one of them was. Its text does not change. Private memories of different domains are refused.
 
         Parameters
         ----------

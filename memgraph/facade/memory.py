@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from memgraph.config import load_config
-from memgraph.errors import InvalidInputError
+from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.model.agent_input import UNNAMED, Episode, Feedback, Observation
 from memgraph.model.base import Callback, Prose, checked
 from memgraph.model.events.recalls import AccessAudited
@@ -21,6 +21,7 @@ from memgraph.model.results.context import AgentContext, ContextFormat, WhenNoth
 from memgraph.model.results.learning import IngestReport, SavedEpisode, SavedObservation
 from memgraph.model.results.retrieval import RetrievalResult, ScoredMemory
 from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
+from memgraph.privacy.access import OWNER, Access
 from memgraph.retrieval import (
     MemoryRetrieval,
     agent_context,
@@ -28,6 +29,7 @@ from memgraph.retrieval import (
     format_context_for_prompt,
 )
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.permitted import readable
 from memgraph.store.past.as_of import When
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ class MemGraph:
         """A person's corrections: edit, tag, pin, merge, split and undo; the history of a memory, and where it comes from."""
         from memgraph.facade.curation import Curation
 
-        return Curation(self.store, self.retrieval)
+        return Curation(self.store, MemoryRetrieval(self.store, access=OWNER))
 
     @cached_property
     def distillation(self) -> Distillation:
@@ -230,7 +232,8 @@ class MemGraph:
         episode_id : str, optional
             The episode it was learned from.
         agent : str
-            The agent that stores it, whose permissions must include writing the domain.
+            The agent that stores it, whose permissions must include writing the domain. It is compared, and merged, only with what
+            this agent may have.
         details : Any
             Further fields of `memgraph.model.agent_input.Observation`: outcome, valid_at, privacy_tier, trust_class, session_id, tags.
 
@@ -245,8 +248,7 @@ class MemGraph:
 
         given = {"content": content, "context": context, "confidence": confidence, "episode_id": episode_id}
         observation = Observation.parse({**given, "project": project, **details})
-        self.check_may_write(agent, observation.context)
-        return save_observation(self.store, observation)
+        return save_observation(self.store, observation, self.check_may_write(agent, observation.context))
 
     def save_episode(
         self, situation: str, reasoning: str, action: str, outcome: str, *, project: str | None = None, **details: Any
@@ -277,11 +279,16 @@ class MemGraph:
         return saved
 
     def update_episode_with_feedback(
-        self, episode_id: str, feedback: str, *, comment: str | None = None
+        self, episode_id: str, feedback: str, *, comment: str | None = None, agent: str | None = None
     ) -> StoredEpisodicMemory:
         """Record user feedback on an episode: ``love`` and ``like`` make it a success and reinforce it, ``meh`` makes it a failure.
 
         The feedback and the comment are appended as a line to its ``user_feedback``; earlier lines are kept.
+
+        Parameters
+        ----------
+        agent : str, optional
+            The agent that passes it on: an episode that it may not have does not exist for it. Default: the owner.
 
         Raises
         ------
@@ -290,6 +297,12 @@ class MemGraph:
         """
         from memgraph.lifecycle import give_feedback, sleep_if_due
 
+        if agent is not None:
+            reader, may = self.store.reader, readable(self.store.access_of(agent))
+            with reader.frozen():
+                slot = reader.index.slot(episode_id)
+                if slot < 0 or not may(reader)[slot]:
+                    raise NotFoundError("episode", episode_id)
         found = give_feedback(self.store, episode_id, Feedback.parse({"feedback": feedback, "comment": comment}))
         sleep_if_due(self.store, at_once=feedback == "meh")
         return found
@@ -333,8 +346,8 @@ class MemGraph:
         """Return the latest refusals of agents' requests, and the sensitive memories that agents got with a justification, newest last."""
         return self.store.audit(agent=agent, limit=limit)
 
-    def check_may_write(self, agent: str | None, domain: str | None) -> None:
-        """Reject an agent that may not store memories of a domain. The refusal is recorded.
+    def check_may_write(self, agent: str | None, domain: str | None) -> Access:
+        """Return the access of an agent; reject one that may not store memories of a domain. The refusal is recorded.
 
         Raises
         ------
@@ -342,6 +355,7 @@ class MemGraph:
         """
         access = self.store.access_of(UNNAMED if agent is None else agent)
         self.store.auditing.check_asked(access, "write", domain=domain or "general")
+        return access
 
     def close(self) -> None:
         """Close the store. Idempotent."""

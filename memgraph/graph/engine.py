@@ -98,6 +98,10 @@ class EmbeddedEngine:
         """Whether this process holds the graph now."""
         return self._session.is_held
 
+    def acquire_if_free(self) -> bool:
+        """Hold the graph for the calls that follow, unless another process holds it; return whether this process does."""
+        return self._session.acquire_if_free()
+
     @property
     def generation(self) -> int:
         """Counts how often the graph was acquired. If two readings are equal, no other process has used it between them."""

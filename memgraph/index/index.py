@@ -386,7 +386,13 @@ def phrase_of(name: str | None) -> str | None:
 
 def scope_name(kind: str, name: str, project_id: str | None = None) -> str:
     """Name of a project, session, task or model among the index's scopes."""
-    return f"{kind}\x1f{project_id or ''}\x1f{name}"
+    project = (project_id or "").replace("\x1f", "\x1e")  # so that the rest is the name, whatever it contains
+    return f"{kind}\x1f{project}\x1f{name}"
+
+
+def name_in_scope(scope: str) -> str:
+    """Return the name of the project, session, task or model that a scope stands for."""
+    return scope.split("\x1f", 2)[2]
 
 
 def entity_name(kind: str, name: str, project_id: str | None) -> str:

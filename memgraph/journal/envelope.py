@@ -260,6 +260,30 @@ def unseal_alone(line: bytes, store_id: str, key: SigningKey | None) -> Event:
     return unseal(line, before, key)[0]
 
 
+def written(event: Event, store_id: str) -> bytes:
+    """Return an event in the form of a line that is not signed and verifies nowhere: for what reads a journal's lines."""
+    head = {
+        "store_id": store_id,
+        "seq": event.seq,
+        "commit_id": event.commit_id,
+        "last": event.last,
+        "event_id": "",
+        "type": event.type,
+        "event_version": event.payload.VERSION,
+        "write_scope": event.write_scope,
+        "task_id": event.task_id,
+        "actor": event.actor,
+        "timestamp": event.timestamp,
+        "occurred_at": event.occurred_at,
+        "envelope_version": ENVELOPE_VERSION,
+        "signature_version": SIGNATURE_VERSION,
+        "key_id": "",
+        "prev_signature": "",
+        "payload_sha256": "",
+    }
+    return _line(canonical(head), canonical(event.content), "", "")
+
+
 def _payload(head: Mapping[str, Any], content: Mapping[str, Any]) -> tuple[Payload, Mapping[str, Any]]:
     """Return a verified payload, and what the journal would hold of it, both of the present version."""
     kind = PAYLOADS.get((head["type"], head["event_version"]))

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
 from memgraph.disk.seal import Seal
 from memgraph.errors import ReadOnlyError
-from memgraph.journal.envelope import Event
+from memgraph.journal.envelope import Event, written
 from memgraph.journal.journal import Journal
 from memgraph.journal.replay import Committed, Offset
-from memgraph.journal.segments import Line
+from memgraph.journal.segments import Line, Position
 from memgraph.ports import Progress
 
 Sift = Callable[[Sequence[Event]], Sequence[Event]]
 """Called with each commit of a journal in order, from the first; returns the events to keep."""
+
+
+_NO_SEGMENT = "excerpt"
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptLine(Line):
+    """A line of an excerpt."""
+
+    event: Event
 
 
 class Excerpt(Journal):
@@ -124,9 +134,14 @@ class Excerpt(Journal):
         return super().events_after(0)
 
     def lines(self) -> Iterator[Line]:
-        """Iterate over the lines of the kept events."""
-        stay = {event.seq for event in self.events_after(0)}
-        yield from (line for seq, line in enumerate(super().lines(), start=1) if seq in stay)
+        """Iterate over lines of the kept events, as the excerpt keeps them: written anew, so the journal's own bytes are not among them."""
+        for event in self.events_after(0):
+            here = Position(_NO_SEGMENT, event.seq)
+            yield _KeptLine(written(event, self.store_id), here, here, whole=True, event=event)
+
+    def event(self, line: Line) -> Event:
+        """Return the event of one of the `lines`: it was verified when it was read."""
+        return line.event if isinstance(line, _KeptLine) else super().event(line)
 
     def verify(
         self, progress: Progress | None = None, *, also: Callable[[Committed], None] = lambda _commit: None

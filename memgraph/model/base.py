@@ -226,6 +226,9 @@ def refused(model: str, error: ValidationError) -> InvalidInputError:
     return InvalidInputError(problem, field=".".join(map(str, place)) or model, value=value)
 
 
+_IN_PYDANTICS_WORDS = re.compile(r"^(?:Input|String|List|Value|Dictionary|Tuple) should")
+
+
 def _complaint(found: Any) -> str:
     """Return a message for the problem; for a text, name the character."""
     if found["type"] in {"string_pattern_mismatch", "string_unicode"} and isinstance(found.get("input"), str):
@@ -236,4 +239,4 @@ def _complaint(found: Any) -> str:
             return str(error)
         if not text.strip():
             return "must not be empty"
-    return str(found["msg"]).removeprefix("Value error, ")
+    return _IN_PYDANTICS_WORDS.sub("must", str(found["msg"]).removeprefix("Value error, "))

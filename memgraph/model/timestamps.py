@@ -13,6 +13,9 @@ _PLAINLY_VALID = re.compile(
 _DAY_S = 86_400.0
 
 
+_NO_TIME = "must be a time in ISO 8601, such as 2026-01-05 or 2026-01-05T10:30:00Z"
+
+
 def to_iso(value: object) -> str:
     """Return the canonical form of a datetime or an ISO 8601 string (a date alone means its first moment).
 
@@ -24,10 +27,13 @@ def to_iso(value: object) -> str:
     if isinstance(value, str):
         if _PLAINLY_VALID.fullmatch(value):
             return value
-        if _CANONICAL.fullmatch(value):
-            datetime.fromisoformat(value)  # the pattern admits 30 February
+        try:
+            moment = datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise ValueError(_NO_TIME) from None
+        if _CANONICAL.fullmatch(value):  # the pattern admits 30 February
             return value
-        value = datetime.fromisoformat(value.strip())
+        value = moment
     if not isinstance(value, datetime):
         raise ValueError("is not a time: give an aware datetime or an ISO 8601 string")
     aware = value if value.utcoffset() is not None else value.replace(tzinfo=UTC)

@@ -8,7 +8,12 @@ a tier by hand; what they raise wrongly, too.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from functools import lru_cache
 from typing import NamedTuple, TypeVar, get_args
+
+from pydantic import BaseModel
 
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, PrivacyTier
@@ -30,28 +35,42 @@ DOMAIN_TIERS: dict[str, PrivacyTier] = {
     "identity": "private",
 }
 """Seed 2's domains and their tiers, and ``identity`` for numbers that identify a person. Any other domain is public."""
-_SAME_DOMAIN = {
-    "finance": "financial",
-    "finances": "financial",
-    "money": "financial",
-    "medical": "health",
-    "diary": "journal",
+_OTHER_NAMES = {
+    "financial": ("finance", "finances", "personal finance", "personal finances", "money", "bank", "banking"),
+    "relationships": ("relationship",),
+    "health": ("healthcare", "health care", "medical", "medicine", "mental health"),
+    "journal": ("journals", "diary", "diaries"),
 }
+_SAME_DOMAIN = {name: domain for domain, names in _OTHER_NAMES.items() for name in names}
+_RESTRICTED = [*(name for name, tier in DOMAIN_TIERS.items() if tier != "public"), *_SAME_DOMAIN]
+_ALIKE = 0.85
+"""Similarity (`difflib`) from which an unknown domain is taken for a mistyped one."""
+TEXT_FIELDS = (
+    "content title tags archive_summary reason asked lesson pattern conditions correct_approach incorrect_approach goal constraints situation "
+    "reasoning action decision alternatives_considered user_feedback location action_log errors_encountered artifacts_produced "
+    "trigger_pattern steps prerequisites common_errors exit_criteria"
+).split()
+"""Fields whose text decides about the tier, of every type of memory."""
 
-_PERSON = (
-    r"\b(?:I|I'm|I've|me|[Mm]y|mine|[Hh]e|[Ss]he|[Hh]is|[Hh]er|(?:[Tt]he )?[Uu]ser(?:'s| is| was| has| had| takes| took)|patient's|[A-Z][a-z]+'s|"
-    r"[A-Z][a-z]+ (?:is|was|has|had|takes|took)|(?:wife|husband|partner|son|daughter|mother|father|mom|mum|dad|brother|sister|friend)(?:'s)?)\b"
+_RELATIVE = r"(?:wife|husband|partner|son|daughter|mother|father|mom|mum|dad|brother|sister|friend)"
+_PERSON = re.compile(
+    rf"\b(?:(?i:I|I'm|I've|me|my|mine|he|she|his|her)|(?:[Tt]he )?[Uu]ser(?:'s| is| was| has| had| takes| took)|patient's|[A-Z][a-z]+'s|"
+    rf"[A-Z][a-z]+ (?:is|was|has|had|takes|took)|{_RELATIVE}(?:'s)?)\b"
 )
-_NEAR = r"[^.!?\n]{0,60}?"
-_CONDITION = (
+_NEAR_CHARS = 60
+_SENTENCE_END = re.compile(r"[.!?\n]")
+_CONDITION = re.compile(
+    r"(?i:\b"
     r"(?:diabet(?:es|ic)|asthma|cancer|tumou?r|chemotherapy|epilep(?:sy|tic)|migraines?|arthritis|hypertension|hiv|depress(?:ion|ed)|"
     r"bipolar|schizophrenia|adhd|autis(?:m|tic)|dementia|alzheimer's|anxiety disorder|panic attacks?|eating disorder|pregnan(?:t|cy)|"
     r"miscarriage|menopause|coeliac|celiac|crohn's|insulin|antidepressants?|antibiotics|metformin|statins?|ssris?|blood pressure|blood sugar|"
     r"blood test|biops(?:y|ies)|psychiatrist|oncologist|cardiologist|psychotherap(?:y|ist)|therapy session|medical (?:history|record|condition)s?|"
     r"heart (?:attack|disease|condition)|chronic (?:pain|illness|fatigue)|allerg(?:y|ic) to (?:nuts?|peanuts?|penicillin|shellfish|"
-    r"pollen|latex|gluten|dairy|milk|eggs?|soy|wheat|bees?|cats?|dogs?|walnuts?))"
+    r"pollen|latex|gluten|dairy|milk|eggs?|soy|wheat|bees?|cats?|dogs?|walnuts?))\b)"
 )
-_HEALTH = re.compile(rf"(?:(?i:{_CONDITION})\b{_NEAR}{_PERSON}|{_PERSON}{_NEAR}\b(?i:{_CONDITION})\b)")
+_DIAGNOSED = re.compile(
+    rf"(?i:\b(?:I|he|she|they|user|{_RELATIVE})(?:'ve|'s)?(?: (?:was|am|is|were|has|have|had|been|got|just|recently)){{0,3}} diagnosed with\b)"
+)
 _HOLDINGS = (
     r"(?:salary|income|wages?|net worth|mortgage|pension|bank balance|bank account|savings account|credit score|credit card debt|debts?|"
     r"tax returns?|inheritance|overdraft|student loans?)"
@@ -59,11 +78,17 @@ _HOLDINGS = (
 _POSSESSIVE = r"\b(?:(?i:my|our|his|her|their|the (?:user|client|customer)'s)|[A-Z][a-z]+'s)"
 _MONEY = re.compile(
     rf"{_POSSESSIVE}(?: \w+){{0,2}} (?i:{_HOLDINGS})\b|"
-    r"(?i:\b(?:earns?|earned|owes?|owed)\b) (?:about |around |over |only )?(?:[$€£]\s?\d|\d[\d,.]*\s?(?:k|dollars|euros|pounds|USD|EUR|GBP)\b)"
+    r"(?i:\b(?:earns?|earned|owes?|owed)\b) (?:about |around |over |only )?(?:[$€£]\s?\d|\d[\d,.]*\s?(?:k|dollars|euros|pounds|USD|EUR|GBP)\b)|"
+    rf"(?i:\b(?:I|he|she|{_RELATIVE}) (?:makes?|made|earns?|earned|(?:am|is|was|gets?|got) paid) (?:about |around |over |only )?"
+    r"(?:[$€£]\s?\d[\d,.]*\s?k?|\d[\d,.]*\s?(?:k|grand|dollars|euros|pounds|USD|EUR|GBP)|\d{2,3},?\d{3}) (?:a|an|per|each) (?:hour|day|week|month|year|annum)\b)"
 )
 _SSN = re.compile(r"(?<![\d-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\d-])")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b")
-_CARD = re.compile(r"(?<![\d.-])[3-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}(?![\d.-])")
+_CARD = re.compile(
+    r"(?<![\d.-])[3-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}(?![\d.-])|"
+    r"(?<![\w.-])(?:4\d{15}|5[1-5]\d{14}|3[47]\d{13}|6(?:011|5\d\d)\d{12})(?![\w-]|\.\d)"
+)
+"""Card numbers in groups, and without them those of the large issuers."""
 _NAMED_NUMBER = re.compile(
     r"(?i:\b(?:passport|driver'?s? licen[cs]e|national insurance|social security|ssn|nhs|tax id(?:entification)?|identity card|id card)"
     r"(?: (?:number|no\.?|#))?(?: is|:)?) (?=[A-Z0-9 -]*\d)[A-Z0-9][A-Z0-9 -]{5,}"
@@ -79,7 +104,7 @@ class Finding(NamedTuple):
 
 
 class Inferred(NamedTuple):
-    """A tier and domain, and the notice for the caller where the text raised the tier."""
+    """A tier and domain, and the notice for the caller where the text raised the tier, or the domain may be mistyped."""
 
     tier: PrivacyTier
     domain: str | None
@@ -94,12 +119,26 @@ def tier_of_domain(domain: str | None) -> PrivacyTier:
 def known_domain(domain: str | None) -> str:
     """Return a domain's name for comparison, ``general`` if there is none: without case, and one of several names of one domain."""
     name = canonical_name(domain) if domain else "general"
-    return _SAME_DOMAIN.get(name, name)
+    return _SAME_DOMAIN.get(name.replace("-", " ").replace("_", " "), name)
+
+
+def text_of(memory: AgentMemory, fields: Iterable[str] = TEXT_FIELDS) -> str:
+    """Return the texts of some fields of a memory, one a line."""
+    return "\n".join(text for name in fields for text in _texts(getattr(memory, name, None)))
 
 
 def strictest(*tiers: PrivacyTier) -> PrivacyTier:
     """Return the strictest of some tiers."""
     return max(tiers, key=TIER_ORDER.index)
+
+
+def domain_of(*memories: tuple[PrivacyTier, str | None]) -> str | None:
+    """Return the domain of what is made of some memories, given their tiers and domains: that of the first of the strictest tier.
+
+    Another domain would give its agents what is not of it.
+    """
+    strict = strictest(*(tier for tier, _ in memories))
+    return next(domain for tier, domain in memories if tier == strict)
 
 
 def finding_of(text: str) -> Finding | None:
@@ -110,7 +149,7 @@ def finding_of(text: str) -> Finding | None:
         return Finding("private", "identity", "an account number")
     if any(_passes_luhn(found.group()) for found in _CARD.finditer(text)):
         return Finding("private", "identity", "a card number")
-    if _HEALTH.search(text):
+    if _DIAGNOSED.search(text) or any(_is_of_a_person(text, found) for found in _CONDITION.finditer(text)):
         return Finding("private", "health", "a health matter")
     if _MONEY.search(text):
         return Finding("sensitive", "financial", "money matters")
@@ -118,13 +157,13 @@ def finding_of(text: str) -> Finding | None:
 
 
 def classified(memory: M) -> M:
-    """Return a memory with the tier that follows from its domain and text, unless it was given one.
+    """Return a memory with the tier that follows from its domain and texts, unless it was given one.
 
     A text that raises the tier gives the memory its domain as well, if it has none.
     """
     if "privacy_tier" in memory.model_fields_set:
         return memory
-    found = inferred(memory.domain, memory.content)
+    found = inferred(memory.domain, text_of(memory))
     if found.tier == "public":
         return memory
     return memory.model_copy(update={"privacy_tier": found.tier, "domain": found.domain})
@@ -134,9 +173,47 @@ def inferred(domain: str | None, text: str) -> Inferred:
     """Return the tier of a text of a domain, and why, if the text raised it."""
     tier, finding = tier_of_domain(domain), finding_of(text)
     if finding is None or strictest(tier, finding.tier) == tier:
-        return Inferred(tier, domain)
+        return Inferred(tier, domain, _mistyped(domain) if tier == "public" else None)
     notice = f"stored as {finding.tier}, because it concerns {finding.what}; `memgraph edit ID --privacy public` changes that"
     return Inferred(finding.tier, domain or finding.domain, notice)
+
+
+@lru_cache(maxsize=1_024)
+def _mistyped(domain: str | None) -> str | None:
+    """Return the notice for an unknown domain whose name is almost that of a restricted one; None for others."""
+    name = known_domain(domain)
+    meant = [] if name in DOMAIN_TIERS else get_close_matches(name, _RESTRICTED, n=1, cutoff=_ALIKE)
+    if not meant:
+        return None
+    known = known_domain(meant[0])
+    return (
+        f"stored as public, because its domain {domain!r} is unknown; did you mean {known}, which is {DOMAIN_TIERS[known]}? "
+        f"`memgraph edit ID --domain {known}` changes that"
+    )
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts in a field's value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, BaseModel):
+        yield from _texts([one for _, one in value])
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+
+
+def _is_of_a_person(text: str, found: re.Match[str]) -> bool:
+    """Return whether a person is named near a term, in its sentence."""
+    first, last = max(0, found.start() - _NEAR_CHARS), min(found.end() + _NEAR_CHARS, len(text))
+    ends = [end.end() for end in _SENTENCE_END.finditer(text, first, found.start())]
+    if _PERSON.search(text, ends[-1] if ends else first, found.start()):
+        return True
+    if end := _SENTENCE_END.search(text, found.end(), last):
+        last = end.start()
+    while last < len(text) and last - found.end() < 2 * _NEAR_CHARS and text[last].isalnum():
+        last += 1  # a word is not cut
+    return _PERSON.search(text, found.end(), last) is not None
 
 
 def _is_iban(text: str) -> bool:

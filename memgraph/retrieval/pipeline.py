@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memgraph.embedding.covered import is_covered
+from memgraph.embedding.onnx import MODEL_NAME
 from memgraph.model.memory import Vector
 from memgraph.model.results.retrieval import Explanation, Hop, RetrievalConfig, StageReport
 from memgraph.model.timestamps import epoch_days
@@ -67,7 +69,7 @@ class Ranking:
         return self.search.index.ids.names[slot]
 
     def keep_near(self) -> None:
-        """Keep only the memories with evidence that they belong to the query, saved facts that match it first."""
+        """Keep only the memories with evidence that they belong to the query, constraints and saved facts that match it first."""
         floor.apply(self.search)
 
     def best(self, count: int) -> list[int]:
@@ -75,12 +77,13 @@ class Ranking:
         return rank.best(self.search.index, self.search.scores, self.search.slots, count)
 
     def best_of_types(self, most: Mapping[int, int]) -> list[int]:
-        """Return the best slots with a maximum number of each type, best first.
+        """Return the constraints, and the best other slots with a maximum number of each type; best first.
 
         A memory that merely restates the single memory behind it takes that one's place: the other is left out.
         """
-        search, chosen = self.search, list[int]()
-        types, restated = search.index.column("type"), set[int]()
+        search = self.search
+        chosen = np.intersect1d(search.constraints, search.slots).tolist()
+        types, restated = search.index.column("type"), set[int](chosen)
         for code, count in sorted(most.items(), reverse=True):  # distilled memories come before episodes
             slots = np.setdiff1d(search.slots[types[search.slots] == code], list(restated))
             chosen += rank.best(search.index, search.scores, slots, count)
@@ -150,6 +153,7 @@ def ranked(
         relevance=reader.relevance,
         wanted=wanted,
         floor=least,
+        is_covered=store.vector_model.name != MODEL_NAME or is_covered(text),
         withheld=withheld(reader),
         permitted=permitted(reader, scope.access, "search"),
     )

@@ -53,6 +53,11 @@ logger = logger_of(__name__)
 
 STAGES_VERSION = "2"
 """Version of stages and terms, increased when rankings change at equal settings."""
+_TOO_LONG = "the best memory found takes {} tokens: raise max_tokens (--max-tokens)"
+_NO_PLACES = (
+    "the budget has no place for the types of the memories found: raise max_episodic, max_semantic or max_procedural "
+    "(--episodic, --semantic, --procedural)"
+)
 _BUDGET = {"max_episodic", "max_semantic", "max_procedural", "max_tokens"}
 
 
@@ -139,8 +144,10 @@ class MemoryRetrieval:
             explained = [found for found in ranking.explanations(slots) if found.memory_id in by_id]
         tokens = [self._count_tokens(by_id[found.memory_id].content) for found in explained]
         kept = within_tokens(tokens, self._limit(query.max_tokens, self._config.max_tokens, "max_tokens"))
-        if explained and not kept:
-            notice = "the token budget is too small for the best memory found; raise max_tokens"
+        is_over_budget = not kept and len(ranking.search.slots) > 0
+        if is_over_budget:
+            why = _TOO_LONG.format(tokens[0]) if tokens else _NO_PLACES
+            notice = f"{why}; {notice}" if notice else why
         places = list(range(kept))
         if least is None:
             places.sort(key=lambda place: MEMORY_TYPES.index(by_id[explained[place].memory_id].type))
@@ -177,6 +184,7 @@ class MemoryRetrieval:
             stages=ranking.stages,
             versions=self._versions(version),
             contradictions=_opposed(memories, opposed),
+            is_over_budget=is_over_budget,
             notice=notice,
         )
 
@@ -198,6 +206,7 @@ class MemoryRetrieval:
         privacy_tiers: Sequence[PrivacyTier] | None = None,
         trust_classes: Sequence[TrustClass] | None = None,
         types: Sequence[MemoryType] | None = None,
+        among: Sequence[str] | None = None,
     ) -> list[ScoredMemory]:
         """Return the best memories of any type for a text: the same ranking, without budget or access record.
 
@@ -217,6 +226,8 @@ class MemoryRetrieval:
             As in `RetrievalQuery`.
         types : sequence of str, optional
             Only memories of these types.
+        among : sequence of str, optional
+            Only memories with these ids.
         include_archived : bool
             Include archived memories; deleted, suppressed and invalid ones are never found.
 
@@ -244,6 +255,7 @@ class MemoryRetrieval:
             trust_classes=checked(list[TrustClass] | None, trust_classes, "trust_classes"),
             domain=domain,
             types=checked(list[MemoryType] | None, types, "types"),
+            among=checked(list[str] | None, among, "among"),
             include_archived=checked(bool, include_archived, "include_archived"),
         )
         text = text[:MAX_SEARCHED_CHARS]

@@ -47,6 +47,7 @@ class Queries:
         self._reader = reader
         self._now = now
         self._check_graph = check_graph
+        self.on_query: Callable[[], None] = lambda: None
 
     def cypher(self, query: str, /, **params: Any) -> Rows:
         """Run a read-only Cypher query on the graph, in a separate process that isolates its failures.
@@ -80,6 +81,7 @@ class Queries:
                 answer = projector.ask(lambda engine: engine.cypher(query, params, gives_way=gives_way))
             rows = answer if isinstance(answer, Rows) else answer()
             counts["rows"] = len(rows)
+            self.on_query()
             return rows
 
     def query(self, name: str, /, **params: Any) -> Rows:

@@ -1,41 +1,204 @@
-"""Disclosure state of memories at the end of a journal, computed in one pass over its events."""
+"""What a journal says about the disclosure of memories: the last state of each, deleted ones included, and what is derived from the deleted.
+
+A deleted memory has no row and no links left, but what was derived from it still repeats its words. So its last privacy tier and domain,
+and the derivations that no event has undone, are read from the journal.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import mmap
+import os
+import threading
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from memgraph.journal.envelope import Event
+from memgraph.journal.journal import Journal
+from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised, MemoryUndeleted
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import PrivacyTier
+from memgraph.store.undeletion import histories
+
+_DERIVED_FROM = "DERIVED_FROM"
+_DELETED = b'"type":"memory.deleted"'
+_MARKS = (_DELETED, b'"type":"memory.undeleted"', b'"type":"memory.derived"')
+_OF_A_LINK = f'"{_DERIVED_FROM}"'.encode()
 
 
 class Disclosure(NamedTuple):
-    """A memory's privacy tier, whether it is suppressed, its tags, and its domain."""
+    """A memory's privacy tier, whether it is suppressed, its tags, its domain, and whether it is deleted."""
 
     tier: PrivacyTier = "public"
     is_suppressed: bool = False
     tags: frozenset[str] = frozenset()
     domain: str | None = None
+    is_deleted: bool = False
 
 
-Disclosures = Mapping[str, Disclosure]
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """What was derived from what, as far as it concerns deleted memories.
+
+    Attributes
+    ----------
+    deleted : dict of str to Disclosure
+        The last states of the deleted memories from which others were derived, by id. If it is empty, the links say everything.
+    products : dict of str to set of str
+        The memories derived from each, whether or not either still exists.
+    """
+
+    deleted: Mapping[str, Disclosure] = field(default_factory=dict)
+    products: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+    def derived_from(self, memory_ids: Iterable[str]) -> set[str]:
+        """Return the memories that were derived from some, directly or through others, existing or not."""
+        found, waiting = set[str](), list(memory_ids)
+        while waiting:
+            new = set(self.products.get(waiting.pop(), ())) - found
+            found |= new
+            waiting += new
+        return found
 
 
-def disclosures(events: Iterable[Event]) -> Disclosures:
-    """Return the disclosure of each memory after these events, by id, without deleted ones."""
-    found: dict[str, Disclosure] = {}
-    for event in events:
-        payload = event.payload
+class Disclosures:
+    """The disclosure of each memory after some events, by id.
+
+    Attributes
+    ----------
+    at_deletion : dict of str to Disclosure
+        The states in which memories were deleted, by id: of the latest deletion.
+    """
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self._found: dict[str, Disclosure] = {}
+        self.at_deletion: dict[str, Disclosure] = {}
+        self._derivations = _Derivations()
+        for event in events:
+            self._derivations.note(event)
+            self._note(event)
+
+    def get(self, memory_id: str) -> Disclosure | None:
+        """Return a memory's state, its last one if it is deleted; None if it never existed."""
+        return self._found.get(memory_id)
+
+    @cached_property
+    def lineage(self) -> Lineage:
+        """What was derived from deleted memories."""
+        return self._derivations.lineage(self.at_deletion)
+
+    def _note(self, event: Event) -> None:
+        payload, content = event.payload, event.content
         if isinstance(payload, MemoryAdded | MemoryUndeleted):
-            found[payload.memory.id] = _after(Disclosure(), event.content["memory"], ())
+            self._found[payload.memory.id] = _after(Disclosure(), content["memory"], ())
+        elif isinstance(payload, MemoryDeleted) and payload.id in self._found:
+            state = self._found[payload.id]._replace(is_deleted=True)
+            self._found[payload.id] = self.at_deletion[payload.id] = state
+        elif isinstance(payload, MemoryRevised | MemoryMerged) and payload.id in self._found:
+            before = self._found[payload.id]
+            self._found[payload.id] = _after(before, content.get("changed", {}), content.get("cleared", ()))
+
+
+class DeletedSources:
+    """What was derived from deleted memories, as of the end of a growing journal. Thread-safe.
+
+    The first question costs a search of the journal's files for a deletion, and if there is one, a pass over its lines; later questions
+    cost the events since. Another pass follows whenever a memory was deleted from which others are derived.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._lock = threading.Lock()
+        self._derivations = _Derivations()
+        self._seq = 0
+        self._is_read = False
+        self._last: dict[str, Disclosure] = {}
+        self._lineage = Lineage()
+
+    def lineage(self) -> Lineage:
+        """Return what was derived from deleted memories."""
+        with self._lock:
+            end = self._journal.tail.chain.seq
+            if end != self._seq and self._read_on():
+                self._lineage = self._derivations.lineage(self._states())
+            self._seq = end
+            return self._lineage
+
+    def _read_on(self) -> bool:
+        """Take the events since the last question into account; return whether any of them matters."""
+        journal = self._journal
+        events: Iterable[Event] = journal.events_after(self._seq) if self._seq else ()
+        if not self._is_read:
+            is_new = any(isinstance(event.payload, MemoryDeleted) for event in events)
+            self._is_read = is_new or (
+                not self._seq and any(map(_holds_deletion, sorted(journal.folder.glob("*.jsonl"))))
+            )
+            events = (journal.event(line) for line in journal.lines() if _matters(line.data)) if self._is_read else ()
+        return sum(self._derivations.note(event) for event in events) > 0
+
+    def _states(self) -> dict[str, Disclosure]:
+        """Return the last states of the deleted memories from which others are derived."""
+        wanted = self._derivations.deleted_sources()
+        self._last = {memory_id: state for memory_id, state in self._last.items() if memory_id in wanted}
+        if missing := sorted(wanted - self._last.keys()):
+            for memory_id, events in histories(self._journal, missing).items():
+                self._last |= {memory_id: Disclosures(events).at_deletion[memory_id]}
+        return self._last
+
+
+class _Derivations:
+    """Which memories are derived from which, whether or not they still exist, and which are deleted."""
+
+    def __init__(self) -> None:
+        self._made_from: dict[str, set[str]] = defaultdict(set)
+        self._deleted: set[str] = set()
+
+    def note(self, event: Event) -> bool:
+        """Take an event into account; return whether it concerns derivation or deletion."""
+        payload = event.payload
+        if isinstance(payload, MemoryDerived):
+            for source in payload.source_ids:
+                self._made_from[source].add(payload.id)
+        elif isinstance(payload, MemoryLinked) and payload.relation == _DERIVED_FROM:
+            self._made_from[payload.target_id].add(payload.source_id)
+        elif isinstance(payload, MemoryUnlinked) and payload.relation == _DERIVED_FROM:
+            self._made_from[payload.target_id].discard(payload.source_id)
         elif isinstance(payload, MemoryDeleted):
-            found.pop(payload.id, None)
-        elif isinstance(payload, MemoryRevised | MemoryMerged) and payload.id in found:
-            content = event.content
-            found[payload.id] = _after(found[payload.id], content.get("changed", {}), content.get("cleared", ()))
-    return found
+            self._deleted.add(payload.id)
+        elif isinstance(payload, MemoryUndeleted):
+            self._deleted.discard(payload.memory.id)
+        else:
+            return False
+        return True
+
+    def deleted_sources(self) -> set[str]:
+        """Return the deleted memories from which others are derived."""
+        return {one for one in self._deleted if self._made_from.get(one)}
+
+    def lineage(self, states: Mapping[str, Disclosure]) -> Lineage:
+        """Return what was derived from deleted memories, given their last states."""
+        deleted = self.deleted_sources()
+        if not deleted:
+            return Lineage()
+        return Lineage({one: states[one] for one in deleted}, {one: set(made) for one, made in self._made_from.items()})
+
+
+def _holds_deletion(segment: Path) -> bool:
+    """Return whether a file of the journal holds a deletion, without reading its lines one by one."""
+    with segment.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return False
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
+            return held.find(_DELETED) >= 0
+
+
+def _matters(line: bytes) -> bool:
+    """Return whether a line may be about a deletion or a derivation. Others are not parsed."""
+    return any(mark in line for mark in _MARKS) or _OF_A_LINK in line
 
 
 def _after(before: Disclosure, changed: Mapping[str, Any], cleared: Iterable[str]) -> Disclosure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from memgraph.model.base import Name, checked
 from memgraph.model.link import Link
@@ -18,6 +18,8 @@ class Listings:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
+        self.check: Callable[..., None] = lambda **_asked: None
+        """Called with the `tiers` and the `domain` that a list is restricted to; raises if whoever asks can have nothing of them."""
 
     def get_memory(self, id: str) -> StoredMemory | None:
         """Return a memory unless it is deleted."""
@@ -54,6 +56,7 @@ class Listings:
         privacy_tiers: Sequence[PrivacyTier] | None = None,
         trust_classes: Sequence[TrustClass] | None = None,
         domain: str | None = None,
+        ids: Sequence[str] | None = None,
     ) -> list[StoredMemory]:
         """Return memories that are not archived or invalidated and, by default, neither suppressed nor derived from such.
 
@@ -67,7 +70,13 @@ class Listings:
             Sort order, highest or newest first; ties in id order.
         session, task_id, agents, privacy_tiers, trust_classes, domain : optional
             Return only memories of exactly this session, task or domain, with one of these agents, tiers or trust classes.
+        ids : sequence of str, optional
+            Return only memories among these.
         """
+        self.check(
+            tiers=checked(list[PrivacyTier] | None, privacy_tiers, "privacy_tiers"),
+            domain=checked(Name | None, domain, "domain"),
+        )
         with self._reader.frozen():
             mask = self._reader.listed(
                 type=type, project_id=project_id, include_suppressed=include_suppressed, state=state
@@ -79,9 +88,10 @@ class Listings:
                 session=checked(Name | None, session, "session"),
                 task_id=checked(Name | None, task_id, "task_id"),
                 agents=checked(list[Name] | None, agents, "agents"),
-                privacy_tiers=checked(list[PrivacyTier] | None, privacy_tiers, "privacy_tiers"),
+                privacy_tiers=privacy_tiers,
                 trust_classes=checked(list[TrustClass] | None, trust_classes, "trust_classes"),
-                domain=checked(Name | None, domain, "domain"),
+                domain=domain,
+                ids=checked(list[str] | None, ids, "ids"),
             )
             return self._reader.read(self._reader.ranked_ids(mask, by=by, limit=limit))
 

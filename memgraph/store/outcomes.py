@@ -69,7 +69,7 @@ class Usage:
                 f"must be one of {', '.join(OUTCOME_OF_WORD)}", field="outcome", value=payload.outcome
             )
         if self._reader.record("Recall", payload.query_id) is None:
-            raise NotFoundError("retrieval", payload.query_id)
+            raise NotFoundError("retrieval", payload.query_id, listed_by="memgraph recall TASK --explain")
         if both := sorted(set(payload.used) & set(payload.overridden)):
             raise InvalidInputError("is said to be used as well", field="overridden", value=both[0])
         for field in ("used", "overridden"):

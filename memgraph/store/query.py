@@ -25,7 +25,7 @@ from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Embedder, Key, Row
 from memgraph.store.commit.access import Mark, PendingAccess
 from memgraph.store.commit.vectors import check_model, has_vector
-from memgraph.store.disclosure import Disclosures
+from memgraph.store.disclosure import DeletedSources, Disclosures, Lineage
 from memgraph.store.projection.projector import Projector
 from memgraph.store.undeletion import Deleted, deleted, deleted_of, histories, reasons_of_deletion
 
@@ -64,6 +64,8 @@ class Reader:
         self._touched: tuple[Index, Mark] | None = None
         self.today: Callable[[], Disclosures | None] = lambda: None
         """For a view of the past: what may be shown today. None if this is not a view."""
+        self.on_read: Callable[[Sequence[Row]], None] = lambda _rows: None
+        self._deleted_sources = DeletedSources(projector.journal)
 
     @property
     def index(self) -> Index:
@@ -85,10 +87,9 @@ class Reader:
                 self._touched = (index, mark)
         return index
 
-    @property
-    def holds_graph(self) -> bool:
-        """Whether this process has the graph open."""
-        return self._projector.engine.is_held
+    def acquire_graph(self) -> bool:
+        """Take the graph for the reads and writes that follow, without waiting for it; return whether this process holds it."""
+        return self._projector.engine.acquire_if_free()
 
     @contextmanager
     def frozen(self, *, links: bool = False) -> Iterator[None]:
@@ -99,6 +100,11 @@ class Reader:
         """
         with self._projector.reading(links=links):
             yield
+
+    def lineage(self) -> Lineage:
+        """Return what was derived from memories that are deleted by now."""
+        today = self.today()
+        return self._deleted_sources.lineage() if today is None else today.lineage
 
     def settle(self) -> None:
         """Commit pending uses of memories, if the system allows it: reading works even on a full disk."""
@@ -119,7 +125,7 @@ class Reader:
         """Return these memories in this order, without deleted ones."""
         with self._projector.reading():
             now = self._now()
-            return [self._memory(row, now) for row in self._projector.rows.memories(memory_ids)]
+            return [self._memory(row, now) for row in self.rows(memory_ids)]
 
     def record(self, table: str, key: Key) -> Row | None:
         """Return one row of the graph, such as that of a Build or a Source."""
@@ -140,7 +146,9 @@ class Reader:
     def rows(self, memory_ids: Sequence[str]) -> list[Row]:
         """Return these memories' rows in this order, without deleted ones: for bulk reading. Do not modify them."""
         with self._projector.reading():
-            return self._projector.rows.memories(memory_ids)
+            rows = self._projector.rows.memories(memory_ids)
+            self.on_read(rows)
+            return rows
 
     def events_after(self, seq: int) -> Iterator[Event]:
         """Iterate over the journal's events after this one. Reads at most one file more than the new events."""

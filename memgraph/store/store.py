@@ -18,6 +18,7 @@ from memgraph.model.base import checked
 from memgraph.model.events.payload import Actor, WriteScope
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, GraphEngine, KeyProvider, Progress
+from memgraph.privacy.access import Access
 from memgraph.store.access.auditing import Auditing
 from memgraph.store.analysis import Queries
 from memgraph.store.commit.append import Write
@@ -26,7 +27,7 @@ from memgraph.store.commit.records import check_commit
 from memgraph.store.commit.vectors import VectorModel, check_model
 from memgraph.store.commit.writer import Writer
 from memgraph.store.delegation import delegated as _by
-from memgraph.store.disclosure import disclosures
+from memgraph.store.disclosure import Disclosures
 from memgraph.store.editing.curation import Curation
 from memgraph.store.listing import Listings
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
@@ -263,7 +264,7 @@ class AgentMemoryStore:
         """
         self._check_open()
         access = self._auditing.access_of(agent, justification)
-        return self._reading(self._views.open_for(access, progress=progress))
+        return self._reading(self._views.open_for(access, progress=progress)).act_for(access, self._auditing)
 
     access_of = _by("_auditing", Auditing.access_of)
     audit = _by("_auditing", Auditing.audit)
@@ -271,6 +272,7 @@ class AgentMemoryStore:
     insert_memory = _by("_insertions", Insertions.insert_memory)
     insert_memories = _by("_insertions", Insertions.insert_memories)
     insert_parts = _by("_insertions", Insertions.insert_parts)
+    rewrite = _by("_insertions", Insertions.rewrite)
     import_memories = _by("_insertions", Insertions.import_memories)
     without_secrets = _by("_writer", Writer.without_secrets)
 
@@ -384,7 +386,12 @@ class PastStore(AgentMemoryStore):
             writer_of=partial(NoWriter, view.journal),
             view=view,
         )
-        self._reader.today = cache(lambda: disclosures(view.journal.every_event()))
+        self._reader.today = cache(lambda: Disclosures(view.journal.every_event()))
+
+    def act_for(self, access: Access, auditing: Auditing) -> Self:
+        """Check what is asked of this agent's view, and record the sensitive memories that it gives."""
+        self._queries.on_query, self._listings.check = auditing.watch(access, self._reader)
+        return self
 
     def close(self) -> None:
         """Release everything. Idempotent."""

@@ -33,6 +33,10 @@ class InMemoryEngine:
         self._state: Row | None = None
         self.is_held = self._is_closed = False
 
+    def acquire_if_free(self) -> bool:
+        """Return True: no other process has it."""
+        return True
+
     @contextmanager
     def open(self) -> Iterator[InMemoryEngine]:
         """Hold the engine for a block of calls; nests."""

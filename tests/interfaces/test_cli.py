@@ -189,8 +189,8 @@ def test_usage_errors_end_with_2(args):
 
 
 def test_shared_options_are_taken_after_the_name(fake_model, tmp_path, configured):
-    result = CliRunner().invoke(cli, ["stats", "--home", str(tmp_path / "other"), "--json"], obj=configured())
-    assert json.loads(result.stdout)["total"] == 0
+    arguments = ["remember", "one thing", "--home", str(tmp_path / "other"), "--json"]
+    assert json.loads(CliRunner().invoke(cli, arguments, obj=configured()).stdout)["success"]
     assert (tmp_path / "other" / "journal").is_dir()
 
 
@@ -227,10 +227,34 @@ def test_a_list_in_json_has_each_memory_whole(done):
 
 
 def test_a_new_store_is_announced_to_a_person_only(run, tmp_path, monkeypatch):
-    assert run("stats", home=tmp_path / "a").stderr == ""
+    assert run("remember", "one thing", home=tmp_path / "a").stderr == ""
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
-    assert f"created a new store at {tmp_path / 'b'}" in run("stats", home=tmp_path / "b").stderr
-    assert run("stats", "--json", home=tmp_path / "c").stderr == ""
+    assert f"created a new store at {tmp_path / 'b'}" in run("remember", "one thing", home=tmp_path / "b").stderr
+    assert run("remember", "one thing", "--json", home=tmp_path / "c").stderr == ""
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["list"], ["stats"], ["search", "x"], ["ask", "x"], ["recall", "x", "--when-nothing", "empty"], ["audit"],
+        ["contradictions"], ["export"], ["distil", "list"], ["proposals"], ["show", "12345678"],
+    ],
+)  # fmt: skip
+def test_a_reading_command_creates_no_store(run, tmp_path, args):
+    home = tmp_path / "missing"
+    result = run(*args, home=home)
+    assert result.exit_code == (1 if args[0] == "show" else 0), result.output
+    assert not home.exists()
+    if args[0] in {"list", "stats"}:
+        assert f"there is no store at {home} yet; the first command that learns creates it" in result.stderr
+    if args[0] == "recall":
+        assert (result.stdout, "no store" in result.stderr) == ("", False)
+
+
+def test_a_reading_command_refuses_a_folder_of_other_files(run, tmp_path):
+    (tmp_path / "thesis.doc").write_text("mine")
+    result = run("list", home=tmp_path)
+    assert (result.exit_code, "not a memgraph store" in result.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("options", [[], ["-vv"], ["--json"]])
@@ -310,7 +334,9 @@ def test_ingest_git_reads_a_repository_and_a_saved_log(done, repository, tmp_pat
     report = json.loads(done("ingest", "git", repository, "--json"))
     assert report["read"] == 3
     assert report["extracted"] > 0
-    assert json.loads(done("ingest", "git", repository, "--json"))["extracted"] == 0
+    again = json.loads(done("ingest", "git", repository, "--json"))
+    assert (again["read"], again["builds"], again["extracted"], again["known"]) == (0, 0, 0, 1)
+    assert done("ingest", "git", repository) == "Nothing new to read.\n"
     saved = tmp_path / "saved.txt"
     log = subprocess.run(["git", "-C", repository, "log", "--name-status"], capture_output=True, check=True)
     saved.write_bytes(log.stdout)
@@ -545,7 +571,7 @@ def test_demo_learns_from_a_repository_and_keeps_only_a_page(
     assert "<!doctype html>" in (tmp_path / "memgraph-demo.html").read_text("utf-8").lower()
     assert "Read 3 records" in result.stdout
     assert "An agent about to “change src/" in result.stdout
-    assert "You have the following relevant memories" in result.stdout
+    assert "Notes from past work in shop." in result.stdout
     assert result.stdout.count("   memgraph ") == 3
     assert max(len(line) for line in result.stdout.splitlines() if str(repository) not in line) <= 80
     assert not (isolated_environment / "memgraph").exists()

@@ -112,6 +112,25 @@ def test_show_names_the_origin_of_each_value(run: Run, tmp_path: Path, monkeypat
     assert sorted(path.name for path in (tmp_path / "store").iterdir()) == ["config.toml"]
 
 
+def test_show_prints_the_permissions_of_agents(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    given = '[agents.coach]\ndomain = "health"\nwrite = ["health"]\n[agents."odd name"]\nsearch = []\n'
+    (tmp_path / "store" / "config.toml").write_text(given, "utf-8")
+    shown = run("show", "--json")
+    assert shown.exit_code == 0, shown.output
+    agents = json.loads(shown.stdout)["settings"]["agents"]
+    assert agents["source"] == "file"
+    assert agents["value"] == {
+        "coach": {"domain": "health", "read": ["*"], "search": ["*"], "write": ["health"]},
+        "odd name": {"domain": None, "read": ["*"], "search": [], "write": ["*"]},
+    }
+    (line,) = [line for line in run("show").stdout.splitlines() if line.startswith("agents ")]
+    text = line.removeprefix("agents").strip().removesuffix("(file)")
+    parsed = tomllib.loads(f"agents = {text}")["agents"]
+    assert parsed["coach"] == {"domain": "health", "read": ["*"], "search": ["*"], "write": ["health"]}
+    assert parsed["odd name"]["search"] == []
+
+
 def test_show_makes_nothing(run: Run, tmp_path: Path) -> None:
     assert run("show").exit_code == 0
     assert not (tmp_path / "store").exists()

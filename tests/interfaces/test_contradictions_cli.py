@@ -71,6 +71,17 @@ def test_the_user_decides_and_takes_it_back(done: Callable[..., str], ids: list[
     assert YES in done("contradictions")
 
 
+def test_a_dismissal_of_a_resolved_pair_says_that_both_hold_and_is_undone(
+    done: Callable[..., str], ids: list[str]
+) -> None:
+    done("contradictions", "resolve", *ids, "--keep", ids[0])
+    told = done("contradictions", "dismiss", *ids)
+    assert told.startswith("No contradiction, so both hold again: ")
+    assert done("list", "--state", "superseded") == ""
+    done(*told.strip().rpartition("undo: memgraph ")[2].split())
+    assert ids[1] in done("list", "--state", "superseded")
+
+
 def test_what_is_none_is_dismissed_and_that_is_taken_back(done: Callable[..., str], ids: list[str]) -> None:
     told = done("contradictions", "dismiss", *ids)
     assert done("contradictions") == "No contradictions.\n"
@@ -78,17 +89,73 @@ def test_what_is_none_is_dismissed_and_that_is_taken_back(done: Callable[..., st
     assert YES in done("contradictions")
 
 
+def edited_in(done: Callable[..., str], old: str, new: str) -> None:
+    """Remember two texts, the second one by an edit: edits are not compared at once."""
+    done("remember", old)
+    done("edit", json.loads(done("remember", "Nothing of that", "--json"))["data"]["ids"][0], "--content", new)
+
+
+def test_what_remembering_replaced_is_in_force_again_after_the_printed_undo(done: Callable[..., str]) -> None:
+    done("remember", "The deploy port of the shop is 8080.")
+    told = done("remember", "The deploy port of the shop is 9090.")
+    assert "replaces 1 memory" in told
+    for command in told.strip().rpartition("undo: ")[2].split("; "):
+        done(*command.removeprefix("memgraph ").split())
+    assert "8080" in done("recall", "what is the deploy port of the shop")
+    assert "9090" not in done("list")
+
+
 def test_a_search_reports_what_it_found(done: Callable[..., str]) -> None:
-    for text in (
-        "Always use tabs for indentation in the Makefile",
-        "Always use spaces for indentation in the Makefile",
-    ):
-        done("remember", text)
+    edited_in(
+        done, "Always use tabs for indentation in the Makefile", "Always use spaces for indentation in the Makefile"
+    )
     assert done("contradictions", "find").splitlines() == [
         "Compared 2 memories with the valid ones.",
-        "1 memory replaced by a later one about the same thing; undo: memgraph unsupersede ID.",
+        "1 memory replaced by a later one about the same thing; undo: memgraph undo.",
     ]
     assert json.loads(done("contradictions", "find", "--json"))["looked_at"] == 0
+
+
+def test_what_a_person_decides_is_the_users_and_what_undo_takes_back(
+    done: Callable[..., str], run: Callable[..., Any], ids: list[str]
+) -> None:
+    done("remember", "Deploy on Tuesdays only")
+    done("contradictions", "resolve", *ids, "--keep", ids[0])
+    told = done("undo")
+    assert "Undid event" in told
+    assert "linked: SUPERSEDES" in told
+    assert YES in done("contradictions")
+
+    done("contradictions", "dismiss", *ids)
+    done("undo")
+    assert YES in done("contradictions")
+
+    episode = json.loads(
+        done("episode", "A deploy", "--reasoning", "none", "--action", "deployed", "--outcome", "success", "--json")
+    )["episode_id"]
+    done("feedback", episode, "meh")
+    assert "outcome" in done("undo")
+    assert json.loads(done("show", episode, "--json"))["memory"]["outcome"] == "positive"
+    assert "Tuesdays" in done("list")
+
+
+def test_what_a_person_searched_for_is_undone_first(done: Callable[..., str]) -> None:
+    edited_in(done, "The deploy port of the shop is 8080.", "The deploy port of the shop is 9090.")
+    assert "undo: memgraph undo." in done("contradictions", "find")
+    assert "linked: SUPERSEDES" in done("undo")
+    assert done("list", "--state", "superseded") == ""
+
+
+def test_undo_does_not_reach_behind_what_another_did(done: Callable[..., str], run: Callable[..., Any]) -> None:
+    mine = json.loads(done("remember", "Deploy on Tuesdays only", "--json"))["data"]["ids"][0]
+    done("observe", "The staging server is called heron")
+    refused = run("undo")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "memory.added by the agent" in refused.stderr
+    assert "is not by the user" in refused.stderr
+    own = json.loads(done("history", mine, "--json"))[0]["event"]
+    assert f"`memgraph undo {own}` the last change by the user" in refused.stderr
+    assert "which had added: “Deploy on Tuesdays only”" in done("undo", str(own))
 
 
 def test_what_cannot_be_is_refused_in_one_line(

@@ -193,7 +193,7 @@ def test_many_memories_are_searched_for_listed_and_changed_at_once(
 ) -> None:
     said = refused("pin", "--match", "staging server")
     assert ids[1] in said
-    assert "found 1 memory; add --yes to pin them" in said
+    assert "found 1 memory; add --yes to pin it" in said
     assert [one["id"] for one in asked("tag", "--match", "staging server", "--yes", "infra")["data"]["memories"]] == [
         ids[1]
     ]
@@ -203,6 +203,20 @@ def test_many_memories_are_searched_for_listed_and_changed_at_once(
     assert asked("list") == []
     done("undo")
     assert len(asked("list")) == 2
+
+
+def test_a_search_that_finds_more_than_its_limit_changes_nothing(done: Run, refused: Run, asked: Run) -> None:
+    for number in range(4):
+        done("remember", f"Note {number} about the staging server", "--tag", f"n{number}")
+    found = ("--match", "staging server", "--limit", "3")
+    said = refused("forget", *found)
+    assert len(said.splitlines()) == 4
+    assert "these are 3 of 4 matches; --limit 4 takes all of them" in said
+    assert "4 match, more than --limit 3, so nothing was changed" in refused("forget", *found, "--yes")
+    assert len(asked("list")) == 4
+    assert "Would forget 3 memories" in done("forget", *found, "--dry-run")
+    done("forget", "--match", "staging server", "--limit", "4", "--yes")
+    assert asked("list") == []
 
 
 def test_forget_shows_what_it_would_do(asked: Run, done: Run, refused: Run, ids: list[str]) -> None:
@@ -217,11 +231,25 @@ def test_forget_shows_what_it_would_do(asked: Run, done: Run, refused: Run, ids:
     assert len(asked("list")) == 2
 
 
+def test_a_list_marks_what_is_not_in_force(done: Run, asked: Run, ids: list[str]) -> None:
+    done("supersede", ids[0], "--by", ids[1])
+    assert {entry["id"]: entry["states"] for entry in asked("list")} == {ids[0]: ["superseded"], ids[1]: []}
+    assert [line.split("\t")[-2] for line in done("list").splitlines() if ids[0] in line] == ["superseded"]
+    done("forget", ids[1])
+    (shown,) = (one for one in asked("list", "--include-suppressed") if one["id"] == ids[1])
+    assert shown["states"] == ["suppressed"]
+    assert [one["states"] for one in asked("list")] == [[]]  # what replaced it is forgotten: it is in force again
+
+
 @pytest.mark.embedded
 def test_a_query_selects_memories_by_its_id_column(asked: Run, refused: Run, ids: list[str]) -> None:
     cypher = "MATCH (m:Memory) RETURN m.id AS id ORDER BY id"
     changed = asked("unpin", "--query", cypher, "--yes")["data"]["memories"]
     assert [one["id"] for one in changed] == sorted(ids)
+    many = "UNWIND range(1, 1001) AS n RETURN CAST(n AS STRING) AS id"
+    said = refused("pin", "--query", f"{many}", "--limit", "1000", "--yes")
+    assert "more than 1,000 match" in said
+    assert "one command changes at most 1,000: search for less" in said
     assert "in a column `id`; it returns n" in refused("pin", "--query", "MATCH (m:Memory) RETURN count(m) AS n")
     assert "read-only" in refused("pin", "--query", "MATCH (m:Memory) SET m.title = 'x' RETURN m.id AS id", "--yes")
 
@@ -255,11 +283,41 @@ def test_history_and_why_are_read_by_people_and_programs(done: Run, asked: Run, 
         (["edit", "--match", "x", "--as-new"], "the editor takes one memory at a time"),
         (["edit", "--match", "x", "--query", "y", "--title", "z"], "cannot be combined"),
         (["split", "12345678", "--part", "x"], "at least two parts"),
+        (["merge", "12345678"], "at least two"),
         (["undo", "0"], "0 is not in the range"),
     ],
 )
 def test_wrong_usage_is_said(refused: Run, args: list[str], said: str) -> None:
     assert said in refused(*args, code=2)
+
+
+def test_what_is_forgotten_already_or_named_twice_is_said_so(done: Run, asked: Run, ids: list[str]) -> None:
+    assert asked("forget", ids[0], ids[0], "--dry-run")["data"]["ids"] == [ids[0]]
+    done("forget", ids[0])
+    assert done("forget", ids[0]) == f"'{TEXT}' is forgotten already.\n"
+
+
+@pytest.mark.parametrize(("tier", "domain"), [("--tier", "--domain"), ("--privacy", "--context")])
+def test_the_options_for_tier_and_domain_have_both_names_everywhere(
+    asked: Run, ids: list[str], tier: str, domain: str
+) -> None:
+    options = (tier, "sensitive", domain, "travel")
+    asked("edit", ids[0], *options)
+    made = asked("observe", "The window seat is best", *options)["memory_id"]
+    assert {entry["id"] for entry in asked("list", tier, "sensitive")} == {ids[0], made}
+    assert ids[1] in {one["memory"]["id"] for one in asked("search", "staging", domain, "testing")}
+    assert asked("show", made)["memory"]["domain"] == "travel"
+
+
+def test_equal_parts_are_refused(refused: Run, ids: list[str]) -> None:
+    assert "must be different texts" in refused("split", ids[0], "--part", "one", "--part", " One")
+
+
+def test_show_keeps_lines(done: Run, asked: Run) -> None:
+    text = "Steps:\n- stop\n\tmake -j\n- start \x1b[31m"
+    shown = done("show", asked("remember", text)["data"]["ids"][0])
+    assert "  Steps:\n  - stop\n      make -j\n  - start" in shown
+    assert "\x1b" not in shown
 
 
 def test_what_cannot_be_undone_is_refused_in_a_sentence(refused: Run, done: Run, ids: list[str]) -> None:

@@ -50,6 +50,6 @@ def test_a_topic_is_known_by_its_file_too(run: Run, name: str) -> None:
 def test_what_is_no_topic_is_refused_with_the_topics(run: Run, name: str) -> None:
     for more in ([], ["--json"]):
         result = run(name, *more)
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         assert result.stdout == ""
         assert all(topic in result.stderr for topic in TOPICS)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from memgraph.interfaces.cli.group import cli
@@ -38,3 +39,25 @@ def test_a_shortened_list_says_so_and_a_verdict_names_its_undo(tmp_path: Any, se
     done = run(cli, [*home, "distil", "answer", order["id"], "-"], input='{"statements": [], "verdict": "newer holds"}')
     older, newer = order["subject_ids"]
     assert f"the newer statement replaces the older; undo: memgraph unsupersede {older} --by {newer}" in done.output
+
+
+@pytest.mark.parametrize(
+    ("args", "said", "code"),
+    [
+        (["docs", "priv"], "'priv' is not a topic. Did you mean privacy?", 2),
+        (["recall", "x", "--floor", "2"], "must be auto, off or a number from 0 to 1", 2),
+        (["observe", "x", "--confidence", "2"], "2.0 is not in the range", 2),
+        (["observe", "x", "--valid-at", "2026-13-01"], "valid_at: must be a time in ISO 8601, such as 2026-01-05", 1),
+        (
+            ["outcome", "00000000-0000-4000-8000-000000000000", "success"],
+            "`memgraph recall TASK --explain` shows the ids",
+            1,
+        ),
+    ],
+)
+def test_wrong_values_are_said_in_words_and_with_the_right_code(
+    tmp_path: Any, settings: Callable[[], Any], args: list[str], said: str, code: int
+) -> None:
+    result = CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *args], obj=settings())
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert said in " ".join(result.stderr.split())

@@ -238,7 +238,7 @@ def test_the_floor_is_an_option_of_a_recall_and_a_mark_in_a_search(run: Run, mon
     assert run("recall", other).stdout == "Nothing in memory concerns this task.\n"
     assert BILLING in run("recall", other, "--floor", "off").stdout
     assert BILLING in run("recall", other, "--floor", "0").stdout
-    assert "floor" in run("recall", other, "--floor", "high", code=1).stderr
+    assert "floor" in run("recall", other, "--floor", "high", code=2).stderr
     assert "only similar" in run("search", other).stdout
     assert json.loads(run("search", other, "--json").stdout)[0]["has_evidence"] is False
     assert "only similar" not in run("search", "change the billing tables").stdout

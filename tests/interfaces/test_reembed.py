@@ -146,7 +146,7 @@ def test_an_empty_store_does_not_change_to_a_model_that_is_not_there(
         arguments = ["--home", str(tmp_path / "store"), *args]
         return CliRunner().invoke(cli, arguments, prog_name="memgraph", obj=configured())
 
-    assert call("list").exit_code == 0
+    assert call("contradictions", "find").exit_code == 0
 
     def away(_texts: Any) -> Any:
         raise EmbeddingError("there is no such model")

@@ -60,7 +60,7 @@ ASKING_METHODS = {
 """Methods that act for an agent; every other method of these classes acts for the owner, or on what it is given."""
 OWNERS_METHODS = {
     MemGraph: {
-        "as_agent", "at", "audit", "close", "create_enriched_system_prompt", "format_context_for_prompt", "ingest", "invalidate_memory",
+        "as_agent", "at", "audit", "check_may_write", "close", "create_enriched_system_prompt", "format_context_for_prompt", "ingest", "invalidate_memory",
         "open", "record_outcome", "save_episode", "save_observation", "update_episode_with_feedback",
     },
     MemoryRetrieval: {
@@ -160,7 +160,15 @@ class World:
             self.said[word] = [(tier or TIER_OF.get(domain or "", "public"), domain), *of_source]
         for number in range(0, COUNT - 1, 17):
             memory.store.link(ids[number], "CONTRADICTS", ids[number + 1], reason="they say otherwise")
+        self.delete_sources(memory)
         memory.recall("the plan of the week", agent="agent-1")
+
+    def delete_sources(self, memory: MemGraph) -> None:
+        """Delete some memories from which others are derived: these stay as restricted as they were."""
+        links = [one for one in memory.store.every_link() if one.relation == "DERIVED_FROM"]
+        for source in sorted({one.target_id for one in links})[::3]:
+            del self.said[self.ids.pop(source)]
+            memory.store.delete_memory(source)
 
     def allowed(self, agent: Agent, operation: str) -> set[str]:
         listed = getattr(agent, operation)

@@ -92,6 +92,17 @@ class Session(Generic[T]):
                 if self._depth == 0 and (self._idle_s == 0 or is_broken or self.is_wanted()):
                     self._release_logging_errors()
 
+    def acquire_if_free(self) -> bool:
+        """Take the lock unless another process holds it or waits for it; return whether this process holds it now.
+
+        It is released as after a block of `held`.
+        """
+        self._check_process()
+        with self._guard:
+            if not self.is_held and not self._is_closed and not self.is_wanted() and self._lock.try_acquire():
+                self._begin()
+            return self.is_held
+
     @contextmanager
     def use(self) -> Iterator[T]:
         """Hold the open resource for a block. Can be nested within a thread. Raises the errors of `held` and of opening."""

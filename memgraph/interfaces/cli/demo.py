@@ -20,6 +20,7 @@ from memgraph.interfaces.cli.base.options import Command, Settings, pass_setting
 from memgraph.interfaces.cli.base.output import count, emit_json, plain, progress, wrapped
 from memgraph.interfaces.cli.learning.ingest import history_reader, report_lines
 from memgraph.interfaces.lookups import without_vectors
+from memgraph.retrieval import format_context_for_prompt
 
 if TYPE_CHECKING:
     from memgraph.extraction.readers import Reader
@@ -146,6 +147,7 @@ def _document(
         "memories": len(learned),
         "telling": [without_vectors(memory) for memory in examples],
         "task": task,
+        "formatted": format_context_for_prompt(result, format="notes") if result else "",
         "injected_prompt_prefix": result.injected_prompt_prefix if result else "",
         "query_id": result.query_id if result else None,
         "page": str(page.path) if page else None,
@@ -182,10 +184,11 @@ def _lines(
         yield f"     [{(memory.occurred_at or '')[:10]}; {plain(memory.reason or '')}]"
     if task and result:
         yield ""
-        heading = f"3. An agent about to “{task}” would get ({result.total_tokens_used} tokens):"
+        heading = f"3. An agent about to “{task}” would get ({result.total_tokens_used} tokens of memories):"
         yield wrapped(heading, indent="   ", first="")
         yield ""
-        for line in result.injected_prompt_prefix.split("\n"):
+        text = format_context_for_prompt(result, format="notes", when_nothing="say")
+        for line in text.split("\n"):
             yield wrapped(line, indent="     ", first="   ") if line else ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import NamedTuple
 
 import click
@@ -39,8 +40,6 @@ class Topic(NamedTuple):
 @pass_settings
 def docs(settings: Settings, topic: str | None) -> None:
     """List the topics, or print a topic's page in Markdown."""
-    from memgraph.errors import InvalidInputError
-
     found = topics()
     if topic is None:
         lines = pairs([(one.name, one.summary) for one in found.values()])
@@ -49,7 +48,11 @@ def docs(settings: Settings, topic: str | None) -> None:
         return
     page = found.get(topic.removesuffix(".md").lower())
     if page is None:
-        raise InvalidInputError(f"is not a topic; the topics are {', '.join(found)}", field="topic", value=topic)
+        near = [name for name in found if topic and name.startswith(topic.lower())] or get_close_matches(
+            topic.lower(), found, n=3
+        )
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"The topics are {', '.join(found)}."
+        raise click.BadParameter(f"{topic!r} is not a topic. {hint}", param_hint="'TOPIC'")
     one_document = {"topic": page.name, "title": page.title, "summary": page.summary, "text": page.text}
     emit(settings, one_document, page.text.rstrip("\n"))
 

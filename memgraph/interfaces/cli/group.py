@@ -47,6 +47,7 @@ COMMANDS: dict[str, Entry] = {
     "outcome": Entry(
         "memories.agent_input", "outcome", "Record the outcome of a recall, and which of its memories were used.", "use"
     ),
+    "mcp": Entry("mcp", "mcp", "Serve the store to an agent's client over MCP, on standard input and output.", "use"),
     "list": Entry("memories.listing", "list_", "List memories, one per line.", "look"),
     "show": Entry("memories.listing", "show", "Show one memory with its links.", "look"),
     "history": Entry(

@@ -179,9 +179,10 @@ def resolve_contradiction(
         if kept not in ends:
             raise InvalidInputError("must be one of the two memories", field="keep", value=keep)
         gone = ends[1] if kept == ends[0] else ends[0]
-        store.unsupersede(kept, by=gone)
+        states = store.curation.states  # a decision is the user's
+        states.unsupersede(kept, by=gone)
         said = replacement(store, keep=kept, gone=gone, reason=reason)
-        return store.supersede(gone, by=kept, reason=said.reason, score=said.score)
+        return states.supersede(gone, by=kept, reason=said.reason, score=said.score)
 
 
 def dismiss_contradiction(store: AgentMemoryStore, one_id: str, other_id: str, *, reason: str | None = None) -> Link:

@@ -34,12 +34,13 @@ from memgraph.model.base import Seconds, checked
 from memgraph.model.chronology import in_order, since
 from memgraph.model.events.lifecycle import CONTRADICTIONS, ContradictionsSought
 from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.payload import Payload
+from memgraph.model.events.payload import Actor, Payload
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import StoredMemory
 from memgraph.model.results.contradictions import ContradictionResult
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.permitted import Permits, everything
 from memgraph.store.query import Reader
 from memgraph.text.overlap import overlap
 
@@ -62,7 +63,11 @@ Slots = NDArray[np.int64]
 
 
 def find_contradictions(
-    store: AgentMemoryStore, *, seconds: float | None = None, progress: Progress | None = None
+    store: AgentMemoryStore,
+    *,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+    actor: Actor = "system",
 ) -> ContradictionResult:
     """Compare memories that are new or have changed since the last run with those in force. Idempotent.
 
@@ -72,6 +77,8 @@ def find_contradictions(
         No further batch begins after this time.
     progress : callable, optional
         Called with (done, total) events.
+    actor : {"user", "agent", "system"}
+        Who asked for it.
 
     Raises
     ------
@@ -88,7 +95,7 @@ def find_contradictions(
     for step in batches_after(store.reader, before):
         if seconds is not None and time.monotonic() - started >= seconds:
             return result.model_copy(update={"complete": False})
-        found, seqs = carry_out(store, partial(_planned_and_noted, step=step, known=known), attempts=1)
+        found, seqs = carry_out(store, partial(_planned_and_noted, step=step, known=known), attempts=1, actor=actor)
         known.through_seq = seqs[-1]
         result = added(result, found)
         if progress:
@@ -96,13 +103,24 @@ def find_contradictions(
     return result
 
 
-def find_contradictions_of(store: AgentMemoryStore, memory_ids: Iterable[str]) -> ContradictionResult:
-    """Compare memories that were just written with those in force. A later run compares them again and finds no more."""
+def find_contradictions_of(
+    store: AgentMemoryStore, memory_ids: Iterable[str], *, actor: Actor = "system", may: Permits = everything
+) -> ContradictionResult:
+    """Compare memories that were just written with those in force that their writer may have.
+
+    A later run compares them again, with all; it finds no more of the ones that were compared.
+
+    Parameters
+    ----------
+    actor : {"user", "agent", "system"}
+        Who wrote them.
+    """
     ids = list(memory_ids)
     if not ids:
         return ContradictionResult()
     step = Batch(ids, frozenset(), frozenset(), 0, 0)
-    return carry_out(store, partial(_planned, step=step, known=_Cache(store.reader)), attempts=1).result
+    planned = partial(_planned, step=step, known=_Cache(store.reader), may=may)
+    return carry_out(store, planned, attempts=1, actor=actor).result
 
 
 def described(result: ContradictionResult) -> str | None:
@@ -183,9 +201,10 @@ class _Cache:
 class _Field:
     """The memories that a batch is compared with: those in force when it began."""
 
-    def __init__(self, reader: Reader, known: _Cache) -> None:
+    def __init__(self, reader: Reader, known: _Cache, may: Permits = everything) -> None:
         self.reader, self.index, self.known = reader, reader.index, known
         self.in_force = reader.listed() & ~reader.superseded()
+        self._rivals = self.in_force & may(reader)
         self._fitting: dict[tuple[int, ...], Mask] = {}
 
     def fitting(self, slot: int) -> Mask:
@@ -193,7 +212,7 @@ class _Field:
         scope = tuple(int(self.index.column(name)[slot]) for name in (*_SAME, "domain"))
         if scope not in self._fitting:
             domain = self.index.column("domain")
-            fits = self.in_force & ((domain == scope[-1]) | (domain < 0) | (scope[-1] < 0))
+            fits = self._rivals & ((domain == scope[-1]) | (domain < 0) | (scope[-1] < 0))
             for name, code in zip(_SAME, scope, strict=False):
                 fits &= self.index.column(name) == code
             self._fitting[scope] = fits
@@ -208,10 +227,10 @@ def _planned_and_noted(view: View, step: Batch, known: _Cache) -> Plan[Contradic
     return replace(plan, commits=[*plan.commits, account(sought)])
 
 
-def _planned(view: View, step: Batch, known: _Cache) -> Plan[ContradictionResult]:
+def _planned(view: View, step: Batch, known: _Cache, may: Permits = everything) -> Plan[ContradictionResult]:
     """Compare some memories and plan the links for what is found."""
     known.refresh()
-    field, now = _Field(view.reader, known), view.now
+    field, now = _Field(view.reader, known, may), view.now
     index = field.index
     slots = [slot for one in step.memory_ids if (slot := index.slot(one)) >= 0 and field.in_force[slot]]
     found = _Findings()

@@ -24,10 +24,12 @@ from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out
 from memgraph.model.events.lifecycle import phase_key
+from memgraph.model.events.payload import Actor
 from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.memory import StoredMemory
 from memgraph.model.results.sleep import CopiesResult
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.permitted import Permits, everything
 from memgraph.store.query import Reader
 
 PHASE = "copies"
@@ -67,15 +69,40 @@ def merge_copies(
     return total
 
 
-def merge_copies_of(store: AgentMemoryStore, memory_ids: Iterable[str]) -> dict[str, str]:
-    """Merge the copies of memories that were just written; return for each of these that is gone the one that stays."""
+def merge_copies_of(
+    store: AgentMemoryStore, memory_ids: Iterable[str], *, actor: Actor = "system", may: Permits = everything
+) -> dict[str, str]:
+    """Merge the copies of memories that were just written, among those that their writer may have.
+
+    Returns for each of these that is gone the one that stays.
+
+    Parameters
+    ----------
+    actor : {"user", "agent", "system"}
+        Who wrote them.
+    """
     ids, stays = list(memory_ids), dict[str, str]()
     if ids:
-        carry_out(store, partial(_planned, ids=ids, stays=stays), attempts=1)
+        carry_out(store, partial(_planned, ids=ids, stays=stays, may=may), attempts=1, actor=actor)
     return {one: stays[one] for one in ids if one in stays}
 
 
-def _planned(view: View, ids: Iterable[str], stays: dict[str, str] | None = None) -> Plan[CopiesResult]:
+def copies_of(store: AgentMemoryStore, memory_id: str) -> list[str]:
+    """Return the copies that were merged into a memory: they would be in force again without it."""
+    found: dict[str, None] = {}
+    waiting = [memory_id]
+    while waiting:
+        one = waiting.pop()
+        links = (link for link in store.links(one) if link.relation == "SUPERSEDES" and link.source_id == one)
+        new = [link.target_id for link in links if link.reason == REASON and link.target_id not in found]
+        found |= dict.fromkeys(new)
+        waiting += new
+    return [one for one in found if one != memory_id]
+
+
+def _planned(
+    view: View, ids: Iterable[str], stays: dict[str, str] | None = None, may: Permits = everything
+) -> Plan[CopiesResult]:
     """Plan the merges; `stays` receives for each memory that is gone the one that stays."""
     reader, now = view.reader, view.now
     current: dict[str, StoredMemory] = {}
@@ -83,7 +110,7 @@ def _planned(view: View, ids: Iterable[str], stays: dict[str, str] | None = None
     commits: list[Commit] = []
     looked_at = 0
     with reader.frozen(links=True):
-        index, there = reader.index, comparable(reader)
+        index, there = reader.index, comparable(reader) & may(reader)
         opposed = linked(index, "CONTRADICTS")
         for one in ids:
             slot = index.slot(one)

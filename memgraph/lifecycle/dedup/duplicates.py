@@ -21,11 +21,13 @@ _UNKNOWN = -2
 
 
 def possible_duplicates(store: AgentMemoryStore, memory: AgentMemory) -> Mask:
-    """Return which memories in force have the same type, project, task, privacy tier, trust class and outcome."""
+    """Return which memories in force have the same type, project, task, privacy tier, trust class and outcome; private ones the same domain."""
     index = store.reader.index
     mask = store.reader.listed(type=memory.type) & ~store.reader.superseded()
     mask &= of_scope(store, "project", memory.project_id) & of_scope(store, "task", memory.task_id)
     mask &= index.column("tier") == TIERS.index(memory.privacy_tier)
+    if memory.privacy_tier == "private":
+        mask &= of_scope(store, "domain", memory.domain)
     mask &= index.column("trust") == TRUST.index(memory.trust_class)
     mask &= index.column("outcome") == OUTCOMES.index(memory.outcome)
     return mask

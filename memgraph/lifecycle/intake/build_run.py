@@ -116,6 +116,7 @@ class BuildRun:
             new_memory_ids=self.added,
             duration_ms=self.spent_s * 1000,
             complete=self.complete,
+            was_known=self.is_known,
             notice=notice or own_notice,
             extraction_notice=self.extraction.notice,
         )

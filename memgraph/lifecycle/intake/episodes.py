@@ -104,7 +104,7 @@ def give_feedback(store: AgentMemoryStore, episode_id: str, feedback: Feedback) 
             store.check_embedder(embedder)  # the store may have changed its model meanwhile
             changes["embedding"] = vector
         if changes:
-            store.update_memory(found.id, **changes)
+            store.curation.states.update_memory(found.id, **changes)  # it is the user's
         return episode_of(store, episode_id)
 
 

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from memgraph.index.columns import OUTCOMES
+from memgraph.index.columns import OUTCOMES, TRUST
 from memgraph.index.index import scope_name
 from memgraph.lifecycle.dedup.equal_text import differ, equal_memories
 from memgraph.model.memory import AgentMemory
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.permitted import Permits, everything
 
 _MOST_READ = 20
 
 
-def is_forgotten(store: AgentMemoryStore, memory: AgentMemory, *, threshold: float, alike: float) -> bool:
+def is_forgotten(
+    store: AgentMemoryStore, memory: AgentMemory, *, threshold: float, alike: float, may: Permits = everything
+) -> bool:
     """Return whether a memory repeats forgotten content rather than content in force.
 
     Parameters
@@ -28,9 +31,13 @@ def is_forgotten(store: AgentMemoryStore, memory: AgentMemory, *, threshold: flo
         Minimum cosine of two memories with the same meaning.
     alike : float
         Cosine with the matching memory in force, −1 for none: the nearer match decides; ties go to the one in force.
+    may : callable
+        Which memories count: those that the writer may have.
     """
     index = store.reader.index
-    mask = store.reader.listed(state="suppressed")
+    mask = store.reader.listed(state="suppressed") & may(store.reader)
+    if mask.any() and _is_in_force(store, memory):
+        return False
     project = index.column("project")
     mask &= (project == -1) | (project == index.scopes.find(scope_name("project", memory.project_id or "")))
     task = index.column("task")
@@ -50,3 +57,12 @@ def is_forgotten(store: AgentMemoryStore, memory: AgentMemory, *, threshold: flo
             return True
         mask &= ~with_vector
     return alike < 1.0 and bool(equal_memories(store.reader, memory.content, mask))
+
+
+def _is_in_force(store: AgentMemoryStore, memory: AgentMemory) -> bool:
+    """Return whether the user said the same again after it was forgotten."""
+    index = store.reader.index
+    mask = store.reader.listed() & (index.column("trust") == TRUST.index("user"))
+    project = index.column("project")
+    mask &= (project == -1) | (project == index.scopes.find(scope_name("project", memory.project_id or "")))
+    return bool(equal_memories(store.reader, memory.content, mask))

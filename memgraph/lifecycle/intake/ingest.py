@@ -126,6 +126,7 @@ class _Run:
         self.read = self.builds = self.kept = self.extracted = self.merged = self.forgotten = self.skipped = (
             self.secrets
         ) = 0
+        self.known = self.read_again = 0
 
     def consolidate(self, batch: Sequence[SourceRecord]) -> None:
         """Consolidate one batch and commit it with the cursor after it.
@@ -139,12 +140,20 @@ class _Run:
                 self.skipped += 1
                 if record.skipped in self._reasons or len(self._reasons) < _REASONS_KEPT:
                     self._reasons[record.skipped] += 1
-        logs = [record.build for record in batch if record.build is not None]
+        built = [record for record in batch if record.build is not None]
+        logs = [record.build for record in built if record.build is not None]
         self.builds += len(logs)
         changed = cursor != self.cursor
         kept: set[str] = set()
+        is_continued = False
 
         def cursor_event(results: Sequence[ConsolidationResult]) -> list[SourceRead]:
+            nonlocal is_continued
+            if not is_continued:  # later, what was just consolidated is known
+                again = [record for record, result in zip(built, results, strict=True) if result.was_known]
+                self.known += len(again)
+                self.read_again += sum(record.records for record in again)
+                is_continued = True
             self.extracted += sum(len(result.new_memory_ids) for result in results)
             self.merged += sum(result.memories_deduplicated for result in results)
             self.forgotten += sum(result.memories_forgotten for result in results)
@@ -171,15 +180,16 @@ class _Run:
         """Return the counts of this run."""
         return IngestReport(
             source=self._source_id,
-            read=self.read,
-            builds=self.builds,
+            read=self.read - self.read_again,
+            builds=self.builds - self.known,
+            known=self.known,
             extracted=self.extracted,
             merged=self.merged,
             forgotten=self.forgotten,
             left_out=self.left_out,
             skipped=self.skipped,
             secrets_redacted=self.secrets,
-            kept_share=self.kept / self.builds if self.builds else 0.0,
+            kept_share=self.kept / (self.builds - self.known) if self.builds > self.known else 0.0,
             reasons=dict(self._reasons),
             seconds=round(time.monotonic() - self._started, 3),
             compressed=compression.compressed,
@@ -205,8 +215,8 @@ class _Run:
             locator=self._reader.locator,
             project_id=self._reader.project_id,
             cursor=cursor,
-            records=total("records", self.read),
-            builds=total("builds", self.builds),
+            records=total("records", self.read - self.read_again),
+            builds=total("builds", self.builds - self.known),
             extracted=total("extracted", self.extracted),
             merged=total("merged", self.merged),
             skipped=total("skipped", self.skipped),

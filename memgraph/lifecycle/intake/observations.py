@@ -11,6 +11,7 @@ from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.lifecycle.dedup.duplicates import duplicate_of, of_scope, possible_duplicates
 from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.dedup.thresholds import OBSERVATION_COSINE
+from memgraph.lifecycle.intake.decided import decided_against
 from memgraph.lifecycle.intake.episodes import episode_of, redacted
 from memgraph.lifecycle.intake.forgotten import is_forgotten
 from memgraph.lifecycle.run.embedding import vectors_of
@@ -19,23 +20,26 @@ from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.memory import SemanticMemory, StoredEpisodicMemory, StoredMemory, Vector
 from memgraph.model.results.learning import SavedObservation
-from memgraph.privacy.tiers import Inferred, inferred, strictest
+from memgraph.privacy.access import OWNER, Access
+from memgraph.privacy.tiers import Inferred, domain_of, inferred, strictest
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.permitted import Permits, readable
 from memgraph.store.commit.append import Write, with_vector
 from memgraph.text.cutting import split_text
 
-_FORGOTTEN = "says again what was forgotten; `memgraph unforget` takes that back"
+_FORGOTTEN = "it says again what was forgotten; `memgraph unforget` takes that back"
 
 
-def save_observation(store: AgentMemoryStore, observation: Observation) -> SavedObservation:
+def save_observation(store: AgentMemoryStore, observation: Observation, access: Access = OWNER) -> SavedObservation:
     """Store an observation, or merge it into the one in force with the same meaning: one commit, under one lock.
 
     Only observations of the same project, task, domain, privacy tier, trust class and outcome are compared. One that is
     longer than a memory is stored in parts, each linked to the one before; it is known if each of its parts is. One
-    learned from an episode is derived from it, so it has at least its privacy tier, at most its trust, and its project
-    and task; when merged, the episode supports the known observation. Content that the user made the store forget is
+    learned from an episode is derived from it, so it has at least its privacy tier, with its domain if that is stricter, at most its trust, and its
+    project and task; when merged, the episode supports the known observation. Content that the user made the store forget is
     left out. An observation that contradicts a memory in force is stored, linked to it and, where that is safe,
-    supersedes it; the notice says so.
+    supersedes it; the notice says so. What says again what the user has replaced is left out. What the observing agent may not have is
+    as if it did not exist; the next sleep compares the observation with all memories.
 
     Raises
     ------
@@ -50,7 +54,7 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
     text = observation.content
     texts = [text] if len(text) <= MAX_CONTENT_CHARS else split_text(text)
     embedder = store.embedder
-    vectors = vectors_of(embedder, texts)
+    vectors, may = vectors_of(embedder, texts), readable(access)
     with store.exclusive():
         store.check_embedder(embedder)  # the store may have changed its model meanwhile
         episode = episode_of(store, observation.episode_id) if observation.episode_id else None
@@ -61,18 +65,23 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
             _memory(store, observation, episode, part, vector, privacy)
             for part, vector in zip(texts, vectors, strict=True)
         ]
-        pairs = [pair for part in parts if (pair := _settled(store, part)) is not None]
-        left_out = len(parts) - len(pairs)
-        notice = f"{left_out} of {len(parts)} parts left out: each {_FORGOTTEN}" if left_out else None
+        settled = [_settled(store, part, may) for part in parts]
+        pairs = [one for one in settled if not isinstance(one, str)]
+        why = list(dict.fromkeys(one for one in settled if isinstance(one, str)))
+        notice = f"{len(parts) - len(pairs)} of {len(parts)} parts left out: {'; '.join(why)}" if why else None
         if not pairs:
-            return SavedObservation(action="forgotten", notice=f"left out: it {_FORGOTTEN}", secrets_redacted=secrets)
+            return SavedObservation(
+                action="forgotten" if why == [_FORGOTTEN] else "superseded",
+                notice=f"left out: {'; '.join(why)}",
+                secrets_redacted=secrets,
+            )
         if all(known for _, known in pairs):
             action, ids = "consolidated", _merge(store, pairs, episode)
         else:
             action, ids = "created", [kept.id for kept in store.insert_parts([part for part, _ in pairs])]
-            if stays := merge_copies_of(store, ids):  # stored before through another door
+            if stays := merge_copies_of(store, ids, may=may):  # stored before through another door
                 action, ids = "consolidated", [stays.get(one, one) for one in ids]
-            found = find_contradictions_of(store, ids)
+            found = find_contradictions_of(store, ids, may=may)
             notice = "; ".join(filter(None, [privacy.notice, notice, described(found)])) or None
     return SavedObservation(memory_id=ids[0], action=action, part_ids=ids, notice=notice, secrets_redacted=secrets)
 
@@ -94,6 +103,8 @@ def _memory(
                 f"differs from the episode's project, {episode.project_id!r}; omit it", field="project", value=project
             )
         project = project or episode.project_id
+    own = privacy.tier, privacy.domain
+    of_all = [own, (episode.privacy_tier, episode.domain)] if episode else [own]
     sources = [episode.id] if episode else []
     return SemanticMemory(
         content=text,
@@ -102,8 +113,8 @@ def _memory(
         confidence=observation.confidence,
         valid_at=observation.valid_at or store.now(),
         trust_class=trust,
-        privacy_tier=strictest(privacy.tier, episode.privacy_tier) if episode else privacy.tier,
-        domain=privacy.domain,
+        privacy_tier=strictest(*(tier for tier, _ in of_all)),
+        domain=domain_of(*of_all),
         project_id=project,
         task_id=episode.task_id if episode else None,
         session_id=observation.session_id,
@@ -115,11 +126,18 @@ def _memory(
     )
 
 
-def _settled(store: AgentMemoryStore, part: SemanticMemory) -> tuple[SemanticMemory, StoredMemory | None] | None:
-    """Return a part and the matching memory in force, if any; None if the part was forgotten."""
-    mask = possible_duplicates(store, part) & of_scope(store, "domain", part.domain)
+def _settled(
+    store: AgentMemoryStore, part: SemanticMemory, may: Permits
+) -> tuple[SemanticMemory, StoredMemory | None] | str:
+    """Return a part and the matching memory in force, if any; or why the part is left out."""
+    mask = possible_duplicates(store, part) & of_scope(store, "domain", part.domain) & may(store.reader)
     alike, known = duplicate_of(store, part, mask, threshold=OBSERVATION_COSINE)
-    return None if is_forgotten(store, part, threshold=OBSERVATION_COSINE, alike=alike) else (part, known)
+    if is_forgotten(store, part, threshold=OBSERVATION_COSINE, alike=alike, may=may):
+        return _FORGOTTEN
+    if known is None and (pair := decided_against(store, part, threshold=OBSERVATION_COSINE, may=may)) is not None:
+        older, newer = pair
+        return f"it says again what the user replaced; `memgraph unsupersede {older} --by {newer}` takes that back"
+    return part, known
 
 
 def _merge(

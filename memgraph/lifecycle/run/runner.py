@@ -16,7 +16,7 @@ from memgraph.journal.envelope import Event
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.base import Model
 from memgraph.model.events.memories import MemoryRevised
-from memgraph.model.events.payload import Payload, WriteScope
+from memgraph.model.events.payload import Actor, Payload, WriteScope
 from memgraph.model.memory import AgentMemory, Vector
 from memgraph.ports import Embedder
 from memgraph.store import AgentMemoryStore
@@ -98,6 +98,7 @@ def carry_out(
     embedder: Embedder | None = None,
     rests_on: Callable[[Event], object] = always,
     attempts: int = ATTEMPTS,
+    actor: Actor = "system",
 ) -> Done[R]:
     """Plan and commit.
 
@@ -111,6 +112,8 @@ def carry_out(
         Returns whether an event written by others meanwhile makes the plan stale.
     attempts : int
         1: plan under the writer lock.
+    actor : {"user", "agent", "system"}
+        Who asked for it: recorded with each event except the records of runs, which are the system's.
 
     Raises
     ------
@@ -131,7 +134,7 @@ def carry_out(
                 if embedder is not None:
                     store.check_embedder(embedder)
                 if not left or not _is_stale(store.reader, seq, rests_on):
-                    return Done(made.result, _committed(store, made.commits, vectors))
+                    return Done(made.result, _committed(store, made.commits, vectors, actor))
     raise AssertionError("unreachable: under the lock nobody else writes")  # pragma: no cover
 
 
@@ -168,12 +171,15 @@ def commits_of(task_id: str | None, units: Sequence[Sequence[Write]]) -> list[Co
     return [Commit(batch, task_id) for batch in batches]
 
 
-def _committed(store: AgentMemoryStore, commits: Sequence[Commit], vectors: Mapping[str, Vector | None]) -> list[int]:
+def _committed(
+    store: AgentMemoryStore, commits: Sequence[Commit], vectors: Mapping[str, Vector | None], actor: Actor
+) -> list[int]:
     """Commit, and return the events' sequence numbers."""
     seqs: list[int] = []
     for commit in commits:
         writes = [_embedded(write, vectors) for write in commit.writes]
-        events = store.commit(commit.write_scope, writes, task_id=commit.task_id, actor="system")
+        by = "system" if commit.is_account else actor
+        events = store.commit(commit.write_scope, writes, task_id=commit.task_id, actor=by)
         seqs += [event.seq for event in events]
     return seqs
 

@@ -42,6 +42,8 @@ class AgentContext(Model):
         How sure it is that the store has knowledge about the query.
     contradictions : list of Opposed
         Pairs of the memories that contradict each other.
+    is_over_budget : bool
+        Whether it is empty although memories were found, because none of them fits the budget.
     notice : str or None
         A message about the recall.
     scores : dict of str to float
@@ -56,6 +58,7 @@ class AgentContext(Model):
     total_tokens_used: Count = 0
     certainty: Certainty = "none"
     contradictions: list[Opposed] = Field(default_factory=list)
+    is_over_budget: bool = False
     notice: str | None = None
     scores: dict[str, float] = Field(default_factory=dict)
 

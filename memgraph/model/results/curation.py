@@ -66,6 +66,8 @@ class UndoResult(Model):
         Sequence number of the first event of the undoing. Undo it to redo the commit.
     is_redo : bool
         Whether the commit was itself an undoing.
+    what : list of str
+        What the commit had done, in words: one line for each memory that it added or changed.
     memories : list of ChangedMemory
     links : list of str
         Links that were restored or removed, such as ``removed: … SUPERSEDES …``.
@@ -75,6 +77,7 @@ class UndoResult(Model):
     undone_through: Count
     event: Count
     is_redo: bool = False
+    what: list[str] = Field(default_factory=list)
     memories: list[ChangedMemory] = Field(default_factory=list)
     links: list[str] = Field(default_factory=list)
 

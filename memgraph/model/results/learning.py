@@ -49,6 +49,8 @@ class ConsolidationResult(Model):
         Findings dropped because a log keeps only its most salient ones (`max_memories_per_extraction`) besides what users stated.
     secrets_redacted : int
         Keys, tokens and passwords removed from the log before processing.
+    was_known : bool
+        Whether exactly this log had been consolidated before, so that nothing was done.
     extraction_notice : str or None
         A message of the extractor, for example that the rules were used instead of a model; `notice` includes it.
     usage : ModelUsage or None
@@ -67,6 +69,7 @@ class ConsolidationResult(Model):
     new_memory_ids: list[str] = Field(default_factory=list)
     duration_ms: Annotated[float, Field(ge=0)]
     complete: bool = True
+    was_known: bool = False
     notice: str | None = None
     extraction_notice: str | None = None
     usage: ModelUsage | None = None
@@ -79,8 +82,9 @@ class SavedObservation(Model):
     ----------
     memory_id : str or None
         The memory that holds it, or the first of several parts; None: it was left out.
-    action : {"created", "consolidated", "forgotten"}
-        Stored as a new memory; merged into one with the same content; left out, because the user had it forgotten.
+    action : {"created", "consolidated", "forgotten", "superseded"}
+        Stored as a new memory; merged into one with the same content; left out, because the user had it forgotten, or because the
+        user replaced it.
     part_ids : list of str
         All memories that hold it, in order.
     secrets_redacted : int
@@ -88,7 +92,7 @@ class SavedObservation(Model):
     """
 
     memory_id: str | None = None
-    action: Literal["created", "consolidated", "forgotten"]
+    action: Literal["created", "consolidated", "forgotten", "superseded"]
     part_ids: list[str] = Field(default_factory=list)
     notice: str | None = None
     secrets_redacted: Count = 0
@@ -109,6 +113,9 @@ class IngestReport(Model):
     ----------
     left_out : int
         Findings beyond the best of each build.
+    known : int
+        Builds that were consolidated before and have not changed, such as the last one of a source. They are counted neither in
+        ``builds`` nor, with their records, in ``read``.
     read, extracted, merged, forgotten, skipped : int
         Records read; memories added; memories merged into existing ones; memories left out because they repeat forgotten ones;
         records, or parts of them, that could not be read.
@@ -127,6 +134,7 @@ class IngestReport(Model):
     source: str
     read: Count = 0
     builds: Count = 0
+    known: Count = 0
     extracted: Count = 0
     merged: Count = 0
     forgotten: Count = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, SerializeAsAny
 
@@ -25,8 +25,17 @@ class MemoryStats(Model):
     db_size_bytes: Bytes
 
 
+State = Literal["suppressed", "archived", "invalidated", "superseded"]
+
+
 class MemoryListEntry(Model):
-    """One line of a listing; `content` is cut to 80 characters."""
+    """One line of a listing; `content` is cut to 80 characters.
+
+    Attributes
+    ----------
+    states : list of {"suppressed", "archived", "invalidated", "superseded"}
+        The states in which it is not recalled; empty if it is in force.
+    """
 
     id: str
     type: MemoryType
@@ -38,6 +47,7 @@ class MemoryListEntry(Model):
     access_count: Count
     is_pinned: bool
     privacy_tier: PrivacyTier = "public"
+    states: list[State] = Field(default_factory=list)
 
 
 class MemoryCommandResult(Model):

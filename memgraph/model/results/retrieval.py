@@ -237,6 +237,7 @@ class RetrievalResult(Model):
     stages: list[StageReport] = Field(default_factory=list)
     versions: dict[str, str] = Field(default_factory=dict)
     contradictions: list[Opposed] = Field(default_factory=list)
+    is_over_budget: bool = False
     notice: str | None = None
 
 

@@ -61,6 +61,7 @@ def agent_context(result: RetrievalResult) -> AgentContext:
         total_tokens_used=result.total_tokens_used,
         certainty=result.certainty,
         contradictions=result.contradictions,
+        is_over_budget=result.is_over_budget,
         notice=result.notice,
         scores={one.memory_id: one.score for one in result.explanations},
     )

@@ -1,6 +1,6 @@
 """The recommended format: notes for a task under four headings, one statement a line.
 
-Each line says whether something worked or failed, or that it is a rule, a fact or how to do something. A memory's text is
+Each line says whether something worked or failed, was changed, fixed or reverted, or that it is a rule, a fact or how to do something. A memory's text is
 escaped, on one line and behind such a word, so that it cannot pose as structure.
 """
 
@@ -39,7 +39,7 @@ from memgraph.text.sentences import split_sentences
 
 _Sentences = frozenset[str]
 _Group = Literal["do", "avoid", "known", "happened"]
-_Kind = Literal["Worked", "Worked in part", "Failed", "Rule", "Fact", "How to"]
+_Kind = Literal["Worked", "Worked in part", "Failed", "Fixed", "Reverted", "Changed", "Rule", "Fact", "How to"]
 
 _HEADINGS: dict[_Group, str] = {
     "do": "What to do",
@@ -63,7 +63,14 @@ _GENERALISED = "compression"
 """Source of what was generalised: its text gives the dates itself."""
 _NEARLY = 0.85
 """Share of a text's words, in whole sentences, that make another text with the same sentences a near-duplicate."""
-_OUTCOMES = frozenset({"Worked", "Failed"})
+_GOOD: frozenset[_Kind] = frozenset({"Worked", "Fixed", "Reverted", "Changed"})
+_CHANGES = "git"
+"""Source of changes: what a commit says is done, not tried."""
+_FIX = re.compile(
+    r"^(?:(?:bug|hot)?fix(?:e[sd])?(?:\([^()\n]{1,40}\))?!?:?)\s+(?!(?:for|in|of|up|with|on)\b)(?=\S)", re.IGNORECASE
+)
+_REVERT = re.compile(r"^(?:revert(?:s|ed)?:?)\s+(?=\S)", re.IGNORECASE)
+_CONSTRAINT_TAG = "constraint"
 _FORBIDS = ("never ", "do not ", "don't ", "don’t ", "avoid ", "must not ")
 _DIRECTS = frozenset(
     "ask avoid call check deploy ensure keep make never please prefer put remember run set stop test use verify wait write".split()
@@ -103,10 +110,15 @@ def format_notes(context: AgentContext, *, with_ids: bool = False) -> str:
     return "\n\n".join(blocks)
 
 
-def nothing_found(notice: str | None = None) -> str:
+def nothing_found(notice: str | None = None, *, is_over_budget: bool = False) -> str:
     """Return the line that stands for an empty recall, with the notice that may explain it."""
     explained = f" ({visible_line(notice)})" if notice else ""
-    return f"Nothing in memory concerns this task{explained}."
+    said = (
+        "What memory holds on this task does not fit the budget"
+        if is_over_budget
+        else "Nothing in memory concerns this task"
+    )
+    return f"{said}{explained}."
 
 
 def _introduction(context: AgentContext, notes: Sequence[_Note], project: str | None) -> str:
@@ -164,15 +176,17 @@ def _failure(memory: StoredMemory) -> _Note:
 
 
 def _episode(memory: StoredEpisodicMemory, *, is_solved: bool) -> _Note:
-    text, place = statement(_without_outcome(memory, memory.content))
+    said = _without_outcome(memory, memory.content)
+    text, place = statement(said)
+    kind, text = _kind_of(memory, said, text)
     if memory.situation:
         parts = experience(memory)
         labelled = {"Action": parts.action, "Why": parts.approach, "Feedback": parts.feedback}
-        said = [f"{label}: {full_stop(part)}" for label, part in labelled.items() if part]
-        text, place = " ".join([full_stop(parts.text), *said]), None
+        told = [f"{label}: {full_stop(part)}" for label, part in labelled.items() if part]
+        text, place = " ".join([full_stop(parts.text), *told]), None
     remarks = [*(["solved since"] if is_solved else []), *([place] if place else [])]
     group: _Group = "avoid" if memory.outcome == "negative" and not is_solved else "happened"
-    return _Note(memory, group, _kind_of(memory), text, remarks)
+    return _Note(memory, group, kind, text, remarks)
 
 
 def _without_outcome(memory: StoredMemory, text: str) -> str:
@@ -182,11 +196,16 @@ def _without_outcome(memory: StoredMemory, text: str) -> str:
     return text
 
 
-def _kind_of(memory: StoredEpisodicMemory) -> _Kind:
+def _kind_of(memory: StoredEpisodicMemory, content: str, text: str) -> tuple[_Kind, str]:
+    """Return an episode's kind by its content, and the text to print without the word that the kind says."""
     if memory.outcome == "neutral":
-        return "Worked in part" if memory.outcome_word == "partial" else "Fact"
+        return ("Worked in part" if memory.outcome_word == "partial" else "Fact"), text
+    if memory.outcome == "positive" and memory.source == _CHANGES:
+        changes: tuple[tuple[re.Pattern[str], _Kind], ...] = ((_FIX, "Fixed"), (_REVERT, "Reverted"))
+        found = next(((verb, kind) for verb, kind in changes if verb.match(content)), None)
+        return (found[1], found[0].sub("", text)) if found else ("Changed", text)
     kinds: dict[str, _Kind] = {"positive": "Worked", "negative": "Failed"}
-    return kinds.get(memory.outcome, "Fact")
+    return kinds.get(memory.outcome, "Fact"), text
 
 
 def _knowledge(memory: StoredSemanticMemory) -> _Note:
@@ -205,7 +224,11 @@ def _knowledge(memory: StoredSemanticMemory) -> _Note:
 
 
 def _is_directive(memory: StoredSemanticMemory, text: str) -> bool:
-    """Return whether general knowledge says what to do, not what is so."""
+    """Return whether general knowledge says what to do, not what is so. What is trusted less than an agent gives no directions."""
+    if _is_doubtful(memory):
+        return False
+    if memory.is_pinned and any(tag.casefold() == _CONSTRAINT_TAG for tag in memory.tags):
+        return True
     if memory.category == "instruction" or (memory.correct_approach and not memory.incorrect_approach):
         return True
     first = split_sentences(text, "part")[0]
@@ -227,7 +250,11 @@ def _procedure(memory: StoredProceduralMemory) -> _Note:
     omitted = steps.pop() if is_shortened else None
     lines += [f"  {number}. {item(inline(step))}" for number, step in enumerate(steps, 1)]
     lines += [f"  {omitted} steps"] if omitted else []
-    return _Note(memory, "do", "How to", title, remarks, lines)
+    return _Note(memory, "known" if _is_doubtful(memory) else "do", "How to", title, remarks, lines)
+
+
+def _is_doubtful(memory: StoredMemory) -> bool:
+    return _TRUST.index(memory.trust_class) < _TRUST.index("agent")
 
 
 def _head(text: str | None) -> str:
@@ -279,7 +306,8 @@ def _told_once(notes: Iterable[_Note], opposed: Collection[frozenset[str]]) -> t
 
 def _covers(note: _Note, keys: _Sentences, other: _Note, its: _Sentences) -> bool:
     """Return whether a note, no less trusted, says nearly all that another one says, and not of another outcome."""
-    if {note.kind, other.kind} == _OUTCOMES or _trust(note) < _trust(other):
+    kinds = {note.kind, other.kind}
+    if ("Failed" in kinds and kinds & _GOOD) or _trust(note) < _trust(other):
         return False
     return _words(keys & its) >= _NEARLY * _words(its)
 
@@ -328,7 +356,8 @@ def _chain(memory_id: str, newer_of: Mapping[str, str]) -> Iterator[str]:
 
 def _lines(note: _Note, now: str, shared: str | None, *, with_id: bool) -> list[str]:
     remarks = ", ".join([*([note.memory.id[:MIN_ID_CHARS]] if with_id else []), *_remarks(note, now, shared)])
-    return [f"- {note.kind}: {inline(note.text)}{f' ({inline(remarks)})' if remarks else ''}", *note.lines]
+    said = inline(note.text, has_code=True)
+    return [f"- {note.kind}: {said}{f' ({inline(remarks)})' if remarks else ''}", *note.lines]
 
 
 def _remarks(note: _Note, now: str, shared: str | None) -> Iterator[str]:

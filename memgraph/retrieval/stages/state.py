@@ -78,6 +78,8 @@ class Search:
         relevance.
     wanted : int
         Number of results that may be requested of each type.
+    is_covered : bool
+        Whether the embedding model covers the query, so that its cosines are evidence.
     withheld : ndarray, bool, or None
         Derived memories that are withheld; None if there are none.
     permitted : ndarray, bool, or None
@@ -114,6 +116,8 @@ class Search:
         Memories that have it.
     matching : ndarray, int
         Of them the saved facts that match the query by themselves.
+    constraints : ndarray, int
+        Memories that hold for the query whatever it says: they come first, and take no other's place.
     knows : bool
         Whether any memory is evidence that the store knows of the matter.
     """
@@ -129,6 +133,7 @@ class Search:
     relevance: Callable[[Slots], Scores]
     wanted: int = 0
     floor: float | None = None
+    is_covered: bool = True
     withheld: Mask | None = None
     permitted: Mask | None = None
     mask: Mask = field(init=False)
@@ -147,6 +152,7 @@ class Search:
     added: list[Added] = field(default_factory=list)
     is_near: Mask = field(init=False)
     matching: Slots = field(init=False)
+    constraints: Slots = field(init=False)
     knows: bool = False
     query_terms: list[str] = field(init=False)
 
@@ -156,7 +162,7 @@ class Search:
         self.coverage, self.scores, self.length_factor = np.zeros(count), np.zeros(count), np.zeros(count)
         self.slots = self.seeds = np.empty(0, dtype=np.int64)
         self.is_near = np.ones(count, dtype=np.bool_)
-        self.matching = np.empty(0, dtype=np.int64)
+        self.matching = self.constraints = np.empty(0, dtype=np.int64)
         self.query_terms = analyse(self.text)
 
     def add(

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.errors import PermissionDeniedError, ReadOnlyError, StorageError
+from memgraph.errors import ClosedError, PermissionDeniedError, ReadOnlyError, StorageError
+from memgraph.index.columns import TIERS
 from memgraph.journal.journal import Journal
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
-from memgraph.model.base import Limit, Name, Text, checked
+from memgraph.model.base import MAX_ITEMS, Limit, Name, Text, checked
 from memgraph.model.events.recalls import AccessAudited
 from memgraph.model.memory import PrivacyTier, StoredMemory
 from memgraph.privacy.access import Access, Operation, access_of
 from memgraph.store.commit.writer import Writer
+from memgraph.store.query import Reader
 
 logger = logger_of(__name__)
 _AUDITED = b'"type":"access.audited"'
@@ -71,6 +76,33 @@ class Auditing:
         if sensitive and not access.is_owner:
             self._append(access, operation, tier="sensitive", is_refused=False, disclosed_ids=sensitive)
 
+    def watch(self, access: Access, reader: Reader) -> tuple[Callable[[], None], Callable[..., None]]:
+        """Record which sensitive memories an agent's view gives, each once.
+
+        Returns
+        -------
+        tuple of (on_query, check)
+            To be called after each Cypher query, which may return any part of any memory, so that all sensitive ones of the view
+            count as given; and with the tiers and the domain that a list is restricted to, which may be refused.
+        """
+        recorded: set[str] = set()
+
+        def record(memory_ids: Iterable[str]) -> None:
+            new = [one for one in memory_ids if one not in recorded]
+            recorded.update(new)
+            for start in range(0, len(new), MAX_ITEMS):
+                ids = new[start : start + MAX_ITEMS]
+                self._append(access, "read", tier="sensitive", is_refused=False, disclosed_ids=ids)
+
+        def on_query() -> None:
+            with reader.frozen():
+                index = reader.index
+                slots = np.flatnonzero(index.column("is_live") & (index.column("tier") == TIERS.index("sensitive")))
+                record([index.ids.names[slot] for slot in slots.tolist()])
+
+        reader.on_read = lambda rows: record(row["id"] for row in rows if row.get("privacy_tier") == "sensitive")
+        return on_query, partial(self.check_asked, access, "read")
+
     def audit(self, *, agent: str | None = None, limit: int = 100) -> list[AccessAudited]:
         """Return the latest records of the audit, the newest last. Reads the whole journal.
 
@@ -112,5 +144,5 @@ class Auditing:
         )
         try:
             self._writer.commit("system", [payload], actor="agent")
-        except (ReadOnlyError, StorageError) as error:
+        except (ClosedError, ReadOnlyError, StorageError) as error:
             logger.warning("the audit could not be recorded: %s", error.loggable)

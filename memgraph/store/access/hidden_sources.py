@@ -5,7 +5,8 @@ by the answer to a work order about them. While one of its sources is forgotten 
 out of recalls, pictures and shareable exports; the next sleep rewrites or retires what sleep has made. A pinned one is still shown after a source was forgotten: a user has
 approved its text.
 
-A deleted source has no links left, so it is not detected here; an archived or invalidated one does not count.
+A deleted source has no links left, so it is not detected here, but by who asks (`permitted`, `visibility`); an archived or invalidated one
+does not count.
 """
 
 from __future__ import annotations

@@ -1,20 +1,26 @@
 """Which memories an agent may have.
 
 An agent may have a memory if its permissions admit the memory's tier and domain, and those of every memory that it is derived from, directly
-or through others: what is derived repeats what its sources say. In a view of the past the stricter of a memory's former and current state
-counts.
+or through others, deleted ones included: what is derived repeats what its sources say. In a view of the past the stricter of a memory's former
+and current state counts. Of a deleted memory the last state counts. What a memory in force replaces that the agent may not have is not for it
+either: it would be told what is outdated, and nearly what it may not have.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE, Index, scope_name
+from memgraph.index.supersession import superseded
 from memgraph.privacy.access import Access, Operation
 from memgraph.privacy.tiers import TIER_ORDER
 from memgraph.store.query import Mask, Reader
 
+Permits = Callable[[Reader], Mask]
+"""Returns which slots somebody may have; called in a frozen block."""
 _DOMAIN = scope_name("domain", "")
 
 
@@ -25,17 +31,41 @@ def permitted(reader: Reader, access: Access, operation: Operation) -> Mask | No
     """
     if access.is_owner:
         return None
-    index, today = reader.index, reader.today()
-    if today is None and access.is_unrestricted and not index.column("tier").any():
+    index, today, lineage = reader.index, reader.today(), reader.lineage()
+    if today is None and not lineage.deleted and access.is_unrestricted and not index.column("tier").any():
         return None
-    mask = _by_state(index, access, operation)
+    mask, live = _by_state(index, access, operation), index.column("is_live")
     if today is not None:
-        for slot in np.flatnonzero(mask & index.column("is_live")).tolist():
+        for slot in np.flatnonzero(mask & live).tolist():
             current = today.get(index.ids.names[slot])
-            mask[slot] = current is None or access.may(operation, current.tier, current.domain)
+            mask[slot] = current is not None and access.may(operation, current.tier, current.domain)
+    if lineage.deleted:
+        hidden = [index.ids.names[slot] for slot in np.flatnonzero(live & ~mask).tolist()]
+        hidden += [one for one, last in lineage.deleted.items() if not access.may(operation, last.tier, last.domain)]
+        mask &= ~slots_of(index, lineage.derived_from(hidden))
     if mask.all():
         return None
-    return mask & ~_derived(index, ~mask & index.column("is_live"))
+    mask &= ~_derived(index, ~mask & live)
+    return mask & ~superseded(index, reader.listed() & ~mask)
+
+
+def everything(reader: Reader) -> Mask:
+    """Return all slots: what the owner may have."""
+    return np.ones(len(reader.index), dtype=np.bool_)
+
+
+def readable(access: Access) -> Permits:
+    """Return the function that finds which slots an agent may read and find: all that a write may disclose to it, or change."""
+
+    def may(reader: Reader) -> Mask:
+        found = everything(reader)
+        operations: tuple[Operation, ...] = ("read", "search")
+        for operation in operations:
+            if (mask := permitted(reader, access, operation)) is not None:
+                found &= mask
+        return found
+
+    return may
 
 
 def _by_state(index: Index, access: Access, operation: Operation) -> Mask:
@@ -47,6 +77,14 @@ def _by_state(index: Index, access: Access, operation: Operation) -> Mask:
         allowed = np.array([access.may(operation, kind, name) for kind in TIER_ORDER])
         of_domain = domain == code
         mask[of_domain] = allowed[tier[of_domain]]
+    return mask
+
+
+def slots_of(index: Index, memory_ids: Iterable[str]) -> Mask:
+    """Return which slots are those of some memories, as far as these exist."""
+    mask = np.zeros(len(index), dtype=np.bool_)
+    slots = np.array([index.slot(one) for one in memory_ids], dtype=np.int64)
+    mask[slots[slots >= 0]] = True
     return mask
 
 

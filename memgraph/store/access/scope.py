@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.columns import TIERS, TRUST
-from memgraph.index.index import Index, scope_name
+from memgraph.index.index import Index, name_in_scope, scope_name
 from memgraph.model.memory import MEMORY_TYPES, MemoryType, TrustClass
 from memgraph.model.results.retrieval import RetrievalQuery
 from memgraph.privacy.access import Access
@@ -37,6 +37,8 @@ class Scope:
         Admits that task's own memories; None: no task's memories.
     all_tasks : bool
         Admits every task's own memories.
+    among : sequence of str, optional
+        Admits only memories with these ids.
     """
 
     access: Access
@@ -51,6 +53,7 @@ class Scope:
     domain: str | None = None
     types: Sequence[MemoryType] | None = None
     include_archived: bool = False
+    among: Sequence[str] | None = None
 
 
 def scope_of(query: RetrievalQuery, access: Access) -> Scope:
@@ -87,6 +90,10 @@ def admitted(index: Index, scope: Scope, now_days: float) -> Mask:
         mask &= _of_or_none(index, "domain", scope.domain) | (index.column("domain") == general)
     if scope.types is not None:
         mask &= np.isin(index.column("type"), [MEMORY_TYPES.index(kind) for kind in scope.types])
+    if scope.among is not None:
+        listed = np.zeros(len(index), dtype=np.bool_)
+        listed[[slot for one in scope.among if (slot := index.slot(one)) >= 0]] = True
+        mask &= listed
     return mask & concerning(
         index, agents=scope.agents, privacy_tiers=scope.privacy_tiers, trust_classes=scope.trust_classes
     )
@@ -101,9 +108,13 @@ def concerning(
     session: str | None = None,
     task_id: str | None = None,
     domain: str | None = None,
+    ids: Sequence[str] | None = None,
 ) -> Mask:
     """Return which slots have exactly these properties; None: any."""
     mask: Mask = np.ones(len(index), dtype=np.bool_)
+    if ids is not None:
+        mask = np.zeros(len(index), dtype=np.bool_)
+        mask[[slot for one in ids if (slot := index.slot(one)) >= 0]] = True
     if privacy_tiers is not None:
         mask &= np.isin(index.column("tier"), [TIERS.index(tier) for tier in privacy_tiers])
     if trust_classes is not None:
@@ -126,8 +137,8 @@ def of_session(index: Index, session: str | None) -> Mask:
     column = index.column("session")
     if session is None:
         return np.zeros(len(index), dtype=np.bool_)
-    ending = f"\x1f{session}"
-    codes = [code for code in np.unique(column).tolist() if code >= 0 and index.scopes.names[code].endswith(ending)]
+    names = index.scopes.names
+    codes = [code for code in np.unique(column).tolist() if code >= 0 and name_in_scope(names[code]) == session]
     return np.isin(column, codes)
 
 

@@ -1,7 +1,7 @@
 """Visibility in pictures, exports and networks: one rule for all of them.
 
 Suppressed, archived, private and sensitive memories are left out unless they are requested, and so are memories derived
-from them (see `withheld`): a picture is made to be passed on. In a view of the past, today's restrictions apply as
+from them (see `withheld`), and what is derived from one that was deleted: a picture is made to be passed on. In a view of the past, today's restrictions apply as
 well: what was hidden or deleted since is not shown in a picture of an earlier day either.
 """
 
@@ -17,7 +17,8 @@ from memgraph.errors import InvalidInputError
 from memgraph.index.columns import TIERS
 from memgraph.index.index import Index, scope_name
 from memgraph.store.access.hidden_sources import derived_from_hidden
-from memgraph.store.disclosure import Disclosures
+from memgraph.store.access.permitted import slots_of
+from memgraph.store.disclosure import Disclosures, Lineage
 from memgraph.store.query import Mask, Reader
 
 INCLUDABLE = ("suppressed", "archived", "sensitive", "private")
@@ -56,10 +57,20 @@ def shown(reader: Reader, *, project_id: str | None = None, include: Collection[
     derived = derived_from_hidden(reader, is_forgotten, secrecy=secrecy, tier=state.tier)
     if derived is not None:
         mask &= ~derived
+    mask &= ~slots_of(index, _from_deleted(index, reader.lineage(), index.column("is_live") & (secrecy > 0), is_named))
     if project_id is not None:
         code = index.scopes.find(scope_name("project", project_id))
         mask &= (index.column("project") == code) & (code >= 0)
     return mask
+
+
+def _from_deleted(index: Index, lineage: Lineage, hidden: Mask, is_named: Mask) -> set[str]:
+    """Return the memories derived from deleted ones that were not public, or were themselves derived from such."""
+    if not lineage.deleted:
+        return set()
+    secret = {one for one, last in lineage.deleted.items() if not is_named[TIERS.index(last.tier)]}
+    secret |= lineage.derived_from([*secret, *(index.ids.names[slot] for slot in np.flatnonzero(hidden).tolist())])
+    return lineage.derived_from(secret & lineage.deleted.keys())
 
 
 class _State(NamedTuple):
@@ -80,7 +91,7 @@ def _since(index: Index, today: Disclosures) -> _State:
     is_suppressed, tier = state.is_suppressed.copy(), state.tier.copy()
     for slot in np.flatnonzero(index.column("is_live")).tolist():
         current = today.get(index.ids.names[slot])
-        if current is None:
+        if current is None or current.is_deleted:
             state.is_gone[slot] = True
         else:
             is_suppressed[slot] |= current.is_suppressed

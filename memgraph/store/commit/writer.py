@@ -32,10 +32,10 @@ from memgraph.model.memory import (
 )
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.ports import Annotator, Embedder, Row
-from memgraph.privacy.tiers import classified, inferred, strictest
 from memgraph.store.commit.access import Use
 from memgraph.store.commit.append import MANY, Appender, Write, with_vector
 from memgraph.store.commit.records import annotated, patch, record_of, scope_of, with_its_reasons
+from memgraph.store.commit.tiers import Tiers
 from memgraph.store.commit.vectors import VectorModel
 from memgraph.store.projection.bulk import BULK_FROM, in_bulk
 from memgraph.store.projection.projector import Projector
@@ -85,6 +85,7 @@ class Writer:
         self.pending = self._appender.pending
         self.flush = self._appender.flush
         self.notices: list[str] = []
+        self.tiers = Tiers(self.notice)
 
     def commit(
         self,
@@ -125,7 +126,7 @@ class Writer:
         self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool, parts: bool, actor: Actor
     ) -> list[StoredMemory]:
         made_by = self.embedder
-        completed = self._completed([parse_memory(memory) for memory in memories], annotate=annotate)
+        completed = self._completed([parse_memory(memory) for memory in memories], annotate=annotate, are_one=parts)
         task_id, chains = completed[0].task_id, _chains(annotate=annotate, parts=parts)
         are_many = len(memories) >= MANY
         needs_graph = any(_refers(memory) or chains(memory) not in (None, _PARTS) for memory in completed)
@@ -173,7 +174,7 @@ class Writer:
             yield
 
     def restore(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
-        """Add memories exactly as given, and links, in one write that is accepted or rejected as a whole.
+        """Add memories as given, and links, in one write that is accepted or rejected as a whole.
 
         Each run of memories of one write scope is one commit, in the given order; the links come last, when their ends
         exist. If the process is killed during the write, the first commits remain.
@@ -247,9 +248,7 @@ class Writer:
             kept = type(given).model_fields
             stale = {name: value for name, value in found.items() if name in kept and name not in updates}
             given = annotated(given.model_copy(update=stale), self._annotator)
-            if "privacy_tier" not in updates:
-                given = self._raised(given)
-        return given
+        return (self.tiers.stated if "privacy_tier" in updates else self.tiers.changed)(old, given)
 
     def embedded(self, text: object) -> Vector | None:
         """Embed before the lock is taken, so that nobody waits for the model. A failure is raised when the vector is used."""
@@ -295,31 +294,18 @@ class Writer:
             self.notice(f"{many} without vectors, found by text alone until `memgraph embed` succeeds: {failed[0]}")
         return vectors
 
-    def _completed(self, memories: Sequence[AgentMemory], *, annotate: bool = True) -> list[AgentMemory]:
-        """Redact secrets, annotate and embed: all steps that need no lock."""
-        memories = [self.without_secrets(memory) for memory in memories]
+    def _completed(
+        self, memories: Sequence[AgentMemory], *, annotate: bool = True, are_one: bool = False
+    ) -> list[AgentMemory]:
+        """Redact secrets, classify, annotate and embed: all steps that need no lock."""
+        memories = self.tiers.classified([self.without_secrets(memory) for memory in memories], are_one=are_one)
         if annotate:
-            memories = [annotated(self._classified(memory), self._annotator) for memory in memories]
+            memories = [annotated(memory, self._annotator) for memory in memories]
         vectors = self.vectors_for(memories)
         return [
             memory if memory.embedding is vector else memory.model_copy(update={"embedding": vector})
             for memory, vector in zip(memories, vectors, strict=True)
         ]
-
-    def _classified(self, memory: AgentMemory) -> AgentMemory:
-        """Return a memory with its privacy tier, and report one that its text raised."""
-        if "privacy_tier" not in memory.model_fields_set and (why := inferred(memory.domain, memory.content).notice):
-            self.notice(f"a memory was {why}")
-        return classified(memory)
-
-    def _raised(self, memory: AgentMemory) -> AgentMemory:
-        """Return a memory whose text was changed with a stricter tier, if the new text calls for one."""
-        found = inferred(memory.domain, memory.content)
-        if strictest(found.tier, memory.privacy_tier) == memory.privacy_tier:
-            return memory
-        if found.notice:
-            self.notice(f"a memory was {found.notice}")
-        return memory.model_copy(update={"privacy_tier": found.tier, "domain": found.domain})
 
     def _clean(self, write: Payload | tuple[Payload, Vector]) -> Write:
         return (self.without_secrets(write[0]), write[1]) if isinstance(write, tuple) else self.without_secrets(write)

@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from memgraph.errors import InvalidInputError, ScopeError
+from memgraph.index.columns import SESSION_SOURCES
 from memgraph.journal.journal import Journal
 from memgraph.model.base import MAX_ITEMS, checked
 from memgraph.model.events.links import MemoryDerived, MemoryLinked
 from memgraph.model.events.memories import MemoryDeleted, MemoryRevised
-from memgraph.model.ids import new_id, stored_form
+from memgraph.model.ids import canonical_name, new_id, stored_form
 from memgraph.model.memory import AgentMemory, StoredMemory, Vector, id_of, parse_memory
 from memgraph.model.results.curation import ChangedMemory, EditResult, FieldChange, HistoryEntry, Origin, UndoResult
 from memgraph.ports import Embedder, Row
+from memgraph.privacy.tiers import domain_of, known_domain, strictest
 from memgraph.store.commit.append import Write, payload_of
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
@@ -25,7 +27,6 @@ from memgraph.store.editing.undo import Undoing, field_changes
 from memgraph.store.query import Reader
 from memgraph.store.states import Transitions
 
-_TIERS = ("public", "sensitive", "private")
 _NEW_VERSION = "a new version by the user"
 _MERGED = "merged by the user"
 _SPLIT = "split by the user"
@@ -104,6 +105,8 @@ class Curation:
                 row = self._reader.record("Memory", memory.id) or {}
                 wanted = updates_of(memory, row, now)
                 updates = {name: value for name, value in wanted.items() if getattr(memory, name) != value}
+                if updates and "privacy_tier" in wanted:
+                    updates["privacy_tier"] = wanted["privacy_tier"]  # stated, so that nothing raises it
                 write = self._writer.revision(memory.id, updates, ready=ready) if updates else None
                 changes = _changes(row, payload_of(write)) if write is not None else []
                 if write is None or not changes:
@@ -189,6 +192,8 @@ class Curation:
         texts = checked(list[str], list(parts), "parts")
         if len(texts) < 2:
             raise InvalidInputError("must be at least two texts", field="parts", value=texts)
+        if len({canonical_name(text) for text in texts}) < len(texts):
+            raise InvalidInputError("must be different texts", field="parts", value=texts)
         texts = self._writer.without_secrets(texts)
         made_by = self._writer.embedder
         vectors = [self._writer.embedded(text) for text in texts]
@@ -199,7 +204,9 @@ class Curation:
             if old.type != "episodic":
                 taken.pop("occurred_at", None)  # it is stated now
             made = [
-                parse_memory({**taken, "id": new_id(), "type": old.type, "content": text, "reason": _SPLIT})
+                self._writer.tiers.raised(
+                    parse_memory({**taken, "id": new_id(), "type": old.type, "content": text, "reason": _SPLIT})
+                )
                 for text in texts
             ]
             writes: list[Write] = [
@@ -228,8 +235,8 @@ class Curation:
         if len(tasks) > 1:
             named = ", ".join(repr(task) if task else "no task" for task in tasks[:5])
             raise ScopeError(
-                f"the memories belong to different tasks ({named}), and one commit has one write scope; change those of "
-                "each task separately"
+                f"the memories belong to different tasks ({named}), and one commit has one write scope; memories "
+                "of different tasks cannot be merged, and are changed task by task"
             )
         return known
 
@@ -295,17 +302,27 @@ def _fresh(old: StoredMemory, new: AgentMemory, vector: Vector | None) -> dict[s
     if hasattr(old, "supporting_memory_ids"):
         fresh["supporting_memory_ids"] = old.supporting_memory_ids
     if new.project_id != old.project_id:
-        fresh |= {"session_id": None, "build_id": None, "evidence_build_ids": []}
+        fresh |= {"build_id": None, "evidence_build_ids": []}
+        if old.source not in SESSION_SOURCES:  # what was only told in its session stays bound to it
+            fresh["session_id"] = None
     return fresh
 
 
 def _united(kept: StoredMemory, others: Sequence[StoredMemory]) -> dict[str, Any]:
-    """Return the fields of a merged memory: lists are united, the strictest privacy tier holds, and a pin stays."""
+    """Return the fields of a merged memory: lists are united, the strictest privacy tier holds, with its domain, and a pin stays."""
     every = [kept, *others]
+    private = {known_domain(one.domain): one.domain for one in every if one.privacy_tier == "private"}
+    if len(private) > 1:
+        named = " and ".join(repr(one) if one else "no domain" for one in private.values())
+        problem = (
+            f"are private memories of {named}: merged, the agents of one would get the tags and sources of the other"
+        )
+        raise InvalidInputError(problem, field="ids", value=[one.id for one in every])
     lists = ("tags", "source_event_ids", "evidence_build_ids", "agents_involved")
     united = {name: list(dict.fromkeys(one for each in every for one in getattr(each, name))) for name in lists}
     return {
         **{name: values[-MAX_ITEMS:] for name, values in united.items()},
-        "privacy_tier": max((one.privacy_tier for one in every), key=_TIERS.index),
+        "privacy_tier": strictest(*(one.privacy_tier for one in every)),
+        "domain": domain_of(*((one.privacy_tier, one.domain) for one in every)),
         "is_pinned": any(one.is_pinned for one in every),
     }

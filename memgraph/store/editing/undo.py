@@ -8,14 +8,16 @@ from memgraph.errors import InvalidInputError, NotFoundError, UndoError
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.model.base import checked
+from memgraph.model.events.memories import MemoryRevised
 from memgraph.model.events.payload import Whole, WriteScope
 from memgraph.model.events.store import CommitUndone
 from memgraph.model.results.curation import ChangedMemory, FieldChange, UndoResult
 from memgraph.ports import Row
 from memgraph.store.commit.writer import Writer
 from memgraph.store.editing.commits import RecordedCommit, Undoings, recorded_commits
+from memgraph.store.editing.history import described
 from memgraph.store.editing.inverse import Inverse, inverse
-from memgraph.store.editing.lives import LinkKey
+from memgraph.store.editing.lives import KEPT_FIELDS, LinkKey
 from memgraph.store.query import Reader
 
 REVERSIBLE = frozenset(
@@ -42,6 +44,9 @@ _WHY_NOT = {
     "distil.answered": "it closes a work order; `forget` or `delete` the memories of the answer instead",
     "distil.attempted": "it answers a part of a work order; `forget` or `delete` the memories of the answer instead",
 }
+_ACTS = REVERSIBLE | {"outcome.recorded", "build.consolidated", "distil.answered"}
+"""Types of events that are no mere record of reading or of a run: an undoing without a number does not pass over them."""
+_MAINTAINED = KEPT_FIELDS | {"floor"}
 _UPKEEP = "it records a step of the store's own upkeep"
 
 
@@ -73,30 +78,61 @@ class Undoing:
             undone_through=commit.last,
             event=written[0].seq,
             is_redo=commit.id in undoings.target_of,
+            what=_done(events, found),
             memories=_described(found, before, after),
             links=[*_named("removed", found.unlinked), *_named("restored", found.linked)],
         )
 
     def _chosen(self, event: int | None) -> tuple[RecordedCommit, Undoings, dict[str, int]]:
-        """Return the commit of an event, or the last one by a user that can be undone and is neither undone nor an undoing."""
+        """Return the commit of an event, or the last one that is neither undone nor an undoing, if it is a user's.
+
+        Raises
+        ------
+        UndoError
+            The last one is not a user's, or is not reversible: what lies before it is not undone instead.
+        """
         undoings, first_of = Undoings(), {}
         candidates: list[RecordedCommit] = []
         for commit in recorded_commits(self._journal):
             undoings.note(commit, self._journal)
             first_of[commit.id] = commit.first
             if event is None:
-                if commit.actor == "user" and commit.types <= REVERSIBLE:
+                if commit.types & _ACTS and CommitUndone.TYPE not in commit.types:
                     candidates.append(commit)
             elif commit.first <= event <= commit.last:
                 candidates.append(commit)
         if event is None:
             candidates = [one for one in candidates if undoings.undone_by(one.id) is None]
-            if not candidates:
+            of_user = [one for one in candidates if one.actor == "user" and one.types <= REVERSIBLE]
+            if not of_user:
                 problem = "no change by a user is left to undo; `memgraph history ID` lists the events of a memory"
                 raise InvalidInputError(problem, field="event")
+            last = next(one for one in reversed(candidates) if not self._is_upkeep(one))
+            if last != of_user[-1]:
+                raise self._passing_over(last, of_user[-1])
+            candidates = of_user
         elif not candidates:
             raise NotFoundError("event", str(event), listed_by="memgraph history ID")
         return candidates[-1], undoings, first_of
+
+    def _is_upkeep(self, commit: RecordedCommit) -> bool:
+        """Return whether a commit changed only what the store maintains by itself, such as vectors."""
+        if commit.actor != "system" or commit.types != {MemoryRevised.TYPE}:
+            return False
+        contents = [event.content for event in commit.events(self._journal)]
+        return all({*one.get("changed", ()), *one.get("cleared", ())} <= _MAINTAINED for one in contents)
+
+    def _passing_over(self, last: RecordedCommit, of_user: RecordedCommit) -> UndoError:
+        """Return the error for a last change that is not undone without its number."""
+        (event, *_) = last.events(self._journal)
+        is_reversible = last.types <= REVERSIBLE
+        why = "is not by the user" if is_reversible else "is not reversible"
+        back = f"`memgraph undo {last.first}` undoes it, " if is_reversible else ""
+        problem = (
+            f"the last change, event {last.first} ({event.type} by the {last.actor}, {event.timestamp[:16].replace('T', ' ')}), "
+            f"{why}: {back}`memgraph undo {of_user.first}` the last change by the user"
+        )
+        return UndoError(problem, seq=of_user.first, blocked_by=[last.first])
 
     def _check(
         self, commit: RecordedCommit, events: Sequence[Event], undoings: Undoings, first_of: dict[str, int]
@@ -124,6 +160,17 @@ class Undoing:
             raise UndoError("its memories belong to several tasks; change them one by one", seq=commit.first)
         task_id = next(iter(tasks), None)
         return ("task", task_id) if task_id else ("global", None)
+
+
+def _done(events: Sequence[Event], found: Inverse) -> list[str]:
+    """Return what the commit of these events had done, a line for each memory."""
+    said: dict[str, str] = {}
+    for event in events:
+        for one in event.payload.memory_ids()[:1]:
+            changes = {name: (old, new) for name, (new, old) in found.revised.get(one, {}).items()}
+            if one not in said and (line := described(event, one, changes)) is not None:
+                said[one] = line
+    return list(said.values())
 
 
 def _described(found: Inverse, before: dict[str, Row | None], after: dict[str, Row | None]) -> list[ChangedMemory]:

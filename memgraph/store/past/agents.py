@@ -2,7 +2,8 @@
 
 The view is a store over an `Excerpt` of the journal with only the events about memories that the agent may have, folded as usual. What the
 agent may not have is not in its graph, index or journal, so lists, links, Cypher, pages, charts and exports of the view need no rule of their
-own. A memory that the agent may have today is there from the event that made it so: earlier texts of it are not in the view.
+own. Of recalls only the named agent's own are there, with the memories that it may have; one without a name has none. A memory that the agent
+may have today is there from the event that made it so: earlier texts of it are not in the view.
 
 Events of a kind that this module does not know are left out.
 """
@@ -10,13 +11,14 @@ Events of a kind that this module does not know are left out.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from memgraph.journal.envelope import Event
 from memgraph.journal.excerpt import Sift
+from memgraph.model.agent_input import UNNAMED
 from memgraph.model.events.intake import BuildConsolidated
 from memgraph.model.events.lifecycle import (
     CollectionApplied,
@@ -55,7 +57,6 @@ _WHOLE: tuple[type[Payload], ...] = (
     ProceduresLearned,
     ErrorsAnalysed,
     SleepAdvanced,
-    OutcomeRecorded,
 )
 """Events without texts of memories: counts, and ids, which mean nothing where the memory is missing."""
 _ABOUT_ONE: tuple[type[Payload], ...] = (MemoryAdded, MemoryRevised, MemoryMerged, ProcedureMeasured)
@@ -95,7 +96,10 @@ class AgentSelection:
             self._visible = {index.ids.names[slot] for slot in slots.tolist()}
             hidden = [] if mask is None else [index.ids.names[slot] for slot in np.flatnonzero(live & ~mask).tolist()]
             self._builds = {(row.get("project_id"), row.get("build_id")) for row in reader.rows(hidden)}
-        self._openings, self._before = _openings(events, self._visible, access)
+        self._agent = access.agent
+        self._recalls: set[str] = set()
+        self._openings, self._before, every = _openings(events, self._visible, access)
+        self._hidden = every - self._visible
 
     def sift(self) -> Sift:
         """Return the filter for one pass over the journal."""
@@ -104,18 +108,35 @@ class AgentSelection:
     def _kept(self, event: Event) -> Event | None:
         """Return the event as the agent may have it; None if it may not."""
         if event.seq in self._openings:
-            return _as_added(event, self._openings[event.seq])
+            row = self._openings[event.seq]
+            return _as_added(event, {**row, **self._without_hidden(row)})
         payload = event.payload
         if isinstance(payload, _WHOLE):
             return event
         if isinstance(payload, _ABOUT_ONE):
             (memory_id,) = payload.memory_ids()
-            return event if memory_id in self._visible and event.seq > self._before.get(memory_id, 0) else None
+            is_there = memory_id in self._visible and event.seq > self._before.get(memory_id, 0)
+            return self._named(event, payload) if is_there else None
         if isinstance(payload, MemoryLinked | MemoryUnlinked):
             return event if self._visible.issuperset(payload.memory_ids()) else None
         if isinstance(payload, BuildConsolidated):
             return None if (payload.project_id, payload.build_id) in self._builds else event
         return self._reduced(event, payload)
+
+    def _named(self, event: Event, payload: Payload) -> Event:
+        """Return an event about one memory without the ids of memories that the agent may not have."""
+        name = "memory" if isinstance(payload, MemoryAdded) else "changed"
+        fewer = self._without_hidden(event.content.get(name, {}))
+        return _with(event, payload, **{name: getattr(payload, name).model_copy(update=fewer)}) if fewer else event
+
+    def _without_hidden(self, row: Row) -> Row:
+        """Return the fields of a row that name memories that the agent may not have, without these."""
+        fewer: Row = {}
+        if row.get("previous_id") in self._hidden:
+            fewer["previous_id"] = None
+        if not self._hidden.isdisjoint(row.get("source_event_ids", ())):
+            fewer["source_event_ids"] = [one for one in row["source_event_ids"] if one not in self._hidden]
+        return fewer
 
     def _reduced(self, event: Event, payload: Payload) -> Event | None:
         """Return an event about several memories with those that the agent may have."""
@@ -129,20 +150,31 @@ class AgentSelection:
             uses = [one for one in payload.accesses if one.id in visible]
             return _with(event, payload, accesses=uses) if uses else None
         if isinstance(payload, RetrievalRecorded):
+            if self._agent == UNNAMED or payload.agent_name != self._agent:
+                return None  # what others asked, and in which project and session, is theirs
+            self._recalls.add(payload.query_id)
             return _with(event, payload, results=[one for one in payload.results if one.id in visible])
+        if isinstance(payload, OutcomeRecorded) and payload.query_id in self._recalls:
+            used, overridden = ([one for one in ids if one in visible] for ids in (payload.used, payload.overridden))
+            return _with(event, payload, used=used, overridden=overridden)
         return None
 
 
-def _openings(events: Iterable[Event], visible: Collection[str], access: Access) -> tuple[Openings, dict[str, int]]:
-    """Return the openings of memories, and by memory the event before which the agent may have nothing of it.
+def _openings(
+    events: Iterable[Event], visible: Collection[str], access: Access
+) -> tuple[Openings, dict[str, int], set[str]]:
+    """Return the openings of memories, by memory the event before which the agent may have nothing of it, and all memories there ever were.
 
     One pass over the journal. An undeleted memory opens with its undeletion.
     """
     rows: dict[str, Row] = {}
+    every: set[str] = set()
     found: dict[str, tuple[int, Row]] = {}
     was_open: dict[str, bool] = defaultdict(bool)
     for event in events:
         payload: Any = event.payload
+        if event.type == "memory.added":
+            every.add(payload.memory.id)
         if event.type in ("memory.added", "memory.undeleted") and payload.memory.id in visible:
             memory_id, row = payload.memory.id, dict(event.content["memory"])
         elif isinstance(payload, MemoryRevised | MemoryMerged) and payload.id in rows:
@@ -157,7 +189,7 @@ def _openings(events: Iterable[Event], visible: Collection[str], access: Access)
         if is_open and not was_open[memory_id] and event.type != "memory.added":
             found[memory_id] = event.seq, row
         was_open[memory_id] = is_open
-    return dict(found.values()), {one: seq for one, (seq, _) in found.items()}
+    return dict(found.values()), {one: seq for one, (seq, _) in found.items()}, every
 
 
 def _as_added(event: Event, row: Row) -> Event:
@@ -166,6 +198,6 @@ def _as_added(event: Event, row: Row) -> Event:
     return event._replace(type=MemoryAdded.TYPE, payload=payload, content=payload.dump())
 
 
-def _with(event: Event, payload: Payload, **fields: Sequence[Any]) -> Event:
+def _with(event: Event, payload: Payload, **fields: Any) -> Event:
     reduced = payload.model_copy(update=fields)
     return event._replace(payload=reduced, content=reduced.dump())

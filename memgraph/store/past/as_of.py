@@ -55,7 +55,7 @@ logger = logger_of(__name__)
 When = str | date | datetime
 _WEEK = re.compile(r"\d{4}-?W\d\d", re.ASCII)
 _TO_ITS_SUNDAY = timedelta(days=6)
-_VIEW_VERSION = "2"
+_VIEW_VERSION = "3"
 """Version of the meaning of a moment; increased when the same moment shows something else."""
 
 

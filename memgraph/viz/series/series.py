@@ -125,7 +125,8 @@ def _visible_tags(store: AgentMemoryStore, history: History) -> dict[str, tuple[
     tags = {}
     for one in shown_ids(store, include={"archived"}):
         if life := history.lives.get(one):
-            tags[one] = tuple(tag for tag in life.tags if today is None or tag in today[one].tags)
+            still = today.get(one) if today is not None else None
+            tags[one] = tuple(tag for tag in life.tags if still is None or tag in still.tags)
     return tags
 
 

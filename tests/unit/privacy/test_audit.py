@@ -74,3 +74,35 @@ def test_where_nothing_can_be_written_a_refusal_stands(memory: Any) -> None:
     with memory.at(memory.store.now()) as past, pytest.raises(PermissionDeniedError):
         past.search_memories("a fact", privacy_tiers=["private"])
     assert memory.audit() == []
+
+
+READERS: dict[str, Any] = {
+    "show": lambda view, one: view.commands.show(one),
+    "export": lambda view, _id: view.commands.export_memories(),
+    "query": lambda view, _id: view.store.cypher("MATCH (m:Memory) RETURN m.content"),
+}
+
+
+def test_what_a_view_gave_with_a_justification_is_on_record(memory: Any) -> None:
+    saved = memory.save_observation("The mortgage is paid on the first", context="financial")
+    memory.save_observation("The window seat is preferred", context="travel")
+    for number, read in enumerate(READERS.values(), start=1):
+        with memory.as_agent("planner", justification=WHY) as view:
+            assert len(memory.audit()) == number - 1
+            read(view, saved.memory_id)
+            read(view, saved.memory_id)
+        assert len(memory.audit()) == number  # once for each view
+        record = memory.audit()[-1]
+        assert (record.agent, record.operation, record.disclosed_ids) == ("planner", "read", [saved.memory_id])
+
+
+def test_a_list_refuses_what_a_recall_refuses(memory: Any) -> None:
+    memory.save_observation("The mortgage is paid on the first", context="financial")
+    with memory.as_agent("planner") as view:
+        for asked in ({"privacy_tiers": ["private"]}, {"privacy_tiers": ["sensitive"]}, {"domain": "health"}):
+            with pytest.raises(PermissionDeniedError):
+                view.commands.list(**asked)
+        assert view.commands.list(privacy_tiers=["public"]) == []
+    assert [(one.operation, one.tier, one.domain) for one in memory.audit()] == [
+        ("read", "private", None), ("read", "sensitive", None), ("read", None, "health"),
+    ]  # fmt: skip

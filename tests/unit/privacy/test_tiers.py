@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from memgraph import EpisodicMemory, SemanticMemory
+from memgraph.model.memory import parse_memory
 from memgraph.privacy.tiers import classified, finding_of, inferred, tier_of_domain
 
 
 @pytest.mark.parametrize(
     ("domain", "tier"),
     [("travel", "public"), (None, "public"), ("astronomy", "public"), ("Financial", "sensitive"), ("finance", "sensitive"),
-     ("relationships", "sensitive"), (" HEALTH ", "private"), ("medical", "private"), ("journal", "private")],
+     ("relationships", "sensitive"), ("relationship", "sensitive"), ("banking", "sensitive"), ("personal-finance", "sensitive"),
+     ("healthcare", "private"), ("medicine", "private"), ("mental health", "private"), ("diaries", "private"), (" HEALTH ", "private"), ("medical", "private"), ("journal", "private")],
 )  # fmt: skip
 def test_the_tier_of_a_domain(domain: str | None, tier: str) -> None:
     assert tier_of_domain(domain) == tier
@@ -34,6 +36,12 @@ def test_the_tier_of_a_domain(domain: str | None, tier: str) -> None:
         ("Passport number: X1234567", "identity"),
         ("Send it to GB82 WEST 1234 5698 7654 32", "identity"),
         ("Pay with 4111 1111 1111 1111", "identity"),
+        ("Pay with 4111111111111111", "identity"),
+        ("i have diabetes and take insulin", "health"),
+        ("I was diagnosed with a rare syndrome", "health"),
+        ("My wife has recently been diagnosed with it", "health"),
+        ("I make 90k a year", "financial"),
+        ("she earns 4,200 euros per month", "financial"),
     ],
 )
 def test_a_text_that_plainly_concerns_a_person(text: str, domain: str) -> None:
@@ -56,6 +64,10 @@ def test_a_text_that_plainly_concerns_a_person(text: str, domain: str) -> None:
         "Checksum 4111 1111 1111 1112, block 1234-5678-9012-3456",
         "GB00 WEST 1234 5698 7654 32 is a fixture with wrong check digits",
         "The passport library validates tokens",
+        "The build was diagnosed with a memory leak",
+        "I make 5 commits a week and 90k requests a year are served",
+        "The snowflake id is 4111111111111112, the hash 0x4111111111111111a",
+        "The cancer dataset is loaded. I like it",
         "Use the income field of the tax service, not the salary one",
     ],
 )
@@ -81,8 +93,32 @@ def test_the_caller_is_told_why() -> None:
     assert "health" in notice
 
 
+def test_a_domain_that_is_almost_a_known_one_is_told() -> None:
+    notice = inferred("helth", "Ran ten kilometres").notice
+    assert notice is not None
+    assert "did you mean health, which is private?" in notice
+    assert [inferred(domain, "Ran").notice for domain in ("travel", "work", "wellness", None)] == [None] * 4
+
+
+@pytest.mark.parametrize("field", ["title", "tags", "lesson", "correct_approach", "goal", "user_feedback", "steps"])
+def test_every_text_of_a_memory_counts(field: str) -> None:
+    said = "I take insulin every morning"
+    value = [said] if field in ("tags", "steps") else said
+    kind = "episodic" if field in ("goal", "user_feedback") else "procedural" if field == "steps" else "semantic"
+    memory = parse_memory({"type": kind, "content": "The plan for the morning", field: value})
+    assert (classified(memory).privacy_tier, classified(memory).domain) == ("private", "health")
+
+
 def test_long_texts_cost_little() -> None:
-    for text in ("I " * 4_000, "my salary " * 800, "4111 " * 1_600, "GB82WEST" * 1_000, "he was she had " * 500):
+    for text in (
+        "cancer " * 1_000,
+        "I cancer " * 800,
+        "I " * 4_000,
+        "my salary " * 800,
+        "4111 " * 1_600,
+        "GB82WEST" * 1_000,
+        "he was she had " * 500,
+    ):
         finding_of(text)
 
 
@@ -105,3 +141,23 @@ def test_every_door_gives_the_tier(memory: Any) -> None:
     plain = memory.store.insert_memory({"type": "semantic", "content": "The build runs at night"})
     assert memory.store.update_memory(plain.id, content="I take insulin at night").privacy_tier == "private"
     assert memory.store.update_memory(plain.id, privacy_tier="public").privacy_tier == "public"
+
+
+def test_a_change_of_any_text_or_of_the_domain_raises_the_tier(memory: Any) -> None:
+    insert, edit = memory.store.insert_memory, memory.curation.edit
+    ids = [insert({"type": "semantic", "content": f"The plan for day {number}"}).id for number in range(5)]
+    edit(ids[0], {"domain": "health"})
+    edit(ids[1], {"domain": "health", "privacy_tier": "public"})
+    edit(ids[2], add_tags=["my insulin"])
+    (new,) = [one.id for one in edit(ids[3], {"domain": "finance"}, as_new=True).memories if one.change == "added"]
+    parts = memory.curation.split(ids[4], ["I have cancer", "The plan for the night"]).memories[:2]
+    found = [memory.store.get_memory(one) for one in (*ids[:3], new, *(part.id for part in parts))]
+    assert [one.privacy_tier for one in found] == ["private", "public", "private", "sensitive", "private", "public"]
+    edit(ids[1], {"title": "A plan"})
+    assert memory.store.get_memory(ids[1]).privacy_tier == "public"  # what was decided once is kept
+
+
+def test_the_whole_text_decides_for_each_part(memory: Any) -> None:
+    ids = memory.commands.remember("I take insulin every morning. " + "The plan for the day is long. " * 60).data["ids"]
+    assert len(ids) > 1
+    assert {memory.store.get_memory(one).privacy_tier for one in ids} == {"private"}

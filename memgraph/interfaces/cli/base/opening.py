@@ -7,12 +7,14 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from memgraph.errors import ConfigError, InvalidInputError
-from memgraph.interfaces.cli.base.options import OPTION_OF, Settings
+from memgraph.interfaces.cli.base.options import OPTION_OF, ReadingCommand, Settings
 
 if TYPE_CHECKING:
     from memgraph.config import AgentMemoryConfig
@@ -30,14 +32,24 @@ _LEVELS = {
 
 @contextmanager
 def opened(
-    settings: Settings, *, is_lasting: bool = True, asks: bool = False, embeds: bool = False, **config: Any
+    settings: Settings,
+    *,
+    is_lasting: bool = True,
+    asks: bool = False,
+    reads: bool = False,
+    embeds: bool = False,
+    **config: Any,
 ) -> Iterator[MemGraph]:
     """Open the store, a view of its past, or what an agent may read of either, for a block; print the library's log messages to stderr.
+
+    A command that only reads creates no store: without one, it reads an empty one in a temporary folder.
 
     Parameters
     ----------
     asks : bool
         The command itself asks for the agent, so that it needs no view.
+    reads : bool
+        The command only reads; a `ReadingCommand` always does.
     embeds : bool
         The command needs the embedding model: it is loaded while the library is imported and the store is opened.
     """
@@ -58,16 +70,27 @@ def opened(
         embedder = settings.embedder or (_loading_embedder(given) if embeds and was_there else None)
         from memgraph.facade import MemGraph
         from memgraph.interfaces.cli.base.output import notice
+        from memgraph.journal.opening import refuse_foreign
         from memgraph.store import AgentMemoryStore
 
         engine = settings.engine() if settings.engine else None
+        context = click.get_current_context(silent=True)
+        reads = reads or (context is not None and isinstance(context.command, ReadingCommand))
         with ExitStack() as views:
+            if reads and not was_there:
+                refuse_foreign(home)
+                folder = Path(views.enter_context(TemporaryDirectory(prefix="memgraph-")))
+                given = given.model_copy(update={"home": folder / "store", "keys_home": folder / "keys"})
             memory = views.enter_context(MemGraph(AgentMemoryStore(given, embedder=embedder, engine=engine)))
             if settings.as_of is not None:
                 memory = views.enter_context(_past(settings, memory))
             if settings.agent is not None and not asks:
                 memory = views.enter_context(_of_agent(settings, memory))
             yield memory
+        if reads and not was_there:
+            if not settings.as_json and (not asks or sys.stderr.isatty()):
+                notice(f"there is no store at {home} yet; the first command that learns creates it")
+            return
         # otherwise a mistyped name would look like an empty store; a hook's or program's log needs no such line
         if is_lasting and not was_there and not settings.as_json and sys.stderr.isatty():
             notice(f"created a new store at {home}")

@@ -96,6 +96,14 @@ def wrapped(text: str, *, indent: str = "", first: str | None = None) -> str:
     )
 
 
+def wrapped_lines(text: str, *, indent: str = "") -> list[str]:
+    """Return a text with its own line breaks and indentation, each line without control characters; plain paragraphs are wrapped."""
+    if "\n" not in text:
+        return [wrapped(text, indent=indent)]
+    lines = text.expandtabs(4).split("\n")
+    return [f"{indent}{' ' * (len(line) - len(line.lstrip(' ')))}{plain(line)}".rstrip() for line in lines]
+
+
 def pairs(rows: Sequence[tuple[str, str]], *, indent: str = "") -> list[str]:
     """Return a line for each name with its text, aligned; on a terminal, a text is wrapped within its own column."""
     width = max((len(name) for name, _ in rows), default=0)

@@ -22,16 +22,21 @@ def scoped(command: F) -> F:
     """Add ``--session``, ``--task``, ``--tier`` and ``--min-trust``; `lookups.scope_given` turns their values into the library's arguments."""
     for option in (
         click.option(
-            "--tier", "tiers", type=click.Choice(_TIERS), multiple=True, help="Only this privacy tier; repeatable."
+            "--tier",
+            "--privacy",
+            "tiers",
+            type=click.Choice(_TIERS),
+            multiple=True,
+            help="Only this privacy tier; repeatable.",
         ),
         click.option(
             "--min-trust", type=click.Choice(_TRUST), help="Only memories of this trust class or a higher one."
         ),
-        click.option("--task", "task_id", metavar="ID", help="Of this task as well; with `list`, only of this task."),
+        click.option("--task", "task_id", metavar="ID", help="Also memories of this task; with `list`, only these."),
         click.option(
             "--session",
             metavar="ID",
-            help="Only this session, and what belongs to none; with `list`, only this session.",
+            help="Only memories of this session and of none; with `list`, only of this session.",
         ),
     ):
         command = option(command)
@@ -40,7 +45,9 @@ def scoped(command: F) -> F:
 
 def all_tasks(command: F) -> F:
     """Add ``--all-tasks``."""
-    return click.option("--all-tasks", is_flag=True, help="Of every task as well.")(command)
+    return click.option("--all-tasks", is_flag=True, help="Also memories that belong to a task, of every task.")(
+        command
+    )
 
 
 def hint_at_projects(memory: MemGraph, project: str | None) -> None:

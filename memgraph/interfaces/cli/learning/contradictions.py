@@ -21,6 +21,7 @@ from memgraph.interfaces.cli.base.scoping import hint_at_projects
 from memgraph.interfaces.lookups import without_vectors
 
 if TYPE_CHECKING:
+    from memgraph.model.link import Link
     from memgraph.model.memory import StoredMemory
     from memgraph.model.results.contradictions import Contradiction, ContradictionResult
 
@@ -98,11 +99,20 @@ def dismiss(settings: Settings, one: str, other: str, reason: str | None) -> Non
     """Record that two memories do not contradict each other; they are not reported again."""
     with opened(settings) as memory:
         ids = [memory.store.find_id(given) for given in (one, other)]
-        link = memory.contradictions.dismiss(*ids, reason=reason)
+        with memory.store.exclusive():
+            decided = any(
+                link.relation == "SUPERSEDES" and ids[1] in _ends(link) for link in memory.store.links(ids[0])
+            )
+            link = memory.contradictions.dismiss(*ids, reason=reason)
+            event = memory.store.reader.index.offset.seq
         source, target = memory.store.read_memories([link.source_id, link.target_id])
-    undo = f"link {source.id} CONTRADICTS {target.id}"
-    message = f"No contradiction: '{_preview(source)}' and '{_preview(target)}'; undo: memgraph {undo}"
+    holds = ", so both hold again" if decided else ""
+    message = f"No contradiction{holds}: '{_preview(source)}' and '{_preview(target)}'; undo: memgraph undo {event}"
     _answer(settings, "contradictions dismiss", message, {"ids": [source.id, target.id]})
+
+
+def _ends(link: Link) -> tuple[str, str]:
+    return link.source_id, link.target_id
 
 
 def _lines(one: Contradiction) -> list[str]:
@@ -125,7 +135,7 @@ def _summary(result: ContradictionResult) -> list[str]:
         lines.append(f"{found} found; in {result.superseded:,} the newer memory replaces the older one.")
     if result.replaced:
         replaced = count(result.replaced, "memory", "memories")
-        lines.append(f"{replaced} replaced by a later one about the same thing; undo: memgraph unsupersede ID.")
+        lines.append(f"{replaced} replaced by a later one about the same thing; undo: memgraph undo.")
     return lines
 
 

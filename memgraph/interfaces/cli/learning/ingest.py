@@ -218,7 +218,7 @@ def _ingested(settings: Settings, memory: MemGraph, kind: Kind, path: Path, proj
 
 
 def _was_read(report: IngestReport) -> bool:
-    return bool(report.builds or not report.skipped)
+    return bool(report.builds or report.known or not report.skipped)
 
 
 def _total(name: str, reports: Sequence[IngestReport]) -> IngestReport:
@@ -234,6 +234,7 @@ def _total(name: str, reports: Sequence[IngestReport]) -> IngestReport:
         source=f"{name}: {count(len(reports), 'source')}",
         read=sum(report.read for report in reports),
         builds=builds,
+        known=sum(report.known for report in reports),
         extracted=sum(report.extracted for report in reports),
         merged=sum(report.merged for report in reports),
         forgotten=sum(report.forgotten for report in reports),

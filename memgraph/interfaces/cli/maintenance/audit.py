@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @pass_settings
 def audit(settings: Settings, agent: str | None, limit: int) -> None:
     """Print the latest records of the audit, the newest last."""
-    with opened(settings) as memory:
+    with opened(settings, reads=True) as memory:
         found = memory.audit(agent=agent, limit=limit)
     lines = [plain(_line(one)) for one in found] or ["No agent was refused anything."]
     emit(settings, [one.model_dump(mode="json", exclude_none=True) for one in found], lines)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import textwrap
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memgraph.config import Setting
 
 _WIDTH = 100
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _ELSEWHERE = {
     "MEMGRAPH_HOME": "the store's directory, which holds this file",
     "MEMGRAPH_KEY": "the signing key, at least 64 hexadecimal digits, instead of a key file",
@@ -130,12 +131,23 @@ def _bounds(field: dict[str, Any]) -> Iterator[str]:
 
 
 def _toml(value: Any) -> str:
-    """Return a value in TOML: JSON's strings, numbers, true and false are valid TOML."""
-    return json.dumps(_plain_value(value), ensure_ascii=False)
+    """Return a value in TOML: JSON's strings, numbers, lists, true and false are valid TOML. A table is written in one line, without nulls."""
+    found = _plain_value(value)
+    if not isinstance(found, dict):
+        return json.dumps(found, ensure_ascii=False)
+    parts = (f"{_key(name)} = {_toml(part)}" for name, part in found.items() if part is not None)
+    return f"{{{', '.join(parts)}}}"
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
 def _plain_value(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else value
+    """Return a value as JSON has it."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Any).dump_python(value, mode="json")
 
 
 def _origin(one: Setting) -> str:

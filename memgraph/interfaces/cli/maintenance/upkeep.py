@@ -44,7 +44,7 @@ def rebuild(settings: Settings, engine: str | None) -> None:
 @pass_settings
 def verify(settings: Settings, deep: bool) -> None:
     """Verify the journal from its first event, and the vectors and the graph against it."""
-    with opened(settings) as memory, progress(settings, "verifying") as bar:
+    with opened(settings, reads=True) as memory, progress(settings, "verifying") as bar:
         found = memory.store.verification(bar, deep=deep)
     emit(settings, _document(found), _lines(found))
     if found.differing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 _project = click.option(
     "--project", metavar="NAME", help="The project it belongs to.  [default: none, shared knowledge]"
 )
-_context = click.option("--context", metavar="DOMAIN", help="The domain it belongs to, such as travel or testing.")
+context = click.option(
+    "--context", "--domain", "context", metavar="DOMAIN", help="The domain it belongs to, such as travel or testing."
+)
 _session = click.option("--session", "session_id", metavar="NAME", help="The session it belongs to.")
-_tier = click.option(
-    "--tier", "privacy_tier", type=click.Choice(["public", "sensitive", "private"]), help="Who may see it."
+tier = click.option(
+    "--tier", "--privacy", "privacy_tier", type=click.Choice(["public", "sensitive", "private"]), help="Who may see it."
 )
 _tags = click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag; repeatable.")
 _OUTCOMES = click.Choice(["success", "failure", "partial", "pending"])
@@ -28,7 +31,7 @@ _OUTCOMES = click.Choice(["success", "failure", "partial", "pending"])
 
 def _belonging(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options for a memory's project, domain, session, privacy tier and tags."""
-    for option in (_tags, _tier, _session, _context, _project):
+    for option in (_tags, tier, _session, context, _project):
         command = option(command)
     return command
 
@@ -37,7 +40,9 @@ def _belonging(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("text")
 @_belonging
 @click.option("--agent", "agent", metavar="NAME", help="The agent that observed it.")
-@click.option("--confidence", type=float, default=0.7, show_default=True, help="How certain it is, 0 to 1.")
+@click.option(
+    "--confidence", type=click.FloatRange(0, 1), default=0.7, show_default=True, help="How certain it is, 0 to 1."
+)
 @click.option("--outcome", type=_OUTCOMES, help="The outcome it reports: failure for something that does not work.")
 @click.option("--valid-at", metavar="TIME", help="Since when it is true, ISO 8601.  [default: now]")
 @click.option("--episode", "episode_id", metavar="ID", help="The episode it was learned from.")
@@ -62,7 +67,12 @@ def observe(settings: Settings, /, text: str, episode_id: str | None, **given: A
 @click.option("--feedback", "user_feedback", metavar="TEXT", help="The user's comment on it.")
 @click.option("--agent", "agent_name", metavar="NAME", help="The agent that did it.")
 @click.option("--mission", "mission_id", metavar="NAME", help="The mission it was part of.")
-@click.option("--task", "task_id", metavar="NAME", help="The task it belongs to.")
+@click.option(
+    "--task",
+    "task_id",
+    metavar="NAME",
+    help="The task it belongs to: it is recalled only with --task NAME or --all-tasks.",
+)
 @click.option("--build", "build_id", metavar="NAME", help="The build it was part of.")
 @pass_settings
 def episode(settings: Settings, /, situation: str, **given: Any) -> None:
@@ -72,6 +82,8 @@ def episode(settings: Settings, /, situation: str, **given: Any) -> None:
     if saved.notice:
         notice(saved.notice)
     later = f"add the user's feedback with: memgraph feedback {saved.episode_id} love|like|meh"
+    if task := given["task_id"]:
+        notice(f"it belongs to the task {task!r}: it is recalled only with --task {shlex.quote(task)} or --all-tasks")
     emit(settings, saved, f"Recorded: {saved.episode_id}; {later}")
 
 
@@ -79,13 +91,15 @@ def episode(settings: Settings, /, situation: str, **given: Any) -> None:
 @click.argument("id_", metavar="ID")
 @click.argument("word", metavar="love|like|meh", type=click.Choice(["love", "like", "meh"]))
 @click.option("--comment", metavar="TEXT", help="The user's comment.")
+@click.option("--agent", metavar="NAME", help="The agent that passes it on: only on episodes that it may have.")
 @pass_settings
-def feedback(settings: Settings, id_: str, word: str, comment: str | None) -> None:
+def feedback(settings: Settings, id_: str, word: str, comment: str | None, agent: str | None) -> None:
     """Record the user's feedback on an episode."""
     with opened(settings) as memory:
-        found = memory.update_episode_with_feedback(memory.store.find_id(id_), word, comment=comment)
+        found = memory.update_episode_with_feedback(memory.store.find_id(id_), word, comment=comment, agent=agent)
+    what = found.content if found.privacy_tier == "public" else f"{found.privacy_tier} episode {found.id}"
     document = {"episode_id": found.id, "outcome": found.outcome, "user_feedback": found.user_feedback}
-    emit(settings, document, plain(f"Outcome is now {found.outcome}: {found.content}"))
+    emit(settings, document, plain(f"Outcome is now {found.outcome}: {what}"))
 
 
 @click.command(cls=Command)

@@ -31,8 +31,8 @@ _ids = click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--project", metavar="NAME", help="The project it belongs to.")
 @click.option("--valid-at", metavar="TIME", help="Since when it is true, ISO 8601.")
 @click.option("--invalid-at", metavar="TIME", help="Until when it is true, ISO 8601.")
-@click.option("--privacy", type=click.Choice(_TIERS), help="The privacy tier.")
-@click.option("--domain", metavar="NAME", help="The domain, such as health or travel.")
+@click.option("--tier", "--privacy", "privacy", type=click.Choice(_TIERS), help="The privacy tier.")
+@click.option("--domain", "--context", "domain", metavar="NAME", help="The domain, such as health or travel.")
 @click.option("--as-new", is_flag=True, help="Write a new version that supersedes the memory instead of changing it.")
 @selecting
 @pass_settings
@@ -165,6 +165,8 @@ def _ids_and_tags(words: Sequence[str], selection: Selection) -> tuple[list[str]
 @pass_settings
 def merge(settings: Settings, ids: Sequence[str], keep: str | None) -> None:
     """Merge memories into one."""
+    if len(ids) + (keep is not None and keep not in ids) < 2:
+        raise click.UsageError("give at least two memories: ID ID")
     with opened(settings) as memory:
         found = [memory.store.find_id(one) for one in ids]
         kept = memory.store.find_id(keep) if keep is not None else None

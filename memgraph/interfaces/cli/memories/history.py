@@ -67,9 +67,10 @@ def undo(settings: Settings, event: int | None) -> None:
     through = f" to {result.undone_through}" if result.undone_through != result.undone else ""
     events = f"event{'s' if through else ''} {result.undone}{through}"
     back = "undo" if result.is_redo else "redo"
-    message = (
-        f"{'Redid what was undone by' if result.is_redo else 'Undid'} {events}; {back}: memgraph undo {result.event}"
-    )
+    more = f" and {len(result.what) - 1:,} more" if len(result.what) > 1 else ""
+    what = f", which had {result.what[0]}{more}" if result.what and not result.is_redo else ""
+    done = "Redid what was undone by" if result.is_redo else "Undid"
+    message = plain(f"{done} {events}{what}; {back}: memgraph undo {result.event}")
     document = MemoryCommandResult(command="undo", success=True, message=message, data=result.model_dump(mode="json"))
     first = [heading(one) for one in result.memories] if len(result.memories) == 1 else []
     emit(settings, document, [*first, *changed_lines(result.memories), *result.links, message])

@@ -9,7 +9,7 @@ import click
 from memgraph.errors import NotFoundError
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import emit, emit_json, listing, notice, plain, wrapped
+from memgraph.interfaces.cli.base.output import emit, emit_json, listing, notice, plain, wrapped_lines
 from memgraph.interfaces.cli.base.scoping import hint_at_projects, scoped
 from memgraph.interfaces.lookups import scope_given, without_vectors
 from memgraph.text.cutting import preview
@@ -32,6 +32,7 @@ _NOT_SHOWN = frozenset({"id", "content", "embedding", "relevance_anchor", "relev
 @click.option("--state", type=click.Choice(_STATES), help="Only memories in this state.")
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Maximum number of memories.")
 @click.option("--sort-by", type=click.Choice(_ORDERS), default="relevance", show_default=True, help="Sort order.")
+@click.option("--match", metavar="TEXT", help="Only memories that match TEXT closely, of every tier.")
 @scoped
 @pass_settings
 def list_(
@@ -43,6 +44,7 @@ def list_(
     state: Any,
     limit: int,
     sort_by: Any,
+    match: str | None,
     **scope: Any,
 ) -> None:
     """List memories."""
@@ -50,6 +52,8 @@ def list_(
     from memgraph.store.access.scope import concerning
 
     with opened(settings) as memory:
+        if match is not None:
+            only["ids"] = [one.id for one in memory.curation.matching(match, limit=1_000)]
         entries = memory.commands.list(
             type=kind,
             project=project,
@@ -81,6 +85,7 @@ def list_(
                     entry.age,
                     "pinned" if entry.is_pinned else "",
                     "" if entry.privacy_tier == "public" else entry.privacy_tier,
+                    ", ".join(entry.states),
                 ),
             )
             for entry in entries
@@ -136,7 +141,7 @@ def _fields(memory: StoredMemory) -> list[str]:
     """Return the content, then every field that says something."""
     values = without_vectors(memory)
     names = [*_SHOWN_FIRST, *sorted(values.keys() - set(_SHOWN_FIRST) - _NOT_SHOWN)]
-    lines = [f"{memory.id}", wrapped(memory.content, indent="  "), ""]
+    lines = [f"{memory.id}", *wrapped_lines(memory.content, indent="  "), ""]
     lines += [f"{name:<24}{_shown(values[name])}" for name in names if values.get(name) not in (None, [], "", False)]
     return lines
 
@@ -144,6 +149,8 @@ def _fields(memory: StoredMemory) -> list[str]:
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         return plain(", ".join(dict.fromkeys(str(_of(item)) for item in value)))
+    if isinstance(value, bool):
+        return str(value).lower()
     return f"{value:.3g}" if isinstance(value, float) else plain(str(value))
 
 

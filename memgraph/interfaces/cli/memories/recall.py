@@ -20,6 +20,19 @@ _COUNT = click.IntRange(min=0)
 FORMATS = ("notes", "prefix", "sections", "delimited", "context")
 
 
+def _floor(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Refuse what is no floor as wrong usage."""
+    if value is None:  # a command that asks the worker imports none of what checks it
+        return None
+    from memgraph.model.base import Floor, checked
+
+    try:
+        checked(Floor, value, "floor")
+    except InvalidInputError as error:
+        raise click.BadParameter(error.problem, ctx=ctx, param=param) from None
+    return value
+
+
 @click.command(cls=ReadingCommand)
 @click.argument("task")
 @click.option("--project", metavar="NAME", help="Only memories of this project and of no project.")
@@ -44,6 +57,7 @@ FORMATS = ("notes", "prefix", "sections", "delimited", "context")
 @click.option(
     "--floor",
     metavar="FLOOR",
+    callback=_floor,
     help="Evidence that a memory needs: auto, off, or a number from 0 to 1 (default: the setting).",
 )
 @scoped

@@ -15,6 +15,7 @@ from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain
 from memgraph.interfaces.cli.base.scoping import all_tasks, scoped
+from memgraph.interfaces.cli.memories.agent_input import context, tier
 from memgraph.interfaces.cli.memories.changes import report
 from memgraph.interfaces.cli.memories.selection import Selection, check_named, selecting
 from memgraph.text.cutting import preview
@@ -24,17 +25,30 @@ from memgraph.text.cutting import preview
 @click.argument("text")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag; repeatable.")
 @click.option("--project", metavar="NAME", help="The project it belongs to.  [default: none, shared knowledge]")
+@context
+@tier
 @pass_settings
-def remember(settings: Settings, text: str, tags: tuple[str, ...], project: str | None) -> None:
+def remember(
+    settings: Settings, /, text: str, tags: tuple[str, ...], project: str | None, context: str | None, privacy_tier: Any
+) -> None:
     """Store a text as a pinned memory."""
     if text == "-":
         text = standard_input("store it in parts")
     if not text.strip():
         raise Refused("there is no text to remember")
     with opened(settings) as memory:
-        result = memory.commands.remember(text, list(tags) or None, project_id=project)
-    undo = "; ".join(f"memgraph forget {one}" for one in dict.fromkeys(result.data["ids"]))
-    emit(settings, result, plain(f"{result.message}; undo: {undo}"))
+        result = memory.commands.remember(
+            text, list(tags) or None, project_id=project, domain=context, privacy_tier=privacy_tier
+        )
+    emit(settings, result, plain(f"{result.message}{_undoing(result.data)}"))
+
+
+def _undoing(done: dict[str, Any]) -> str:
+    """Return how to undo a `remember`; nothing if it changed nothing."""
+    if done["action"] != "created":
+        return f"; undo: memgraph undo {done['event']}" if done["event"] else ""
+    commands = [f"memgraph unsupersede {one}" for one in done["replaced"]]
+    return f"; undo: {'; '.join([*commands, ' '.join(['memgraph forget', *dict.fromkeys(done['ids'])])])}"
 
 
 @click.command(cls=Command)

@@ -17,7 +17,13 @@ from memgraph.interfaces.cli.base.scoping import all_tasks, scoped
 @click.argument("text")
 @click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="Maximum number of memories.")
 @click.option("--project", metavar="NAME", help="Only memories of this project and of no project.")
-@click.option("--domain", metavar="NAME", help="Only memories of this domain, general ones and those of no domain.")
+@click.option(
+    "--domain",
+    "--context",
+    "domain",
+    metavar="NAME",
+    help="Only memories of this domain, general ones and those of no domain.",
+)
 @click.option("--include-archived", is_flag=True, help="Include archived memories.")
 @scoped
 @all_tasks

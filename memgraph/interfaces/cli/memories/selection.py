@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memgraph.model.results.rows import Rows
 
 F = TypeVar("F", bound=Callable[..., Any])
+_MOST = 1_000
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _LIKE_AN_ID = re.compile(r"[0-9a-fA-F]{8}[0-9a-fA-F-]*")
 
@@ -57,21 +58,33 @@ class Selection:
         Raises
         ------
         Refused
-            Nothing was found, or the search is not confirmed: what it found is listed on standard error.
+            Nothing was found, or more than `limit`; or the search is not confirmed: what it found is listed on standard error.
         """
         if not self.is_search:
-            return [memory.store.find_id(one) for one in named]
+            return list(dict.fromkeys(memory.store.find_id(one) for one in named))
         found = self._matching(memory) if self.match is not None else self._queried(memory)
         if not found:
             raise Refused("no memory matches")
-        if not self.is_confirmed and not is_preview:
-            for one in memory.store.read_memories(found):
+        shown = found[: self.limit]
+        is_cut = len(found) > len(shown)
+        if self.is_confirmed and is_cut and not is_preview:
+            raise Refused(
+                f"{_number(found)} match, more than --limit {self.limit:,}, so nothing was changed; {_more(found)}"
+            )
+        if is_preview:
+            if is_cut:
+                stderr_line(f"{len(shown):,} of {_number(found)} matches; {_more(found)}")
+        elif not self.is_confirmed:
+            for one in memory.store.read_memories(shown):
                 stderr_line(f"{one.id}  {preview(one.content)}")
-            raise Refused(f"found {count(len(found), 'memory', 'memories')}; add --yes {what}, or --limit N for fewer")
-        return found
+            if is_cut:
+                raise Refused(f"these are {len(shown):,} of {_number(found)} matches; {_more(found)}")
+            what = what.replace(" them", " it") if len(found) == 1 else what
+            raise Refused(f"found {count(len(found), 'memory', 'memories')}; add --yes {what}")
+        return shown
 
     def _matching(self, memory: MemGraph) -> list[str]:
-        return [found.id for found in memory.curation.matching(self.match or "", limit=self.limit)]
+        return [found.id for found in memory.curation.matching(self.match or "", limit=_MOST + 1)]
 
     def _queried(self, memory: MemGraph) -> list[str]:
         text = self.query or ""
@@ -80,12 +93,22 @@ class Selection:
             names = ", ".join(plain(column.name) for column in rows.columns)
             raise Refused(f"the query must return the memories' ids in a column `id`; it returns {names}")
         ids = list(dict.fromkeys(str(row["id"]) for row in rows))
-        if len(ids) > self.limit:
-            raise Refused(f"the query returns {len(ids):,} ids, more than --limit {self.limit:,}; give a higher limit")
+        if len(ids) > _MOST:
+            return ids
         known = {one.id for one in memory.store.read_memories(ids)}
         if missing := [one for one in ids if one not in known]:
             raise NotFoundError("memory", missing[0])
         return ids
+
+
+def _number(found: Sequence[str]) -> str:
+    return f"{len(found):,}" if len(found) <= _MOST else f"more than {_MOST:,}"
+
+
+def _more(found: Sequence[str]) -> str:
+    if len(found) <= _MOST:
+        return f"--limit {len(found)} takes all of them"
+    return f"one command changes at most {_MOST:,}: search for less"
 
 
 def selecting(command: F) -> F:
@@ -106,10 +129,10 @@ def selecting(command: F) -> F:
         ),
         click.option(
             "--limit",
-            type=click.IntRange(1, 1_000),
+            type=click.IntRange(1, _MOST),
             default=10,
             show_default=True,
-            help="Maximum number of memories that --match or --query may select.",
+            help="Maximum number of memories that --match or --query may select; if there are more, nothing is changed.",
         ),
         click.option("--yes", is_flag=True, help="Change what --match or --query selects; without it, only list it."),
     )

@@ -12,6 +12,8 @@ import pytest
 import memgraph
 from memgraph.embedding import NoEmbedder
 from memgraph.errors import EmbeddingError
+from memgraph.lifecycle.intake.observations import save_observation
+from memgraph.model.agent_input import Observation
 from memgraph.testing import FakeEmbedder
 
 FACT = "The user prefers a window seat on long flights"
@@ -118,8 +120,8 @@ OF_ANOTHER_KIND: list[dict[str, Any]] = [
 def test_observations_of_another_kind_are_never_merged(memory: memgraph.MemGraph) -> None:
     same: dict[str, Any] = {"project": "trips", "context": "travel", "outcome": "pending"}
     kinds = [same, *(same | other for other in OF_ANOTHER_KIND)]
-    first = [memory.save_observation(FACT, **kind) for kind in kinds]
-    again = [memory.save_observation(FACT, **kind) for kind in kinds]
+    first = [save_observation(memory.store, Observation(content=FACT, **kind)) for kind in kinds]
+    again = [save_observation(memory.store, Observation(content=FACT, **kind)) for kind in kinds]  # by the owner
 
     assert {one.action for one in first} == {"created"}
     assert {one.action for one in again} == {"consolidated"}

@@ -58,8 +58,9 @@ def test_a_search_returns_the_nearest_and_marks_them(notes: Any) -> None:
 def test_an_answer_marks_what_is_only_similar(notes: Any) -> None:
     answer = memgraph.MemoryCommands(notes).ask("the disk of the build host is full")
 
-    marked = ["only similar" in line for line in answer.message.splitlines()]
-    assert marked == [False, True]
+    known, other = answer.message.splitlines()
+    assert known.startswith("I have a clear memory of this (")
+    assert other.startswith("This is only similar; nothing shows that it belongs to the question (")
     assert answer.data["with_evidence"] == answer.data["ids"][:1]
 
 
@@ -114,6 +115,34 @@ def test_pinned_constraints_hold_for_every_task(notes: Any) -> None:
 
     assert [memory.id for memory in result.memories] == [rule.id]
     assert result.certainty == "none"
+
+
+def test_constraints_come_first_and_take_no_other_place(notes: Any) -> None:
+    facts = [notes.insert_memory(saved(f"The disk of build host {n} is full")).content for n in range(4)]
+    rules = [notes.insert_memory(saved(rule, tags=["Constraint"])).content for rule in ("No secrets", "Be terse")]
+
+    found = recalled(notes, "is the disk of the build host full", max_semantic=2)
+
+    assert set(found[:2]) == set(rules)
+    assert set(found[2:4]) < set(facts)
+    assert set(recalled(notes, "is the disk of the build host full", max_tokens=7)) == set(rules)
+    assert set(rules) < set(recalled(notes, "is the disk of the build host full", max_semantic=0, floor="off"))
+
+
+def test_a_constraint_of_a_project_holds_for_that_project(notes: Any) -> None:
+    notes.insert_memory(saved("Never print secrets", tags=["constraint"], project_id="shop"))
+    notes.insert_memory(saved("Be terse", tags=["constraint"]))
+
+    assert recalled(notes, BREAD) == ["Be terse"]
+    assert set(recalled(notes, BREAD, project_id="shop")) == {"Be terse", "Never print secrets"}
+    assert recalled(notes, BREAD, project_id="bank") == ["Be terse"]
+
+
+def test_a_constraint_that_was_replaced_no_longer_holds(notes: Any) -> None:
+    old, new = (notes.insert_memory(saved(rule, tags=["constraint"])) for rule in ("Be terse", "Be thorough"))
+    notes.supersede(old.id, by=new.id)
+
+    assert recalled(notes, BREAD) == ["Be thorough"]
 
 
 def test_a_link_from_a_memory_with_evidence_is_evidence(notes: Any) -> None:
@@ -188,3 +217,168 @@ def test_the_recorded_settings_name_the_floor(notes: Any) -> None:
 
     assert version(floor="off") == settings_version(memgraph.RetrievalConfig())
     assert len({version(), version(floor="off"), version(floor=0.5)}) == 3
+
+
+def test_a_budget_without_room_is_not_called_ignorance(notes: Any) -> None:
+    for budget, said in (
+        ({"max_tokens": 0}, "takes 19 tokens: raise max_tokens"),
+        ({"max_episodic": 0}, "has no place for the types"),
+    ):
+        result = memgraph.MemoryRetrieval(notes).retrieve(
+            {"task_description": "the disk of the build host is full", **budget}
+        )
+        assert (result.memories, result.is_over_budget) == ([], True)
+        told = memgraph.format_context_for_prompt(result, format="notes", when_nothing="say")
+        assert told.startswith("What memory holds on this task does not fit the budget (")
+        assert said in told
+    assert not memgraph.MemoryRetrieval(notes).retrieve({"task_description": BREAD, "max_tokens": 0}).is_over_budget
+
+
+NO_MATTER = ("1", "2", "42", "y", "...", "explain", "continue", "Stop!", "fix it", "ok, go on", "what is this?")
+
+
+@pytest.mark.parametrize("model", ["minilm", "none"])
+def test_a_task_that_names_no_matter_gets_nothing(model: str, open_store: Any) -> None:
+    embedder = FakeEmbedder(dimension=384, name=MODEL_NAME) if model == "minilm" else None
+    store = open_store(embedder=embedder, embedding_model=model)
+    store.insert_memories(
+        [episode(" ".join(NO_MATTER)), *map(episode, NO_MATTER), saved("Explain 1 2 42 y: go on, fix it, stop")]
+    )
+    retrieval = memgraph.MemoryRetrieval(store)
+
+    for task in NO_MATTER:
+        result = retrieval.retrieve({"task_description": task})
+        assert (result.memories, result.certainty) == ([], "none"), task
+        assert not any(one.has_evidence for one in retrieval.search_memories(task)), task
+
+
+FOREIGN = (
+    "Schreibe ein Gedicht über den Herbst für meine Großmutter",
+    "Wie backe ich ein Sauerteigbrot mit knuspriger Kruste?",
+    "写一首关于秋天的诗",
+    "如何烤面包",
+    "Напиши стихотворение об осени",
+)
+
+
+def test_cosines_of_a_text_that_the_model_does_not_cover_are_no_evidence(open_store: Any) -> None:
+    english = "write a poem about autumn for my grandmother"
+    meant = {text: [1.0] + 383 * [0.0] for text in (*FOREIGN, english, DEPLOY, "Prefer tabs")}
+    store = open_store(embedder=FakeEmbedder(dimension=384, name=MODEL_NAME, vectors=meant))
+    store.insert_memories([episode(DEPLOY), saved("Prefer tabs")])
+
+    assert sorted(recalled(store, english)) == sorted([DEPLOY, "Prefer tabs"])
+    for task in FOREIGN:
+        assert recalled(store, task) == []
+        assert memgraph.MemoryRetrieval(store).retrieve({"task_description": task}).certainty == "none"
+
+
+def test_words_of_a_language_that_the_model_does_not_cover_are_evidence(notes: Any) -> None:
+    german = "Der Sauerteig braucht über Nacht einen warmen Platz, sonst wird die Kruste nicht knusprig"
+    notes.insert_memory(episode(german))
+
+    assert recalled(notes, "Wie gelingt eine knusprige Kruste mit Sauerteig über Nacht?") == [german]
+
+
+def test_another_models_cosines_count_in_every_language(open_store: Any) -> None:
+    meant = {text: [1.0] + 383 * [0.0] for text in (FOREIGN[0], DEPLOY)}
+    store = open_store(embedder=FakeEmbedder(dimension=384, name="multilingual", vectors=meant))
+    store.insert_memory(episode(DEPLOY))
+
+    assert recalled(store, FOREIGN[0], floor=0.7) == [DEPLOY]
+
+
+OTHER_WORDS = "give every parcel that our couriers bring twice one single label before anybody prints their receipts"
+NUMBERS = "thirteen two three four five six seven eight nine ten eleven twelve".split()
+
+
+def beside(cosine: float, place: int) -> list[float]:
+    """Return a unit vector with this cosine with the first axis, and nothing in common with other places."""
+    vector = 384 * [0.0]
+    vector[0], vector[place] = cosine, (1 - cosine**2) ** 0.5
+    return vector
+
+
+@pytest.fixture
+def many(open_store: Any) -> Any:
+    """Return a function that opens a store of 60 other memories and these, by their cosines with `OTHER_WORDS`."""
+
+    def opened(cosines: dict[str, float], others: float = 0.0) -> Any:
+        rest = {f"Note {number}: the kettle hums": others + 0.05 * (number % 3 - 1) for number in range(60)}
+        texts = enumerate((rest | cosines).items(), 1)
+        vectors = {text: beside(cosine, place) for place, (text, cosine) in texts} | {OTHER_WORDS: beside(1.0, 1)}
+        store = open_store(embedder=FakeEmbedder(dimension=384, name=MODEL_NAME, vectors=vectors))
+        store.insert_memories([episode(text) for text in rest])
+        return store
+
+    return opened
+
+
+def test_of_a_task_in_other_words_only_the_best_three_lines_are_kept(many: Any) -> None:
+    cosines = {
+        f"Entry {word}: {' '.join(NUMBERS[:8])} sheep jumped over dry stone walls": 0.8 - 0.05 * number
+        for number, word in enumerate("abcde")
+    }
+    store = many(cosines)
+    store.insert_memories([episode(text) for text in cosines])
+
+    assert recalled(store, OTHER_WORDS) == list(cosines)[:3]
+    assert len(recalled(store, OTHER_WORDS, floor="off")) == 5
+
+
+@pytest.mark.parametrize(("others", "is_recalled"), [(0.0, True), (0.68, False)])
+def test_a_line_in_other_words_must_stand_out_from_the_stores_memories(
+    others: float, is_recalled: bool, many: Any
+) -> None:
+    text = f"{' '.join(NUMBERS[:8])} sheep jumped over dry stone walls"
+
+    store = many({text: 0.7}, others)
+    store.insert_memory(episode(text))
+
+    assert (text in recalled(store, OTHER_WORDS)) is is_recalled
+
+
+def test_the_words_of_a_long_task_count_by_their_amount(many: Any) -> None:
+    text = "Couriers bring a parcel again if the label is lost, so the depot keeps the ledger of every street"
+    store = many({text: 0.15})
+    store.insert_memory(episode(text))
+
+    assert recalled(store, OTHER_WORDS) == [text]
+
+
+@pytest.mark.parametrize(
+    ("cosine", "others", "is_recalled"), [(0.24, 0.0, True), (0.3, 0.25, False), (0.1, 0.0, False)]
+)
+def test_among_many_memories_a_saved_fact_must_stand_out(
+    cosine: float, others: float, is_recalled: bool, many: Any
+) -> None:
+    store = many({"My wife is vegetarian": cosine}, others)
+    store.insert_memory(saved("My wife is vegetarian"))
+
+    assert ("My wife is vegetarian" in recalled(store, OTHER_WORDS)) is is_recalled
+
+
+def test_a_saved_fact_opens_the_store_to_no_other_memory(many: Any) -> None:
+    fact, other = (
+        "Couriers bring every parcel once, with one single label",
+        f"{' '.join(NUMBERS)} sheep jumped over dry stone walls",
+    )
+    store = many({fact: 0.6, other: 0.45})
+    store.insert_memories([saved(fact), episode(other)])
+
+    assert recalled(store, OTHER_WORDS) == [fact]
+
+
+@pytest.mark.parametrize(("sources", "is_recalled"), [(1, True), (4, False)])
+def test_one_of_many_sources_is_no_evidence_for_their_generalisation(
+    notes: Any, sources: int, is_recalled: bool
+) -> None:
+    (lesson,) = notes.insert_memories([memgraph.SemanticMemory(content="Expect overflows")])
+    source = next(memory for memory in notes.get_all_memories() if memory.content == DEPLOY)
+    others = notes.insert_memories([episode(f"The {word} boiled over") for word in NUMBERS[: sources - 1]])
+    for one in (source, *others):
+        notes.link(one.id, "SUPPORTS", lesson.id)
+    found = recalled(notes, "the disk of the build host is full")
+
+    assert DEPLOY in found
+    assert (lesson.content in found) is is_recalled

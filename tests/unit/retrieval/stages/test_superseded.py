@@ -48,7 +48,6 @@ def test_the_newest_memory_replaces_all(chain: Any, found: Any) -> None:
     "fields",
     [
         {"task_id": "t1"},
-        {"privacy_tier": "private"},
         {"trust_class": "web"},
         {"is_suppressed": True},
         {"archived_at": "2026-01-01"},
@@ -60,6 +59,11 @@ def test_an_invisible_newer_memory_hides_nothing(chain: Any, found: Any, fields:
     chain(OLD, NEW, NEWEST, **fields)
 
     assert found(privacy_tiers=["public"], trust_classes=["agent"]) == {NEW}
+
+
+def test_a_newer_memory_that_the_agent_may_not_have_is_not_replaced_by_an_older_one(chain: Any, found: Any) -> None:
+    chain(OLD, NEW, NEWEST, privacy_tier="private")
+    assert found() == set()
 
 
 def test_a_newer_memory_of_another_project_hides_nothing(store: Any, chain: Any, found: Any) -> None:
