@@ -48,6 +48,10 @@ COMMANDS: dict[str, Entry] = {
         "memories.agent_input", "outcome", "Record the outcome of a recall, and which of its memories were used.", "use"
     ),
     "mcp": Entry("mcp", "mcp", "Serve the store to an agent's client over MCP, on standard input and output.", "use"),
+    "connect": Entry(
+        "connect", "connect", "Connect a coding agent, such as claude-code; without AGENT, list how each stands.", "use"
+    ),
+    "disconnect": Entry("connect", "disconnect", "Remove what `connect` wrote for a coding agent.", "use"),
     "list": Entry("memories.listing", "list_", "List memories, one per line.", "look"),
     "show": Entry("memories.listing", "show", "Show one memory with its links.", "look"),
     "history": Entry(
