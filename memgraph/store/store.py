@@ -227,8 +227,7 @@ class AgentMemoryStore:
     def at(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> PastStore:
         """Return the store as of a moment: a read-only store, to be closed after use.
 
-        It is made from the journal, at about 3,000 events a second, and cached: the same moment is available at once
-        until something is written.
+        It is made from the journal, at about 3,000 events a second, and cached until something is written.
 
         Parameters
         ----------

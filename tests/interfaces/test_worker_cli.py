@@ -28,7 +28,8 @@ from tests.interfaces.workers import impostor, served, socket_folder
 
 FACT = "The harbour opens at six"
 HOOK = [sys.executable, "-m", "memgraph.interfaces.worker.hook"]
-EVENT = json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": "When does the harbour open?"})
+PROMPT = {"hook_event_name": "UserPromptSubmit", "prompt": "When does the harbour open?", "session_id": "s1"}
+EVENT = json.dumps(PROMPT)
 ANSWER = '{"hookSpecificOutput": {"additionalContext": "Öffnet um sechs"}}'
 
 
@@ -104,7 +105,7 @@ def test_what_commands_print_is_the_same_with_and_without_a_worker(copied: Calla
         ["recall", "bake bread", "--when-nothing", "empty", "--floor", "0.9"],
         ["recall", "the harbour", "--max-tokens", "0", "--episodic", "1", "--session", "s", "--all-tasks"],
         ["recall", "the harbour", "--agent", "coach", "--justification", "too short"],
-        ["recall", "the harbour", "--tier", "public", "--min-trust", "agent", "--floor", "sk-ant-api03-" + "x" * 80],
+        ["recall", "the harbour", "--tier", "public", "--min-trust", "agent", "--session", "sk-ant-api03-" + "x" * 500],
         ["search", "harbour"],
         ["search", "harbour", "--json", "--limit", "1", "--project", "port"],
         ["search", "nothing of the kind", "--project", "other"],
@@ -184,6 +185,18 @@ def test_the_hook_prints_what_the_worker_answers(home: Path, place: Place) -> No
     with impostor(place, {"worker": PROTOCOL, "version": RELEASE}, {"answer": ANSWER}) as heard:
         assert hook("claude-code")[0] == ANSWER
     assert heard == [{"version": RELEASE, "hook": "claude-code", "event": json.loads(EVENT)}]
+
+
+def test_a_prompt_gets_what_is_known(home: Path, place: Place) -> None:
+    with MemGraph.open(home) as memory:
+        memory.commands.remember(FACT)
+        with served(memory, home):
+            answer = json.loads(hook("claude-code")[0])
+            assert hook("claude-code")[0] == ""  # each memory is given once in a session
+            assert hook("nobody")[0] == hook("claude-code", stdin="[]")[0] == ""
+    given = answer["hookSpecificOutput"]["additionalContext"]
+    assert FACT in given
+    assert "query_id: " in given
 
 
 def test_the_hook_lets_the_prompt_through_whatever_happens(

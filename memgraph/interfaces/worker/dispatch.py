@@ -62,10 +62,24 @@ def _lookup(tenant: Tenant, request: dict[str, Any]) -> Any:
     return {"found": found, "warnings": tenant.take_warnings()}
 
 
+def _hook(tenant: Tenant, request: dict[str, Any]) -> Any:
+    """Return what an agent's hook prints."""
+    from memgraph.interfaces.agents.hooks import answer_hook
+
+    event = request.get("event")
+    if not isinstance(event, dict):
+        raise InvalidInputError("must be an object", field="event", value=event)
+    return answer_hook(tenant.memory(), str(request["hook"]), event)
+
+
 def _where(error: BaseException) -> str:
     """Return the places of a traceback without the error's message, which may quote memories."""
     return " > ".join(f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__))
 
 
-_KINDS: Mapping[str, Callable[[Tenant, dict[str, Any]], Any]] = {"operation": _operation, "lookup": _lookup}
+_KINDS: Mapping[str, Callable[[Tenant, dict[str, Any]], Any]] = {
+    "hook": _hook,
+    "operation": _operation,
+    "lookup": _lookup,
+}
 """What a request may ask for, by the key that names it."""
