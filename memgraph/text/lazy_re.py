@@ -31,14 +31,14 @@ __all__ = [
 class LazyPattern:
     """A regular expression that behaves like the compiled pattern, and is compiled when one of its methods is first asked for."""
 
-    def __init__(self, pattern: str | bytes, flags: int) -> None:
+    def __init__(self, pattern: str | bytes, options: int) -> None:
         self.pattern = pattern
-        self._flags = flags
+        self.options = options
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        compiled = re.compile(self.pattern, self._flags)
+        compiled = re.compile(self.pattern, self.options)
         for method in _METHODS:
             setattr(self, method, getattr(compiled, method))
         return getattr(compiled, name)

@@ -7,8 +7,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -78,6 +76,9 @@ def opened(
         reads = reads or (context is not None and isinstance(context.command, ReadingCommand))
         with ExitStack() as views:
             if reads and not was_there:
+                from pathlib import Path
+                from tempfile import TemporaryDirectory
+
                 refuse_foreign(home)
                 folder = Path(views.enter_context(TemporaryDirectory(prefix="memgraph-")))
                 given = given.model_copy(update={"home": folder / "store", "keys_home": folder / "keys"})
