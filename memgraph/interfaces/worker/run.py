@@ -72,9 +72,16 @@ def serve(place: Place, lock: int, *, in_foreground: bool = False) -> str:
 
 
 def _opened(place: Place) -> MemGraph:
-    from memgraph.facade import MemGraph
+    from memgraph.config import load_config
+    from memgraph.embedding import default_embedder, load_in_background
 
-    return MemGraph.open(place.home)
+    config = load_config({"home": place.home})
+    embedder = default_embedder(config)
+    load_in_background(embedder)  # while the rest is imported
+    from memgraph.facade import MemGraph
+    from memgraph.store import AgentMemoryStore
+
+    return MemGraph(AgentMemoryStore(config, embedder=embedder))
 
 
 def _idle_s() -> float:

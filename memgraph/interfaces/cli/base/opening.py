@@ -15,9 +15,7 @@ from memgraph.errors import ConfigError, InvalidInputError
 from memgraph.interfaces.cli.base.options import OPTION_OF, ReadingCommand, Settings
 
 if TYPE_CHECKING:
-    from memgraph.config import AgentMemoryConfig
     from memgraph.facade import MemGraph
-    from memgraph.ports import Embedder
 
 LOG_VARIABLE = "MEMGRAPH_LOG"
 _LEVELS = {
@@ -65,7 +63,12 @@ def opened(
 
             raise Refused(f"there is no store at {home}, so --as-of has nothing to read")
         given = load_config({"home": settings.home, **config})
-        embedder = settings.embedder or (_loading_embedder(given) if embeds and was_there else None)
+        embedder = settings.embedder
+        if embedder is None and embeds and was_there:
+            from memgraph.embedding import default_embedder, load_in_background
+
+            embedder = default_embedder(given)
+            load_in_background(embedder)
         from memgraph.facade import MemGraph
         from memgraph.interfaces.cli.base.output import notice
         from memgraph.journal.opening import refuse_foreign
@@ -95,15 +98,6 @@ def opened(
         # otherwise a mistyped name would look like an empty store; a hook's or program's log needs no such line
         if is_lasting and not was_there and not settings.as_json and sys.stderr.isatty():
             notice(f"created a new store at {home}")
-
-
-def _loading_embedder(config: AgentMemoryConfig) -> Embedder:
-    from memgraph.embedding import MiniLMEmbedder, default_embedder
-
-    embedder = default_embedder(config)
-    if isinstance(embedder, MiniLMEmbedder):
-        embedder.load_in_background()
-    return embedder
 
 
 @contextmanager
