@@ -107,6 +107,12 @@ class Clause(NamedTuple):
         return {**self.words, **self.names}
 
     @property
+    def conjuncts(self) -> list[frozenset[str]]:
+        """The words of what “and” joins in it, if it does."""
+        parts = _AND.split(self.begin)
+        return [self.keys & bare_clause(part).keys for part in parts] if len(parts) > 1 else []
+
+    @property
     def head(self) -> str:
         """Its first word, if it begins with it or with an article; otherwise empty."""
         first = _FIRST_WORD.match(self.begin)
@@ -159,7 +165,7 @@ class Part(NamedTuple):
         return whole._replace(
             is_denied=True,
             failing=self._failing(text),
-            core=_core(text[cut:stop]) if scope else whole.keys,
+            core=_core(text[cut:stop]) or scope or whole.keys,
             scope=scope or whole.keys,  # “tabs: never”
             topic=bare_clause(topic).keys if scope else frozenset(),
             subject=_subject(topic) if scope else frozenset(),
