@@ -219,10 +219,8 @@ def parts_of(text: str) -> list[Part]:
     return found
 
 
-def sentences_of(text: str, parts: Sequence[Part] | None = None, first: int = 0, last: int = -1) -> list[str]:
-    """Return the sentences of a prepared text, by default all; of a long one, the clauses next to those from the first to the last."""
-    parts = parts_of(text) if parts is None else parts
-    last = last if last >= 0 else len(parts) - 1
+def sentences_of(text: str, parts: Sequence[Part], first: int, last: int) -> list[str]:
+    """Return the sentences of which clauses from the first to the last are parts; of a long one, the clauses next to them."""
     while first > 0 and not parts[first].begins_a_sentence and last - first < MOST_CLAUSES:
         first -= 1
     while last + 1 < len(parts) and not parts[last + 1].begins_a_sentence and last - first < MOST_CLAUSES:

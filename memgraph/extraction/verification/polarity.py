@@ -155,6 +155,8 @@ def shown(clause: Clause, keys: Iterable[str]) -> str:
 def forms(clause: Clause, keys: Stems | None = None) -> Stems:
     """Return words, names and numbers of a clause, and the words that its names contain."""
     chosen = clause.keys if keys is None else keys
+    if not clause.names:
+        return chosen
     names = (clause.names[key] for key in chosen if key in clause.names)
     parts = [
         part
