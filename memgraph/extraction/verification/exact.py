@@ -32,7 +32,8 @@ def _pattern(item: str) -> re.Pattern[str]:
         sign = re.escape(item[0]) if item[0] in "+-" else ""
         value, unit = re.escape(number[1]), re.escape(number[2])
         start = r"(?<!\w)(?<!\d[.,:])" if sign else r"(?<![\w.])(?<!\d[.,:])(?<![\s(=:,/][-+])"
-        limit = "" if unit == "%" else r"(?![\w%])(?![.,:]\d)"
-        return re.compile(f"{start}{sign}v?{value}{' ?' if unit else ''}{unit}{limit}")
+        limit = "" if unit == "%" else r"(?![\w%>])(?![.,:]\d)"
+        version = "v" if "v" in item[:2] and "." not in item else "v?"
+        return re.compile(f"{start}{sign}{version}{value}{' ?' if unit else ''}{unit}{limit}")
     start = r"(?<![\w-])" if item.startswith("-") else r"(?<!\w)(?<!\w-)" if item[0].isalnum() or item[0] == "_" else ""
     return re.compile(rf"{start}{re.escape(item)}(?![\w]|-\w|\.(?!git\b)\w)")
