@@ -39,6 +39,7 @@ from memgraph.model.results.listing import (
 from memgraph.model.results.retrieval import RetrievalQuery
 from memgraph.model.timestamps import age, epoch_days, to_iso
 from memgraph.ports import Embedder, Progress
+from memgraph.privacy.access import OWNER
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.pipeline import near_ids
@@ -47,7 +48,7 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.access.hidden_sources import withheld
 from memgraph.store.access.permitted import permitted
 from memgraph.store.access.scope import admitted, scope_of
-from memgraph.text.cutting import preview
+from memgraph.text.cutting import preview, shortened
 from memgraph.transfer import export_of, import_into
 
 logger = logger_of(__name__)
@@ -56,7 +57,6 @@ SortBy = Literal["relevance", "created", "accessed"]
 _FORGET_ABOVE = 0.5
 _LIKE_AN_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F-]*)?")
 _ASK_MOST = 5
-_SHOWN_CHARS = 80
 _ONLY_SIMILAR = "This is only similar; nothing shows that it belongs to the question"
 _NO_SUCH_WORDS = "Without an embedding model only words are compared, and no memory shares enough of them: use the memory's own words."
 
@@ -85,37 +85,44 @@ class MemoryCommands:
         tags: Sequence[str] | None = None,
         *,
         project_id: str | None = None,
-        trust_class: TrustClass = "user",
         privacy_tier: PrivacyTier | None = None,
         domain: str | None = None,
+        agent: str | None = None,
     ) -> MemoryCommandResult:
         """Store a text as a pinned semantic memory. A long text is split into linked parts.
 
         A text that was remembered before is not stored again, but in force again if it was forgotten; what it contradicts is replaced.
-        While another process holds the graph, both wait for the next sleep. What an agent saves for the user (another
-        `trust_class`) is compared by the next sleep only. Secrets are redacted first. The privacy tier, unless it is given, follows from the
-        domain and the text.
+        While another process holds the graph, both wait for the next sleep. Secrets are redacted first. The privacy tier, unless it is
+        given, follows from the domain and the text.
 
         `data` has ``ids``, the kinds of secrets as ``redacted``, the ``action`` (created, known or restored), the ids that it ``replaced``,
         and the ``event`` that changed a known text, if one did.
+
+        Parameters
+        ----------
+        agent : str, optional
+            The agent that saves it for the user: it is trusted as an agent's, is compared only with what that agent may have, and
+            restores nothing that was forgotten. Default: the user saves it.
 
         Raises
         ------
         InvalidInputError
             The text is empty or cannot be stored, or a tag is invalid.
+        PermissionDeniedError
+            The agent may not store memories of the domain. It is recorded.
         """
-        text, trust_class = checked(QueryText, text, "text"), checked(TrustClass, trust_class, "trust_class")
+        text = checked(QueryText, text, "text")
         given = checked(list[Name] | None, tags, "tags") or []
         kinds = kinds_of_secrets([text, *given, project_id]) if self._store.config.redact_secrets else []
         text = self._store.without_secrets(text)  # before the text is split: a part of a secret would not be recognised
-        belonging: dict[str, Any] = {"domain": checked(Name | None, domain, "domain"), "project_id": project_id}
-        if privacy_tier is not None:
-            belonging["privacy_tier"] = checked(PrivacyTier, privacy_tier, "privacy_tier")
-        found = remember_text(self._store, text, tags=given, trust_class=trust_class, **belonging)
-        message = f"{found.done}: '{_cut(found.memories[0].content.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
-        message = f"{message}; {found.notice}" if found.notice else message
-        data = {**found.details, "redacted": kinds}
-        return MemoryCommandResult(command="remember", success=True, message=message, data=data)
+        access = OWNER if agent is None else self._store.access_of(agent)
+        self._store.auditing.check_asked(access, "write", domain=checked(Name | None, domain, "domain") or "general")
+        privacy_tier = checked(PrivacyTier | None, privacy_tier, "privacy_tier")
+        found = remember_text(
+            self._store, text, tags=given, project_id=project_id, access=access, domain=domain, tier=privacy_tier
+        )
+        data = {"redacted": kinds, **found.data}
+        return MemoryCommandResult(command="remember", success=True, message=found.message, data=data)
 
     def forget(self, query: str, *, dry_run: bool = False) -> MemoryCommandResult:
         """Suppress the memory with an id, or the listed memory that best matches a text.
@@ -380,7 +387,7 @@ class MemoryCommands:
         return MemoryListEntry(
             id=memory.id,
             type=memory.type,
-            content=_cut(memory.content, _SHOWN_CHARS),
+            content=shortened(memory.content),
             relevance_score=memory.relevance_score,
             confidence_label=confidence_label(memory.relevance_score),
             outcome=memory.outcome,
@@ -390,7 +397,3 @@ class MemoryCommands:
             privacy_tier=memory.privacy_tier,
             states=[state for holds, state in states if holds],
         )
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}..."

@@ -40,6 +40,9 @@ REASONS: dict[str, Callable[[str], bool]] = {
     "writes into this checkout": lambda text: text == "python -m tests.documents\n",
     "installs packages": lambda text: "pip install" in text,
     "a process has one engine": lambda text: all("--engine" in line for line in text.splitlines()),
+    "needs a framework, and tested in tests/interfaces/frameworks/test_programs.py": lambda text: any(
+        f"from memgraph.interfaces.{name} import" in text for name in ("adk", "anthropic", "langgraph", "pydantic_ai")
+    ),
     "needs an Ollama server": lambda text: all("ollama:" in line for line in text.splitlines()),
 }
 """Why a block may be left unrun, and how that can be seen in its text."""

@@ -39,6 +39,7 @@ from memgraph.retrieval import (
     agent_context,
     create_enriched_system_prompt,
     format_context_for_prompt,
+    project_overview,
 )
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.permitted import readable
@@ -134,6 +135,10 @@ class MemGraph:
         """Return the memories that are relevant to a task and that the agent may have, with the text to put before the prompt."""
         asked = {"task_description": task, "agent_name": agent, "project_id": project, **query}
         return self.retrieval.retrieve(asked)
+
+    def overview(self, project: str | None, *, agent: str = UNNAMED) -> AgentContext:
+        """Return what an agent should know of a project before it has a task: see `memgraph.retrieval.overview`. It is no recall."""
+        return project_overview(self.store, project, agent=agent)
 
     def build_agent_context(
         self, task: str, *, agent: str = UNNAMED, project: str | None = None, **query: Any

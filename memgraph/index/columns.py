@@ -15,6 +15,8 @@ SESSION_SOURCES = frozenset({"turn", "chat memory", "chat context", "working mem
 """Sources of what is only told in its own session. What was extracted from a session is knowledge of its project."""
 SAVED_SOURCES = frozenset({"remember", "observation"})
 """Sources of facts and preferences that somebody asked to keep."""
+ITEM_SOURCE = "item"
+"""Source of values that are kept under a namespace and a key (`memgraph.items`). Each is about its own key."""
 OUTCOMES = ("positive", "negative", "neutral", "unknown")
 NEVER = np.inf
 

@@ -206,6 +206,7 @@ class MemoryRetrieval:
         privacy_tiers: Sequence[PrivacyTier] | None = None,
         trust_classes: Sequence[TrustClass] | None = None,
         types: Sequence[MemoryType] | None = None,
+        among: Sequence[str] | None = None,
     ) -> list[ScoredMemory]:
         """Return the best memories of any type for a text: the same ranking, without budget or access record.
 
@@ -225,6 +226,8 @@ class MemoryRetrieval:
             As in `RetrievalQuery`.
         types : sequence of str, optional
             Only memories of these types.
+        among : sequence of str, optional
+            Only memories with these ids.
         include_archived : bool
             Include archived memories; deleted, suppressed and invalid ones are never found.
 
@@ -252,6 +255,7 @@ class MemoryRetrieval:
             trust_classes=checked(list[TrustClass] | None, trust_classes, "trust_classes"),
             domain=domain,
             types=checked(list[MemoryType] | None, types, "types"),
+            among=checked(list[str] | None, among, "among"),
             include_archived=checked(bool, include_archived, "include_archived"),
         )
         text = text[:MAX_SEARCHED_CHARS]

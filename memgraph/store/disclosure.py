@@ -6,11 +6,14 @@ and the derivations that no event has undone, are read from the journal.
 
 from __future__ import annotations
 
+import mmap
+import os
 import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from memgraph.journal.envelope import Event
@@ -22,7 +25,8 @@ from memgraph.model.memory import PrivacyTier
 from memgraph.store.undeletion import histories
 
 _DERIVED_FROM = "DERIVED_FROM"
-_MARKS = tuple(f'"type":"{name}"'.encode() for name in ("memory.deleted", "memory.undeleted", "memory.derived"))
+_DELETED = b'"type":"memory.deleted"'
+_MARKS = (_DELETED, b'"type":"memory.undeleted"', b'"type":"memory.derived"')
 _OF_A_LINK = f'"{_DERIVED_FROM}"'.encode()
 
 
@@ -102,8 +106,8 @@ class Disclosures:
 class DeletedSources:
     """What was derived from deleted memories, as of the end of a growing journal. Thread-safe.
 
-    The first question costs one pass over the journal's bytes, and later ones the events since. Another pass follows whenever a memory
-    was deleted from which others are derived.
+    The first question costs a search of the journal's files for a deletion, and if there is one, a pass over its lines; later questions
+    cost the events since. Another pass follows whenever a memory was deleted from which others are derived.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -111,6 +115,7 @@ class DeletedSources:
         self._lock = threading.Lock()
         self._derivations = _Derivations()
         self._seq = 0
+        self._is_read = False
         self._last: dict[str, Disclosure] = {}
         self._lineage = Lineage()
 
@@ -126,10 +131,13 @@ class DeletedSources:
     def _read_on(self) -> bool:
         """Take the events since the last question into account; return whether any of them matters."""
         journal = self._journal
-        if self._seq:
-            events: Iterable[Event] = journal.events_after(self._seq)
-        else:
-            events = (journal.event(line) for line in journal.lines() if _matters(line.data))
+        events: Iterable[Event] = journal.events_after(self._seq) if self._seq else ()
+        if not self._is_read:
+            is_new = any(isinstance(event.payload, MemoryDeleted) for event in events)
+            self._is_read = is_new or (
+                not self._seq and any(map(_holds_deletion, sorted(journal.folder.glob("*.jsonl"))))
+            )
+            events = (journal.event(line) for line in journal.lines() if _matters(line.data)) if self._is_read else ()
         return sum(self._derivations.note(event) for event in events) > 0
 
     def _states(self) -> dict[str, Disclosure]:
@@ -177,6 +185,15 @@ class _Derivations:
         if not deleted:
             return Lineage()
         return Lineage({one: states[one] for one in deleted}, {one: set(made) for one, made in self._made_from.items()})
+
+
+def _holds_deletion(segment: Path) -> bool:
+    """Return whether a file of the journal holds a deletion, without reading its lines one by one."""
+    with segment.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return False
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
+            return held.find(_DELETED) >= 0
 
 
 def _matters(line: bytes) -> bool:

@@ -272,6 +272,7 @@ class AgentMemoryStore:
     insert_memory = _by("_insertions", Insertions.insert_memory)
     insert_memories = _by("_insertions", Insertions.insert_memories)
     insert_parts = _by("_insertions", Insertions.insert_parts)
+    rewrite = _by("_insertions", Insertions.rewrite)
     import_memories = _by("_insertions", Insertions.import_memories)
     without_secrets = _by("_writer", Writer.without_secrets)
 

@@ -10,6 +10,11 @@ from memgraph.text.sentences import split_sentences
 _PREVIEW_CHARS = 60
 
 
+def shortened(text: str, limit: int = 80) -> str:
+    """Return a text, or its first characters and three dots, as lists show it (seed 0)."""
+    return text if len(text) <= limit else f"{text[:limit]}..."
+
+
 def preview(text: str) -> str:
     """Return the beginning of a text for identification: at most 60 characters, with an ellipsis if truncated."""
     return text if len(text) <= _PREVIEW_CHARS else f"{text[:_PREVIEW_CHARS].rstrip()}…"

@@ -186,7 +186,7 @@ class Claim(Model):
 def _unsupported_part(name: str, text: str, evidence: Evidence) -> list[str]:
     """Return what is unsupported in one item of a list; a rejected alternative needs no denial of its own."""
     found = unsupported(text, evidence)
-    return [one for one in found if name != "alternatives" or not one.startswith("its evidence denies")]
+    return [one for one in found if name != "alternatives" or not one.startswith("the quoted evidence denies")]
 
 
 def _described(name: str, problems: list[str]) -> list[str]:

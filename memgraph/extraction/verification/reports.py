@@ -41,4 +41,4 @@ def undecided(claim: str, evidence: str, stems_of: Callable[[str], frozenset[str
     wanted = stems_of(claim)
     nearest = max(_SENTENCE.split(evidence), key=lambda one: len(wanted & stems_of(one)))
     if _OPEN.search(nearest) is not None:
-        yield f"its evidence asks or proposes it, and does not say “{said[0]}”"
+        yield f"the quoted evidence asks or proposes it, and does not say “{said[0]}”"

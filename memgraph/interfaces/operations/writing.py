@@ -132,9 +132,8 @@ def _feedback(call: Call, given: Feedback) -> Answer:
 
 def _remember(call: Call, given: Remember) -> Answer:
     caller = call.caller
-    call.memory.check_may_write(caller.agent, None)
     kept = call.memory.commands.remember(
-        given.text, given.tags or None, project_id=given.project or caller.project, trust_class="agent"
+        given.text, given.tags or None, project_id=given.project or caller.project, agent=caller.agent
     )
     return Answer(text=kept.message, data=kept.data or {})
 

@@ -22,6 +22,7 @@ from itertools import product, takewhile
 from typing import Literal, NamedTuple
 
 from memgraph.index.analyser import analyse
+from memgraph.index.columns import ITEM_SOURCE
 from memgraph.lifecycle.contradictions.claims import IS, Claim, Word, bare, claims_of, says_something
 from memgraph.lifecycle.contradictions.restated import is_users, restated
 from memgraph.lifecycle.contradictions.undoing import undoes
@@ -158,7 +159,9 @@ def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
 
 
 def may_be_about_the_same(one: AgentMemory, other: AgentMemory) -> bool:
-    """Return whether their subjects are the same, where both name one."""
+    """Return whether their subjects are the same, where both name one. Values under two keys are about two things."""
+    if one.source == other.source == ITEM_SOURCE:
+        return False
     about, others = (
         {(entity.kind, canonical_name(entity.name)) for entity in memory.entities if entity.about}
         for memory in (one, other)

@@ -104,7 +104,7 @@ def find_contradictions(
 
 
 def find_contradictions_of(
-    store: AgentMemoryStore, memory_ids: Iterable[str], *, may: Permits = everything, actor: Actor = "system"
+    store: AgentMemoryStore, memory_ids: Iterable[str], *, actor: Actor = "system", may: Permits = everything
 ) -> ContradictionResult:
     """Compare memories that were just written with those in force that their writer may have.
 
@@ -119,8 +119,8 @@ def find_contradictions_of(
     if not ids:
         return ContradictionResult()
     step = Batch(ids, frozenset(), frozenset(), 0, 0)
-    plan = partial(_planned, step=step, known=_Cache(store.reader), may=may)
-    return carry_out(store, plan, attempts=1, actor=actor).result
+    planned = partial(_planned, step=step, known=_Cache(store.reader), may=may)
+    return carry_out(store, planned, attempts=1, actor=actor).result
 
 
 def described(result: ContradictionResult) -> str | None:

@@ -70,7 +70,7 @@ def merge_copies(
 
 
 def merge_copies_of(
-    store: AgentMemoryStore, memory_ids: Iterable[str], *, may: Permits = everything, actor: Actor = "system"
+    store: AgentMemoryStore, memory_ids: Iterable[str], *, actor: Actor = "system", may: Permits = everything
 ) -> dict[str, str]:
     """Merge the copies of memories that were just written, among those that their writer may have.
 

@@ -36,7 +36,7 @@ def is_forgotten(
     """
     index = store.reader.index
     mask = store.reader.listed(state="suppressed") & may(store.reader)
-    if mask.any() and _is_in_force(store, memory, may):
+    if mask.any() and _is_in_force(store, memory):
         return False
     project = index.column("project")
     mask &= (project == -1) | (project == index.scopes.find(scope_name("project", memory.project_id or "")))
@@ -59,10 +59,10 @@ def is_forgotten(
     return alike < 1.0 and bool(equal_memories(store.reader, memory.content, mask))
 
 
-def _is_in_force(store: AgentMemoryStore, memory: AgentMemory, may: Permits) -> bool:
+def _is_in_force(store: AgentMemoryStore, memory: AgentMemory) -> bool:
     """Return whether the user said the same again after it was forgotten."""
     index = store.reader.index
-    mask = store.reader.listed() & may(store.reader) & (index.column("trust") == TRUST.index("user"))
+    mask = store.reader.listed() & (index.column("trust") == TRUST.index("user"))
     project = index.column("project")
     mask &= (project == -1) | (project == index.scopes.find(scope_name("project", memory.project_id or "")))
     return bool(equal_memories(store.reader, memory.content, mask))

@@ -38,9 +38,8 @@ def save_observation(store: AgentMemoryStore, observation: Observation, access: 
     learned from an episode is derived from it, so it has at least its privacy tier, with its domain if that is stricter, at most its trust, and its
     project and task; when merged, the episode supports the known observation. Content that the user made the store forget is
     left out. An observation that contradicts a memory in force is stored, linked to it and, where that is safe,
-    supersedes it; the notice says so. What says again what the user has replaced is left out.
-    What the observing agent may not have is as if it did not exist; the next sleep
-    compares the observation with all memories.
+    supersedes it; the notice says so. What says again what the user has replaced is left out. What the observing agent may not have is
+    as if it did not exist; the next sleep compares the observation with all memories.
 
     Raises
     ------

@@ -21,9 +21,12 @@ from memgraph.lifecycle.dedup.equal_text import equal_memories
 from memgraph.lifecycle.dedup.merge import united
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.base import MAX_CONTENT_CHARS
-from memgraph.model.memory import SemanticMemory, StoredMemory, TrustClass
+from memgraph.model.events.payload import Actor
+from memgraph.model.memory import PrivacyTier, SemanticMemory, StoredMemory
+from memgraph.privacy.access import OWNER, Access
 from memgraph.store import AgentMemoryStore
-from memgraph.text.cutting import split_text
+from memgraph.store.access.permitted import Permits, readable
+from memgraph.text.cutting import shortened, split_text
 
 SOURCE = "remember"
 _DONE = {"created": "Remembered", "known": "Already remembered", "restored": "Remembered again"}
@@ -54,14 +57,17 @@ class Remembered:
     notice: str | None = None
 
     @property
-    def done(self) -> str:
-        """What was done, in words."""
-        parts = f" in {len(self.memories)} parts" if len(self.memories) > 1 else ""
-        return f"{_DONE[self.action]}{parts}"
+    def message(self) -> str:
+        """What was done, for a person."""
+        count = len(self.memories)
+        parts = f" in {count} parts" if count > 1 else ""
+        shown = shortened(self.memories[0].content.strip())
+        said = f"{_DONE[self.action]}{parts}: '{shown}' (pinned, will not decay)"
+        return f"{said}; {self.notice}" if self.notice else said
 
     @property
-    def details(self) -> dict[str, Any]:
-        """The same as data."""
+    def data(self) -> dict[str, Any]:
+        """The same for a program."""
         ids = [memory.id for memory in self.memories]
         return {"ids": ids, "action": self.action, "replaced": self.replaced, "event": self.event}
 
@@ -71,55 +77,59 @@ def remember_text(
     text: str,
     *,
     tags: Sequence[str],
-    trust_class: TrustClass = "user",
-    **belonging: Any,
+    project_id: str | None,
+    access: Access = OWNER,
+    domain: str | None = None,
+    tier: PrivacyTier | None = None,
 ) -> Remembered:
     """Store a text, without its secrets, as pinned memories; in linked parts if it is long.
 
     Parameters
     ----------
-    trust_class : str
-        Who said it. What others than the user say is compared by the next sleep only: what an agent is told must not depend on
-        memories that it may not have.
-    belonging : Any
-        Further fields: project_id, domain, privacy_tier.
+    access : Access
+        Who saves it: the owner of the store, or an agent for the user, which is trusted as an agent. It is compared with what they may have.
+    tier : str, optional
+        The privacy tier. Default: that of the domain and of what the text concerns.
     """
+    actor: Actor = "user" if access.is_owner else "agent"
     parts = [
         SemanticMemory(
             content=part,
             tags=list(tags),
             outcome="positive",
             is_pinned=True,
-            trust_class=trust_class,
+            trust_class=actor,
+            project_id=project_id,
             reason="the user asked to remember it",
             source=SOURCE,
-            **belonging,
+            domain=domain,
+            **({} if tier is None else {"privacy_tier": tier}),
         )
         for part in (split_text(text) if len(text) > MAX_CONTENT_CHARS else [text.strip() or text])
     ]
-    if trust_class == "user" and store.reader.acquire_graph():
+    if store.reader.acquire_graph():
         embedder = store.embedder
         vectors = vectors_of(embedder, [part.content for part in parts])
         ready = [part.model_copy(update={"embedding": vector}) for part, vector in zip(parts, vectors, strict=True)]
         try:
             with store.exclusive():
                 store.check_embedder(embedder)
-                return _settled(store, ready)
+                return _settled(store, ready, actor, readable(access))
         except BusyError:  # another process was faster; nothing is stored yet
             pass
-    return Remembered(store.insert_parts(parts, actor="user" if trust_class == "user" else "agent"))
+    return Remembered(store.insert_parts(parts, actor=actor))
 
 
-def _settled(store: AgentMemoryStore, parts: Sequence[SemanticMemory]) -> Remembered:
+def _settled(store: AgentMemoryStore, parts: Sequence[SemanticMemory], actor: Actor, may: Permits) -> Remembered:
     """Store parts that are not known, and settle what follows from them; under the writer lock."""
-    known = [_known(store, part) for part in parts]
+    known = [_known(store, part) for part in parts] if actor == "user" else []
     if (found := [one for one in known if one is not None]) and len(found) == len(parts):
         return _again(store, found, parts[0].tags)
-    kept = store.insert_parts(parts, actor="user")
+    kept = store.insert_parts(parts, actor=actor)
     repeated = Counter(part.content for part in parts)
     ids = [memory.id for memory in kept]
-    stays = merge_copies_of(store, [one.id for one in kept if repeated[one.content] == 1], actor="user")
-    result = find_contradictions_of(store, [one for one in ids if one not in stays], actor="user")
+    stays = merge_copies_of(store, [one.id for one in kept if repeated[one.content] == 1], actor=actor, may=may)
+    result = find_contradictions_of(store, [one for one in ids if one not in stays], actor=actor, may=may)
     replaced = [
         link.target_id
         for one in (ids if result.replaced or result.superseded else ())

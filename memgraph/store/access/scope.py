@@ -37,6 +37,8 @@ class Scope:
         Admits that task's own memories; None: no task's memories.
     all_tasks : bool
         Admits every task's own memories.
+    among : sequence of str, optional
+        Admits only memories with these ids.
     """
 
     access: Access
@@ -51,6 +53,7 @@ class Scope:
     domain: str | None = None
     types: Sequence[MemoryType] | None = None
     include_archived: bool = False
+    among: Sequence[str] | None = None
 
 
 def scope_of(query: RetrievalQuery, access: Access) -> Scope:
@@ -87,6 +90,10 @@ def admitted(index: Index, scope: Scope, now_days: float) -> Mask:
         mask &= _of_or_none(index, "domain", scope.domain) | (index.column("domain") == general)
     if scope.types is not None:
         mask &= np.isin(index.column("type"), [MEMORY_TYPES.index(kind) for kind in scope.types])
+    if scope.among is not None:
+        listed = np.zeros(len(index), dtype=np.bool_)
+        listed[[slot for one in scope.among if (slot := index.slot(one)) >= 0]] = True
+        mask &= listed
     return mask & concerning(
         index, agents=scope.agents, privacy_tiers=scope.privacy_tiers, trust_classes=scope.trust_classes
     )

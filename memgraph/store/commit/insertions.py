@@ -1,4 +1,4 @@
-"""Insertion of memories: one, many at once, the parts of a text, an import."""
+"""Insertion of memories: one, many at once, the parts of a text, an import; several changes in one commit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from memgraph.errors import InvalidInputError
 from memgraph.model.base import checked_list
+from memgraph.model.events.memories import MemoryDeleted
 from memgraph.model.events.payload import Actor
 from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, StoredMemory
@@ -54,6 +55,37 @@ class Insertions:
     def insert_parts(self, memories: Sequence[AgentMemory], *, actor: Actor = "agent") -> list[StoredMemory]:
         """Add the parts of one text in one commit, each linked to the preceding part."""
         return self._writer.insert(checked_list(AgentMemory, memories, "memories"), parts=True, actor=actor)
+
+    def rewrite(
+        self,
+        *,
+        add: Sequence[AgentMemory] = (),
+        change: Mapping[str, Mapping[str, Any]] | None = None,
+        delete: Sequence[str] = (),
+        reason: str | None = None,
+        actor: Actor = "agent",
+    ) -> None:
+        """Add, change and delete memories without a task in one commit, all or none.
+
+        Parameters
+        ----------
+        change : mapping, optional
+            By id the new values of fields, as `update_memory` takes them. A given ``embedding`` is that of the new content.
+        reason : str, optional
+            Why memories are deleted.
+
+        Raises
+        ------
+        NotFoundError
+            A memory to change does not exist.
+        InvalidInputError, DuplicateIdError
+            As for `insert_memory` and `update_memory`.
+        """
+        with self._writer.exclusive():
+            changes = [self._writer.revision(one, updates) for one, updates in (change or {}).items()]
+            deletions = [MemoryDeleted(id=one, reason=reason) for one in delete]
+            writes = [*checked_list(AgentMemory, add, "add"), *changes, *deletions]
+            self._writer.commit("global", writes, actor=actor)
 
     def import_memories(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
         """Add memories as given, and their links, in one commit per write scope. One without a privacy tier gets that of its domain and text.

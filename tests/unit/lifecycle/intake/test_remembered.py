@@ -112,5 +112,5 @@ def test_nobody_waits_for_a_graph_that_another_process_holds(open_store: Callabl
 def test_what_an_agent_saves_restores_nothing_that_the_user_forgot(memory: memgraph.MemGraph) -> None:
     (one,) = memory.commands.remember(TEXT).data["ids"]
     memory.commands.forget(TEXT)
-    assert memory.commands.remember(TEXT, trust_class="agent").data["action"] == "created"
+    assert memory.commands.remember(TEXT, agent="agent").data["action"] == "created"
     assert memory.store.get_memory(one).is_suppressed

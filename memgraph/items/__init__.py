@@ -1,0 +1,6 @@
+"""Items: JSON values under a namespace and a key, kept as memories, for frameworks that store by key."""
+
+from memgraph.items.item import Found as Found
+from memgraph.items.item import Item as Item
+from memgraph.items.item import Put as Put
+from memgraph.items.items import Items as Items

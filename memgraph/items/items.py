@@ -1,0 +1,362 @@
+"""`Items`: reads, writes and finds items in a store, for one agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from memgraph.errors import InvalidInputError, PermissionDeniedError
+from memgraph.index.columns import ITEM_SOURCE
+from memgraph.items.drafts import Drafter, changes, end_of
+from memgraph.items.filters import check_filter, matches
+from memgraph.items.item import (
+    EXPIRY,
+    TAG,
+    Found,
+    Head,
+    Item,
+    Namespace,
+    Put,
+    check_place,
+    head_of,
+    item_of,
+    part_id,
+    seen,
+)
+from memgraph.logs import logger_of
+from memgraph.model.agent_input import UNNAMED
+from memgraph.model.ids import stored_form
+from memgraph.model.link import REPLACED
+from memgraph.model.memory import SemanticMemory
+from memgraph.model.results.retrieval import ScoredMemory
+from memgraph.model.timestamps import epoch_days
+from memgraph.ports import Row
+from memgraph.privacy.access import Access, Operation
+from memgraph.retrieval import MemoryRetrieval
+from memgraph.store import AgentMemoryStore
+from memgraph.store.access.hidden_sources import withheld
+from memgraph.store.access.permitted import permitted
+
+logger = logger_of(__name__)
+
+Place = tuple[Namespace, str]
+
+
+class Items:
+    """The items of a store, or of one project in it, as an agent may have them. Thread-safe.
+
+    An item is absent when it was deleted, when its time to live has ended, and when a user has forgotten or invalidated it. What sleep
+    finds out about its text takes it out of recalls, but not from here.
+
+    Parameters
+    ----------
+    agent, justification : str, optional
+        Who reads and writes, with its permissions from the settings.
+    project : str, optional
+        The project that items belong to. Projects have separate items.
+    domain : str, optional
+        The domain of stored items, which decides their privacy tier; without one they are public.
+
+    Raises
+    ------
+    PermissionDeniedError
+        The agent may not read or not store memories of the domain. It is recorded.
+    """
+
+    def __init__(
+        self,
+        store: AgentMemoryStore,
+        *,
+        agent: str = UNNAMED,
+        justification: str | None = None,
+        project: str | None = None,
+        domain: str | None = None,
+    ) -> None:
+        self._store = store
+        self._agent = agent
+        self._justification = justification
+        self._project = project
+        self._domain = domain
+        self._heads: dict[str, Place] = {}
+        access = store.access_of(agent, justification)
+        operations: tuple[Operation, ...] = ("read", "write")
+        for operation in operations:
+            store.auditing.check_asked(access, operation, domain=domain or "general")
+
+    def get(self, namespace: Namespace, key: str) -> Item | None:
+        """Return an item; None if there is none."""
+        return self.get_each([(namespace, key)])[0]
+
+    def get_each(self, places: Sequence[Place]) -> list[Item | None]:
+        """Return the items at some places, in one consistent read."""
+        with self._store.reader.frozen():
+            ids = [part_id(*place, self._project) for place in places]
+            found = {item.memory_ids[0]: item for item in self._items(dict.fromkeys(ids))}
+        return [found.get(one) for one in ids]
+
+    def were_there(self, places: Sequence[Place]) -> list[bool]:
+        """Return at which places an item is or was and is only hidden, such as a forgotten one; not at those where it was deleted."""
+        ids = [part_id(*place, self._project) for place in places]
+        there = {row["id"] for row in self._store.reader.rows(ids)}
+        return [one in there for one in ids]
+
+    def forget(self, namespace: Namespace, key: str) -> bool:
+        """Hide an item from every door, until it is put again, and return whether it was there."""
+        item = self.get(namespace, key)
+        if item is not None:
+            self._store.rewrite(change={one: {"is_suppressed": True} for one in item.memory_ids})
+        return item is not None
+
+    def put(self, namespace: Namespace, key: str, value: Mapping[str, Any] | None, **options: Any) -> None:
+        """Store a value, or delete one (None); `options` are those of `Put`."""
+        self.apply([Put(namespace, key, value, **options)])
+
+    def apply(self, puts: Sequence[Put]) -> None:
+        """Make changes in one commit, all or none; of several for one place the last counts.
+
+        A changed item keeps its memories, with their history, as far as it has as many parts.
+
+        Raises
+        ------
+        InvalidInputError
+            A place or value cannot be stored.
+        PermissionDeniedError
+            An item to be replaced belongs to what the agent may not have.
+        """
+        last: dict[Place, Put] = {}
+        for put in puts:
+            check_place(put.namespace, put.key)
+            last.pop((put.namespace, put.key), None)
+            last[put.namespace, put.key] = put
+        drafter = Drafter(self._store, project=self._project, domain=self._domain)
+        drafts = [drafter.draft(put) for put in last.values()]
+        embedder = self._store.embedder
+        drafter.embed(drafts, embedder)
+        with self._store.exclusive():
+            self._store.check_embedder(embedder)  # the store may have changed its model meanwhile
+            add: list[SemanticMemory] = []
+            change: dict[str, dict[str, Any]] = {}
+            delete: list[str] = []
+            for draft in drafts:
+                known = self._known(draft.put)
+                for row, memory in zip(known, draft.memories, strict=False):
+                    change[row["id"]] = changes(memory, row)
+                add += draft.memories[len(known) :]
+                delete += [row["id"] for row in known[len(draft.memories) :]]
+            if add or change or delete:
+                self._store.rewrite(add=add, change=change, delete=delete, reason="the item was deleted or shortened")
+
+    def search(
+        self,
+        prefix: Namespace = (),
+        *,
+        query: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+    ) -> list[Found]:
+        """Return the items under a namespace that meet a filter: those that match a query best, else those that were put last."""
+        _check_search(filter, limit, offset)
+        with self._store.reader.frozen():
+            items = [item for item in self._under(prefix) if matches(item.value, filter)]
+        end = offset + limit
+        if query and query.strip():
+            return list(self._ranked(query, [item for item in items if item.is_indexed], end))[offset:end]
+        items.sort(key=lambda item: item.updated_at, reverse=True)
+        return [Found(item, None) for item in items[offset:end]]
+
+    def namespaces(self) -> list[Namespace]:
+        """Return the namespaces that hold items, in the order of their labels."""
+        with self._store.reader.frozen():
+            return sorted({self._heads[one][0] for one in self._present()})
+
+    def memory(self, memory_id: str) -> Item | None:
+        """Return a memory that was stored otherwise as an item to read; None if the agent may not have it."""
+        reader = self._store.reader
+        with reader.frozen():
+            row = next(iter(reader.rows([stored_form(memory_id)])), None)
+            is_other = row is not None and row.get("source") != ITEM_SOURCE
+            return seen(row) if row and is_other and self._is_there([row["id"]])[0] else None
+
+    def search_memories(
+        self,
+        prefix: Namespace,
+        *,
+        query: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+    ) -> list[Found]:
+        """Return memories that were stored otherwise as items to read: those that match a query best, else the newest first."""
+        _check_search(filter, limit, offset)
+        with self._store.reader.frozen():
+            others = {one.key: one for one in self._others() if one.namespace[: len(prefix)] == tuple(prefix)}
+        found = [item for item in others.values() if matches(item.value, filter)]
+        if query and query.strip():
+            return list(self._ranked(query, found, offset + limit))[offset : offset + limit]
+        return [Found(item, None) for item in found[offset : offset + limit]]
+
+    def refresh(self, items: Sequence[Item]) -> None:
+        """Let the time to live of some items begin again."""
+        change = {
+            one: {"invalid_at": ends, "invalidation_reason": EXPIRY}
+            for item in items
+            if (ends := end_of(item.ttl, self._store.now())) is not None
+            for one in item.memory_ids
+        }
+        if change:
+            with self._store.exclusive():
+                there = {row["id"]: row for row in self._store.reader.rows(list(change))}
+                later = {one: new for one, new in change.items() if one in there and _expires(there[one])}
+                if later:
+                    self._store.rewrite(change=later)
+
+    def sweep(self) -> int:
+        """Delete the items whose time to live has ended, and return their number."""
+        with self._store.exclusive():
+            now = self._store.now()
+            gone = [row for row in self._rows() if _expires(row) and row["invalid_at"] <= now]
+            if gone:
+                self._store.rewrite(delete=[row["id"] for row in gone], reason=EXPIRY)
+        return sum(self._head(row) is not None for row in gone)
+
+    # -- reading; within a frozen block
+
+    def _present(self) -> list[str]:
+        """Return the ids of the first memories of the items that are there."""
+        rows = self._rows(only_new=True)
+        self._heads |= {row["id"]: (head.namespace, head.key) for row in rows if (head := self._head(row)) is not None}
+        index = self._store.reader.index
+        slots = {one: index.slot(one) for one in self._heads}
+        ids = [one for one, slot in slots.items() if slot >= 0]
+        return [one for one, is_in in zip(ids, self._is_there(ids), strict=True) if is_in]
+
+    def _is_there(self, ids: Sequence[str]) -> list[bool]:
+        """Return which of some memories, none of them deleted, the agent may have, and no user or clock has taken away."""
+        reader = self._store.reader
+        index = reader.index
+        slots = np.array([index.slot(one) for one in ids], dtype=np.int64)
+        if not len(slots):
+            return []
+        mask = ~index.column("is_suppressed")[slots]
+        if (may := permitted(reader, self._access, "read")) is not None:
+            mask &= may[slots]
+        for place in np.flatnonzero(mask & (index.column("invalid_days")[slots] <= epoch_days(self._store.now()))):
+            mask[place] = all(row.get("invalidation_reason") == REPLACED for row in reader.rows([ids[int(place)]]))
+        return [bool(one) for one in mask]
+
+    def _rows(self, *, only_new: bool = False) -> list[Row]:
+        """Return the rows of the memories of all items; with `only_new` those whose place is not known yet."""
+        reader = self._store.reader
+        index = reader.index
+        codes = [code for code, name in enumerate(index.tag_names.names) if name.startswith(TAG)]
+        slots = np.unique(np.concatenate([index.tags.get(code)[0] for code in codes])) if codes else ()
+        ids = [index.ids.names[slot] for slot in slots]
+        return [
+            row
+            for row in reader.rows([one for one in ids if not only_new or one not in self._heads])
+            if row.get("source") == ITEM_SOURCE and row.get("project_id") == self._project
+        ]
+
+    def _head(self, row: Row) -> Head | None:
+        """Return what an item's first memory says; None of any other memory, whatever its text."""
+        if (head := head_of(row)) is None:
+            return None
+        place = head.namespace, head.key
+        is_first = self._heads.get(row["id"]) == place or row["id"] == part_id(*place, self._project)
+        return head if is_first else None
+
+    def _under(self, prefix: Namespace) -> Iterator[Item]:
+        size = len(prefix)
+        return self._items([one for one in self._present() if self._heads[one][0][:size] == tuple(prefix)])
+
+    def _items(self, ids: Sequence[str] | Mapping[str, Any]) -> Iterator[Item]:
+        """Yield the items whose first memories have these ids, where they are there."""
+        reader = self._store.reader
+        rows = {row["id"]: row for row in reader.rows(list(ids))}
+        there = dict(zip(rows, self._is_there(list(rows)), strict=True))
+        for one, row in rows.items():
+            head = self._head(row)
+            if head is None or not there[one]:
+                continue
+            others = [part_id(head.namespace, head.key, self._project, number) for number in range(1, head.parts)]
+            item = item_of(head, [row, *(reader.rows(others) if others else ())])
+            if item is None:
+                logger.warning("an item is incomplete, and is left out: memory %s or a part of it was changed", one)
+            else:
+                yield item
+
+    def _others(self) -> Iterator[Item]:
+        """Yield the memories that a list shows and that are no items, newest first."""
+        reader = self._store.reader
+        mask = reader.listed()
+        if (telltale := withheld(reader)) is not None:
+            mask &= ~telltale
+        if (may := permitted(reader, self._access, "read")) is not None:
+            mask &= may
+        rows = reader.rows(reader.ranked_ids(mask, by="created"))
+        for row in rows:
+            if row.get("source") != ITEM_SOURCE and row.get("project_id") in (
+                None,
+                self._project or row.get("project_id"),
+            ):
+                yield seen(row)
+
+    def _ranked(self, query: str, items: Sequence[Item], most: int) -> Iterator[Found]:
+        """Yield the best items for a query."""
+        of_memory = {one: item for item in items for one in item.memory_ids}
+        wanted, found = 2 * most, dict[str, ScoredMemory]()
+        while of_memory and most:
+            results = MemoryRetrieval(self._store).search_memories(
+                query,
+                limit=min(wanted, len(of_memory)),
+                agent=self._agent,
+                justification=self._justification,
+                among=list(of_memory),
+            )
+            found = {}
+            for one in results:
+                found.setdefault(of_memory[one.memory.id].memory_ids[0], one)
+            if len(found) >= most or len(results) < wanted:
+                break
+            wanted *= 4
+        for first, best in found.items():
+            yield Found(of_memory[first], best.score, best.has_evidence)
+
+    # -- writing
+
+    def _known(self, put: Put) -> list[Row]:
+        """Return the rows of the memories that hold an item now; requires the lock."""
+        reader = self._store.reader
+        first = part_id(put.namespace, put.key, self._project)
+        rows = reader.rows([first])
+        if not rows:
+            return []
+        with reader.frozen():
+            may = permitted(reader, self._access, "read")
+            is_hidden = may is not None and not may[reader.index.slot(first)]
+        if is_hidden:
+            problem = "the item belongs to a domain of which the agent may not have memories"
+            raise PermissionDeniedError(problem, agent=self._agent)
+        self._store.auditing.check_asked(self._access, "write", domain=rows[0].get("domain") or "general")
+        while more := reader.rows([part_id(put.namespace, put.key, self._project, len(rows))]):
+            rows += more
+        return rows
+
+    @property
+    def _access(self) -> Access:
+        return self._store.access_of(self._agent, self._justification)
+
+
+def _check_search(filter: Mapping[str, Any] | None, limit: int, offset: int) -> None:
+    check_filter(filter)
+    for name, number in (("limit", limit), ("offset", offset)):
+        if not isinstance(number, int) or number < 0:
+            raise InvalidInputError("must be an integer of at least 0", field=name, value=number)
+
+
+def _expires(row: Row) -> bool:
+    """Return whether a memory is of an item with a time to live."""
+    return row.get("invalidation_reason") == EXPIRY and "invalid_at" in row

@@ -1,0 +1,72 @@
+"""The programs of the page on frameworks run as they stand there."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+import memgraph.embedding
+from memgraph import AgentMemoryStore
+from memgraph.testing import FakeEmbedder
+from tests.documents import DOCS, blocks
+
+PAGE = DOCS / "frameworks.md"
+NEEDS = {"langgraph": "langgraph.graph", "anthropic": "anthropic", "adk": "google.adk"}
+PRINTS = {
+    "langgraph": ["['Ann cooks without cheese.']"] * 2,
+    "pydantic_ai": ["--canary", "query_id: "],
+    "anthropic": ["I will remember it.", "The till needs a coin."],
+    "adk": ["['I keep two llamas.']"],
+}
+
+
+@pytest.fixture(autouse=True)
+def fake_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    for user in (memgraph.embedding, sys.modules[AgentMemoryStore.__module__]):
+        monkeypatch.setattr(user, "default_embedder", lambda _=None: FakeEmbedder())
+
+
+@pytest.fixture
+def claude(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for Anthropic's server: it creates a file, then says that it will remember."""
+    command = {"command": "create", "path": "/memories/shop.md", "file_text": "The till needs a coin."}
+    turns = [
+        [{"type": "tool_use", "id": "t1", "name": "memory", "input": command}],
+        [{"type": "text", "text": "I will remember it."}],
+    ]
+
+    def reply(_: Request) -> Response:
+        content = turns.pop(0)
+        message: dict[str, Any] = {
+            "id": "m", "type": "message", "role": "assistant", "model": "claude", "content": content,
+            "stop_reason": "tool_use" if turns else "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1},
+        }  # fmt: skip
+        return Response(json.dumps(message), content_type="application/json")
+
+    httpserver.expect_request("/v1/messages").respond_with_handler(reply)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", httpserver.url_for(""))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+
+
+def is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("name", PRINTS)
+def test_a_program_prints_what_it_recalls(name: str, claude: None, capsys: pytest.CaptureFixture[str]) -> None:
+    if not is_there(NEEDS.get(name, name)):
+        pytest.skip(f"the extra {name.replace('_', '-')} is missing")
+    (program,) = [block.text for block in blocks(PAGE, "python") if f"from memgraph.interfaces.{name} " in block.text]
+    exec(compile(program, str(PAGE), "exec"), {"__name__": name})
+    printed = capsys.readouterr().out
+    for line in PRINTS[name]:
+        assert line in printed
