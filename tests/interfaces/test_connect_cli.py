@@ -72,7 +72,7 @@ def test_connecting_writes_a_plugin_and_edits_no_file_of_the_user(
         assert float(hook["args"][2]) < hook["timeout"], "the hook gives up before the client ends it"
     server = json.loads((plugin / ".mcp.json").read_bytes())["mcpServers"]["memgraph"]
     assert Path(server["command"]).is_absolute()
-    assert (server["args"], server["alwaysLoad"]) == (["mcp"], True)
+    assert (server["args"], server["alwaysLoad"]) == (["mcp", "--agent", "claude-code"], True)
     assert server["env"] == {"MEMGRAPH_HOME": str(tmp_path / "store")}
     assert (tmp_path / "store" / "journal").is_dir(), "without a store the hooks would do nothing"
 
@@ -127,12 +127,12 @@ def test_what_the_user_changed_or_added_stays(run: Any, home: Path, plugin: Path
 def test_options_are_changed_by_connecting_again(run: Any, plugin: Path, home: Path, tmp_path: Path) -> None:
     run("connect", "claude-code", "--answer-orders")
     server = json.loads((plugin / ".mcp.json").read_bytes())["mcpServers"]["memgraph"]
-    assert server["args"] == ["mcp", "--toolset", "full"]
+    assert server["args"] == ["mcp", "--agent", "claude-code", "--toolset", "full"]
     assert preferences_of(tmp_path / "store", "claude-code").answer_orders
     assert "asked to answer work orders" in run("connect").stdout
     run("connect", "claude-code")
     server = json.loads((plugin / ".mcp.json").read_bytes())["mcpServers"]["memgraph"]
-    assert server["args"] == ["mcp"]
+    assert server["args"] == ["mcp", "--agent", "claude-code"]
     assert not preferences_of(tmp_path / "store", "claude-code").answer_orders
 
 

@@ -138,7 +138,10 @@ def _list(settings: Settings, place: Path) -> None:
 
 def _remarks(stands: Standing) -> list[str]:
     again = f"`memgraph connect {stands.name}`"
-    lines = [f"  missing: {plain(path)}; {again} writes it, or reinstall memgraph-kuzu" for path in stands.missing]
+    lines = []
+    for path in stands.missing:
+        hint = f"pip install '{path}'" if "[" in path else f"{again} writes it, or reinstall memgraph-kuzu"
+        lines.append(f"  missing: {plain(path)}; {hint}")
     lines += [f"  changed by you, and left as it is: {plain(path)}" for path in stands.changed]
     lines += [f"  not written by `memgraph connect`: {plain(path)}" for path in (*stands.extra, *stands.in_the_way)]
     if stands.state == "outdated":

@@ -8,6 +8,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -25,6 +26,8 @@ from memgraph.interfaces.agents.connecting.receipt import (
 )
 from memgraph.model.base import Model
 
+MCP_EXTRA = "memgraph-kuzu[mcp]"
+"""What has to be installed for `memgraph mcp`."""
 State = Literal["connected", "not connected", "outdated", "incomplete", "not supported"]
 
 
@@ -64,7 +67,7 @@ class Standing(Model):
     changed, extra, in_the_way : list of str
         Files that the user changed after they were written; files that the user added; files that stood there before.
     missing : list of str
-        Files, and commands of memgraph, that should be there.
+        Files, commands of memgraph and extras that should be there.
     """
 
     name: str
@@ -99,6 +102,7 @@ def standing(connector: Connector, place: Path) -> Standing:
     missing = [part.path for part in parts if part.state == "missing"] if receipt else []
     if receipt:
         missing += [path for path in commands(receipt.options) if not os.access(path, os.X_OK)]
+        missing += [] if find_spec("mcp") else [MCP_EXTRA]
     return _standing(connector, receipt, parts, missing)
 
 
