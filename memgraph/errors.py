@@ -51,7 +51,7 @@ class UnsupportedClaimError(InvalidInputError):
     Attributes
     ----------
     problems : list of str
-        What is wrong with each, with its place, such as ``statements.0.content: “8080” is not in its evidence``.
+        What is wrong with each, with its place, such as ``statements.0.content: “8080” is not in the quoted evidence``.
     """
 
     def __init__(self, problems: list[str]) -> None:

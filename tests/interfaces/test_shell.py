@@ -283,6 +283,8 @@ class _Filled:
             "verify": [],
             "audit": [],
             "repair": [],
+            "worker status": [],
+            "worker stop": [],
             "config init": [],
             "config show": [],
             "completion": ["bash"],
@@ -296,6 +298,9 @@ ELSEWHERE = {
     "viz charts": "test_viz_cli.py",
     **{f"ingest {kind}": "test_ingest_cli.py" for kind in KINDS if kind not in {"builds", "git"}},
     "ingest git": "test_cli.py",
+    "worker run": "test_worker_cli.py",
+    "connect": "test_connect_cli.py",
+    "disconnect": "test_connect_cli.py",
 }
 """Commands that take long, and the tests that read their document."""
 SERVERS = {"mcp"}

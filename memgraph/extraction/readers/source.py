@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,6 +12,7 @@ from memgraph.extraction.secrets import redact
 from memgraph.model.base import Name, checked
 from memgraph.model.build import BuildEventLog, BuildTask, TaskOutcome
 from memgraph.model.timestamps import to_iso
+from memgraph.text import lazy_re as re
 
 MAX_OUTPUT_CHARS = 8_000
 """Maximum characters of a call's or program's output, of which beginning and end are kept."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from memgraph.extraction.readers.source import MAX_OUTPUT_CHARS, cleaned, one_line
 from memgraph.model.build import TaskOutcome
+from memgraph.text import lazy_re as re
 
 _CHANGE_CHARS = 600
 """Maximum characters of the old and of the new text of an edit."""

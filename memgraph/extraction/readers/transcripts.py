@@ -5,7 +5,6 @@ Both formats are their program's own and change without notice, so they are read
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,6 +31,7 @@ from memgraph.extraction.readers.source import (
 )
 from memgraph.extraction.readers.tool_uses import change_of, description_of, is_own, listed, outcome_of
 from memgraph.model.build import BuildTask
+from memgraph.text import lazy_re as re
 
 _HEAD_LINES = 200
 _CONTEXT_CHARS = 600

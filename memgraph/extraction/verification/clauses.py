@@ -6,13 +6,13 @@ denies only a part of it: “use tabs, not spaces” and “content not policy�
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 from typing import NamedTuple
 
 from memgraph.extraction.verification.words import FREE_WORDS, FUNCTION_WORDS, INTERJECTION, NEGATIONS, NUMBERS, stem
+from memgraph.text import lazy_re as re
 from memgraph.text.negation import expanded
 from memgraph.text.numbers import SUPERSCRIPT
 
@@ -107,6 +107,12 @@ class Clause(NamedTuple):
         return {**self.words, **self.names}
 
     @property
+    def conjuncts(self) -> list[frozenset[str]]:
+        """The words of what “and” joins in it, if it does."""
+        parts = _AND.split(self.begin)
+        return [self.keys & bare_clause(part).keys for part in parts] if len(parts) > 1 else []
+
+    @property
     def head(self) -> str:
         """Its first word, if it begins with it or with an article; otherwise empty."""
         first = _FIRST_WORD.match(self.begin)
@@ -159,7 +165,7 @@ class Part(NamedTuple):
         return whole._replace(
             is_denied=True,
             failing=self._failing(text),
-            core=_core(text[cut:stop]) if scope else whole.keys,
+            core=_core(text[cut:stop]) or scope or whole.keys,
             scope=scope or whole.keys,  # “tabs: never”
             topic=bare_clause(topic).keys if scope else frozenset(),
             subject=_subject(topic) if scope else frozenset(),
@@ -213,10 +219,8 @@ def parts_of(text: str) -> list[Part]:
     return found
 
 
-def sentences_of(text: str, parts: Sequence[Part] | None = None, first: int = 0, last: int = -1) -> list[str]:
-    """Return the sentences of a prepared text, by default all; of a long one, the clauses next to those from the first to the last."""
-    parts = parts_of(text) if parts is None else parts
-    last = last if last >= 0 else len(parts) - 1
+def sentences_of(text: str, parts: Sequence[Part], first: int, last: int) -> list[str]:
+    """Return the sentences of which clauses from the first to the last are parts; of a long one, the clauses next to them."""
     while first > 0 and not parts[first].begins_a_sentence and last - first < MOST_CLAUSES:
         first -= 1
     while last + 1 < len(parts) and not parts[last + 1].begins_a_sentence and last - first < MOST_CLAUSES:

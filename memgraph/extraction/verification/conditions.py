@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
+
+from memgraph.text import lazy_re as re
 
 Stems = frozenset[str]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from functools import lru_cache
+
+from memgraph.text import lazy_re as re
 
 _NUMBER = re.compile(r"[-+]?v?(\d[\d.,:]*)([a-z%]{0,12})")
 _THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])")
@@ -31,7 +32,8 @@ def _pattern(item: str) -> re.Pattern[str]:
         sign = re.escape(item[0]) if item[0] in "+-" else ""
         value, unit = re.escape(number[1]), re.escape(number[2])
         start = r"(?<!\w)(?<!\d[.,:])" if sign else r"(?<![\w.])(?<!\d[.,:])(?<![\s(=:,/][-+])"
-        limit = "" if unit == "%" else r"(?![\w%])(?![.,:]\d)"
-        return re.compile(f"{start}{sign}v?{value}{' ?' if unit else ''}{unit}{limit}")
+        limit = "" if unit == "%" else r"(?![\w%>])(?![.,:]\d)"
+        version = "v" if "v" in item[:2] and "." not in item else "v?"
+        return re.compile(f"{start}{sign}{version}{value}{' ?' if unit else ''}{unit}{limit}")
     start = r"(?<![\w-])" if item.startswith("-") else r"(?<!\w)(?<!\w-)" if item[0].isalnum() or item[0] == "_" else ""
     return re.compile(rf"{start}{re.escape(item)}(?![\w]|-\w|\.(?!git\b)\w)")

@@ -6,12 +6,12 @@ are compared only where both texts have one of the pair. Pure.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
 from memgraph.extraction.verification.words import stem
+from memgraph.text import lazy_re as re
 
 Stems = frozenset[str]
 

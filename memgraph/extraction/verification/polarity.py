@@ -5,13 +5,13 @@ A clause is compared with the clauses of the evidence that have the most words o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from memgraph.extraction.verification.clauses import MOST_CLAUSES, Clause
 from memgraph.extraction.verification.words import stem
+from memgraph.text import lazy_re as re
 
 Stems = frozenset[str]
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -49,7 +49,7 @@ class Denial(NamedTuple):
     def meets(self, clause: Clause, quoted: Stems) -> bool:
         """Return whether a clause denies something of it, of the same subject."""
         has_subject = not self.subjects or (clause.subject & quoted) <= self.subjects | self.scope | self.verb
-        return has_subject and not clause.scope.isdisjoint(self.scope | self.included)
+        return has_subject and not clause.core.isdisjoint(self.scope | self.included)
 
 
 class Polarity:
@@ -102,22 +102,23 @@ class Polarity:
 
     def _of_statement(self, clause: Clause, other: Sequence[Denial]) -> Iterator[str]:
         """Yield what is wrong with a clause that states; `other` are the denials that the claim does not have too."""
-        most = max((len(clause.keys & one) for one in self.stated), default=0)
-        for one in self.denials:
-            denied = clause.keys & (one.scope | one.included)
-            alike = len(clause.keys & (one.keys if denied.isdisjoint(one.scope) else one.keys | one.subjects))
-            if not most and one in other:
-                denied = clause.keys & one.keys
-            if denied and (alike > most or (alike == most and all(map(denied.isdisjoint, self.stated)))):
-                yield f"the quoted evidence denies {shown(clause, denied)}"
-                return
-        yield from self._of_another(clause, most)
+        for keys in (clause.keys, *clause.conjuncts):
+            most = max((len(keys & one) for one in self.stated), default=0)
+            for one in self.denials:
+                denied = keys & (one.scope | one.included)
+                if not most and one in other:
+                    denied = keys & one.keys
+                alike = len(keys & (one.keys if denied.isdisjoint(one.scope) else one.keys | one.subjects))
+                if denied and (alike > most or (alike == most and all(map(denied.isdisjoint, self.stated)))):
+                    yield f"the quoted evidence denies {shown(clause, denied)}"
+                    return
+        yield from self._of_another(clause)
 
-    def _of_another(self, clause: Clause, most: int) -> Iterator[str]:
+    def _of_another(self, clause: Clause) -> Iterator[str]:
         """Yield that the evidence says this of another subject: “Clay is fired. Porcelain is sold.” does not say that porcelain is fired."""
         head = clause.head if clause.head in clause.keys else ""
         others = clause.keys - {head}
-        if len(others) < 2 or head not in self._heads or most != len(others):
+        if len(others) < 2 or head not in self._heads or any(clause.keys <= one for one in self.stated):
             return
         said = [
             first
@@ -154,6 +155,8 @@ def shown(clause: Clause, keys: Iterable[str]) -> str:
 def forms(clause: Clause, keys: Stems | None = None) -> Stems:
     """Return words, names and numbers of a clause, and the words that its names contain."""
     chosen = clause.keys if keys is None else keys
+    if not clause.names:
+        return chosen
     names = (clause.names[key] for key in chosen if key in clause.names)
     parts = [
         part

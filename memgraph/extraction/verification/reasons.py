@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from memgraph.extraction.verification.words import CAUSAL, CLAIMS_A_CAUSE
+from memgraph.text import lazy_re as re
 
 Stems = frozenset[str]
 _LETTERS = re.compile(r"[^\W\d_]+")

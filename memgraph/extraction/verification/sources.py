@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from bisect import bisect_right
 from typing import NamedTuple
 
 from memgraph.extraction.verification.clauses import Clause, parts_of, prepared, sentences_of
 from memgraph.model.ids import canonical_name
+from memgraph.text import lazy_re as re
 
 _WORD = re.compile(r"\S+")
 _FRAME = re.compile(r"^\[\d{1,4}\]$", re.MULTILINE)
@@ -17,6 +17,7 @@ _FIELD = re.compile(
     r"^(?:date|user_did|context|outcome|agent|task|command|reasoning|output|lesson|files):(?=\s)", re.MULTILINE
 )
 """The names of the fields of a record: each begins a sentence."""
+_TURN_OF_USER = re.compile(r"^\W{0,3}(?:the )?user\w*[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _CUT_BEFORE = re.compile(r"[^\W\d_]['-]$|\d[.,:'-]$|[-+.]$")
 _CUT_AFTER = re.compile(r"['-]\w|[.,:]\d|%")
@@ -25,11 +26,12 @@ _MOST_PLACES = 8
 
 
 class Place(NamedTuple):
-    """A place of a passage: its clauses, the whole sentences that it stands in, and its record."""
+    """A place of a passage: its clauses, the whole sentences that it stands in, its record, and whether the user has a turn there."""
 
     clauses: list[Clause]
     sentences: tuple[str, ...]
     record: str
+    by_user: bool
 
 
 class Source:
@@ -41,7 +43,7 @@ class Source:
     def __init__(self, text: str) -> None:
         text = prepared(text)
         self.text = _FRAME.sub(lambda frame: " " * len(frame[0]), text)
-        self._said = _FIELD.sub(lambda field: "." + " " * (len(field[0]) - 1), self.text)
+        self._said = without_fields(self.text)
         limits = _FRAME if _FRAME.search(text) else _PARAGRAPH
         self._records = [0, *(found.end() for found in limits.finditer(text)), len(text)]
         self._parts = parts_of(self._said)
@@ -72,14 +74,17 @@ class Source:
                     ranges.add((first, last))
                     clauses = [part.within(self._said, start, stop) for part in self._parts[first : last + 1]]
                     sentences = sentences_of(self._said, self._parts, first, last)
-                    found.append(Place(clauses, tuple(sentences), self._record(start, stop)))
+                    first, last = self._record(start, stop)
+                    by_user = _TURN_OF_USER.search(self.text, first, last) is not None
+                    found.append(Place(clauses, tuple(sentences), self._said[first:last], by_user))
             place = self._whole.find(wanted, place + 1)
         return found
 
-    def _record(self, start: int, stop: int) -> str:
-        first = bisect_right(self._records, start) - 1
+    def _record(self, start: int, stop: int) -> tuple[int, int]:
+        """Return where the record of a passage begins and ends."""
+        first = self._records[bisect_right(self._records, start) - 1]
         last = bisect_right(self._records, stop - 1)
-        return self.text[self._records[first] : self._records[min(last, len(self._records) - 1)]]
+        return first, self._records[min(last, len(self._records) - 1)]
 
     def _is_cut(self, place: int) -> bool:
         """Return whether this place is inside of a word or a number."""
@@ -103,6 +108,11 @@ class Source:
         if is_as_long:
             return start + place - self._places[number] + is_end
         return end if is_end else start
+
+
+def without_fields(text: str) -> str:
+    """Return a text of the same length in which the names of fields only end a sentence."""
+    return _FIELD.sub(lambda field: "." + " " * (len(field[0]) - 1), text)
 
 
 def _is_of_word(char: str) -> bool:

@@ -9,7 +9,6 @@ evidence can pass. Pure. Cost: at most the length of the source times the length
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,22 +19,24 @@ from memgraph.extraction.verification.opposites import contrary
 from memgraph.extraction.verification.polarity import Polarity, forms
 from memgraph.extraction.verification.reasons import unstated_reasons
 from memgraph.extraction.verification.reports import undecided
-from memgraph.extraction.verification.sources import Source
+from memgraph.extraction.verification.sources import Source, without_fields
 from memgraph.extraction.verification.spelling import is_misspelt
 from memgraph.extraction.verification.words import stem
 from memgraph.model.ids import canonical_name
+from memgraph.text import lazy_re as re
 
+SAYS_NOTHING = "it says nothing that evidence could support"
 _WORDS_FOR_A_NEW_ONE = 5
 """So many words of a sentence allow one that the source does not have."""
 _LEAST_WORDS = 4
 """Of so many words of a sentence, half must be quoted."""
 _MOST_MISSPELT = 20
 _NUMBER = re.compile(r"[-+]?\d[\d.,:]*\W?")
+_DAY = re.compile(r"\b\d{4}-\d\d-\d\d")
 _EDGES = ".:!?'’=&\\-–—/"
 _LETTERS = re.compile(r"[^\W\d_]+")
 _FROM_TO = re.compile(r"\bfrom ([^\s,;]{1,80})(?: [^\W\d]{1,20}){0,2} to ([^\s,;]{1,80})")
 _USER = re.compile(r"\b(?:the )?users?(?:'s?)?(?![\w-])", re.IGNORECASE)
-_TURN_OF_USER = re.compile(r"^\W{0,3}(?:the )?user\w*[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _TEAM = re.compile(r"\b(?:the )?team\b", re.IGNORECASE)
 _WE = re.compile(r"\b(?:we|us|our)\b")
 _QUOTED = re.compile(r"[“\"]([^“”\"\n]{1,400})[”\"]")
@@ -101,14 +102,14 @@ def unsupported(claim: str, evidence: Evidence | Sequence[str]) -> list[str]:
         Descriptions, each once; empty if the claim is supported. A claim without any word of its own is not.
     """
     known = evidence if isinstance(evidence, Evidence) else evidence_in("\n\n".join(evidence), evidence)[0]
-    text = prepared(claim)
+    text = without_fields(prepared(claim))
     if known.by_user:
         text = _USER.sub(" ", text)
     if _WE.search(known.text) is not None:
         text = _TEAM.sub(" ", text)
     clauses = list(clauses_of(text))
     if not any(clause.words or clause.names for clause in clauses):
-        return ["it says nothing that evidence could support"]
+        return [SAYS_NOTHING]
     found = list(_unsaid(text, clauses, known))
     found += known.polarity.problems(clauses, known.quoted)
     said, sentences = _comparable(text), [one for some in known.sentences for one in some]
@@ -184,6 +185,7 @@ def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]
     passages: list[list[Clause]] = []
     sentences: list[tuple[str, ...]] = []
     records: list[str] = []
+    by_user = False
     for part in parts:
         wanted = _comparable(prepared(part))
         places = text.places(wanted)
@@ -192,8 +194,9 @@ def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]
             passages.append(place.clauses)
             sentences.append(place.sentences)
             records.append(place.record)
+            by_user = by_user or place.by_user
     around = "\n".join(dict.fromkeys(records))
-    whole = " . ".join(one for some in dict.fromkeys(sentences) for one in some)
+    whole = _DAY.sub(" ", " . ".join(one for some in dict.fromkeys(sentences) for one in some))
     written = frozenset(_LETTERS.findall(text.text))
     evidence = Evidence(
         text=". ".join(said),
@@ -206,7 +209,7 @@ def evidence_in(source: str, parts: Iterable[str]) -> tuple[Evidence, list[str]]
         written=written,
         polarity=Polarity(passages),
         sentences=tuple(dict.fromkeys(sentences)),
-        by_user=_TURN_OF_USER.search(around) is not None,
+        by_user=by_user,
     )
     return evidence, missing
 

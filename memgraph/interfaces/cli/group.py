@@ -5,6 +5,7 @@ An agent's hooks run these commands many times a day, so ``memgraph --help`` imp
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -148,6 +149,9 @@ COMMANDS: dict[str, Entry] = {
     "config": Entry(
         "maintenance.config", "config", "Write a commented config.toml, or show the effective settings.", "store"
     ),
+    "worker": Entry(
+        "maintenance.worker", "worker", "Show, stop or run the process that keeps the store open for hooks.", "store"
+    ),
     "completion": Entry(
         "maintenance.completion",
         "completion",
@@ -288,3 +292,4 @@ def main() -> NoReturn:
         sys.exit(interrupted[-1])
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the message is printed: no traceback on exit
+        gc.freeze()  # Python would look for garbage once more
