@@ -51,7 +51,7 @@ class UnsupportedClaimError(InvalidInputError):
     Attributes
     ----------
     problems : list of str
-        What is wrong with each, with its place, such as ``statements.0.content: “8080” is not in its evidence``.
+        What is wrong with each, with its place, such as ``statements.0.content: “8080” is not in the quoted evidence``.
     """
 
     def __init__(self, problems: list[str]) -> None:
@@ -61,12 +61,13 @@ class UnsupportedClaimError(InvalidInputError):
 
 
 class NotFoundError(MemGraphError, KeyError):
-    """No live memory or other record has this id."""
+    """No live memory or other record has this id; `listed_by` lists the ids, or `known` are all."""
 
-    def __init__(self, kind: str, key: str, *, listed_by: str = "memgraph list") -> None:
+    def __init__(self, kind: str, key: str, *, listed_by: str = "memgraph list", known: Sequence[str] = ()) -> None:
         self.kind = kind
         self.key = key
-        super().__init__(f"no {kind} with id {_shown(key)}; `{listed_by}` shows the ids")
+        message = f"no {kind} with id {_shown(key)}; `{listed_by}` shows the ids"
+        super().__init__(f"no {kind} {_shown(key)}; there are {', '.join(known)}" if known else message)
 
     def __str__(self) -> str:  # KeyError would quote the message
         return str(self.args[0])

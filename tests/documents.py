@@ -17,6 +17,7 @@ from memgraph.interfaces.cli.base.commands import GROUPS
 from memgraph.interfaces.cli.docs import topics
 from memgraph.interfaces.cli.group import COMMANDS
 from memgraph.interfaces.cli.maintenance.config import _ELSEWHERE
+from memgraph.interfaces.operations import OPERATIONS, offered
 from tests.crash.failures import FAILURES
 from tests.test_architecture import LAYERS, OUTSIDE, PACKAGE, ROOMS
 
@@ -88,6 +89,14 @@ def commands() -> str:
     return table(("command", "what it does", "group"), rows)
 
 
+def operations() -> str:
+    """Return the operations with their descriptions, those of the core first."""
+    core = offered("core")
+    others = [one for one in OPERATIONS.values() if one not in core]
+    rows = [(f"`{one.name}`", one.toolset, one.description) for one in (*core, *others)]
+    return table(("tool", "toolset", "what it does"), rows)
+
+
 def links() -> str:
     """Return the topics with their summaries, each linked to its page."""
     rows = [(f"[{one.name}](memgraph/docs/{one.name}.md)", one.summary) for one in topics().values()]
@@ -125,6 +134,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "environment": environment,
     "failures": failures,
     "folders": folders,
+    "operations": operations,
     "settings": settings,
     "topics": links,
 }

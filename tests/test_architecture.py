@@ -69,7 +69,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "history",
         "trials",
         "ci_failures codex tool_uses",
-        "builds ci_log junit transcripts",
+        "builds ci_log junit transcripts turns",
     ),
     "extraction.rules": (
         "subjects prose grounds session_steps",
@@ -89,8 +89,16 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "history",
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
-    "interfaces": ("operations", "adk anthropic langgraph pydantic_ai", "cli"),
-    "interfaces.cli": ("base", "memories learning analysis maintenance viz", "demo docs", "group"),
+    "interfaces": ("operations refusals lookups", "adk anthropic langgraph pydantic_ai agents", "mcp worker", "cli"),
+    "interfaces.agents": (
+        "events kept sessions",
+        "preferences jobs overview connecting",
+        "usage orders backfill",
+        "clients",
+        "learning hooks",
+        "detached",
+    ),
+    "interfaces.cli": ("base", "memories learning analysis maintenance viz", "connect demo docs mcp", "group"),
     "journal": (
         "envelope",
         "segments",
@@ -124,7 +132,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "results",
         "events",
     ),
-    "retrieval": ("stages", "context", "pipeline", "likeness", "retrieval"),
+    "retrieval": ("stages", "context", "pipeline", "likeness", "retrieval overview"),
     "store": (
         "projection",
         "commit",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import memgraph
-from memgraph.extraction import RuleExtractor
+from memgraph.extraction.rules.extractor import RuleExtractor
 from memgraph.model.attempts import ATTEMPT_FIELDS
 from memgraph.model.events.payload import sparse
 from memgraph.model.events.upcasting import UPCASTERS

@@ -6,7 +6,7 @@ Importing this package loads no model, and neither onnxruntime nor tokenizers no
 from __future__ import annotations
 
 from memgraph.embedding.batch import embed_each, embed_query
-from memgraph.embedding.default import default_embedder, setting_of
+from memgraph.embedding.default import default_embedder, load_in_background, setting_of
 from memgraph.embedding.none import NoEmbedder
 from memgraph.embedding.ollama import OllamaEmbedder
 from memgraph.embedding.onnx import MiniLMEmbedder
@@ -18,5 +18,6 @@ __all__ = [
     "default_embedder",
     "embed_each",
     "embed_query",
+    "load_in_background",
     "setting_of",
 ]

@@ -24,6 +24,12 @@ def default_embedder(config: AgentMemoryConfig | None = None) -> Embedder:
     return NoEmbedder() if model == "none" else MiniLMEmbedder()
 
 
+def load_in_background(embedder: Embedder) -> None:
+    """Begin to load the packaged model in a thread; do nothing for other embedders."""
+    if isinstance(embedder, MiniLMEmbedder):
+        embedder.load_in_background()
+
+
 def setting_of(model: str) -> str | None:
     """Return the ``embedding_model`` value that selects a model; None if there is none."""
     if model.startswith(OLLAMA_NAME_PREFIX):

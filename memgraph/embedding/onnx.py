@@ -7,6 +7,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
@@ -144,6 +145,14 @@ class MiniLMEmbedder:
         """
         vector: NDArray[np.float32] = self.embed([text])[0]
         return vector
+
+    def load_in_background(self) -> None:
+        """Begin to load the model in a thread, while this one does something else. An error is raised by the first text."""
+        threading.Thread(target=self._load_quietly, name="memgraph-model").start()
+
+    def _load_quietly(self) -> None:
+        with suppress(EmbeddingError):
+            self._load()
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.int64]]]:
         """Yield (positions, token ids of shape (b, length)) of batches of equally long texts, short ones first."""

@@ -5,7 +5,6 @@ A text is split into tokens once, and each token is truncated and judged on its 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -15,6 +14,7 @@ from memgraph.extraction.statements import find_decision, is_fix, is_instruction
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, Entity, EntityKind
 from memgraph.ports import Annotation, lacks_entities
+from memgraph.text import lazy_re as re
 
 MAX_ENTITIES = 16
 _MAX_ABOUT_FILES = 3

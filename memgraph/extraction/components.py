@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePosixPath
+
+from memgraph.text import lazy_re as re
 
 _GENERIC = frozenset(
     str.split(

@@ -6,7 +6,8 @@ All patterns are applied to truncated lines, so hostile input costs linear time.
 from __future__ import annotations
 
 import hashlib
-import re
+
+from memgraph.text import lazy_re as re
 
 _MAX_LINE_CHARS = 400
 _MAX_LINES = 20_000

@@ -5,11 +5,12 @@ Entropy is not used: hashes, ids and paths, which memories are about, look as ra
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel
+
+from memgraph.text import lazy_re as re
 
 T = TypeVar("T")
 _NO_TEXT = frozenset({bool, int, float, type(None)})

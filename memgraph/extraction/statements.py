@@ -5,9 +5,9 @@ Every text is truncated first and every repetition is bounded, so hostile input 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from memgraph.text import lazy_re as re
 from memgraph.text.sentences import split_sentences
 
 _MAX_TEXT_CHARS = 6_000

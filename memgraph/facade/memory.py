@@ -1,30 +1,18 @@
-"""`MemGraph`: opens a store, constructs the components, and delegates to them."""
+"""`MemGraph`: opens a store, constructs the components, and delegates to them.
+
+What recall does not need is imported when it is first used: it is a third of the package.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from memgraph.commands import MemoryCommands
 from memgraph.config import load_config
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.extraction.readers import Reader
-from memgraph.facade.contradictions import Contradictions
-from memgraph.facade.curation import Curation
-from memgraph.facade.distillation import Distillation
-from memgraph.facade.maintenance import Maintenance
-from memgraph.facade.procedures import Procedures
-from memgraph.lifecycle import (
-    ConsolidationPipeline,
-    give_feedback,
-    ingest,
-    save_episode,
-    save_observation,
-    sleep_if_due,
-)
-from memgraph.lifecycle.distillation.sessions import SessionWatch
 from memgraph.model.agent_input import UNNAMED, Episode, Feedback, Observation
 from memgraph.model.base import Callback, Prose, checked
 from memgraph.model.events.recalls import AccessAudited
@@ -39,10 +27,21 @@ from memgraph.retrieval import (
     agent_context,
     create_enriched_system_prompt,
     format_context_for_prompt,
+    project_overview,
 )
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.permitted import readable
 from memgraph.store.past.as_of import When
+
+if TYPE_CHECKING:
+    from memgraph.commands import MemoryCommands
+    from memgraph.extraction.readers import Reader
+    from memgraph.facade.contradictions import Contradictions
+    from memgraph.facade.curation import Curation
+    from memgraph.facade.distillation import Distillation
+    from memgraph.facade.maintenance import Maintenance
+    from memgraph.facade.procedures import Procedures
+    from memgraph.lifecycle import ConsolidationPipeline
 
 
 class MemGraph:
@@ -52,18 +51,6 @@ class MemGraph:
     ----------
     store : AgentMemoryStore
     retrieval : MemoryRetrieval
-    consolidation : ConsolidationPipeline
-    commands : MemoryCommands
-    procedures : Procedures
-        Learns procedures; approves or rejects proposed ones.
-    contradictions : Contradictions
-        Finds contradictions and resolves them.
-    curation : Curation
-        A person's corrections: edit, tag, pin, merge, split and undo; the history of a memory, and where it comes from.
-    distillation : Distillation
-        Work orders for what rules cannot judge, and their answers.
-    maintenance : Maintenance
-        Sleep, and each of its steps on its own.
     """
 
     def __init__(self, store: AgentMemoryStore, *, extractor: Extractor | None = None) -> None:
@@ -71,13 +58,59 @@ class MemGraph:
             raise InvalidInputError("must be an AgentMemoryStore", field="store", value=store)
         self.store = store
         self.retrieval = MemoryRetrieval(store)
-        self.consolidation = ConsolidationPipeline(store, extractor=extractor)
-        self.commands = MemoryCommands(store, retrieval=self.retrieval)
-        self.procedures = Procedures(store)
-        self.contradictions = Contradictions(store)
-        self.curation = Curation(store, MemoryRetrieval(store, access=OWNER))
-        self.distillation = Distillation(store, SessionWatch(store))
-        self.maintenance = Maintenance(store, self.consolidation)
+        self._extractor = extractor
+        if extractor is not None:
+            _ = self.consolidation  # refuses what is no extractor
+
+    @cached_property
+    def consolidation(self) -> ConsolidationPipeline:
+        """Extracts memories from build logs, and merges them with those that are known."""
+        from memgraph.lifecycle import ConsolidationPipeline
+
+        return ConsolidationPipeline(self.store, extractor=self._extractor)
+
+    @cached_property
+    def commands(self) -> MemoryCommands:
+        """What a person says: remember, forget, ask, list and more."""
+        from memgraph.commands import MemoryCommands
+
+        return MemoryCommands(self.store, retrieval=self.retrieval)
+
+    @cached_property
+    def procedures(self) -> Procedures:
+        """Learns procedures; approves or rejects proposed ones."""
+        from memgraph.facade.procedures import Procedures
+
+        return Procedures(self.store)
+
+    @cached_property
+    def contradictions(self) -> Contradictions:
+        """Finds contradictions and resolves them."""
+        from memgraph.facade.contradictions import Contradictions
+
+        return Contradictions(self.store)
+
+    @cached_property
+    def curation(self) -> Curation:
+        """A person's corrections: edit, tag, pin, merge, split and undo; the history of a memory, and where it comes from."""
+        from memgraph.facade.curation import Curation
+
+        return Curation(self.store, MemoryRetrieval(self.store, access=OWNER))
+
+    @cached_property
+    def distillation(self) -> Distillation:
+        """Work orders for what rules cannot judge, and their answers."""
+        from memgraph.facade.distillation import Distillation
+        from memgraph.lifecycle.distillation.sessions import SessionWatch
+
+        return Distillation(self.store, SessionWatch(self.store))
+
+    @cached_property
+    def maintenance(self) -> Maintenance:
+        """Sleep, and each of its steps on its own."""
+        from memgraph.facade.maintenance import Maintenance
+
+        return Maintenance(self.store, self.consolidation)
 
     @classmethod
     def open(
@@ -123,6 +156,8 @@ class MemGraph:
         """
         if not callable(getattr(reader, "records", None)):
             raise InvalidInputError("must be a reader of memgraph.extraction.readers", field="reader", value=reader)
+        from memgraph.lifecycle import ingest
+
         checked(Callback, progress, "progress")
         watched = self.distillation.sessions.over(reader)
         report = ingest(self.store, watched, pipeline=self.consolidation, progress=progress, compress=compress)
@@ -134,6 +169,10 @@ class MemGraph:
         """Return the memories that are relevant to a task and that the agent may have, with the text to put before the prompt."""
         asked = {"task_description": task, "agent_name": agent, "project_id": project, **query}
         return self.retrieval.retrieve(asked)
+
+    def overview(self, project: str | None, *, agent: str = UNNAMED) -> AgentContext:
+        """Return what an agent should know of a project before it has a task: see `memgraph.retrieval.overview`. It is no recall."""
+        return project_overview(self.store, project, agent=agent)
 
     def build_agent_context(
         self, task: str, *, agent: str = UNNAMED, project: str | None = None, **query: Any
@@ -210,6 +249,8 @@ class MemGraph:
         PermissionDeniedError
             The agent may not store memories of this domain. It is recorded.
         """
+        from memgraph.lifecycle import save_observation
+
         given = {"content": content, "context": context, "confidence": confidence, "episode_id": episode_id}
         observation = Observation.parse({**given, "project": project, **details})
         return save_observation(self.store, observation, self.check_may_write(agent, observation.context))
@@ -233,6 +274,8 @@ class MemGraph:
         PermissionDeniedError
             The agent `agent_name` may not store memories of this domain. It is recorded.
         """
+        from memgraph.lifecycle import save_episode, sleep_if_due
+
         given = {"situation": situation, "reasoning": reasoning, "action": action, "outcome": outcome}
         episode = Episode.parse({**given, "project": project, **details})
         self.check_may_write(episode.agent_name, episode.context)
@@ -257,6 +300,8 @@ class MemGraph:
         InvalidInputError, NotFoundError
             The feedback is another word, or no episode has this id. Nothing is changed.
         """
+        from memgraph.lifecycle import give_feedback, sleep_if_due
+
         if agent is not None:
             reader, may = self.store.reader, readable(self.store.access_of(agent))
             with reader.frozen():

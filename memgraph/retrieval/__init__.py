@@ -2,6 +2,7 @@
 
 from memgraph.retrieval.context.context import agent_context, task_context
 from memgraph.retrieval.context.formats import create_enriched_system_prompt, format_context_for_prompt
+from memgraph.retrieval.overview import project_overview
 from memgraph.retrieval.retrieval import MemoryRetrieval
 
 __all__ = [
@@ -9,5 +10,6 @@ __all__ = [
     "agent_context",
     "create_enriched_system_prompt",
     "format_context_for_prompt",
+    "project_overview",
     "task_context",
 ]

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memgraph.embedding.covered import is_covered
+from memgraph.embedding.onnx import MODEL_NAME
 from memgraph.model.memory import Vector
 from memgraph.model.results.retrieval import Explanation, Hop, RetrievalConfig, StageReport
 from memgraph.model.timestamps import epoch_days
@@ -151,6 +153,7 @@ def ranked(
         relevance=reader.relevance,
         wanted=wanted,
         floor=least,
+        is_covered=store.vector_model.name != MODEL_NAME or is_covered(text),
         withheld=withheld(reader),
         permitted=permitted(reader, scope.access, "search"),
     )

@@ -12,12 +12,12 @@ from memgraph.retrieval.stages.floor import AUTO
 from tests.benchmarks.abstention import UNANSWERABLE, masked
 from tests.benchmarks.corpus import Doc
 from tests.benchmarks.data import SEED
-from tests.benchmarks.floor_notes import KNOWN, NOTES, OTHER_MATTERS, PREFERENCES
+from tests.benchmarks.floor_notes import KNOWN, NO_MATTER, NOTES, OTHER_LANGUAGES, OTHER_MATTERS, PREFERENCES
 from tests.benchmarks.memgraph_system import MemGraphSystem
 from tests.benchmarks.questions import Harness, Question
 from tests.benchmarks.tables import table
 
-FLOORS = ("off", 0.3, 0.5, 0.6, AUTO, 0.75, 0.8, 0.9)
+FLOORS = ("off", 0.3, 0.5, 0.6, AUTO, 0.8, 0.9)
 _CONVERSATIONS = "locomo"
 _PASSAGES = ("hotpot", "musique", "2wiki")
 _MOST_TURNS, _MOST_PASSAGES = 10, 5
@@ -153,6 +153,7 @@ def _notes(system: MemGraphSystem, say: Say) -> Figures:
         for preference, _ in preferences:
             graph.commands.remember(preference)
         other = [task for task in OTHER_MATTERS if graph.recall(task).memories]
+        nothing = [task for task in (*NO_MATTER, *OTHER_LANGUAGES) if graph.recall(task).memories]
         strange = [task for task, of in tasks if notes and name not in {of, "all of them"}]
         strange_answered = [task for task in strange if graph.recall(task).memories]
         known = [(_contents(graph, task), of) for task, of in tasks if name in {of, "all of them"}]
@@ -161,6 +162,7 @@ def _notes(system: MemGraphSystem, say: Say) -> Figures:
         preferred = [preference for preference, task in preferences if preference in _contents(graph, task)[:_FIRST]]
         found[name] = {
             "other_matters": other,
+            "no_matter_or_another_language": nothing,
             "tasks_of_other_notes": strange_answered,
             "known_answered": sum(any(line in NOTES[of] for line in found_) for found_, of in known),
             "known": len(known),
@@ -173,6 +175,7 @@ def _notes(system: MemGraphSystem, say: Say) -> Figures:
         rows.append([
             name,
             f"{len(other)} of {len(OTHER_MATTERS)}",
+            f"{len(nothing)} of {len(NO_MATTER) + len(OTHER_LANGUAGES)}",
             f"{len(strange_answered)} of {len(strange)}" if strange else "–",
             answered,
             f"{len(wrong)} of {len(lines)}" if lines else "–",
@@ -181,6 +184,7 @@ def _notes(system: MemGraphSystem, say: Say) -> Figures:
     heads = [
         "notes",
         "tasks of other matters with a line",
+        "of no matter, or in another language",
         "tasks of other notes with a line",
         "own tasks answered",
         "their lines from other notes",

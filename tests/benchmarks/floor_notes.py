@@ -103,3 +103,15 @@ OTHER_MATTERS = (
     "choose a wine for grilled fish",
 )
 """Tasks that no store here knows anything of."""
+
+NO_MATTER = ("1", "2", "y", "explain", "continue", "stop", "fix it")
+"""Tasks that name no matter."""
+
+OTHER_LANGUAGES = (
+    "Schreibe ein Gedicht über den Herbst für meine Großmutter",
+    "Wie backe ich ein Sauerteigbrot mit knuspriger Kruste?",
+    "写一首关于秋天的诗",
+    "如何烤面包",
+    "Напиши стихотворение об осени",
+)
+"""Tasks of other matters, in languages that no note is in and the packaged model does not cover."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph import AgentMemoryStore
-from memgraph.extraction import RuleAnnotator
+from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.model.memory import AgentMemory, Entity, parse_memory
 from memgraph.ports import Annotation, Annotator
 from memgraph.testing import FakeAnnotator

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from memgraph.extraction import ModelExtractor, RuleExtractor
+from memgraph.extraction.llm.extractor import ModelExtractor
+from memgraph.extraction.rules.extractor import RuleExtractor
 from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
 from memgraph.model.memory import AgentMemory
 from memgraph.ports import Extractor

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError, Per
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, offered, perform
 from memgraph.model.memory import EpisodicMemory, SemanticMemory
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
+from tests.doors import DOORS, Door, RefusedError
 
 CORE = [
     "recall",
@@ -22,7 +25,6 @@ CORE = [
     "save_episode",
     "invalidate_memory",
 ]
-Door = Callable[[str, Mapping[str, Any]], Answer]
 
 
 @pytest.fixture
@@ -38,31 +40,52 @@ def memory(tmp_path):
         yield opened
 
 
+@pytest.fixture(params=DOORS)
+def door_for(request, memory) -> Iterator[Callable[[Caller], Door]]:
+    """Open one of the doors for callers."""
+    with ExitStack() as opened:
+        yield lambda caller: opened.enter_context(DOORS[request.param](memory, caller))
+
+
 @pytest.fixture
-def door(memory) -> Door:
-    caller = Caller(project="shop", session="s1")
-    return lambda name, arguments: perform(memory, caller, name, arguments)
+def door(door_for) -> Door:
+    return door_for(Caller(project="shop", session="s1"))
+
+
+def saved_by(answer: Answer) -> str:
+    """Return the id in the answer of an operation that saved something."""
+    return answer.text.splitlines()[0].removeprefix("Saved: ")
 
 
 def test_the_core_tools_are_seven_and_every_description_fits():
     assert [one.name for one in offered("core")] == CORE
     assert all(len(one.description) <= 2048 and one.description.endswith(".") for one in OPERATIONS.values())
+
+
+def test_the_schemas_are_short_and_name_the_arguments_as_the_texts_do():
+    assert OPERATIONS["record_outcome"].schema["required"] == ["query_id", "outcome"]
     for one in OPERATIONS.values():
-        assert one.arguments.model_json_schema()["additionalProperties"] is False
+        schema = one.schema
+        assert (schema["type"], schema["additionalProperties"]) == ("object", False)
+        assert schema["properties"].keys() == one.arguments.model_fields.keys()
+        assert not [word for word in ("$ref", "$defs", "anyOf", "null", "title") if f'"{word}"' in json.dumps(schema)]
 
 
 def test_what_is_saved_is_recalled_with_the_id_that_its_outcome_needs(door, memory):
-    saved = door("save_episode", EPISODE).data["episode_id"]
-    found = door("recall", {"task": "run the checkout migration again"})
-    assert saved[:8] in found.text
-    assert found.text.endswith(f"query_id: {found.data['query_id']}")
-    done = door("record_outcome", {"query_id": found.data["query_id"], "outcome": "success", "used": [saved[:8]]})
-    assert done.data["used"] == [saved]
-    assert memory.store.get_memory(saved).project_id == "shop"
-    assert memory.store.get_memory(saved).session_id == "s1"
+    saved = saved_by(door("save_episode", EPISODE))
+    found = door("recall", {"task": "run the checkout migration again"}).text
+    assert saved[:8] in found
+    query_id = found.splitlines()[-1].removeprefix("query_id: ")
+    done = door("record_outcome", {"query_id": query_id, "outcome": "success", "used": [saved[:8]]})
+    assert done.text == "Recorded: success, 1 used, 0 overridden."
+    kept = memory.store.get_memory(saved)
+    assert (kept.project_id, kept.session_id) == ("shop", "s1")
 
 
-def test_no_answer_holds_a_vector(door):
+def test_no_answer_holds_a_vector(memory):
+    def door(name: str, arguments: dict[str, Any]) -> Any:
+        return perform(memory, Caller(), name, arguments)
+
     saved = door("save_observation", {"text": "The shop runs on port 8080."}).data["memory_id"]
     for answer in (
         door("get_memory", {"id": saved[:8]}),
@@ -77,15 +100,12 @@ def test_no_answer_holds_a_vector(door):
 def test_a_search_can_be_for_one_type(door):
     door("save_observation", {"text": "The checkout migration locks the orders table."})
     door("save_episode", EPISODE)
-    types = {
-        one["memory"]["type"]
-        for one in door("search_memories", {"query": "migration", "type": "semantic"}).data["results"]
-    }
-    assert types == {"semantic"}
+    found = door("search_memories", {"query": "migration", "type": "semantic"})
+    assert [line.partition(") ")[0][-8:] for line in found.text.splitlines()] == ["semantic"]
 
 
 def test_a_memory_that_is_invalidated_is_no_longer_recalled(door):
-    saved = door("save_observation", {"text": "The shop runs on port 8080."}).data["memory_id"]
+    saved = saved_by(door("save_observation", {"text": "The shop runs on port 8080."}))
     door("invalidate_memory", {"id": saved, "reason": "It moved to 9090."})
     assert "8080" not in door("recall", {"task": "which port does the shop run on"}).text
 
@@ -112,10 +132,15 @@ def test_a_memory_that_is_invalidated_is_no_longer_recalled(door):
         ("no_such", {}, NotFoundError, "operation"),
     ],
 )
-def test_a_bad_call_is_refused_with_what_to_do(door, memory, name, arguments, error, said):
-    before = memory.store.digest()
+def test_a_bad_call_is_refused_with_what_to_do(memory, name, arguments, error, said):
+    before, refusals = memory.store.digest(), set()
     with pytest.raises(error, match=said):
-        door(name, arguments)
+        perform(memory, Caller(), name, arguments)
+    for open_door in DOORS.values():
+        with open_door(memory, Caller()) as door, pytest.raises(RefusedError, match=said) as caught:
+            door(name, arguments)
+        refusals.add(str(caught.value))
+    assert len(refusals) == 1, "each door says it otherwise"
     assert memory.store.digest() == before
 
 
@@ -132,8 +157,8 @@ class TestPrivacy:
         ).id
 
     @pytest.mark.parametrize("agent", ["agent", "planner"])
-    def test_no_operation_shows_an_agent_what_it_may_not_have(self, memory, private, agent):
-        caller, seen = Caller(agent=agent), []
+    def test_no_operation_shows_an_agent_what_it_may_not_have(self, door_for, memory, private, agent):
+        door, seen = door_for(Caller(agent=agent)), []
         missing = "00000000-0000-4000-8000-000000000000"
         calls: dict[str, list[dict[str, Any]]] = {
             "recall": [{"task": "Took the SECRETWORD dose of insulin"[5:]}],
@@ -158,9 +183,9 @@ class TestPrivacy:
         for name, tried in calls.items():
             for arguments in tried:
                 try:
-                    answer = perform(memory, caller, name, arguments)
+                    answer = door(name, arguments)
                     seen.append(f"{answer.text}{answer.data}")
-                except MemGraphError as error:
+                except RefusedError as error:
                     seen.append(str(error))
         told = "\n".join(seen)
         assert "An apple" in told
@@ -170,25 +195,27 @@ class TestPrivacy:
         assert kept.invalid_at is None
         assert kept.user_feedback is None
 
-    def test_an_unknown_and_a_hidden_id_are_refused_alike(self, memory, private):
+    def test_an_unknown_and_a_hidden_id_are_refused_alike(self, door, private):
         errors = []
         for one in (private, "00000000-0000-4000-8000-000000000000"):
-            with pytest.raises(NotFoundError) as caught:
-                perform(memory, Caller(), "get_memory", {"id": one})
+            with pytest.raises(RefusedError) as caught:
+                door("get_memory", {"id": one})
             errors.append(str(caught.value).replace(one, "ID"))
         assert errors[0] == errors[1]
 
-    def test_its_own_agent_has_it_and_writes_no_other_domain(self, memory, private):
-        coach = Caller(agent="coach")
-        assert "SECRETWORD" in perform(memory, coach, "get_memory", {"id": private}).text
+    def test_its_own_agent_has_it_and_writes_no_other_domain(self, door_for, memory, private):
+        door = door_for(Caller(agent="coach"))
+        assert "SECRETWORD" in door("get_memory", {"id": private}).text
         for name, arguments in (("remember", {"text": "Lunch is at noon"}), ("save_episode", EPISODE)):
-            with pytest.raises(PermissionDeniedError, match="general"):
-                perform(memory, coach, name, arguments)
+            with pytest.raises(RefusedError, match="general"):
+                door(name, arguments)
+        with pytest.raises(PermissionDeniedError, match="general"):
+            perform(memory, Caller(agent="coach"), "save_episode", EPISODE)
 
-    def test_what_an_agent_remembers_is_not_said_by_the_user(self, memory):
-        kept = perform(memory, Caller(), "remember", {"text": "Lunch is at noon"}).data["ids"]
-        found = memory.store.get_memory(kept[0])
-        assert isinstance(memory.store.get_memory(kept[0]), SemanticMemory)
+    def test_what_an_agent_remembers_is_not_said_by_the_user(self, door, memory):
+        door("remember", {"text": "Lunch is at noon"})
+        [found] = memory.store.list_memories()
+        assert isinstance(found, SemanticMemory)
         assert (found.trust_class, found.is_pinned) == ("agent", True)
 
 

@@ -84,7 +84,7 @@ REFUSED = [
     ("[" * 200_000, "is not JSON"),
     ("[]", "must hold a JSON object"),
     ("{}", "statements"),
-    (json.dumps({"statements": [statement(content="The import needs a proxy.")]}), "“proxy” is not in its evidence"),
+    (json.dumps({"statements": [statement(content="The import needs a proxy.")]}), "“proxy” is not in the source"),
 ]
 
 
@@ -102,7 +102,7 @@ def test_a_partly_refused_answer_says_why(run: Any) -> None:
     assert shown.splitlines()[0] == (
         "Answered: 1 memory added, 1 statement refused (send corrections of it; attempts left: 2)."
     )
-    assert "statements.1.content: “proxy” is not in its evidence" in shown
+    assert "statements.1.content: “proxy” is not in the source" in shown
     assert "(answered in part)" in run("distil")
     wrong = json.dumps({"statements": [statement(content="The import needs a proxy.")] * 2})
     assert "2 statements refused (send corrections of them" in run("distil", "answer", order_id, "-", given=wrong)
@@ -114,7 +114,7 @@ def test_a_refused_answer_lists_all_problems_as_json(run: Any) -> None:
     order_id = run("distil")[:8]
     said = json.dumps({"statements": [statement(content=f"The import needs proxy{n}.") for n in range(8)]})
     problems = json.loads(run("distil", "answer", order_id, "-", "--json", given=said, code=1, stdout=True))["problems"]
-    assert [f"“proxy{n}” is not in its evidence" in problem for n, problem in enumerate(problems)] == [True] * 8
+    assert [f"“proxy{n}” is not in the quoted evidence" in problem for n, problem in enumerate(problems)] == [True] * 8
 
 
 def test_what_is_not_there(run: Any, tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from memgraph.interfaces.cli.group import cli
-from memgraph.interfaces.cli.memories import recall as module
+from memgraph.interfaces.cli.memories.recall import FORMATS as OFFERED
+from memgraph.interfaces.lookups import explanation
 from memgraph.model.results.retrieval import Explanation, Hop, RetrievalResult, StageReport
 from memgraph.retrieval.context.formats import FORMATS
 
@@ -42,7 +43,7 @@ def filled(run: Run) -> Run:
 
 
 def test_the_formats_are_those_of_the_library() -> None:
-    assert sorted(module.FORMATS) == sorted(FORMATS)
+    assert sorted(OFFERED) == sorted(FORMATS)
 
 
 def test_each_format_is_printed_exactly_and_notes_are_the_default(filled: Run) -> None:
@@ -141,7 +142,7 @@ def test_explain_lists_every_term_that_counts(filled: Run) -> None:
     assert json.loads(explained.stdout)["query_id"]
 
 
-def test_explain_lists_the_path_and_the_terms_added_to_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_lists_the_path_and_the_terms_added_to_the_model() -> None:
     class Grown(Explanation):
         novelty: float = 0.0
 
@@ -160,9 +161,7 @@ def test_explain_lists_the_path_and_the_terms_added_to_the_model(capsys: pytest.
         versions={"settings": "2"},
     )
 
-    module._explain(result)
-
-    assert capsys.readouterr().err.splitlines() == [
+    assert explanation(result) == [
         "query q, 0 tokens, certainty low (0.25), settings 2",
         "  filter: admitted 3, in all 9",
         "m1  0.750 =  dense 0.500  question -0.050  novelty 0.300  from m2 via NEXT, m3 via SUPPORTS",

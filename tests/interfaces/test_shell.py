@@ -283,6 +283,8 @@ class _Filled:
             "verify": [],
             "audit": [],
             "repair": [],
+            "worker status": [],
+            "worker stop": [],
             "config init": [],
             "config show": [],
             "completion": ["bash"],
@@ -296,14 +298,17 @@ ELSEWHERE = {
     "viz charts": "test_viz_cli.py",
     **{f"ingest {kind}": "test_ingest_cli.py" for kind in KINDS if kind not in {"builds", "git"}},
     "ingest git": "test_cli.py",
+    "worker run": "test_worker_cli.py",
 }
 """Commands that take long, and the tests that read their document."""
+SERVERS = {"mcp"}
+"""Commands that speak a protocol on standard output."""
 
 
 def test_every_command_prints_one_json_document(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memgraph.embedding.default_embedder", lambda _: FakeEmbedder(dimension=64))
     calls = _Filled(tmp_path).calls()
-    missing = {" ".join(path) for path in leaves(cli)} - calls.keys() - ELSEWHERE.keys()
+    missing = {" ".join(path) for path in leaves(cli)} - calls.keys() - ELSEWHERE.keys() - SERVERS
     assert not missing, "a new command needs its arguments here"
     for words, arguments in calls.items():
         printed = run(*words.split(), *arguments, "--json").stdout

@@ -36,6 +36,7 @@ def test_evidence_supports_itself_and_what_leaves_part_of_it_out(
     number=numbers,
 )
 def test_a_new_word_name_or_number_is_not_supported(said: list[str], new: str, number: str) -> None:
+    said = said[:3]  # a sentence of more words may have a new one
     evidence = [f"The {' '.join(said)} took 12 s in the file c/d.py"]
     assert unsupported(f"The {' '.join(said)}", evidence) == []
     assert any(

@@ -205,7 +205,6 @@ class TestTheCommandLine:
         return call
 
     def test_verbose_before_and_after_the_name(self, run: Any) -> None:
-        assert run("stats").stderr == ""
         assert run("remember", TEXT).stderr == ""
         for args in (["-v", "recall", MARKER], ["recall", MARKER, "--verbose"]):
             result = run(*args)

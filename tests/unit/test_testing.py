@@ -86,7 +86,7 @@ class TestFakeClock:
         clock.set(datetime(2025, 1, 1, 12, tzinfo=timezone(timedelta(hours=2))))
         assert clock() == datetime(2025, 1, 1, 10, tzinfo=UTC)
         assert clock().utcoffset() == timedelta(0)
-        with pytest.raises(ValueError, match="isoformat"):
+        with pytest.raises(ValueError, match="ISO 8601"):
             clock.set("never")
 
 

@@ -13,7 +13,9 @@ import pytest
 
 import memgraph
 from memgraph.extraction.readers import BuildLogReader
-from memgraph.facade import Contradictions, Maintenance, Procedures
+from memgraph.facade.contradictions import Contradictions
+from memgraph.facade.maintenance import Maintenance
+from memgraph.facade.procedures import Procedures
 from memgraph.model.events.links import MemoryUnlinked
 from memgraph.model.events.recalls import RetrievalRecorded
 from memgraph.testing import FakeClock, FakeEmbedder

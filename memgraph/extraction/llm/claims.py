@@ -13,7 +13,7 @@ from pydantic import Field
 from memgraph.extraction.statements import steps_in
 from memgraph.extraction.verification.named import is_dated, is_named
 from memgraph.extraction.verification.opposites import contradicts_outcome
-from memgraph.extraction.verification.support import Evidence, evidence_in, mentioned, unsupported
+from memgraph.extraction.verification.support import SAYS_NOTHING, Evidence, evidence_in, mentioned, unsupported
 from memgraph.model.base import MAX_CONTENT_CHARS, Model, Prose, Text, Unit
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory, MemoryType, Outcome, ProceduralMemory, SemanticMemory
@@ -46,8 +46,12 @@ FIELDS = f"""\
 - "steps": of a procedure: the actions, in order
 - "agents": the names of the agents or people involved
 
-Dates and names of agents must be given there. Every word, number and name of a field must occur in the evidence (inflected forms count), and a denial must stay a denial: what the
-evidence does not support is refused. So keep to its words, and leave a field empty if it gives nothing for it."""
+You may say it in other words, but what the record does not support is refused:
+- Quote whole sentences, not single words, and the line with every number, name, path, option and quoted text that a field has. They must be the same there.
+- Quote the passages that say most of each sentence; all other words should be those of the record, but a few may be new.
+- Keep what is denied, what is only allowed or asked, and every condition ("only if", "unless").
+- Say "the user" only of what is quoted from a turn of the user, and "decided" only of what was decided. State a cause only if the record does.
+- Days and names of agents must be given there. Leave a field empty if the record gives nothing for it."""
 """The fields of a claim, for prompts that ask for some of them."""
 
 
@@ -97,7 +101,7 @@ class Claim(Model):
             yield "location", _described("location", unsupported(place, evidence.told_by(self.content)))
         for name in ("decision", "trigger"):
             if text := getattr(self, name).strip():
-                yield name, _described(name, unsupported(text, evidence))
+                yield name, _described(name, _of_field(text, evidence))
         for name in ("alternatives", "steps"):
             texts = [text for text in getattr(self, name) if text.strip()]
             yield name, _described(name, [said for text in texts for said in _unsupported_part(name, text, evidence)])
@@ -183,10 +187,16 @@ class Claim(Model):
         )
 
 
+def _of_field(text: str, evidence: Evidence) -> list[str]:
+    """Return what is unsupported in a field; one of function words alone, such as “do both”, need only be quoted."""
+    found = unsupported(text, evidence)
+    return [] if found == [SAYS_NOTHING] and f" {canonical_name(text)} " in f" {evidence.text} " else found
+
+
 def _unsupported_part(name: str, text: str, evidence: Evidence) -> list[str]:
     """Return what is unsupported in one item of a list; a rejected alternative needs no denial of its own."""
-    found = unsupported(text, evidence)
-    return [one for one in found if name != "alternatives" or not one.startswith("its evidence denies")]
+    found = _of_field(text, evidence)
+    return [one for one in found if name != "alternatives" or not one.startswith("the quoted evidence denies")]
 
 
 def _described(name: str, problems: list[str]) -> list[str]:

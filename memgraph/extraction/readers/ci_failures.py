@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
+
+from memgraph.text import lazy_re as re
 
 _MAX_LINES = 60
 _MAX_FAILURE_CHARS = 16_000

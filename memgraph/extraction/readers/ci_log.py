@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from memgraph.extraction.readers.source import (
     without_ansi,
 )
 from memgraph.model.build import BuildTask, TaskOutcome
+from memgraph.text import lazy_re as re
 
 _AGENT = "ci"
 _HEAD_LINES, _TAIL_LINES = 20, 100

@@ -7,11 +7,12 @@ A rollout holds one session: its id and directory come first, then messages and 
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from memgraph.text import lazy_re as re
 
 _KINDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 _ITEMS = frozenset({"message", "reasoning", "function_call", "function_call_output", "local_shell_call", "custom_tool_call", "custom_tool_call_output"})  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,6 +14,7 @@ from memgraph.extraction.readers.files import MAX_LINE_BYTES, ending, lines, ope
 from memgraph.extraction.readers.source import SourceRecord
 from memgraph.extraction.secrets import redact
 from memgraph.model.build import BuildEventLog, BuildTask
+from memgraph.text import lazy_re as re
 
 MAX_WHOLE_BYTES = 64 * 1024 * 1024
 MAX_BUILD_TASKS = 20_000

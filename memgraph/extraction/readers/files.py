@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import stat
 import zlib
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from memgraph.errors import SourceError
+from memgraph.text import lazy_re as re
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_UNPACKED_BYTES = 8 * 1024 * 1024 * 1024

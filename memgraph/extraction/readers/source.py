@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,6 +12,7 @@ from memgraph.extraction.secrets import redact
 from memgraph.model.base import Name, checked
 from memgraph.model.build import BuildEventLog, BuildTask, TaskOutcome
 from memgraph.model.timestamps import to_iso
+from memgraph.text import lazy_re as re
 
 MAX_OUTPUT_CHARS = 8_000
 """Maximum characters of a call's or program's output, of which beginning and end are kept."""
@@ -195,3 +195,21 @@ def project_of(path: Path, given: str | None) -> str:
         return str(checked(Name, given, "project_id"))
     name = storable_text(path.name)
     return (name.split(".")[0] if path.is_file() else name).strip()[:400] or "unnamed"
+
+
+def project_of_directory(path: object) -> str:
+    """Return the project of a session by its working directory: the name of the git work tree that it is in, else its own name.
+
+    It is "" for a value that is not a path. A directory that is not on this machine has its own name.
+    """
+    if not isinstance(path, str) or not path.strip():
+        return ""
+    own = one_line(re.split(r"[/\\]", path.rstrip("/\\"))[-1], 300)
+    if not Path(path).is_absolute():  # of another system
+        return own
+    try:
+        folder = Path(path).resolve()
+        top = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+    except (OSError, ValueError):
+        return own
+    return one_line(top.name, 300) or own if top else own

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from memgraph.extraction.readers.source import MAX_OUTPUT_CHARS, cleaned, one_line
 from memgraph.model.build import TaskOutcome
+from memgraph.text import lazy_re as re
 
 _CHANGE_CHARS = 600
 """Maximum characters of the old and of the new text of an edit."""
@@ -24,6 +24,17 @@ _FAILED = re.compile(
     re.MULTILINE,
 )
 """Verdicts of programs that check, which a pipe hides from the exit code."""
+
+_OWN_TOOL = re.compile(r"mcp__(?:\w{1,80}_)?memgraph__")
+_OWN_COMMAND = re.compile(r"\s*(?:\S*/|uvx? (?:run )?)?memgraph\s")
+
+
+def is_own(tool: str, given: dict[str, Any]) -> bool:
+    """Return whether a use of a tool is one of memgraph itself: what it returns is in the memory already."""
+    if _OWN_TOOL.match(tool):
+        return True
+    command = given.get("command")
+    return tool in {"Bash", "shell"} and isinstance(command, str) and _OWN_COMMAND.match(command[:500]) is not None
 
 
 def change_of(description: str, given: dict[str, Any]) -> str:

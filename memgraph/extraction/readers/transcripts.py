@@ -5,7 +5,6 @@ Both formats are their program's own and change without notice, so they are read
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,14 +23,15 @@ from memgraph.extraction.readers.source import (
     cleaned,
     end,
     named,
-    one_line,
     overall,
     project_of,
+    project_of_directory,
     time_of,
     undated,
 )
-from memgraph.extraction.readers.tool_uses import change_of, description_of, listed, outcome_of
+from memgraph.extraction.readers.tool_uses import change_of, description_of, is_own, listed, outcome_of
 from memgraph.model.build import BuildTask
+from memgraph.text import lazy_re as re
 
 _HEAD_LINES = 200
 _CONTEXT_CHARS = 600
@@ -70,7 +70,7 @@ class TranscriptReader:
     path : path-like
         A file of JSON lines, optionally gzipped.
     project_id : str, optional
-        Default: the last part of the session's working directory.
+        Default: the name of the git work tree that the session's working directory is in, else the directory's own.
     max_line_bytes : int
         Longer lines are skipped.
     """
@@ -91,7 +91,7 @@ class TranscriptReader:
 
     @property
     def project_id(self) -> str:
-        """The given project, else the working directory's name, else the file's."""
+        """The given project, else that of the working directory, else the file's name."""
         return self._given or self._head[1] or project_of(self._path, None)
 
     @property
@@ -117,11 +117,11 @@ class TranscriptReader:
         rollout = Rollout()
         with opened(self._path) as (stream, _):
             for _, line, _ in islice(lines(stream, self._max_line_bytes), _HEAD_LINES):
-                entry = _entry(line, self._max_line_bytes)
+                entry = entry_of(line, self._max_line_bytes)
                 entry = rollout.translated(entry) if isinstance(entry, dict) else {}
                 if _session_of(entry):
                     sessions.append(_session_of(entry))
-                    project = project or _last_part(entry.get("cwd"))
+                    project = project or project_of_directory(entry.get("cwd"))
         return next((one for one in sessions if one == stem), next(iter(sessions), "")), project
 
     def _parts(self, stream: BinaryIO) -> Iterator[Part]:
@@ -131,7 +131,7 @@ class TranscriptReader:
         for number, (_, line, terminated) in enumerate(lines(stream, self._max_line_bytes), start=1):
             if not line.strip():
                 continue
-            entry = _entry(line, self._max_line_bytes)
+            entry = entry_of(line, self._max_line_bytes)
             if isinstance(entry, str):
                 unfinished = "" if terminated else "; the last line is not finished"
                 yield Part(None, 1, f"line {number}: {entry}{unfinished}")
@@ -196,7 +196,7 @@ class _Session:
         self.started = self.started or self.now
         if isinstance(entry.get("cwd"), str) and entry["cwd"]:
             self.cwd = entry["cwd"]
-            self.project = self.project or _last_part(self.cwd)
+            self.project = self.project or project_of_directory(self.cwd)
         message = entry.get("message")
         if not isinstance(message, dict):
             return
@@ -206,7 +206,7 @@ class _Session:
         elif entry.get("type") == "user":
             self._results(content, entry.get("toolUseResult"))
             if _is_the_users(entry):
-                self._intervention(_text_of(content))
+                self._intervention(text_of(content))
 
     def part(self) -> Part:
         """Return the content since the last part as a build."""
@@ -230,7 +230,7 @@ class _Session:
         return part
 
     def _answer(self, content: object) -> None:
-        for block in _blocks(content):
+        for block in blocks_of(content):
             if block.get("type") == "text" and (text := cleaned(block.get("text"), MAX_SAID_CHARS)):
                 self.said = text if self.said_is_used else end(f"{self.said}\n{text}".strip(), MAX_SAID_CHARS)
                 self.said_is_used = self.said_is_answered = False
@@ -265,6 +265,8 @@ class _Session:
         tool = named(block.get("name"), "tool")
         given = block.get("input")
         given = given if isinstance(given, dict) else {}
+        if is_own(tool, given):
+            return
         file = self._relative(given.get("file_path") or given.get("notebook_path") or given.get("path"))
         description = description_of(tool, given, file)
         is_edit = tool in _EDITS and bool(file)
@@ -281,12 +283,12 @@ class _Session:
         }
 
     def _results(self, content: object, told: object) -> None:
-        for block in _blocks(content):
+        for block in blocks_of(content):
             if block.get("type") != "tool_result":
                 continue
             self.said_is_answered = True  # it explained these calls, not later ones without a text
             fields = self.running.pop(named(block.get("tool_use_id"), ""), None)
-            output = cleaned(_TAGS.sub("", _text_of(block.get("content"))), MAX_OUTPUT_CHARS)
+            output = cleaned(_TAGS.sub("", text_of(block.get("content"))), MAX_OUTPUT_CHARS)
             if fields is None or _NOTHING_DONE.match(output):
                 continue
             is_error = block.get("is_error") is True
@@ -320,7 +322,7 @@ class _Session:
         return text
 
 
-def _entry(line: bytes, limit: int) -> dict[str, Any] | str:
+def entry_of(line: bytes, limit: int) -> dict[str, Any] | str:
     """Return a line's object, or the reason why it is invalid."""
     if len(line) > limit:
         return f"longer than {limit:,} bytes"
@@ -338,19 +340,17 @@ def _session_of(entry: dict[str, Any]) -> str:
     return f"{session}:{agent}" if session and agent else session
 
 
-def _last_part(path: object) -> str:
-    return one_line(re.split(r"[/\\]", path.rstrip("/\\"))[-1], 300) if isinstance(path, str) else ""
-
-
-def _blocks(content: object) -> Iterator[dict[str, Any]]:
+def blocks_of(content: object) -> Iterator[dict[str, Any]]:
+    """Yield the blocks of a message's content; a text is one block."""
     if isinstance(content, str):
         yield {"type": "text", "text": content}
     elif isinstance(content, list):
         yield from (block for block in content if isinstance(block, dict))
 
 
-def _text_of(content: object) -> str:
-    texts = (block.get("text") for block in _blocks(content) if block.get("type") == "text")
+def text_of(content: object) -> str:
+    """Return the text of a message's content."""
+    texts = (block.get("text") for block in blocks_of(content) if block.get("type") == "text")
     return "\n".join(text for text in texts if isinstance(text, str))
 
 

@@ -6,7 +6,6 @@ remains is the last one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.session_steps import Step, is_same
 from memgraph.extraction.statements import find_decision, sentences
 from memgraph.model.build import BuildEventLog, UserIntervention
+from memgraph.text import lazy_re as re
 from memgraph.text.sentences import ended
 
 _MAX_CHARS = 420

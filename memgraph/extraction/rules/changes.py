@@ -7,7 +7,6 @@ What counts: a cause, a symptom with its condition, a reason, a choice between a
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from memgraph.extraction.components import is_documentation, is_incidental
@@ -30,6 +29,7 @@ from memgraph.extraction.rules.prose import Sentence, plain, sentences_of
 from memgraph.extraction.rules.subjects import Subject, content_words, is_bump, is_noise, is_trivial, reports_progress
 from memgraph.extraction.statements import is_fix, is_novel, is_reshaping, is_severe
 from memgraph.model.build import BuildTask
+from memgraph.text import lazy_re as re
 from memgraph.text.attempts import sentence
 
 _MAX_STATED_CHARS = 800

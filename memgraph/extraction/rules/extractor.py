@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -15,6 +14,7 @@ from memgraph.extraction.rules.trials import from_trial
 from memgraph.extraction.statements import Decision, find_decision, is_correction, is_instruction, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, UserIntervention
 from memgraph.model.ids import canonical_name
+from memgraph.text import lazy_re as re
 from memgraph.text.overlap import overlap
 
 MAX_CANDIDATES = 1_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +23,7 @@ from memgraph.model.memory import (
     ProceduralMemory,
     SemanticMemory,
 )
+from memgraph.text import lazy_re as re
 from memgraph.text.attempts import failed_task_text, recovered_task_text, sentence, step_text, trial_text
 from memgraph.text.leads import LEADS, with_lead
 

@@ -6,9 +6,10 @@ chosen, or how things were before. Everything else narrates the change, speculat
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from enum import IntEnum
+
+from memgraph.text import lazy_re as re
 
 _CAUSE = re.compile(
     r"\b(?:because|due to|caused? by|causes \S+|(?:can|could|would|will|may|might) (?:\w+ )?(?:cause|break|leak|crash|deadlock|fail)\b|caused (?:\w+ ){1,}|root cause|(?:it )?turns out|turned out|as a result|consequently|therefore|result(?:s|ed|ing) in|lead(?:s|ing)? to|led to|"

@@ -5,11 +5,11 @@ Messages are truncated first, and every pattern is applied to single lines or bo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from memgraph.text import lazy_re as re
 from memgraph.text.sentences import split_sentences
 
 _MAX_BODY_CHARS = 8_000

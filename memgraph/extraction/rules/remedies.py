@@ -5,7 +5,6 @@ Never the command that failed. No remedy is given if nothing lies between them, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from memgraph.extraction.rules.session_steps import (
 )
 from memgraph.extraction.rules.subjects import content_words
 from memgraph.model.attempts import Attempt, Worked
+from memgraph.text import lazy_re as re
 
 _NEAR_STEPS = 40
 """Maximum number of steps between a failure and its remedy."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
 from memgraph.model.build import BuildTask
+from memgraph.text import lazy_re as re
 from memgraph.text.cutting import cut
 
 MAX_COMMAND_CHARS = 160

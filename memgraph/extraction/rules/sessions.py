@@ -5,7 +5,6 @@ A session is a sequence of steps, most of which only look around. Only steps tha
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -19,6 +18,7 @@ from memgraph.extraction.rules.user.statements import UserStatement, statements_
 from memgraph.extraction.statements import sentences, steps_in
 from memgraph.model.build import BuildEventLog, UserIntervention
 from memgraph.model.memory import ActionStep
+from memgraph.text import lazy_re as re
 
 _MAX_STEPS = 20_000
 _MAX_PROCEDURE_STEPS = 10

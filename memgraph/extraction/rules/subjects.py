@@ -5,8 +5,9 @@ Subjects are truncated to `MAX_SUBJECT_CHARS` before any pattern is applied.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+
+from memgraph.text import lazy_re as re
 
 MAX_SUBJECT_CHARS = 300
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from memgraph.model.attempts import Attempt
 from memgraph.model.base import MAX_NAME_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask
 from memgraph.model.memory import ActionStep
+from memgraph.text import lazy_re as re
 from memgraph.text.sentences import ended
 
 _MAX_TASKS = 20_000

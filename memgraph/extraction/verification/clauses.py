@@ -6,13 +6,13 @@ denies only a part of it: “use tabs, not spaces” and “content not policy�
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
-from memgraph.extraction.verification.words import FUNCTION_WORDS, INTERJECTION, NEGATIONS, NUMBERS, stem
+from memgraph.extraction.verification.words import FREE_WORDS, FUNCTION_WORDS, INTERJECTION, NEGATIONS, NUMBERS, stem
+from memgraph.text import lazy_re as re
 from memgraph.text.negation import expanded
 from memgraph.text.numbers import SUPERSCRIPT
 
@@ -22,9 +22,13 @@ _MARKUP = re.compile(r"(?<=\S)[*`]+|[*`]+(?=\S)")
 """Emphasis and code; the sign of a list has a space behind it."""
 _PERCENT = re.compile(r"(?<=\d)\s?(?:%|per ?cent\b)", re.IGNORECASE)
 _IN_ORDER_TO = re.compile(r"\bin order to\b", re.IGNORECASE)
+_MISSPELT_WITHOUT = re.compile(
+    r"\b(?:with[a-np-z]ut|witho[a-z]?t|withou|wit[a-gi-z]?out|wihtout|withotu|whithout)\b", re.IGNORECASE
+)
 _IN_PLACE_OF = re.compile(r"\b(?:instead\s+of|rather\s+than)\b", re.IGNORECASE)
 _FAILS_TO = re.compile(
-    r"\b(?:fail(?:s|ed|ing)?|unable|refus(?:e|es|ed|ing)|forgets?|forgot|impossible) (?=to [^\W\d_])", re.IGNORECASE
+    r"\b(?:fail(?:s|ed|ing)?|unable|too [a-z]{2,20}|refus(?:e|es|ed|ing)|forgets?|forgot|impossible) (?=to [^\W\d_])",
+    re.IGNORECASE,
 )
 """What it governs is denied, whatever the rest of the clause says."""
 _GOVERNED = re.compile(r"to ([^\W\d_]+)", re.IGNORECASE)
@@ -35,19 +39,27 @@ _OPERATOR = re.compile(r"(?<![=!<>])[=!<>]==?(?![=>])|(?<=\s)[<>](?=\s)|[≠≤�
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _VERB = r"(?:must|should|is|are|was|were|do|does|did|can|will|would|has|have|had|could)"
 _CLAUSE = re.compile(
-    r"[.!?;:]+(?:[\"”'’)\]]*(?=\s|$)|[\"”](?==))|[\"”]\s?=\s?(?=[\"“])|,(?=\s)|\n\s*(?=\n|[-*•#>]|\d{1,3}[.)]|(?-i:[A-Z]))|\s[-–—]+\s|[()]"
-    r"|(?<!\bnot)(?<!\bnever)\s(?=(?:but|because|so|if|when|why|unless|while|although|though|since|until|without|please)\s)"
+    r"[.!?;:]+(?:[\"”'’)\]]*(?=\s|$)|[\"”](?==))|[\"”]\s?=\s?(?=[\"“])|,(?=\s)|\n\s*(?=\n|[-*•#>]|\d{1,3}[.)]|(?-i:[A-Z])|(?:no|not)\s)|\s[-–—]+\s|[()]"
+    r"|(?<!\bnot)(?<!\bnever)\s(?=(?:but|because|so|if|when|why|unless|while|although|though|since|until|without|please|where|how|whether|in case)\s)"
     r"|(?<!\bmore)(?<!\bless)\s(?=then\s)"
-    rf"|\sand\s(?=(?:{_VERB}|it|they|we|you|i|this|that|never|not|no|always)\s)|\sor\s(?={_VERB}\snot\s)|\s(?P<bare>(?=not\s))",
+    rf"|\sand\s(?=(?:{_VERB}|it|there|they|we|you|i|this|that|never|not|no|always)\s)|\sor\s(?={_VERB}\snot\s)|\s(?P<bare>(?=not\s))",
     re.IGNORECASE,
 )
 _LAST_WORD = re.compile(r"([^\W_]+)[\"”]?\s*$")
+_SUCH_AS = re.compile(r"\b(?:such as|for example)\b|\be\.g\.", re.IGNORECASE)
+_AND = re.compile(r"\band\b", re.IGNORECASE)
+_OR = re.compile(r"\b(?:n?or)\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?;=]|\n")
 MOST_CLAUSES = 24
 """So many clauses of a sentence are considered together."""
 _MOST_WORD = 60
+_NEXT_TO = 3
+"""Denials with so many words from one to the other cancel one another."""
 _CARRIED_TO = re.compile(r"[.!?;=]|\n\s*\n")
 """A denial alone denies the list that follows it."""
+_FIRST_WORD = re.compile(
+    r"\W*(?:and\s+)?(?:(?:the|an?|this|that|our|my|your|every|each|all)\s+)?([\w./]+)", re.IGNORECASE
+)
 _RELATIVE = re.compile(r"\s*(?:which|whose|who)\b", re.IGNORECASE)
 _ELLIPTIC = re.compile(r"\s*(?:but |and )?(?:not|never)\b", re.IGNORECASE)
 
@@ -65,6 +77,8 @@ class Clause(NamedTuple):
         The part of the topic next to the denial: of “at night the pump of the pond does not run”, pump and pond.
     failing : frozenset of str
         What follows a denial that is a verb, such as “fails to”: the rest of the clause is stated too.
+    core : frozenset of str
+        What is denied first, and each alternative to it: of “do not cut or burn the wood at night”, cut and burn.
     joint : str
         What separates it from the clause before it.
     begin : str
@@ -78,6 +92,7 @@ class Clause(NamedTuple):
     subject: frozenset[str] = frozenset()
     is_denied: bool = False
     failing: frozenset[str] = frozenset()
+    core: frozenset[str] = frozenset()
     joint: str = ""
     begin: str = ""
 
@@ -90,6 +105,18 @@ class Clause(NamedTuple):
     def shown(self) -> dict[str, str]:
         """Its words, names and numbers as they are written."""
         return {**self.words, **self.names}
+
+    @property
+    def conjuncts(self) -> list[frozenset[str]]:
+        """The words of what “and” joins in it, if it does."""
+        parts = _AND.split(self.begin)
+        return [self.keys & bare_clause(part).keys for part in parts] if len(parts) > 1 else []
+
+    @property
+    def head(self) -> str:
+        """Its first word, if it begins with it or with an article; otherwise empty."""
+        first = _FIRST_WORD.match(self.begin)
+        return next(iter(bare_clause(first[1]).shown), "") if first is not None else ""
 
     @property
     def begins_a_sentence(self) -> bool:
@@ -138,6 +165,7 @@ class Part(NamedTuple):
         return whole._replace(
             is_denied=True,
             failing=self._failing(text),
+            core=_core(text[cut:stop]) or scope or whole.keys,
             scope=scope or whole.keys,  # “tabs: never”
             topic=bare_clause(topic).keys if scope else frozenset(),
             subject=_subject(topic) if scope else frozenset(),
@@ -153,6 +181,7 @@ class Part(NamedTuple):
 def prepared(text: str) -> str:
     """Return a text without markup, its denials, percentages and powers written in one way."""
     text = expanded(_MARKUP.sub(" ", text).replace("’", "'").replace("−", "-").translate(SUPERSCRIPT))
+    text = _MISSPELT_WITHOUT.sub("without", text)
     return _IN_ORDER_TO.sub("to", _PERCENT.sub("%", _IN_PLACE_OF.sub("without", text)))
 
 
@@ -177,7 +206,7 @@ def parts_of(text: str) -> list[Part]:
             continue
         end = len(text) if cut is None else cut.start()
         places, is_by_verb = _denials(text, start, end)
-        is_denied = len(places) % 2 == 1
+        is_denied = bool(places) and not _cancel(text, places)
         denied_from = -1 if is_denied == is_carried else places[0] if is_denied else start
         found.append(Part(start, end, denied_from, is_by_verb, joint))
         clause = bare_clause(text[start:end])
@@ -190,10 +219,8 @@ def parts_of(text: str) -> list[Part]:
     return found
 
 
-def sentences_of(text: str, parts: Sequence[Part] | None = None, first: int = 0, last: int = -1) -> list[str]:
-    """Return the sentences of a prepared text, by default all; of a long one, the clauses next to those from the first to the last."""
-    parts = parts_of(text) if parts is None else parts
-    last = last if last >= 0 else len(parts) - 1
+def sentences_of(text: str, parts: Sequence[Part], first: int, last: int) -> list[str]:
+    """Return the sentences of which clauses from the first to the last are parts; of a long one, the clauses next to them."""
     while first > 0 and not parts[first].begins_a_sentence and last - first < MOST_CLAUSES:
         first -= 1
     while last + 1 < len(parts) and not parts[last + 1].begins_a_sentence and last - first < MOST_CLAUSES:
@@ -209,6 +236,11 @@ def _denials(text: str, start: int, end: int) -> tuple[list[int], bool]:
     return sorted(plain + failing), bool(failing) and not plain
 
 
+def _cancel(text: str, places: Sequence[int]) -> bool:
+    """Return whether denials cancel one another: an even number of them, each next to another (“is not unable to”)."""
+    return len(places) % 2 == 0 and all(len(text[one:other].split()) <= _NEXT_TO for one, other in pairwise(places))
+
+
 def _follows_a_word(text: str) -> bool:
     """Return whether a denial after this text denies only what follows it: “content not policy”, but not “is still not”."""
     last = _LAST_WORD.search(text)
@@ -217,7 +249,7 @@ def _follows_a_word(text: str) -> bool:
 
 def _subject(topic: str) -> frozenset[str]:
     """Return the words at the end of a topic that belong together: joined by nothing or by “of”."""
-    words = topic.replace("'s ", " of ").split()
+    words = _SUCH_AS.split(topic)[0].replace("'s ", " of ").split()
     while words and _is_function(words[-1]):
         words.pop()
     start = len(words)
@@ -228,6 +260,12 @@ def _subject(topic: str) -> frozenset[str]:
     ):
         start -= 1
     return bare_clause(" ".join(words[start:])).keys
+
+
+def _core(scope: str) -> frozenset[str]:
+    """Return the first two words of what is denied, and each word after “or”."""
+    first = islice((key for word in _AND.split(scope, maxsplit=1)[0].split() for key in bare_clause(word).shown), 2)
+    return frozenset(first).union(*(list(bare_clause(one).shown)[:1] for one in _OR.split(scope)[1:]))
 
 
 def _is_function(word: str) -> bool:
@@ -243,13 +281,13 @@ def bare_clause(text: str) -> Clause:
         folded = written.casefold()
         if folded in NUMBERS:
             names[f"name {NUMBERS[folded]}"] = token
-        elif folded in FUNCTION_WORDS or folded in NEGATIONS:
+        elif folded in FREE_WORDS or folded in NEGATIONS:
             continue
         elif _DIGIT_OR_SIGN.search(token) or token.startswith("--"):
             names[f"name {plain_number(folded)}"] = token
         else:
             for word in written.split("-"):
-                if word and word.casefold() not in FUNCTION_WORDS:
+                if word.casefold() not in FREE_WORDS and any(char.isalnum() for char in word):
                     words[f"word {stem(word.casefold())}"] = word
     return Clause(words, names)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
+
+from memgraph.text import lazy_re as re
 
 Stems = frozenset[str]
 
@@ -47,4 +48,4 @@ def dropped_conditions(claim: str, sentences: Sequence[str], stems_of: Callable[
             common = words & held
             is_meant = 2 * len(common) >= max(len(held), len(words), 1) and not words & (under - held)
             if is_meant and not any(common <= other for other in free):
-                yield f"its evidence says so with a condition (“{marker} …”)"
+                yield f"the quoted evidence says so with a condition (“{marker} …”)"

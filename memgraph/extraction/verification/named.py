@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from memgraph.model.ids import canonical_name
 from memgraph.model.timestamps import to_iso
+from memgraph.text import lazy_re as re
 from memgraph.text.calendar import in_words
 
 _TIME = re.compile(r"T(\d\d:\d\d)")

@@ -1,28 +1,15 @@
-"""Reports: words that say only that someone said, wanted or decided something. Pure.
-
-“The user wants the lamps off” reports “turn the lamps off, please”. What is reported is compared; that it was decided is not, but a
-question and a proposal decide nothing.
-"""
+"""Reports: whether evidence only asks or proposes what a claim calls decided. Pure."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
+from memgraph.text import lazy_re as re
+
 _DECIDED = r"decid\w+|agreed|chose"
-_REPORT = re.compile(
-    r"\b((?:users?|team|we|they|he|she|you|it was|it is|was|were)(?: do| does| did| has| have)?(?: not)?(?: also| then| now| explicitly)?) "
-    rf"(?:wants?|wanted|asks?|asked|says?|said|states|tells?|told|{_DECIDED})\b",
-    re.IGNORECASE,
-)
 _COMMITTED = re.compile(rf"\b(?:{_DECIDED})\b")
 _OPEN = re.compile(r"\?|\b(?:maybe|perhaps|might|could|consider\w*|suggest\w*|propos\w+|should we|let us see)\b")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")
-
-
-def reported(text: str) -> str:
-    """Return a text without the verbs that report something of a person."""
-    return _REPORT.sub(r"\1", text)
 
 
 def undecided(claim: str, evidence: str, stems_of: Callable[[str], frozenset[str]]) -> Iterator[str]:
@@ -41,4 +28,4 @@ def undecided(claim: str, evidence: str, stems_of: Callable[[str], frozenset[str
     wanted = stems_of(claim)
     nearest = max(_SENTENCE.split(evidence), key=lambda one: len(wanted & stems_of(one)))
     if _OPEN.search(nearest) is not None:
-        yield f"its evidence asks or proposes it, and does not say “{said[0]}”"
+        yield f"the quoted evidence asks or proposes it, and does not say “{said[0]}”"

@@ -17,8 +17,9 @@ from memgraph.errors import SourceError
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit_json, plain, progress, without_vectors, wrapped
+from memgraph.interfaces.cli.base.output import count, emit_json, plain, progress, wrapped
 from memgraph.interfaces.cli.learning.ingest import history_reader, report_lines
+from memgraph.interfaces.lookups import without_vectors
 from memgraph.retrieval import format_context_for_prompt
 
 if TYPE_CHECKING:

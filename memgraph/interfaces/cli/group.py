@@ -5,6 +5,7 @@ An agent's hooks run these commands many times a day, so ``memgraph --help`` imp
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -15,11 +16,12 @@ from typing import Any, NoReturn
 
 import click
 
-from memgraph.errors import InvalidInputError, MemGraphError
+from memgraph.errors import MemGraphError
 from memgraph.interfaces.cli.base.commands import Entry, LazyGroup, Refused
 from memgraph.interfaces.cli.base.exit_codes import BROKEN_PIPE, FAILED, INTERRUPTED, OUTPUT_FAILED, TERMINATED
 from memgraph.interfaces.cli.base.options import Settings, shared_options
 from memgraph.interfaces.cli.base.streams import OutputError, open_standard_streams
+from memgraph.interfaces.refusals import message_of
 
 STOPPED = "interrupted: everything committed so far is kept; run the same command again to continue"
 NO_DIRECTORY = "the current directory no longer exists; change to another one"
@@ -45,6 +47,11 @@ COMMANDS: dict[str, Entry] = {
     "outcome": Entry(
         "memories.agent_input", "outcome", "Record the outcome of a recall, and which of its memories were used.", "use"
     ),
+    "mcp": Entry("mcp", "mcp", "Serve the store to an agent's client over MCP, on standard input and output.", "use"),
+    "connect": Entry(
+        "connect", "connect", "Connect a coding agent, such as claude-code; without AGENT, list how each stands.", "use"
+    ),
+    "disconnect": Entry("connect", "disconnect", "Remove what `connect` wrote for a coding agent.", "use"),
     "list": Entry("memories.listing", "list_", "List memories, one per line.", "look"),
     "show": Entry("memories.listing", "show", "Show one memory with its links.", "look"),
     "history": Entry(
@@ -142,6 +149,9 @@ COMMANDS: dict[str, Entry] = {
     "config": Entry(
         "maintenance.config", "config", "Write a commented config.toml, or show the effective settings.", "store"
     ),
+    "worker": Entry(
+        "maintenance.worker", "worker", "Show, stop or run the process that keeps the store open for hooks.", "store"
+    ),
     "completion": Entry(
         "maintenance.completion",
         "completion",
@@ -198,7 +208,7 @@ def _exit_code(run: Any) -> int:
         _discard_stdout()
         return OUTPUT_FAILED
     except MemGraphError as error:
-        Refused(_message_of(error)).show()
+        Refused(message_of(error)).show()
         return FAILED
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
@@ -210,17 +220,6 @@ def _exit_code(run: Any) -> int:
         _discard_stdout()
         return exit_.code if isinstance(exit_.code, int) else FAILED
     return code if isinstance(code, int) else 0
-
-
-def _message_of(error: MemGraphError) -> str:
-    """Return an error's message without the secrets of the value that was refused."""
-    from memgraph.extraction.secrets import redact, redact_any
-
-    if isinstance(error, InvalidInputError) and error.value is not None:  # redact first: the message shortens the value
-        value = redact_any(error.value)
-        if value.number:
-            error = InvalidInputError(error.problem, field=error.field, value=value.value)
-    return redact(str(error)).value
 
 
 def _is_lost() -> bool:
@@ -293,3 +292,4 @@ def main() -> NoReturn:
         sys.exit(interrupted[-1])
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the message is printed: no traceback on exit
+        gc.freeze()  # Python would look for garbage once more

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memgraph.errors import NotFoundError
-from memgraph.facade import MemGraph
 from memgraph.interfaces.operations import analysis, learning, reading, writing
 from memgraph.interfaces.operations.operation import Answer, Call, Caller, Operation, Toolset
-from memgraph.ports import Progress
+
+if TYPE_CHECKING:
+    from memgraph.facade import MemGraph
+    from memgraph.ports import Progress
 
 OPERATIONS: Mapping[str, Operation[Any]] = {
     one.name: one for one in (*reading.OPERATIONS, *writing.OPERATIONS, *analysis.OPERATIONS, *learning.OPERATIONS)
@@ -41,6 +43,5 @@ def perform(
     """
     operation = OPERATIONS.get(name)
     if operation is None or (toolset == "core" and operation.toolset != "core"):
-        names = ", ".join(one.name for one in offered(toolset))
-        raise NotFoundError("operation", name, listed_by=names)
+        raise NotFoundError("operation", name, known=[one.name for one in offered(toolset)])
     return operation.perform(Call(memory, caller, progress), arguments)

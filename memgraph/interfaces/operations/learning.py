@@ -25,6 +25,7 @@ class NextOrder(Arguments):
     """Arguments of `next_work_order`."""
 
     project: Name | None = None
+    order_id: Name | None = Field(default=None, description="This open order instead of the most valuable one.")
 
 
 class AnswerOrder(Arguments):
@@ -44,8 +45,9 @@ def _sleep(call: Call, given: Sleep) -> Answer:
 
 
 def _next(call: Call, given: NextOrder) -> Answer:
-    orders = call.memory.distillation.list(project=given.project or call.caller.project)
-    order = next((one for one in orders if _is_for(call, one)), None)
+    project = None if given.order_id else given.project or call.caller.project
+    orders = call.memory.distillation.list(project=project)
+    order = next((one for one in orders if given.order_id in (None, one.id) and _is_for(call, one)), None)
     if order is None:
         return Answer(text="There are no open work orders.", data={"order": None})
     sheet = call.memory.distillation.show(order.id)

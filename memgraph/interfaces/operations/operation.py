@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from memgraph.errors import NotFoundError
-from memgraph.facade import MemGraph
+from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Model, Name, Text
 from memgraph.model.ids import stored_form
 from memgraph.model.memory import StoredMemory
-from memgraph.ports import Progress
-from memgraph.privacy.access import Access
-from memgraph.store.access.permitted import permitted
+
+if TYPE_CHECKING:  # a door lists its operations before it needs a store, whose import takes a second
+    from memgraph.facade import MemGraph
+    from memgraph.ports import Progress
+    from memgraph.privacy.access import Access
 
 Toolset = Literal["core", "full"]
 Effect = Literal["read", "write", "maintain"]
@@ -95,6 +96,8 @@ class Call:
 
     def may_read(self, memory_ids: Sequence[str]) -> bool:
         """Return whether all these memories exist and the caller may read them."""
+        from memgraph.store.access.permitted import permitted
+
         reader = self.memory.store.reader
         with reader.frozen():
             may = permitted(reader, self.access, "read")
@@ -128,6 +131,16 @@ class Operation(Generic[A]):
     is_idempotent: bool = False
     toolset: Toolset = "full"
 
+    @property
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of the arguments, as short as it can be: it is in every prompt of an agent that has the operation.
+
+        It has no titles, patterns or nulls (an optional argument is left out), and no references, which some clients cannot follow.
+        """
+        found = self.arguments.model_json_schema(by_alias=False)
+        properties = {name: _short(one) for name, one in found["properties"].items()}
+        return {"type": "object", "properties": properties, **_kept(found, "required", "additionalProperties")}
+
     def perform(self, call: Call, arguments: object) -> Answer:
         """Check the arguments and run the operation.
 
@@ -136,4 +149,36 @@ class Operation(Generic[A]):
         MemGraphError
             An argument is unknown or invalid, or the operation refuses. Nothing is changed then.
         """
+        if isinstance(arguments, Mapping):
+            for name in arguments:
+                if name not in self._names:
+                    problem = (
+                        f"{self.name} has no such argument; it has {', '.join(self.arguments.model_fields) or 'none'}"
+                    )
+                    raise InvalidInputError(problem, field=str(name))
         return self.run(call, self.arguments.parse(arguments))
+
+    @property
+    def _names(self) -> set[str]:
+        """The names of the arguments, which may be written in camel case."""
+        return {*self.arguments.model_fields, *(str(one.alias) for one in self.arguments.model_fields.values())}
+
+
+def _short(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a value without what only a validator needs."""
+    if "$ref" in schema:  # only `JsonValue`, which is any value
+        return {}
+    kept = {name: value for name, value in schema.items() if name not in {"title", "pattern", "anyOf"}}
+    if kept.get("default", ...) is None:
+        del kept["default"]
+    for one in schema.get("anyOf", ()):
+        if one.get("type") != "null":
+            kept |= _short(one)
+    for name in ("items", "additionalProperties"):
+        if isinstance(kept.get(name), dict):
+            kept[name] = _short(kept[name])
+    return kept
+
+
+def _kept(schema: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: schema[name] for name in names if name in schema}

@@ -11,7 +11,6 @@ from memgraph.model.base import Name
 from memgraph.model.ids import MIN_ID_CHARS
 from memgraph.model.memory import MemoryType, StoredMemory, TrustClass
 from memgraph.model.results.retrieval import MAX_TASK_CHARS
-from memgraph.store.access.scope import trusted
 from memgraph.text.safe import visible_line
 
 _VECTOR = {"embedding"}
@@ -66,6 +65,8 @@ def _recall(call: Call, given: Recall) -> Answer:
     caller = call.caller
     query: dict[str, Any] = {"session_id": caller.session, "task_id": caller.task, "max_tokens": given.max_tokens}
     if given.min_trust:
+        from memgraph.store.access.scope import trusted
+
         query["trust_classes"] = trusted(given.min_trust)
     found = call.memory.recall(
         given.task,

@@ -7,13 +7,13 @@ as its own words, so that different things are never taken for equal.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
 from memgraph.index.analyser import STOPWORDS, analyse
 from memgraph.index.columns import QUESTION_MARKS
+from memgraph.text import lazy_re as re
 from memgraph.text.sentences import split_sentences
 
 IS = "="

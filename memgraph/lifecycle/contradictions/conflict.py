@@ -16,7 +16,6 @@ situation succeeded first and failed later: a reader of the success should also 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import product, takewhile
 from typing import Literal, NamedTuple
@@ -28,6 +27,7 @@ from memgraph.lifecycle.contradictions.restated import is_users, restated
 from memgraph.lifecycle.contradictions.undoing import undoes
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory
+from memgraph.text import lazy_re as re
 from memgraph.text.overlap import overlap
 
 Kind = Literal["value", "denial", "reversal", "outcome"]

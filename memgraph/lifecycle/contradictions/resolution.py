@@ -13,7 +13,6 @@ invalid from then on.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -34,6 +33,7 @@ from memgraph.model.timestamps import days_between
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
+from memgraph.text import lazy_re as re
 
 _LATER_DAYS = 1.0
 """Statements that are at least this far apart are about different times."""

@@ -8,13 +8,13 @@ a part is named, the two contradict each other, and nobody knows which holds. Pu
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from memgraph.index.analyser import analyse
 from memgraph.lifecycle.contradictions.claims import claims_of
 from memgraph.model.memory import AgentMemory
+from memgraph.text import lazy_re as re
 from memgraph.text.leads import without_lead
 from memgraph.text.sentences import split_sentences
 

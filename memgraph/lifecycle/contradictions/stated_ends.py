@@ -8,10 +8,10 @@ no end.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from memgraph.model.timestamps import to_iso
+from memgraph.text import lazy_re as re
 from memgraph.text.calendar import MONTHS, month_of, span
 from memgraph.text.sentences import split_sentences
 

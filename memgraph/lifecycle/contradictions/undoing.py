@@ -6,12 +6,12 @@ a number: how many times it was turned around. Turning it around once more undoe
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from memgraph.index.analyser import analyse
 from memgraph.lifecycle.contradictions.claims import bare
 from memgraph.model.memory import AgentMemory
+from memgraph.text import lazy_re as re
 
 _REVERT = re.compile(
     r"(?:^|\b[^“\"]{0,80}?\b)(revert(?:s|ed|ing)?|reappl(?:y|ied|ies))(?: of)?:? ?[“\"]", re.IGNORECASE

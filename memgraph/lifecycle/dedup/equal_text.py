@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 import numpy as np
@@ -16,6 +15,7 @@ from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, StoredMemory
 from memgraph.store.query import Reader
+from memgraph.text import lazy_re as re
 
 _NEGATIONS = re.compile(
     r"\b(?:not|never|no longer|cannot|without|neither|nor|avoid(?:s|ed)?|stopped|refuse[sd]?)\b|n['’]t\b", re.IGNORECASE

@@ -13,13 +13,13 @@ Keeping two memories of one fact is a minor flaw; merging two facts loses one. P
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
 from memgraph.index.analyser import analyse
 from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.text import lazy_re as re
 from memgraph.text.negation import expanded
 from memgraph.text.sentences import split_sentences
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from memgraph.lifecycle.generalisation.extractive_text import dated, when
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.results.procedures import ErrorKind
 from memgraph.ports import Row
+from memgraph.text import lazy_re as re
 from memgraph.text.calendar import in_words
 from memgraph.text.cutting import cut, whole_sentences
 from memgraph.text.sentences import ended

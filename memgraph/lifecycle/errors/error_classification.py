@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from memgraph.model.results.procedures import ErrorKind
+from memgraph.text import lazy_re as re
 
 _READ_CHARS = 2_000
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +13,7 @@ from memgraph.lifecycle.evidence.sentences import concrete
 from memgraph.lifecycle.evidence.trials import is_trial
 from memgraph.model.results.procedures import ErrorKind
 from memgraph.ports import Row
+from memgraph.text import lazy_re as re
 from memgraph.text.cutting import cut, whole_sentences
 
 _SAID_CHARS = 320

@@ -6,11 +6,11 @@ Details of one case, such as a customer's id, a booking code or a date, are remo
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
 from memgraph.index.analyser import analyse
+from memgraph.text import lazy_re as re
 from memgraph.text.calendar import MONTHS
 from memgraph.text.overlap import overlap
 from memgraph.text.sentences import ended, split_sentences

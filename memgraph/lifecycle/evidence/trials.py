@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from memgraph.lifecycle.evidence.sentences import (
 )
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.ports import Row
+from memgraph.text import lazy_re as re
 from memgraph.text.attempts import quoted_lesson
 from memgraph.text.cutting import cut
 from memgraph.text.sentences import ended, enumerated

@@ -6,7 +6,6 @@ grows with later ones, and is retired if fewer than two are left. A hidden one i
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
@@ -41,6 +40,7 @@ from memgraph.model.results.sleep import FEEDBACK_SOURCE, FeedbackResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write
+from memgraph.text import lazy_re as re
 from memgraph.text.cutting import cut
 
 PHASE = "feedback"

@@ -6,7 +6,6 @@ between words. If no sentence of theirs can be repeated, there is no lesson.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from memgraph.lifecycle.generalisation.weaknesses import Weakness, file_name, we
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
+from memgraph.text import lazy_re as re
 from memgraph.text.attempts import step_text
 from memgraph.text.calendar import MONTHS, in_words
 from memgraph.text.overlap import overlap

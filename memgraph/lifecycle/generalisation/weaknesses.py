@@ -7,7 +7,6 @@ builds of the project itself, warnings and gains of speed mend nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -15,6 +14,7 @@ from typing import Literal, NamedTuple
 from memgraph.lifecycle.evidence.sentences import sentences_of
 from memgraph.lifecycle.generalisation.lessons import statement_of
 from memgraph.ports import Row
+from memgraph.text import lazy_re as re
 from memgraph.text.sentences import ended
 
 Kind = Literal["cause", "environment"]

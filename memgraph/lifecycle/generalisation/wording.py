@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from memgraph.extraction.llm.asking import answer, name_of
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.ports import LanguageModel, Row
+from memgraph.text import lazy_re as re
 
 _MOST_SHOWN = 8
 _SHOWN_CHARS = 500

@@ -18,14 +18,20 @@ def decided_against(
 ) -> tuple[str, str] | None:
     """Return the ids of the memory that one says again and of the one by which the user replaced it; None if there is no such decision.
 
-    Reads the journal, if there is a superseded memory of the same meaning.
+    Of what the writer may not have (`may`) nothing is named. Reads the journal, if there is a superseded memory of the same meaning.
     """
     if memory.trust_class == "user":
         return None
     reader = store.reader
     index = reader.index
-    mask = index.column("is_live") & ~index.column("is_suppressed") & ~index.column("is_archived") & reader.superseded()
-    mask &= may(reader)
+    visible = may(reader)
+    mask = (
+        visible
+        & index.column("is_live")
+        & ~index.column("is_suppressed")
+        & ~index.column("is_archived")
+        & reader.superseded()
+    )
     mask &= of_scope(store, "project", memory.project_id) & of_scope(store, "task", memory.task_id)
     if not mask.any():
         return None
@@ -33,7 +39,9 @@ def decided_against(
     if known is None:
         return None
     newer = {
-        link.source_id for link in store.links(known.id) if link.relation == "SUPERSEDES" and link.target_id == known.id
+        link.source_id
+        for link in store.links(known.id)
+        if link.relation == "SUPERSEDES" and link.target_id == known.id and visible[index.slot(link.source_id)]
     }
     links = (event.payload for event in reader.history(known.id) if event.actor == "user")
     decisions = (made for made in links if isinstance(made, MemoryLinked) and made.relation == "SUPERSEDES")

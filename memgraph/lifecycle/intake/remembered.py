@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from memgraph.errors import BusyError
-from memgraph.index.columns import TRUST
+from memgraph.index.columns import TIERS, TRUST
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.lifecycle.dedup.duplicates import of_scope
@@ -149,9 +149,16 @@ def _known(store: AgentMemoryStore, part: SemanticMemory) -> StoredMemory | None
     for state in (None, "suppressed"):
         mask = reader.listed(type="semantic", state=state) & same
         for memory in equal_memories(reader, part.content, mask):
-            if memory.source == SOURCE and memory.archived_at is None and memory.invalid_at is None:
+            is_hidden = memory.archived_at is not None or memory.invalid_at is not None
+            if memory.source == SOURCE and not is_hidden and _is_as_private(memory, part):
                 return memory
     return None
+
+
+def _is_as_private(known: StoredMemory, part: SemanticMemory) -> bool:
+    """Return whether a known memory is at least as private as the new one was said to be, and of its domain if one was named."""
+    is_as_strict = TIERS.index(known.privacy_tier) >= TIERS.index(part.privacy_tier)
+    return is_as_strict and part.domain in (None, known.domain)
 
 
 def _again(store: AgentMemoryStore, known: Sequence[StoredMemory], tags: Sequence[str]) -> Remembered:

@@ -7,7 +7,6 @@ A memory whose file was renamed follows its file, so that a later removal finds 
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from memgraph.model.events.memories import MemoryRevised, RecordPatch
 from memgraph.model.events.payload import Payload
 from memgraph.model.memory import AgentMemory, id_of
 from memgraph.store.query import Reader
+from memgraph.text import lazy_re as re
 
 _SWEEPS = re.compile(
     r"(?:remov|drop|delet)(?:e|es|ed|s|ped|ing)?\s+(?:all |the )?(?:previously |old |long )?deprecat(?:ed|ions?)"

@@ -6,7 +6,6 @@ community, in their order. Its trigger consists of the words that the goals of i
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from memgraph.lifecycle.procedures.steps import (
     telling_words,
 )
 from memgraph.ports import Row
+from memgraph.text import lazy_re as re
 
 _LEAST_RATE = 0.5
 """Minimum success rate of a proposed way."""

@@ -6,7 +6,6 @@ call. The common steps are worded like those of the episode that is most similar
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from functools import lru_cache
 from math import ceil
 
 from memgraph.index.analyser import STOPWORDS
+from memgraph.text import lazy_re as re
 
 MOST_STEPS = 40
 """Maximum number of steps that are compared: the first ones."""

@@ -96,7 +96,7 @@ class AnswerResult(Model):
     refused : int
         Statements that are malformed, or that the excerpt does not support.
     problems : list of str
-        What is wrong with them, each with its place, such as ``statements.0.content: “8080” is not in its evidence``, and the tags that
+        What is wrong with them, each with its place, such as ``statements.0.content: “8080” is not in the quoted evidence``, and the tags that
         were left out of others.
     decision : str or None
         What was carried out of the verdict, and how it is undone.

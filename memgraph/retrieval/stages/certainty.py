@@ -7,6 +7,7 @@ from math import exp
 import numpy as np
 
 from memgraph.model.results.retrieval import Certainty
+from memgraph.retrieval.stages.evidence import names_a_matter
 from memgraph.retrieval.stages.state import Search
 
 LOW = 0.2
@@ -22,14 +23,15 @@ def certainty_of(search: Search) -> float:
 
     A memory's evidence is its cosine (corrected for length) and the share of the query's words, weighted by rarity,
     that it and its neighbours contain: the mean of the two, for the best candidate. Neither is scaled by other
-    memories, so the best result of a store that knows nothing still has a low value.
+    memories, so the best result of a store that knows nothing still has a low value. It is 0 for a query that names no matter;
+    of one that the model does not cover only the words count.
     """
     slots = search.slots
-    if not len(slots):
+    if not len(slots) or not names_a_matter(search):
         return 0.0
     known = search.coverage[slots]
     slope, middle = _WORDS_ALONE
-    if search.dense_weight:
+    if search.dense_weight and search.is_covered:
         meant = np.maximum(0.0, search.meaning[slots])
         known = (known + meant) / 2.0 if search.terms else meant
         slope, middle = _WITH_VECTORS

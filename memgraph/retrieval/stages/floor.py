@@ -1,60 +1,62 @@
 """Floor: which candidates have evidence that they belong to the query. A recall returns those alone; a search marks the others.
 
 The nearest memory of a store that knows nothing of a matter is still the nearest, so ranks and scaled scores say nothing
-about it. Evidence does: it is a probability, made of parts that other memories do not scale.
+about it. Evidence does (`evidence.py`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from math import exp, log
 
 import numpy as np
 
 from memgraph.embedding.onnx import MODEL_NAME
-from memgraph.index.analyser import analyse
 from memgraph.index.supersession import newest_of
 from memgraph.model.base import Floor
-from memgraph.model.memory import Vector
-from memgraph.retrieval.stages.state import DECIMALS, Counts, Scores, Search, Slots
+from memgraph.model.memory import MEMORY_TYPES, Vector
+from memgraph.retrieval.stages.evidence import (
+    GENERIC,
+    USUAL_TERMS,
+    cosines,
+    deviations,
+    evidence,
+    has_cosine,
+    names_a_matter,
+)
+from memgraph.retrieval.stages.rank import best
+from memgraph.retrieval.stages.state import Counts, Scores, Search, Slots
+from memgraph.retrieval.stages.walk import rests_on
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Mask
 
-AUTO = 0.72
+AUTO = 0.7
 """The calibrated floor: see `tests/benchmarks/README.md` for the curve from which it was chosen."""
 CONSTRAINT_TAG = "constraint"
 _AHEAD = 0.01
 """By how much a constraint is ahead of everything else, at least."""
 
-_WORDS, _MEANING, _UNKNOWN_NAMES, _NAMED, _TIME, _BIAS = 7.0, 9.9, -3.7, 0.9, 2.0, -5.1
-_WORDS_ALONE, _NAMED_ALONE, _BIAS_ALONE = 8.6, 2.1, -3.0
-"""Coefficients of two logistic regressions, with and without vectors. Fitted on the dev half of LoCoMo: evidence of a question
-against what is found for it in another conversation."""
 _CALIBRATED_MEMORIES, _SMALLER, _MOST_SMALLER = 400, 0.25, 1.5
 """The best of a few unrelated memories is less similar than the best of hundreds, about by the logarithm of their number (extreme values),
 and a few memories lack more of a task's words. So smaller stores need less."""
-_LINE_SHARE = 0.25
+_LINE_SHARE = 0.3
 """What one line needs, as a share of what the best one needs: beside good evidence, weaker evidence counts."""
-_WORD_CONSTANT = 10.0
-"""Milder than the ranking's length correction: a note of ten words may answer, "Bye!" may not."""
-_USUAL_TERMS = 8
-"""Of a longer task a memory covers a smaller share by chance and by right: the share grows with the root of its terms."""
-_TIME_ALONE_TERMS = 3
+_LEADING = 5
+"""Lines of each type that may open the store: as many as a recall returns by default. Of more, one would pass by chance."""
+_OTHER_WORDS, _MOST_IN_OTHER_WORDS, _STANDING_OUT = 0.2, 3, 1.0
+"""If no memory has a fifth of the words of a task that is not short, meaning alone speaks for them: then weaker evidence does not count, and
+only the best few lines are kept, which must be more similar to the task than the store's memories on the average, by so many deviations."""
 _LINKS = frozenset({"MENTIONS", "SUPPORTS", "DERIVED_FROM", "CONTRADICTS", "SUPERSEDES", "TAGGED"})
-_NAMING = frozenset({"speaker", "named", "tag", "trigger"})
+_EVIDENCE = frozenset({"SUPPORTS", "DERIVED_FROM"})
+_MOST_SOURCES = 2
+"""A generalisation of more sources must suffice by itself: one of them says little about what they have in common."""
 
 _SAVED_COSINE, _SAVED_WITH_WORD = 0.25, 0.14
 """Bounds for saved facts: by the cosine alone, and with a shared word. They are absolute, and the cosine is not corrected for
 length: a preference has few words, and in a store of a few every word is rare."""
-_GENERIC = frozenset(analyse("""
-    add answer ask change check code create do explain file find fix get give good help issue know let like line list look make
-    need new one please problem project put question run set show start task tell thing time try update use want way work write
-"""))  # fmt: skip
-"""Words of most tasks: sharing one of them with a saved fact says nothing."""
-
-_WORD = re.compile(r"[^\W\d_][\w'’-]*")
-_SENTENCE_END = ".!?:;\n\"“”'(-•*#"
+_SAVED_STANDING_OUT, _SAVED_COSINE_WEIGHT, _SAVED_WORD_STANDING_OUT = 6.5, 10.0, 2.0
+"""Among many other memories a saved fact must stand out: the standard deviations by which it exceeds them, and its cosine times the weight,
+make this sum. With a shared word, so many standard deviations suffice."""
+_SAVED_TERMS = 8
 
 
 def floor_of(store: AgentMemoryStore, vector: Vector | None, asked: Floor | None = None) -> float | None:
@@ -76,22 +78,19 @@ def floor_of(store: AgentMemoryStore, vector: Vector | None, asked: Floor | None
 
 def judge(search: Search) -> Counts:
     """Set which candidates have evidence. Changes neither scores nor candidates."""
-    if not (search.query_terms or search.dense_weight):
-        search.floor = None  # a task that says nothing gives no evidence to judge by
+    if not (search.query_terms or search.dense_weight or search.text.strip()):
+        search.floor = None  # an empty task gives no evidence to judge by
     floor = search.floor
     search.constraints = _constraints(search)
     if floor is None:
         return {"constraints": len(search.constraints)}
-    found, search.is_near = _evidence(search), np.zeros(len(search.index), dtype=np.bool_)
-    enough = _enough(search, floor)
-    linked = _linked(search, found, enough)
-    known = bool((found[search.slots] >= enough).any()) or bool(len(linked))
-    if known:
-        search.is_near[search.slots] = found[search.slots] >= floor * _LINE_SHARE
-        search.is_near[linked] = True
-    search.matching = _matching_saved(search, floor)
-    search.is_near[search.matching] = True
-    search.knows = known or bool(len(search.matching))
+    search.is_near = np.zeros(len(search.index), dtype=np.bool_)
+    linked = np.empty(0, dtype=np.int64)
+    if names_a_matter(search) or floor == 0.0:
+        linked = _judge_lines(search, floor)
+        search.matching = _matching_saved(search, floor)
+        search.is_near[search.matching] = True
+        search.knows = bool(search.is_near[search.slots].any())
     search.is_near[search.constraints] = True
     return {
         "near": int(np.count_nonzero(search.is_near[search.slots])),
@@ -114,8 +113,47 @@ def _put_first(search: Search, slots: Slots, *, by: float = 0.0) -> None:
     """Raise the scores of some candidates above all others, by more the nearer they are to the query."""
     if len(slots):
         highest = float(search.scores[search.slots].max())
-        gains = highest - search.scores[slots] + np.maximum(0.0, _cosines(search, slots)) + by
+        gains = highest - search.scores[slots] + np.maximum(0.0, cosines(search, slots)) + by
         search.add("saved", slots, np.maximum(0.0, gains))
+
+
+def _judge_lines(search: Search, floor: float) -> Slots:
+    """Mark the candidates with evidence, and return those that have it by a link. Saved facts speak for themselves alone."""
+    is_saved = search.index.column("is_saved")[search.slots]
+    saved, slots = search.slots[is_saved], search.slots[~is_saved]
+    found = evidence(
+        search, _united(search.slots, *(added.origins for added in search.added if added.origins is not None))
+    )
+    enough, line = _enough(search, floor), floor * _LINE_SHARE
+    search.is_near[saved[found[saved] >= enough]] = True
+    leading = _leading(search, slots)
+    knows = bool((found[leading] >= enough).any())
+    if floor and len(search.terms) > USUAL_TERMS and float(search.coverage[leading].max(initial=0.0)) < _OTHER_WORDS:
+        standing = _standing_out(search, leading[found[leading] >= enough], _STANDING_OUT)
+        search.is_near[best(search.index, found, standing, _MOST_IN_OTHER_WORDS)] = True
+        return _united()
+    general = _is_general(search)
+    linked = _linked(search, general, found, enough, line)
+    if knows or len(linked):
+        search.is_near[slots[found[slots] >= np.where(general[slots], enough, line)]] = True
+        search.is_near[linked] = True
+    return linked
+
+
+def _leading(search: Search, slots: Slots) -> Slots:
+    """Return the best few of these slots of each type."""
+    types = search.index.column("type")[slots]
+    each = (best(search.index, search.scores, slots[types == code], _LEADING) for code in range(len(MEMORY_TYPES)))
+    leading: Slots = _united(*(np.array(few, dtype=np.int64) for few in each))
+    return leading
+
+
+def _is_general(search: Search) -> Mask:
+    """Tell which candidates rest on many sources: that one of them is the task's, or some of their words, says little."""
+    general = np.zeros(len(search.index), dtype=np.bool_)
+    distilled = search.slots[search.index.column("type")[search.slots] != MEMORY_TYPES.index("episodic")]
+    general[distilled] = [rests_on(search, slot) > _MOST_SOURCES for slot in distilled.tolist()]
+    return general
 
 
 def _enough(search: Search, floor: float) -> float:
@@ -126,80 +164,32 @@ def _enough(search: Search, floor: float) -> float:
     return 1.0 / (1.0 + (1.0 - floor) / floor * exp(min(_MOST_SMALLER, max(0.0, less))))
 
 
-def _evidence(search: Search) -> Scores:
-    """Return the probability that a memory belongs to the query, by the words, meaning, names and times that it shares with it."""
-    slots = _united(search.slots, *(added.origins for added in search.added if added.origins is not None))
-    terms = len(search.terms)
-    words = np.minimum(1.0, search.coverage[slots] * max(1.0, terms / _USUAL_TERMS) ** 0.5)
-    named, timed = (_gained(search, parts)[slots] for parts in (_NAMING, frozenset({"time"})))
-    either = _UNKNOWN_NAMES * _unknown_names(search) + _TIME * timed * (1 + 2 * (terms <= _TIME_ALONE_TERMS))
-    lengths = search.index.column("words")[slots]
-    meant = np.maximum(0.0, _cosines(search, slots)) * (1.0 - np.exp(-lengths / _WORD_CONSTANT))
-    by_words = _WORDS_ALONE * words + _NAMED_ALONE * named + _BIAS_ALONE
-    by_both = _WORDS * (words if terms else meant) + _MEANING * meant + _NAMED * named + _BIAS
-    sums = np.where(_has_cosine(search, slots), by_both, by_words) + either
-    found = np.zeros(len(search.index))
-    found[slots] = 1.0 / (1.0 + np.exp(-sums))
-    return found
-
-
-def _cosines(search: Search, slots: Slots) -> Scores:
-    """Return these slots' cosines with the query, not corrected for length; 0 without a vector."""
-    found = np.zeros(len(slots))
-    if search.vector is not None:
-        compared = _has_cosine(search, slots)
-        if compared.any():
-            found[compared] = np.round(search.cosines(search.vector, slots[compared]), DECIMALS)
-    return found
-
-
-def _has_cosine(search: Search, slots: Slots) -> Mask:
-    return search.has_vector(slots) if search.dense_weight else np.zeros(len(slots), dtype=np.bool_)
-
-
-def _gained(search: Search, parts: frozenset[str]) -> Mask:
-    gained = np.zeros(len(search.index), dtype=np.bool_)
-    for added in search.added:
-        if added.part in parts:
-            gained[added.slots] = True
-    return gained
-
-
-def _unknown_names(search: Search) -> float:
-    """Return which share of the names in the query no admitted memory contains; 0 without names.
-
-    A name is a word with a capital letter that begins no sentence.
-    """
-    known = [_is_known(search, terms) for word in _names(search.text) if (terms := analyse(word))]
-    return known.count(False) / len(known) if known else 0.0
-
-
-def _names(text: str) -> Iterable[str]:
-    for match in _WORD.finditer(text):
-        before = text[: match.start()].rstrip(" \t")
-        if match.group()[0].isupper() and before and before[-1] not in _SENTENCE_END:
-            yield match.group()
-
-
-def _is_known(search: Search, terms: Iterable[str]) -> bool:
-    index = search.index
-    codes = [code for term in terms if (code := index.vocabulary.find(term)) >= 0]
-    return any(search.mask[index.postings.get(code)[0]].any() for code in codes)
-
-
-def _linked(search: Search, found: Scores, enough: float) -> Slots:
+def _linked(search: Search, general: Mask, found: Scores, enough: float, line: float) -> Slots:
     """Return the candidates reached over a link from one whose evidence suffices by itself.
 
-    Neighbours in a session are none: their words are in the coverage already.
+    Neighbours in a session are none: their words are in the coverage already. Nor is the link between a generalisation and one of its many
+    sources, unless the source has evidence of its own, nor one to what is less similar to the query than the store's memories are on the
+    average.
     """
-    reached = [
-        added.slots[[relation in _LINKS for relation in added.relations] & (found[added.origins] >= enough)]
-        for added in search.added
-        if added.origins is not None
-    ]
+    reached = []
+    for added in search.added:
+        if added.origins is None:
+            continue
+        suffices = [relation in _LINKS for relation in added.relations] & (found[added.origins] >= enough)
+        of_many = [relation in _EVIDENCE for relation in added.relations] & (
+            general[added.slots] | general[added.origins] & (found[added.slots] < line)
+        )
+        reached.append(added.slots[suffices & ~of_many])
     linked = _united(*reached)
     among: Slots = linked[np.isin(linked, search.slots)]
-    return among
+    return _standing_out(search, among, 0.0)
+
+
+def _standing_out(search: Search, slots: Slots, least: float) -> Slots:
+    """Return those of these slots that are by so many deviations more similar to the query than the store's memories, and those without cosine."""
+    standing = deviations(search, slots)
+    kept: Slots = slots if standing is None else slots[(standing >= least) | ~has_cosine(search, slots)]
+    return kept
 
 
 def _matching_saved(search: Search, floor: float) -> Slots:
@@ -208,14 +198,18 @@ def _matching_saved(search: Search, floor: float) -> Slots:
     if not len(saved):
         return saved
     shared = np.zeros(len(search.index), dtype=np.int32)
-    for term in set(search.query_terms) - _GENERIC:
+    for term in set(search.query_terms) - GENERIC:
         code = search.index.vocabulary.find(term)
         if code >= 0:
             shared[search.index.postings.get(code)[0]] += 1
-    shares_words = shared[saved] >= max(1.0, len(search.terms) / _USUAL_TERMS)
-    scale, cosines = floor / AUTO, _cosines(search, saved)
-    by_words = shares_words & ((cosines >= _SAVED_WITH_WORD * scale) | ~_has_cosine(search, saved))
-    matching: Slots = saved[by_words | (cosines >= _SAVED_COSINE * scale)]
+    shares_words = shared[saved] >= max(1.0, len(search.terms) / _SAVED_TERMS)
+    scale, near = floor / AUTO, cosines(search, saved)
+    by_words, by_meaning = near >= _SAVED_WITH_WORD * scale, near >= _SAVED_COSINE * scale
+    standing = deviations(search, saved)
+    if standing is not None:
+        by_words &= standing >= _SAVED_WORD_STANDING_OUT * scale
+        by_meaning = standing + _SAVED_COSINE_WEIGHT * near >= _SAVED_STANDING_OUT * scale
+    matching: Slots = saved[shares_words & (by_words | ~has_cosine(search, saved)) | by_meaning]
     return matching
 
 

@@ -78,6 +78,8 @@ class Search:
         relevance.
     wanted : int
         Number of results that may be requested of each type.
+    is_covered : bool
+        Whether the embedding model covers the query, so that its cosines are evidence.
     withheld : ndarray, bool, or None
         Derived memories that are withheld; None if there are none.
     permitted : ndarray, bool, or None
@@ -131,6 +133,7 @@ class Search:
     relevance: Callable[[Slots], Scores]
     wanted: int = 0
     floor: float | None = None
+    is_covered: bool = True
     withheld: Mask | None = None
     permitted: Mask | None = None
     mask: Mask = field(init=False)

@@ -114,7 +114,7 @@ def links(search: Search) -> Counts:
 def _evidence(search: Search, linked: Iterable[Linked]) -> Iterator[Gain]:
     for seed, other, code in linked:
         if abs(code) in _EVIDENCE:
-            resting = max(1, _rests_on(search, seed), _rests_on(search, other))
+            resting = max(1, rests_on(search, seed), rests_on(search, other))
             value = search.config.evidence_weight * float(search.scores[seed]) / resting**0.5
             yield Gain(other, value, seed, _EVIDENCE[abs(code)])
 
@@ -146,7 +146,7 @@ def restated_sources(search: Search, slot: int) -> list[int]:
     return sources if len(terms & own) >= _SAID_AGAIN * len(terms) else []
 
 
-def _rests_on(search: Search, slot: int) -> int:
+def rests_on(search: Search, slot: int) -> int:
     """Return the number of admitted memories that this one is derived from."""
     others, codes = search.index.links.get(slot)
     evidence = np.unique(others[np.isin(codes, _RESTS_ON)])

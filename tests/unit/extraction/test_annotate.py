@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from memgraph.extraction import RuleAnnotator, error_lines, failure_fingerprint
+from memgraph.extraction.annotate import RuleAnnotator
+from memgraph.extraction.error_text import error_lines, failure_fingerprint
 from memgraph.model.memory import Entity, EpisodicMemory, Outcome, SemanticMemory
 from memgraph.ports import Annotator
 

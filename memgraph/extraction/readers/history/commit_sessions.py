@@ -11,7 +11,6 @@ success.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
@@ -19,6 +18,7 @@ from memgraph.extraction.readers.history.commits import Commit, RecentCommits
 from memgraph.extraction.readers.source import SourceRecord, beginning, shortened, storable_text
 from memgraph.model.build import BuildEventLog, BuildTask, TaskOutcome
 from memgraph.model.timestamps import to_iso
+from memgraph.text import lazy_re as re
 
 MAX_GAP = timedelta(hours=3)
 MAX_COMMITS = 20

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from memgraph.text import lazy_re as re
 from memgraph.text.overlap import overlap
 
 RECENT_COMMITS = 5_000

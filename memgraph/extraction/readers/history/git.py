@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from memgraph.extraction.readers.history.commit_sessions import grouped, is_sha
 from memgraph.extraction.readers.history.commits import RECENT_COMMITS, Commit, FileChange, RecentCommits
 from memgraph.extraction.readers.history.releases import first_releases, tagged
 from memgraph.extraction.readers.source import SourceRecord, project_of
+from memgraph.text import lazy_re as re
 
 # No code configured by a repository or user may run, and no answer may depend on such configuration.
 _SAFE = (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
+
+from memgraph.text import lazy_re as re
 
 MAX_COMMITS = 200_000
 """Commits beyond these, which are the oldest, get no release."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
@@ -13,6 +12,7 @@ from memgraph.errors import SourceError
 from memgraph.extraction.readers.history.commit_sessions import grouped
 from memgraph.extraction.readers.history.commits import RECENT_COMMITS, Commit, FileChange, RecentCommits
 from memgraph.extraction.readers.source import SourceRecord, project_of
+from memgraph.text import lazy_re as re
 from memgraph.text.calendar import month_of
 
 MAX_LINE_BYTES = 64 * 1024

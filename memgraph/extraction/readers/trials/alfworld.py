@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from memgraph.extraction.readers.documents import JsonSource, Part, part_of, rea
 from memgraph.extraction.readers.source import MAX_SAID_CHARS, SourceRecord, cleaned, named, undated
 from memgraph.extraction.readers.trials.trial_reader import AGENT, TrialReader, trial_fields, with_unread
 from memgraph.model.build import BuildTask
+from memgraph.text import lazy_re as re
 
 _TRIAL = re.compile(r"trial_(\d{1,6})")
 

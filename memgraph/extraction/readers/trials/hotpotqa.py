@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
@@ -19,6 +18,7 @@ from memgraph.extraction.readers.source import (
 )
 from memgraph.extraction.readers.trials.trial_reader import AGENT, TrialReader, trial_fields
 from memgraph.model.build import BuildTask
+from memgraph.text import lazy_re as re
 
 _TRIAL = re.compile(r"BEGIN TRIAL (\d{1,6})\s*")
 _SECTION = re.compile(r"-{3,}\s*BEGIN (CORRECT|INCORRECT|HALTED) AGENTS\s*-{3,}\s*")

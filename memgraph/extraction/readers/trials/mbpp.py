@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +18,7 @@ from memgraph.extraction.readers.source import (
 )
 from memgraph.extraction.readers.trials.trial_reader import AGENT, TrialReader, trial_fields, with_unread
 from memgraph.model.build import BuildTask
+from memgraph.text import lazy_re as re
 
 _DOCSTRING = re.compile(r'("""|\'\'\')\s*(.{1,2000}?)\s*\1', re.DOTALL)
 _MAX_ATTEMPTS = 1_000

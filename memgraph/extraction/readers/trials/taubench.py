@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from memgraph.extraction.readers.source import (
     undated,
 )
 from memgraph.model.build import BuildTask, TaskOutcome
+from memgraph.text import lazy_re as re
 
 _STOP = "###STOP###"
 _CONTEXT_CHARS = 600

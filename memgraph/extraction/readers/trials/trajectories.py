@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from memgraph.extraction.readers.source import (
     project_of,
 )
 from memgraph.model.build import BuildTask, TaskOutcome
+from memgraph.text import lazy_re as re
 
 _INSTANCE = re.compile(r"[\w.-]{1,100}?__([\w.-]{1,100}?)-\d{1,9}\b")
 _SHOWS = re.compile(

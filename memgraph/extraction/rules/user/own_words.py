@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from itertools import pairwise
+
+from memgraph.text import lazy_re as re
 
 _FENCED = re.compile(r"```[^`]{0,8000}(?:```|$)")
 _PASTED = re.compile(

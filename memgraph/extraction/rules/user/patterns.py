@@ -5,7 +5,7 @@ Every repetition is bounded or runs over one sentence, which the caller truncate
 
 from __future__ import annotations
 
-import re
+from memgraph.text import lazy_re as re
 
 QUOTED = re.compile(r"[\"“](?:[^\s\"“”]{1,60}\s+){2,60}[^\"“”]{1,80}[\"”]")
 OPENER = re.compile(

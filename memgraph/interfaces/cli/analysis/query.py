@@ -16,7 +16,7 @@ from memgraph.interfaces.cli.base.input import standard_input
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import count, emit_json, notice, plain
-from memgraph.interfaces.cli.base.projects import hint_at_projects
+from memgraph.interfaces.cli.base.scoping import hint_at_projects
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph

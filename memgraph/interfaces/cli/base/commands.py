@@ -41,6 +41,8 @@ OTHER_WORDS = {
     **dict.fromkeys(("consolidate", "dream"), "sleep"),
     **dict.fromkeys(("cypher", "sql"), "query"),
     **dict.fromkeys(("page", "charts", "plot"), "viz"),
+    **dict.fromkeys(("install", "setup"), "connect"),
+    **dict.fromkeys(("uninstall",), "disconnect"),
     **dict.fromkeys(("completions", "autocomplete"), "completion"),
 }
 """Words that other tools use for a command. They are suggested, not run: some change the store."""

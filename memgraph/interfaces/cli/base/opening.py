@@ -7,8 +7,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,7 +28,13 @@ _LEVELS = {
 
 @contextmanager
 def opened(
-    settings: Settings, *, is_lasting: bool = True, asks: bool = False, reads: bool = False, **config: Any
+    settings: Settings,
+    *,
+    is_lasting: bool = True,
+    asks: bool = False,
+    reads: bool = False,
+    embeds: bool = False,
+    **config: Any,
 ) -> Iterator[MemGraph]:
     """Open the store, a view of its past, or what an agent may read of either, for a block; print the library's log messages to stderr.
 
@@ -42,6 +46,8 @@ def opened(
         The command itself asks for the agent, so that it needs no view.
     reads : bool
         The command only reads; a `ReadingCommand` always does.
+    embeds : bool
+        The command needs the embedding model: it is loaded while the library is imported and the store is opened.
     """
     if settings.justification is not None and settings.agent is None:
         raise click.UsageError("--justification has no effect without --agent NAME: give both")
@@ -49,10 +55,6 @@ def opened(
         raise click.UsageError("--recorded has no effect without --as-of WHEN: give both")
     with logs_shown(settings), _options_named():
         from memgraph.config import config_path, load_config
-        from memgraph.facade import MemGraph
-        from memgraph.interfaces.cli.base.output import notice
-        from memgraph.journal.opening import refuse_foreign
-        from memgraph.store import AgentMemoryStore
 
         home = config_path(settings.home).parent
         was_there = (home / "journal").exists()
@@ -61,15 +63,29 @@ def opened(
 
             raise Refused(f"there is no store at {home}, so --as-of has nothing to read")
         given = load_config({"home": settings.home, **config})
+        embedder = settings.embedder
+        if embedder is None and embeds and was_there:
+            from memgraph.embedding import default_embedder, load_in_background
+
+            embedder = default_embedder(given)
+            load_in_background(embedder)
+        from memgraph.facade import MemGraph
+        from memgraph.interfaces.cli.base.output import notice
+        from memgraph.journal.opening import refuse_foreign
+        from memgraph.store import AgentMemoryStore
+
         engine = settings.engine() if settings.engine else None
         context = click.get_current_context(silent=True)
         reads = reads or (context is not None and isinstance(context.command, ReadingCommand))
         with ExitStack() as views:
             if reads and not was_there:
+                from pathlib import Path
+                from tempfile import TemporaryDirectory
+
                 refuse_foreign(home)
                 folder = Path(views.enter_context(TemporaryDirectory(prefix="memgraph-")))
                 given = given.model_copy(update={"home": folder / "store", "keys_home": folder / "keys"})
-            memory = views.enter_context(MemGraph(AgentMemoryStore(given, embedder=settings.embedder, engine=engine)))
+            memory = views.enter_context(MemGraph(AgentMemoryStore(given, embedder=embedder, engine=engine)))
             if settings.as_of is not None:
                 memory = views.enter_context(_past(settings, memory))
             if settings.agent is not None and not asks:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 _LEAST_WIDTH = 20
-_BARE = {"embedding"}
 
 
 def plain(text: str) -> str:
@@ -73,12 +72,6 @@ def emit_json(document: Any) -> None:
         document = document.model_dump(mode="json")
     on_terminal = sys.stdout.isatty()  # a terminal may interpret non-ASCII characters as commands
     click.echo(json.dumps(document, ensure_ascii=on_terminal, indent=2 if on_terminal else None))
-
-
-def without_vectors(memory: Any) -> dict[str, Any]:
-    """Return a memory's JSON fields without its embedding."""
-    fields: dict[str, Any] = memory.model_dump(mode="json", exclude=_BARE)
-    return fields
 
 
 def notice(text: str) -> None:

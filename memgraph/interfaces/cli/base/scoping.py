@@ -1,11 +1,17 @@
-"""Options that restrict what a command reads: session, task, privacy tier and trust."""
+"""Options that restrict what a command reads: session, task, privacy tier and trust; and the notice about an unknown project."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from memgraph.interfaces.cli.base.output import notice
+from memgraph.interfaces.lookups import project_hint
+
+if TYPE_CHECKING:
+    from memgraph.facade import MemGraph
 
 F = TypeVar("F", bound=Callable[..., Any])
 _TRUST = ("user", "agent", "tool", "imported", "web")
@@ -13,7 +19,7 @@ _TIERS = ("public", "sensitive", "private")
 
 
 def scoped(command: F) -> F:
-    """Add ``--session``, ``--task``, ``--tier`` and ``--min-trust``; `scope_given` turns their values into the library's arguments."""
+    """Add ``--session``, ``--task``, ``--tier`` and ``--min-trust``; `lookups.scope_given` turns their values into the library's arguments."""
     for option in (
         click.option(
             "--tier",
@@ -44,13 +50,14 @@ def all_tasks(command: F) -> F:
     )
 
 
-def scope_given(*, session: str | None, task_id: str | None, tiers: tuple[str, ...], min_trust: Any) -> dict[str, Any]:
-    """Return the arguments that were given."""
-    from memgraph.store.access.scope import trusted
+def hint_at_projects(memory: MemGraph, project: str | None) -> None:
+    """Print the known projects if `project` has no memory."""
+    is_known(memory, project)
 
-    given: dict[str, Any] = {"session": session, "task_id": task_id}
-    if tiers:
-        given["privacy_tiers"] = list(tiers)
-    if min_trust:
-        given["trust_classes"] = trusted(min_trust)
-    return {name: value for name, value in given.items() if value is not None}
+
+def is_known(memory: MemGraph, project: str | None) -> bool:
+    """Return whether `project` is None or has memories; print the known projects if it has none."""
+    hint = project_hint(memory, project)
+    if hint is not None:
+        notice(hint)
+    return hint is None

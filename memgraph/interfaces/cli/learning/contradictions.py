@@ -15,10 +15,10 @@ from memgraph.interfaces.cli.base.output import (
     plain,
     print_lines,
     progress,
-    without_vectors,
     wrapped,
 )
-from memgraph.interfaces.cli.base.projects import hint_at_projects
+from memgraph.interfaces.cli.base.scoping import hint_at_projects
+from memgraph.interfaces.lookups import without_vectors
 
 if TYPE_CHECKING:
     from memgraph.model.link import Link

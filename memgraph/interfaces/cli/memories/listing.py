@@ -9,9 +9,9 @@ import click
 from memgraph.errors import NotFoundError
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import emit, emit_json, listing, notice, plain, without_vectors, wrapped_lines
-from memgraph.interfaces.cli.base.projects import hint_at_projects
-from memgraph.interfaces.cli.base.scoping import scope_given, scoped
+from memgraph.interfaces.cli.base.output import emit, emit_json, listing, notice, plain, wrapped_lines
+from memgraph.interfaces.cli.base.scoping import hint_at_projects, scoped
+from memgraph.interfaces.lookups import scope_given, without_vectors
 from memgraph.text.cutting import preview
 
 if TYPE_CHECKING:

@@ -8,16 +8,13 @@ import click
 
 from memgraph.errors import InvalidInputError
 from memgraph.interfaces.cli.base.input import standard_input
-from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.lookup import looked_up, with_worker
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import emit_json, notice, stderr_line, without_vectors
-from memgraph.interfaces.cli.base.projects import hint_at_projects
-from memgraph.interfaces.cli.base.scoping import all_tasks, scope_given, scoped
-from memgraph.model.agent_input import UNNAMED
+from memgraph.interfaces.cli.base.output import emit_json, notice, stderr_line
+from memgraph.interfaces.cli.base.scoping import all_tasks, scoped
 
 if TYPE_CHECKING:
     from memgraph.model.results.context import ContextFormat, WhenNothing
-    from memgraph.model.results.retrieval import RetrievalResult
 
 _COUNT = click.IntRange(min=0)
 FORMATS = ("notes", "prefix", "sections", "delimited", "context")
@@ -25,10 +22,12 @@ FORMATS = ("notes", "prefix", "sections", "delimited", "context")
 
 def _floor(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Refuse what is no floor as wrong usage."""
+    if value is None:  # a command that asks the worker imports none of what checks it
+        return None
     from memgraph.model.base import Floor, checked
 
     try:
-        checked(Floor | None, value, "floor")
+        checked(Floor, value, "floor")
     except InvalidInputError as error:
         raise click.BadParameter(error.problem, ctx=ctx, param=param) from None
     return value
@@ -63,6 +62,7 @@ def _floor(ctx: click.Context, param: click.Parameter, value: str | None) -> str
 )
 @scoped
 @all_tasks
+@with_worker
 @pass_settings
 def recall(
     settings: Settings,
@@ -73,6 +73,7 @@ def recall(
     when_nothing: WhenNothing | None,
     explain: bool,
     all_tasks: bool,
+    worker: bool,
     max_tokens: int | None,
     max_episodic: int | None,
     max_semantic: int | None,
@@ -85,62 +86,43 @@ def recall(
         task = standard_input("describe the task briefly").strip()  # without the newline that echo adds
     if not task.strip():
         raise InvalidInputError("is empty: describe the task briefly", field="task", value=task)
-    agent = settings.agent or UNNAMED
-    with opened(settings, asks=True) as memory:
-        result = memory.recall(
-            task,
-            agent=agent,
-            justification=settings.justification,
-            project=project,
-            all_tasks=all_tasks,
-            max_tokens=max_tokens,
-            max_episodic=max_episodic,
-            max_semantic=max_semantic,
-            max_procedural=max_procedural,
-            floor=floor,
-            **scope_given(**scope),
-        )
-        hint_at_projects(memory, project, agent=agent)
-        text = memory.format_context_for_prompt(result, format=form, when_nothing=when_nothing)
-    if result.notice:
-        notice(result.notice)
-    if form == "prefix":
-        _print_contradictions(result)
+    found = looked_up(
+        settings,
+        "recall",
+        {
+            "task": task,
+            "agent": settings.agent,
+            "justification": settings.justification,
+            "project": project,
+            "form": form,
+            "when_nothing": when_nothing,
+            "explain": explain,
+            "as_json": settings.as_json,
+            "all_tasks": all_tasks,
+            "max_tokens": max_tokens,
+            "max_episodic": max_episodic,
+            "max_semantic": max_semantic,
+            "max_procedural": max_procedural,
+            "floor": floor,
+            "scope": scope,
+        },
+        uses_worker=worker,
+    )
+    text, is_empty = found["formatted"], found["is_empty"]
+    for line in (found["notice"], *found["contradictions"]):
+        if line:
+            notice(line)
     if settings.as_json:
-        document = result.model_dump(mode="json", exclude={"memories"})
-        document["memories"] = [without_vectors(found) for found in result.memories]
-        emit_json({**document, "formatted": text})
+        emit_json(found["document"])
     elif text:
         click.echo(text)
     is_said = form == "notes" and text != ""
-    if not settings.as_json and not result.memories and not result.notice and not is_said:
+    if not settings.as_json and is_empty and not found["notice"] and not is_said:
         notice("no memory is relevant to this task")
-    if result.certainty == "none" and not is_said and any("constraint" not in one.tags for one in result.memories):
+    if found["certainty"] == "none" and not is_said and found["has_guesses"]:
         notice("the certainty is none: these memories are only the most similar ones")
-    if explain:
-        _explain(result)
-
-
-def _print_contradictions(result: RetrievalResult) -> None:
-    """Print which memories contradict each other: the ``prefix`` format does not show it."""
-    from memgraph.text.cutting import preview
-
-    content_of = {memory.id: preview(memory.content) for memory in result.memories}
-    for one in result.contradictions:
-        notice(f"'{content_of[one.newer_id]}' contradicts the older '{content_of[one.older_id]}'")
-
-
-def _explain(result: RetrievalResult) -> None:
-    """Print the recall's certainty, each stage's counts, and each memory's score with its non-zero terms."""
-    certainty = f"certainty {result.certainty} ({result.certainty_score:.2f})"
-    versions = [f"{name} {version}" for name, version in result.versions.items()]
-    stderr_line(", ".join([f"query {result.query_id}", f"{result.total_tokens_used} tokens", certainty, *versions]))
-    for report in result.stages:
-        counts = ", ".join(f"{name} {number:,}" for name, number in report.counts.items())
-        click.echo(f"  {report.stage}: {counts}", err=True)
-    for scored in result.explanations:
-        fields = scored.model_dump(exclude={"score", "path"})
-        terms = [f"{name} {value:.3f}" for name, value in fields.items() if isinstance(value, float) and value]
-        path = ", ".join(f"{hop.memory_id} via {hop.relation}" for hop in scored.path)
-        parts = [f"{scored.memory_id}  {scored.score:.3f} =", *terms, *([f"from {path}"] if path else [])]
-        click.echo("  ".join(parts), err=True)
+    for number, line in enumerate(found["explanation"]):
+        if number:
+            click.echo(line, err=True)
+        else:
+            stderr_line(line)

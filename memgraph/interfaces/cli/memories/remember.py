@@ -10,14 +10,14 @@ import click
 from memgraph.errors import InvalidInputError
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.input import standard_input
+from memgraph.interfaces.cli.base.lookup import looked_up, with_worker
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain
-from memgraph.interfaces.cli.base.scoping import all_tasks, scope_given, scoped
+from memgraph.interfaces.cli.base.scoping import all_tasks, scoped
 from memgraph.interfaces.cli.memories.agent_input import context, tier
 from memgraph.interfaces.cli.memories.changes import report
 from memgraph.interfaces.cli.memories.selection import Selection, check_named, selecting
-from memgraph.model.agent_input import UNNAMED
 from memgraph.text.cutting import preview
 
 
@@ -96,16 +96,21 @@ def _forget_several(settings: Settings, named: Sequence[str], selection: Selecti
 @click.option("--project", metavar="NAME", help="Only memories of this project and of no project.")
 @scoped
 @all_tasks
+@with_worker
 @pass_settings
-def ask(settings: Settings, /, query: str, project: str | None, all_tasks: bool, **scope: Any) -> None:
+def ask(settings: Settings, /, query: str, project: str | None, all_tasks: bool, worker: bool, **scope: Any) -> None:
     """Print up to five episodes, the most similar first."""
-    with opened(settings, asks=True) as memory:
-        result = memory.commands.ask(
-            query,
-            agent=settings.agent or UNNAMED,
-            justification=settings.justification,
-            project_id=project,
-            all_tasks=all_tasks,
-            **scope_given(**scope),
-        )
-    emit(settings, result, [plain(line) for line in result.message.split("\n")])
+    found = looked_up(
+        settings,
+        "ask",
+        {
+            "query": query,
+            "agent": settings.agent,
+            "justification": settings.justification,
+            "project": project,
+            "all_tasks": all_tasks,
+            "scope": scope,
+        },
+        uses_worker=worker,
+    )
+    emit(settings, found["document"], [plain(line) for line in found["message"].split("\n")])

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from memgraph.interfaces.cli.base.input import standard_input
-from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.lookup import looked_up, with_worker
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import emit_json, listing, notice, without_vectors
-from memgraph.interfaces.cli.base.projects import hint_at_projects
-from memgraph.interfaces.cli.base.scoping import all_tasks, scope_given, scoped
-from memgraph.model.agent_input import UNNAMED
-
-if TYPE_CHECKING:
-    from memgraph.model.results.retrieval import ScoredMemory
+from memgraph.interfaces.cli.base.output import emit_json, listing, notice
+from memgraph.interfaces.cli.base.scoping import all_tasks, scoped
 
 
 @click.command(cls=ReadingCommand)
@@ -32,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--include-archived", is_flag=True, help="Include archived memories.")
 @scoped
 @all_tasks
+@with_worker
 @pass_settings
 def search(
     settings: Settings,
@@ -42,39 +38,32 @@ def search(
     domain: str | None,
     include_archived: bool,
     all_tasks: bool,
+    worker: bool,
     **scope: Any,
 ) -> None:
     """Print the memories found, best first."""
     if text == "-":
         text = standard_input("search for a shorter text").strip()
-    agent = settings.agent or UNNAMED
-    with opened(settings, asks=True) as memory:
-        found = memory.search_memories(
-            text,
-            agent=agent,
-            justification=settings.justification,
-            limit=limit,
-            project_id=project,
-            domain=domain,
-            include_archived=include_archived,
-            all_tasks=all_tasks,
-            **scope_given(**scope),
-        )
-        hint_at_projects(memory, project, agent=agent)
+    found = looked_up(
+        settings,
+        "search",
+        {
+            "text": text,
+            "agent": settings.agent,
+            "justification": settings.justification,
+            "limit": limit,
+            "project": project,
+            "domain": domain,
+            "include_archived": include_archived,
+            "as_json": settings.as_json,
+            "all_tasks": all_tasks,
+            "scope": scope,
+        },
+        uses_worker=worker,
+    )
     if settings.as_json:
-        emit_json([{**_details(one), "memory": without_vectors(one.memory)} for one in found])
+        emit_json(found["document"])
         return
-    if not found and limit:
+    if not found["rows"] and limit:
         notice("no memory is similar to this text")
-    listing([(one.memory.content, (one.memory.id, one.memory.type, *_cells(one))) for one in found])
-
-
-def _details(found: ScoredMemory) -> dict[str, Any]:
-    """Return all fields of a result except the memory: its score and how it was found."""
-    fields: dict[str, Any] = found.model_dump(mode="json", exclude={"memory"})
-    return fields
-
-
-def _cells(found: ScoredMemory) -> list[str]:
-    mark = [] if found.has_evidence else ["only similar"]
-    return [f"{found.score:.3f}", found.match_type, *mark]
+    listing(found["rows"])

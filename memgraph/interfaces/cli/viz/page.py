@@ -8,7 +8,7 @@ from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import count, emit, notice, plain, progress
-from memgraph.interfaces.cli.base.projects import is_known
+from memgraph.interfaces.cli.base.scoping import is_known
 from memgraph.interfaces.cli.viz.viz import scoped
 from memgraph.viz.page.limits import MEMORIES
 

@@ -9,10 +9,11 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from memgraph.errors import ProviderError
-from memgraph.extraction import ModelExtractor, OllamaLanguageModel, RuleExtractor
 from memgraph.extraction.default import default_extractor
 from memgraph.extraction.llm.budget import Budgeted, cautious_tokens
-from memgraph.extraction.llm.extractor import _Found, reply_schema
+from memgraph.extraction.llm.extractor import ModelExtractor, _Found, reply_schema
+from memgraph.extraction.llm.ollama import OllamaLanguageModel
+from memgraph.extraction.rules.extractor import RuleExtractor
 from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.model.build import BuildEventLog
 from memgraph.model.model_usage import ModelBudget, UsageMeter

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph import BuildEventLog
-from memgraph.extraction import RuleExtractor
+from memgraph.extraction.rules.extractor import RuleExtractor
 from memgraph.model.build import Candidate
 from memgraph.model.memory import EpisodicMemory, SemanticMemory
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memgraph import BuildEventLog
-from memgraph.extraction import RuleExtractor
+from memgraph.extraction.rules.extractor import RuleExtractor
 
 LESSON = (
     "I went to the kitchen. I took the lamp from the desk. I should have looked for the lamp before I took the bowl. "

@@ -163,6 +163,9 @@ FAITHFUL = {
     ),
     "a kept condition": Case("Open the kiln only if it is cold.", "If the kiln is cold, open it."),
     "a condition in other words": Case("Open the kiln only with gloves.", "To open the kiln you need gloves."),
+    "a place of another sentence": Case(
+        "There is no list of the glazes. The table is long.", "There is no list of the glazes in the table."
+    ),
     "a statement without the condition of another": Case(
         "Open the kiln only if it is cold. Clean the press.", "Clean the press."
     ),
@@ -173,9 +176,6 @@ FAITHFUL = {
 REFUSED_THOUGH_FAITHFUL = {
     "other words": Case("The lid is heavy.", "The lid weighs a lot."),
     "a short word misspelt": Case("move the bowls to the shlef", "Move the bowls to the shelf."),
-    "a place of another sentence": Case(
-        "There is no list of the glazes. The table is long.", "There is no list of the glazes in the table."
-    ),
     "what follows": Case("Only reading is supported.", "Writing is not supported."),
 }  # fmt: skip
 

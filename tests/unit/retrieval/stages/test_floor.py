@@ -232,3 +232,153 @@ def test_a_budget_without_room_is_not_called_ignorance(notes: Any) -> None:
         assert told.startswith("What memory holds on this task does not fit the budget (")
         assert said in told
     assert not memgraph.MemoryRetrieval(notes).retrieve({"task_description": BREAD, "max_tokens": 0}).is_over_budget
+
+
+NO_MATTER = ("1", "2", "42", "y", "...", "explain", "continue", "Stop!", "fix it", "ok, go on", "what is this?")
+
+
+@pytest.mark.parametrize("model", ["minilm", "none"])
+def test_a_task_that_names_no_matter_gets_nothing(model: str, open_store: Any) -> None:
+    embedder = FakeEmbedder(dimension=384, name=MODEL_NAME) if model == "minilm" else None
+    store = open_store(embedder=embedder, embedding_model=model)
+    store.insert_memories(
+        [episode(" ".join(NO_MATTER)), *map(episode, NO_MATTER), saved("Explain 1 2 42 y: go on, fix it, stop")]
+    )
+    retrieval = memgraph.MemoryRetrieval(store)
+
+    for task in NO_MATTER:
+        result = retrieval.retrieve({"task_description": task})
+        assert (result.memories, result.certainty) == ([], "none"), task
+        assert not any(one.has_evidence for one in retrieval.search_memories(task)), task
+
+
+FOREIGN = (
+    "Schreibe ein Gedicht über den Herbst für meine Großmutter",
+    "Wie backe ich ein Sauerteigbrot mit knuspriger Kruste?",
+    "写一首关于秋天的诗",
+    "如何烤面包",
+    "Напиши стихотворение об осени",
+)
+
+
+def test_cosines_of_a_text_that_the_model_does_not_cover_are_no_evidence(open_store: Any) -> None:
+    english = "write a poem about autumn for my grandmother"
+    meant = {text: [1.0] + 383 * [0.0] for text in (*FOREIGN, english, DEPLOY, "Prefer tabs")}
+    store = open_store(embedder=FakeEmbedder(dimension=384, name=MODEL_NAME, vectors=meant))
+    store.insert_memories([episode(DEPLOY), saved("Prefer tabs")])
+
+    assert sorted(recalled(store, english)) == sorted([DEPLOY, "Prefer tabs"])
+    for task in FOREIGN:
+        assert recalled(store, task) == []
+        assert memgraph.MemoryRetrieval(store).retrieve({"task_description": task}).certainty == "none"
+
+
+def test_words_of_a_language_that_the_model_does_not_cover_are_evidence(notes: Any) -> None:
+    german = "Der Sauerteig braucht über Nacht einen warmen Platz, sonst wird die Kruste nicht knusprig"
+    notes.insert_memory(episode(german))
+
+    assert recalled(notes, "Wie gelingt eine knusprige Kruste mit Sauerteig über Nacht?") == [german]
+
+
+def test_another_models_cosines_count_in_every_language(open_store: Any) -> None:
+    meant = {text: [1.0] + 383 * [0.0] for text in (FOREIGN[0], DEPLOY)}
+    store = open_store(embedder=FakeEmbedder(dimension=384, name="multilingual", vectors=meant))
+    store.insert_memory(episode(DEPLOY))
+
+    assert recalled(store, FOREIGN[0], floor=0.7) == [DEPLOY]
+
+
+OTHER_WORDS = "give every parcel that our couriers bring twice one single label before anybody prints their receipts"
+NUMBERS = "thirteen two three four five six seven eight nine ten eleven twelve".split()
+
+
+def beside(cosine: float, place: int) -> list[float]:
+    """Return a unit vector with this cosine with the first axis, and nothing in common with other places."""
+    vector = 384 * [0.0]
+    vector[0], vector[place] = cosine, (1 - cosine**2) ** 0.5
+    return vector
+
+
+@pytest.fixture
+def many(open_store: Any) -> Any:
+    """Return a function that opens a store of 60 other memories and these, by their cosines with `OTHER_WORDS`."""
+
+    def opened(cosines: dict[str, float], others: float = 0.0) -> Any:
+        rest = {f"Note {number}: the kettle hums": others + 0.05 * (number % 3 - 1) for number in range(60)}
+        texts = enumerate((rest | cosines).items(), 1)
+        vectors = {text: beside(cosine, place) for place, (text, cosine) in texts} | {OTHER_WORDS: beside(1.0, 1)}
+        store = open_store(embedder=FakeEmbedder(dimension=384, name=MODEL_NAME, vectors=vectors))
+        store.insert_memories([episode(text) for text in rest])
+        return store
+
+    return opened
+
+
+def test_of_a_task_in_other_words_only_the_best_three_lines_are_kept(many: Any) -> None:
+    cosines = {
+        f"Entry {word}: {' '.join(NUMBERS[:8])} sheep jumped over dry stone walls": 0.8 - 0.05 * number
+        for number, word in enumerate("abcde")
+    }
+    store = many(cosines)
+    store.insert_memories([episode(text) for text in cosines])
+
+    assert recalled(store, OTHER_WORDS) == list(cosines)[:3]
+    assert len(recalled(store, OTHER_WORDS, floor="off")) == 5
+
+
+@pytest.mark.parametrize(("others", "is_recalled"), [(0.0, True), (0.68, False)])
+def test_a_line_in_other_words_must_stand_out_from_the_stores_memories(
+    others: float, is_recalled: bool, many: Any
+) -> None:
+    text = f"{' '.join(NUMBERS[:8])} sheep jumped over dry stone walls"
+
+    store = many({text: 0.7}, others)
+    store.insert_memory(episode(text))
+
+    assert (text in recalled(store, OTHER_WORDS)) is is_recalled
+
+
+def test_the_words_of_a_long_task_count_by_their_amount(many: Any) -> None:
+    text = "Couriers bring a parcel again if the label is lost, so the depot keeps the ledger of every street"
+    store = many({text: 0.15})
+    store.insert_memory(episode(text))
+
+    assert recalled(store, OTHER_WORDS) == [text]
+
+
+@pytest.mark.parametrize(
+    ("cosine", "others", "is_recalled"), [(0.24, 0.0, True), (0.3, 0.25, False), (0.1, 0.0, False)]
+)
+def test_among_many_memories_a_saved_fact_must_stand_out(
+    cosine: float, others: float, is_recalled: bool, many: Any
+) -> None:
+    store = many({"My wife is vegetarian": cosine}, others)
+    store.insert_memory(saved("My wife is vegetarian"))
+
+    assert ("My wife is vegetarian" in recalled(store, OTHER_WORDS)) is is_recalled
+
+
+def test_a_saved_fact_opens_the_store_to_no_other_memory(many: Any) -> None:
+    fact, other = (
+        "Couriers bring every parcel once, with one single label",
+        f"{' '.join(NUMBERS)} sheep jumped over dry stone walls",
+    )
+    store = many({fact: 0.6, other: 0.45})
+    store.insert_memories([saved(fact), episode(other)])
+
+    assert recalled(store, OTHER_WORDS) == [fact]
+
+
+@pytest.mark.parametrize(("sources", "is_recalled"), [(1, True), (4, False)])
+def test_one_of_many_sources_is_no_evidence_for_their_generalisation(
+    notes: Any, sources: int, is_recalled: bool
+) -> None:
+    (lesson,) = notes.insert_memories([memgraph.SemanticMemory(content="Expect overflows")])
+    source = next(memory for memory in notes.get_all_memories() if memory.content == DEPLOY)
+    others = notes.insert_memories([episode(f"The {word} boiled over") for word in NUMBERS[: sources - 1]])
+    for one in (source, *others):
+        notes.link(one.id, "SUPPORTS", lesson.id)
+    found = recalled(notes, "the disk of the build host is full")
+
+    assert DEPLOY in found
+    assert (lesson.content in found) is is_recalled

@@ -1,0 +1,1 @@
+"""Coding agents: answers to their hooks, learning from their sessions, and connecting them."""

@@ -1,0 +1,1 @@
+"""One module per coding agent: how its hooks speak, and what connects it."""

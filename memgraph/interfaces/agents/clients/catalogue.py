@@ -1,0 +1,62 @@
+"""The agent programs that are known: whose hooks are answered, and what connects them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from memgraph.errors import InvalidInputError
+from memgraph.interfaces.agents.clients import claude_code
+from memgraph.interfaces.agents.clients.claude_shape import ClaudeShape
+from memgraph.interfaces.agents.connecting.connector import Connector
+from memgraph.interfaces.agents.events import HookClient
+
+HOOK_CLIENTS: Mapping[str, HookClient] = {one.name: one for one in (ClaudeShape("claude-code"),)}
+
+
+def connectors(release: str) -> list[Connector]:
+    """Return all known agent programs, those that can be connected first."""
+    return [
+        claude_code.connector(release),
+        Connector("codex", "Codex", ("codex",), lambda: _folder("CODEX_HOME", ".codex")),
+        Connector("copilot", "GitHub Copilot CLI", ("copilot",), lambda: _folder("COPILOT_HOME", ".copilot")),
+        Connector("gemini", "Gemini CLI", ("gemini",), lambda: Path.home() / ".gemini"),
+        Connector("opencode", "OpenCode", ("opencode",), lambda: _folder("OPENCODE_CONFIG_DIR", ".config/opencode")),
+        Connector("cursor", "Cursor", ("cursor", "cursor-agent"), lambda: Path.home() / ".cursor"),
+    ]
+
+
+def connector_of(name: str, release: str) -> Connector:
+    """Return the agent program of this name.
+
+    Raises
+    ------
+    InvalidInputError
+        None has this name.
+    """
+    known = {one.name: one for one in connectors(release)}
+    if name not in known:
+        raise InvalidInputError(f"must be one of {', '.join(known)}", field="agent", value=name)
+    return known[name]
+
+
+def transcripts_of(name: str) -> Path:
+    """Return the directory of a program's transcripts.
+
+    Raises
+    ------
+    InvalidInputError
+        Those of this program cannot be read.
+    """
+    if name not in _TRANSCRIPTS:
+        raise InvalidInputError("has no sessions that can be read", field="agent", value=name)
+    return _TRANSCRIPTS[name]()
+
+
+_TRANSCRIPTS: Mapping[str, Callable[[], Path]] = {"claude-code": claude_code.transcripts_folder}
+
+
+def _folder(variable: str, default: str) -> Path:
+    named = os.environ.get(variable, "").strip()
+    return Path(named).expanduser().absolute() if named else Path.home() / default

@@ -1,0 +1,221 @@
+"""Connectors: what connects one agent program each, and how it stands."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from memgraph.errors import InvalidInputError, MemGraphError
+from memgraph.interfaces.agents.connecting.change import Change, Part
+from memgraph.interfaces.agents.connecting.receipt import (
+    Options,
+    Receipt,
+    drop_receipt,
+    keep_receipt,
+    read_receipt,
+    sha256_of,
+)
+from memgraph.model.base import Model
+
+MCP_EXTRA = "memgraph-kuzu[mcp]"
+"""What has to be installed for `memgraph mcp`."""
+State = Literal["connected", "not connected", "outdated", "incomplete", "not supported"]
+
+
+@dataclass(frozen=True)
+class Connector:
+    """An agent program and what connects it.
+
+    Attributes
+    ----------
+    name, title : str
+        As in ``memgraph connect NAME``, and as its makers write it.
+    binaries : sequence of str
+        Commands by which it is found on PATH.
+    folder : callable
+        Returns the user's directory of the program, which need not exist.
+    changes : callable or None
+        Returns what connecting writes. None: it cannot be connected yet.
+    hint : str
+        What the user has to do after connecting.
+    """
+
+    name: str
+    title: str
+    binaries: Sequence[str]
+    folder: Callable[[], Path]
+    changes: Callable[[Options], Sequence[Change]] | None = None
+    hint: str = ""
+
+
+class Standing(Model):
+    """How an agent program stands.
+
+    Attributes
+    ----------
+    binary, folder : str or None
+        Where it was found.
+    changed, extra, in_the_way : list of str
+        Files that the user changed after they were written; files that the user added; files that stood there before.
+    missing : list of str
+        Files, commands of memgraph and extras that should be there.
+    """
+
+    name: str
+    title: str
+    state: State
+    binary: str | None = None
+    folder: str | None = None
+    home: str | None = None
+    answer_orders: bool = False
+    written: list[str] = Field(default_factory=list)
+    changed: list[str] = Field(default_factory=list)
+    extra: list[str] = Field(default_factory=list)
+    in_the_way: list[str] = Field(default_factory=list)
+    missing: list[str] = Field(default_factory=list)
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the program is there."""
+        return self.binary is not None or self.folder is not None
+
+
+def standing(connector: Connector, place: Path) -> Standing:
+    """Return how a program stands.
+
+    Parameters
+    ----------
+    place : Path
+        The user's configuration directory, in which receipts are kept.
+    """
+    receipt = _receipt_of(connector, place)
+    parts = _parts(connector, receipt)
+    missing = [part.path for part in parts if part.state == "missing"] if receipt else []
+    if receipt:
+        missing += [path for path in commands(receipt.options) if not os.access(path, os.X_OK)]
+        missing += [] if find_spec("mcp") else [MCP_EXTRA]
+    return _standing(connector, receipt, parts, missing)
+
+
+def connect(connector: Connector, place: Path, options: Options, *, release: str, dry_run: bool = False) -> Standing:
+    """Write what connects a program, and return how it stands then. Idempotent.
+
+    What the user changed since it was written stays as it is.
+
+    Raises
+    ------
+    InvalidInputError
+        It cannot be connected yet.
+    MemGraphError
+        Files that are not memgraph's stand in the way. Nothing is written.
+    StorageError
+        Something cannot be written.
+    """
+    if connector.changes is None:
+        raise InvalidInputError(
+            "cannot be connected yet; `memgraph connect` lists what can", field="agent", value=connector.name
+        )
+    before = _receipt_of(connector, place)
+    changes = connector.changes(options)
+    parts = [part for change in changes for part in change.parts(before)]
+    blocked = [part.path for part in parts if part.state == "in the way"]
+    if blocked:
+        raise MemGraphError(f"{blocked[0]} was not written by `memgraph connect`; move it away, then connect again")
+    receipt = before.model_copy(deep=True) if before else Receipt(release=release, options=options)
+    receipt = receipt.model_copy(update={"release": release, "options": options})
+    if dry_run:
+        return _standing(connector, receipt, parts, [])
+    try:
+        for change in changes:
+            change.apply(receipt)
+    finally:
+        keep_receipt(place, connector.name, receipt)
+    return standing(connector, place)
+
+
+def disconnect(connector: Connector, place: Path, *, dry_run: bool = False) -> Standing:
+    """Remove what connecting wrote, and return what stays because the user changed or added it. Idempotent."""
+    receipt = _receipt_of(connector, place)
+    before = standing(connector, place)
+    if receipt is None or connector.changes is None or dry_run:
+        return before
+    for change in connector.changes(receipt.options):
+        change.undo(receipt)
+    drop_receipt(place, connector.name)
+    return before
+
+
+def scripts_folder() -> Path:
+    """Return the directory in which this installation's commands are."""
+    found = Path(sysconfig.get_path("scripts"))
+    if (found / "memgraph").exists():
+        return found
+    called = Path(sys.argv[0]).absolute()
+    named = shutil.which("memgraph")
+    return called.parent if called.name == "memgraph" else Path(named).absolute().parent if named else found
+
+
+def commands(options: Options) -> tuple[str, str]:
+    """Return the absolute paths of ``memgraph`` and ``memgraph-hook``."""
+    folder = Path(options.scripts)
+    return str(folder / "memgraph"), str(folder / "memgraph-hook")
+
+
+def _receipt_of(connector: Connector, place: Path) -> Receipt | None:
+    """Return the receipt of a program. If it was lost, one is made up where everything stands as it would be written now."""
+    receipt = read_receipt(place, connector.name)
+    if receipt is not None or connector.changes is None:
+        return receipt
+    options = Options(home="", scripts=str(scripts_folder()))
+    parts = [part for change in connector.changes(options) for part in change.parts(None)]
+    if any(part.state != "current" for part in parts if part.state != "extra"):
+        return None
+    files = {part.path: sha256_of(Path(part.path).read_bytes()) for part in parts if part.state == "current"}
+    return Receipt(release="", options=options, files=files)
+
+
+def _parts(connector: Connector, receipt: Receipt | None) -> list[Part]:
+    if connector.changes is None:
+        return []
+    options = receipt.options if receipt else Options(home="", scripts=str(scripts_folder()))
+    return [part for change in connector.changes(options) for part in change.parts(receipt)]
+
+
+def _standing(connector: Connector, receipt: Receipt | None, parts: Sequence[Part], missing: Sequence[str]) -> Standing:
+    found: dict[str, list[str]] = {}
+    for part in parts:
+        found.setdefault(part.state, []).append(part.path)
+    state: State = "connected"
+    if connector.changes is None:
+        state = "not supported"
+    elif receipt is None:
+        state = "not connected"
+    elif missing:
+        state = "incomplete"
+    elif "outdated" in found:
+        state = "outdated"
+    binary = next(filter(None, map(shutil.which, connector.binaries)), None)
+    folder = connector.folder()
+    return Standing(
+        name=connector.name,
+        title=connector.title,
+        state=state,
+        binary=binary,
+        folder=str(folder) if folder.is_dir() else None,
+        home=(receipt.options.home or None) if receipt else None,
+        answer_orders=receipt.options.answer_orders if receipt else False,
+        written=[part.path for part in parts if part.state in {"missing", "outdated", "current"}] if receipt else [],
+        changed=found.get("changed", []),
+        extra=found.get("extra", []),
+        in_the_way=found.get("in the way", []),
+        missing=list(missing),
+    )

@@ -1,0 +1,140 @@
+"""Answers to the hooks of coding agents. Whatever fails here, the agent goes on without an answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from memgraph.errors import MemGraphError
+from memgraph.extraction.readers.source import project_of_directory
+from memgraph.facade import MemGraph
+from memgraph.interfaces.agents.clients.catalogue import HOOK_CLIENTS
+from memgraph.interfaces.agents.events import EventKind, HookClient, HookEvent
+from memgraph.interfaces.agents.jobs import Job, Learn, add_job, start_learning, waiting_jobs
+from memgraph.interfaces.agents.orders import orders_request
+from memgraph.interfaces.agents.overview import overview_of
+from memgraph.interfaces.agents.preferences import preferences_of
+from memgraph.interfaces.agents.sessions import SessionLog
+from memgraph.logs import logger_of
+from memgraph.model.results.retrieval import RetrievalResult
+
+logger = logger_of(__name__)
+
+LEARN_EVERY_S = 60.0
+"""A session that goes on is read at most so often."""
+
+
+def answer_hook(memory: MemGraph, client: str, event: Mapping[str, Any], *, learn: Learn = start_learning) -> str:
+    """Return what a client's hook prints; "" for nothing. Raises nothing: no prompt waits for, or fails with, the memory.
+
+    Parameters
+    ----------
+    client : str
+        Name of the agent program, as in ``memgraph connect``. It is also the agent for which the hook acts: the owner may give it permissions
+        in the settings (``[agents.claude-code]``); without, it has what is public.
+    event : mapping
+        What the client gave its hook.
+    learn : callable
+        Called with (memory, client, delay in seconds) when transcripts are to be read; returns at once.
+    """
+    try:
+        return _answer(memory, HOOK_CLIENTS[client], event, learn)
+    except Exception as error:  # noqa: BLE001 (the edge of an interface)
+        reason = error.loggable if isinstance(error, MemGraphError) else type(error).__name__
+        logger.warning("a hook of %s was not answered: %s", client if client in HOOK_CLIENTS else "?", reason)
+        return ""
+
+
+class _Hook:
+    """One call of a hook."""
+
+    def __init__(self, memory: MemGraph, client: HookClient, event: HookEvent, learn: Learn) -> None:
+        self.memory = memory
+        self.client = client
+        self.event = event
+        self.learn = learn
+        self.home = memory.store.config.home
+        self.log = SessionLog(self.home, client.name, event.session_id)
+        self.preferences = preferences_of(self.home, client.name)
+
+    @property
+    def project(self) -> str | None:
+        """The session's project: that of its first directory, in which its transcript is named too."""
+        began = self.log.last("began")
+        if began is not None:
+            return began.get("project") or None
+        project = project_of_directory(self.event.cwd)
+        self.log.add("began", project=project)
+        return project or None
+
+
+def _answer(memory: MemGraph, client: HookClient, payload: Mapping[str, Any], learn: Learn) -> str:
+    event = client.event_of(payload)
+    if event is None:
+        return ""
+    text = _ANSWERS[event.kind](_Hook(memory, client, event, learn))
+    return client.answer(payload, text) if text else ""
+
+
+def _started(hook: _Hook) -> str:
+    if hook.event.has_lost_context:
+        hook.log.add("lost context")
+    if waiting_jobs(hook.home, hook.client.name):  # of a session that was cut off, with the machine perhaps
+        hook.learn(hook.memory, hook.client.name, LEARN_EVERY_S)
+    return overview_of(hook.memory, hook.project, agent=hook.client.name, max_chars=hook.client.max_chars)
+
+
+def _recalled(hook: _Hook) -> str:
+    """Return what is known for a prompt or a failure, except what the session was given already."""
+    event = hook.event
+    project = hook.project
+    if not event.text:
+        return ""
+    found = hook.memory.recall(event.text, agent=hook.client.name, project=project, session_id=event.session_id)
+    known = hook.log.shown()
+    new = found.model_copy(update={"memories": [one for one in found.memories if one.id not in known]})
+    text, given = _fitting(hook, new)
+    if text:
+        ids = [one.id for one in given.memories]
+        hook.log.add("recalled", query_id=found.query_id, memory_ids=ids, call_id=event.call_id)
+    return text
+
+
+def _fitting(hook: _Hook, found: RetrievalResult) -> tuple[str, RetrievalResult]:
+    """Return the notes of a recall with its id, within the client's limit: the last memories leave first."""
+    while found.memories:
+        notes = hook.memory.format_context_for_prompt(found, format="notes", when_nothing="empty", with_ids=True)
+        text = f"{notes}\n\nquery_id: {found.query_id}"
+        if len(text) <= hook.client.max_chars:
+            return (text, found) if notes else ("", found)
+        found = found.model_copy(update={"memories": found.memories[:-1]})
+    return "", found
+
+
+def _ended(hook: _Hook, *, is_last: bool) -> str:
+    """Have the transcript read: at once when the session ends, else at most every `LEARN_EVERY_S`.
+
+    The process that reads it is started now and waits. So the end of a session need not be seen: some clients give its hook a second.
+    """
+    event, log = hook.event, hook.log
+    if event.transcript:
+        add_job(hook.home, hook.client.name, Job(event.session_id, event.transcript))
+        now, planned = time.time(), (log.last("read") or {"at": 0.0})["at"]
+        if is_last or planned <= now:
+            due = now if is_last else max(now, planned + LEARN_EVERY_S)
+            log.add("read", at=due)
+            hook.learn(hook.memory, hook.client.name, due - now)
+    if is_last or event.is_answer or not hook.preferences.answer_orders:
+        return ""
+    return orders_request(hook.memory, log, event.session_id, agent=hook.client.name)
+
+
+_ANSWERS: dict[EventKind, Callable[[_Hook], str]] = {
+    "session started": _started,
+    "prompt submitted": _recalled,
+    "tool failed": _recalled,
+    "turn ended": partial(_ended, is_last=False),
+    "session ended": partial(_ended, is_last=True),
+}

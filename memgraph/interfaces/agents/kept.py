@@ -1,0 +1,52 @@
+"""The overview of a project, rendered when its sources were last read and kept in the store's directory.
+
+It is valid as long as nothing was written since: neither an event nor a setting. This module imports the standard library
+alone, so that it can be read before the rest is loaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+_FOLDER = ("agents", "overviews")
+
+
+def state_of(home: Path) -> str:
+    """Return what changes whenever something is written to the store's journal or settings; "" if there is no journal."""
+    try:
+        files = [one.stat() for one in (home / "journal").glob("*.jsonl")]
+    except OSError:
+        return ""
+    with suppress(OSError):
+        files.append((home / "config.toml").stat())
+    return ",".join(sorted(f"{one.st_size}-{one.st_mtime_ns}" for one in files))
+
+
+def kept_overview(home: Path, project: str, agent: str) -> str | None:
+    """Return the kept overview; None if there is none, or something was written since."""
+    try:
+        found = json.loads(_path(home, project, agent).read_bytes())
+        text = found["text"] if found["state"] == state_of(home) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return text if isinstance(text, str) else None
+
+
+def keep_overview(home: Path, project: str, agent: str, text: str, *, state: str) -> None:
+    """Keep an overview that was rendered in a state. If the system refuses, it is rendered again next time."""
+    path = _path(home, project, agent)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with suppress(OSError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(temporary, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            json.dump({"state": state, "text": text}, file)
+        temporary.replace(path)
+
+
+def _path(home: Path, project: str, agent: str) -> Path:
+    name = hashlib.sha256(f"{agent}\x1f{project}".encode("utf-8", "replace")).hexdigest()[:32]
+    return home.joinpath(*_FOLDER, f"{name}.json")

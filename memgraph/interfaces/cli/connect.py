@@ -1,0 +1,206 @@
+"""``connect`` and ``disconnect``: give an agent program its memory, and take it away again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.interfaces.cli.base.commands import Refused
+from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.options import Command, Settings, installed_version, pass_settings
+from memgraph.interfaces.cli.base.output import count, emit, pairs, plain, progress, stderr_line
+
+if TYPE_CHECKING:
+    from memgraph.facade import MemGraph
+    from memgraph.interfaces.agents.backfill import BackfillPreview
+    from memgraph.interfaces.agents.connecting.connector import Standing
+    from memgraph.interfaces.agents.connecting.receipt import Options
+
+_WIDTH = 100
+
+
+@click.command(cls=Command)
+@click.argument("agent", required=False)
+@click.option("--dry-run", is_flag=True, help="Only say what would be written.")
+@click.option("--backfill", "fills", is_flag=True, help="Also learn from all earlier sessions, after a preview.")
+@click.option(
+    "--answer-orders",
+    is_flag=True,
+    help="Ask the agent, once in a session, to answer the work orders that the session caused.",
+)
+@click.option("--yes", "-y", is_flag=True, help="With --backfill: do not ask for confirmation.")
+@pass_settings
+def connect(settings: Settings, agent: str | None, dry_run: bool, fills: bool, answer_orders: bool, yes: bool) -> None:
+    """Connect AGENT, or list the agents with how each stands."""
+    from memgraph.config import load_config
+
+    config = load_config({"home": settings.home})
+    if agent is None:
+        if dry_run or fills or answer_orders or yes:
+            raise click.UsageError("name the agent to connect, such as claude-code")
+        _list(settings, config.keys_home)
+        return
+    from memgraph.interfaces.agents.clients.catalogue import connector_of, transcripts_of
+    from memgraph.interfaces.agents.connecting.connector import connect as connect_program
+
+    release = installed_version()
+    connector = connector_of(agent, release)
+    options = _options(config.home, answer_orders=answer_orders)
+    if dry_run:
+        stands = connect_program(connector, config.keys_home, options, release=release, dry_run=True)
+        document: dict[str, Any] = {**stands.model_dump(mode="json"), "is_dry_run": True}
+        lines = [f"Would write {plain(path)}" for path in stands.written]
+    else:
+        from memgraph.interfaces.agents.preferences import Preferences, keep_preferences
+
+        with opened(settings):  # hooks do nothing without a store: connecting creates it
+            keep_preferences(config.home, agent, Preferences(answer_orders=answer_orders))
+        stands = connect_program(connector, config.keys_home, options, release=release)
+        document = stands.model_dump(mode="json")
+        lines = [f"{stands.title} is {stands.state}.", *_remarks(stands), connector.hint]
+    if not fills:
+        emit(settings, document, lines)
+        return
+    if not settings.as_json:
+        emit(settings, document, lines)
+    with opened(settings) as memory:
+        filled = _backfill(settings, memory, transcripts_of(agent), is_preview=dry_run, yes=yes)
+    if settings.as_json:
+        emit(settings, {**document, "backfill": filled}, "")
+
+
+@click.command(cls=Command)
+@click.argument("agent")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@pass_settings
+def disconnect(settings: Settings, agent: str, dry_run: bool) -> None:
+    """Remove what `connect` wrote for AGENT."""
+    from memgraph.config import load_config
+    from memgraph.interfaces.agents.clients.catalogue import connector_of
+    from memgraph.interfaces.agents.connecting.connector import disconnect as disconnect_program
+    from memgraph.interfaces.agents.preferences import forget_preferences
+
+    config = load_config({"home": settings.home})
+    stands = disconnect_program(connector_of(agent, installed_version()), config.keys_home, dry_run=dry_run)
+    if not dry_run and stands.home:
+        forget_preferences(Path(stands.home), agent)
+    removed = [path for path in stands.written if path not in stands.missing]
+    kept = [*stands.changed, *stands.extra]
+    document = {
+        "agent": agent,
+        "removed": removed,
+        "kept": kept,
+        "in_the_way": stands.in_the_way,
+        "is_dry_run": dry_run,
+    }
+    if stands.state in {"not connected", "not supported"}:
+        lines = [f"{stands.title} was not connected."]
+    else:
+        lines = [f"{'Would remove' if dry_run else 'Removed'} {count(len(removed), 'file')} of {stands.title}."]
+        lines += [f"  {plain(path)}" for path in removed] if dry_run else []
+    lines += [f"Kept, because you changed or added it: {plain(path)}" for path in kept]
+    lines += [f"Not written by this installation, so it stays: {plain(path)}" for path in stands.in_the_way]
+    emit(settings, document, lines)
+
+
+def _options(home: Path, *, answer_orders: bool) -> Options:
+    from memgraph.config import DEFAULT_HOME
+    from memgraph.interfaces.agents.connecting.connector import scripts_folder
+    from memgraph.interfaces.agents.connecting.receipt import Options
+
+    return Options(
+        home=str(home),
+        is_default_home=home == Path(DEFAULT_HOME).expanduser(),
+        scripts=str(scripts_folder()),
+        answer_orders=answer_orders,
+    )
+
+
+def _list(settings: Settings, place: Path) -> None:
+    from memgraph.interfaces.agents.clients.catalogue import connectors
+    from memgraph.interfaces.agents.connecting.connector import standing
+
+    found = [standing(connector, place) for connector in connectors(installed_version())]
+    rows = []
+    for one in found:
+        where = one.binary or one.folder
+        state = f"{one.state}; found: {plain(where)}" if where else f"{one.state}; not found"
+        rows.append((one.name, state))
+    lines = pairs(rows)
+    lines += [line for one in found for line in _remarks(one)]
+    emit(
+        settings, [one.model_dump(mode="json") for one in found], [*lines, "", "`memgraph connect AGENT` connects one."]
+    )
+
+
+def _remarks(stands: Standing) -> list[str]:
+    again = f"`memgraph connect {stands.name}`"
+    lines = []
+    for path in stands.missing:
+        hint = f"pip install '{path}'" if "[" in path else f"{again} writes it, or reinstall memgraph-kuzu"
+        lines.append(f"  missing: {plain(path)}; {hint}")
+    lines += [f"  changed by you, and left as it is: {plain(path)}" for path in stands.changed]
+    lines += [f"  not written by `memgraph connect`: {plain(path)}" for path in (*stands.extra, *stands.in_the_way)]
+    if stands.state == "outdated":
+        lines.append(f"  written by an earlier version; {again} brings it up to date")
+    if stands.answer_orders:
+        lines.append("  the agent is asked to answer work orders")
+    return lines
+
+
+def _backfill(settings: Settings, memory: MemGraph, folder: Path, *, is_preview: bool, yes: bool) -> dict[str, Any]:
+    """Preview all earlier sessions and, once confirmed, read them; return the JSON document."""
+    from memgraph.interfaces.agents.backfill import backfill, preview_backfill, transcripts_below
+
+    paths = transcripts_below(folder)
+    with progress(settings, "looking through sessions") as bar:
+        preview = preview_backfill(memory, paths, progress=bar)
+    document: dict[str, Any] = {"preview": preview.model_dump(mode="json"), "report": None}
+    if not settings.as_json:
+        emit(settings, None, _preview_lines(preview, folder))
+    if is_preview or not preview.transcripts:
+        return document
+    if not yes:
+        _confirm(settings, preview)
+    with progress(settings, "reading sessions") as bar:
+        reports = backfill(memory, paths, progress=bar)
+    total = {
+        "transcripts": sum(bool(one.read) for one in reports),
+        "added": sum(one.extracted for one in reports),
+        "merged": sum(one.merged for one in reports),
+        "secrets_redacted": sum(one.secrets_redacted for one in reports),
+    }
+    added = count(total["added"], "memory", "memories")
+    if not settings.as_json:
+        read = count(total["transcripts"], "transcript")
+        emit(settings, None, f"Read {read}: {added} added, {total['merged']:,} merged into existing ones.")
+    return {**document, "report": total}
+
+
+def _preview_lines(preview: BackfillPreview, folder: Path) -> list[str]:
+    if not preview.transcripts:
+        return [f"There are no sessions to learn from in {plain(str(folder))}."]
+    rows = [
+        (plain(one.project), f"{count(one.findings, 'finding')} in {count(one.transcripts, 'transcript')}")
+        for one in preview.projects
+    ]
+    lines = ["Earlier sessions would teach:", *pairs(rows, indent="  "), "For example:"]
+    lines += [f"  {plain(one.project)}: {_short(plain(one.text))}" for one in preview.examples]
+    if preview.unreadable:
+        lines.append(f"{count(len(preview.unreadable), 'transcript')} cannot be read.")
+    return lines
+
+
+def _confirm(settings: Settings, preview: BackfillPreview) -> None:
+    if settings.as_json or not sys.stdin.isatty():
+        raise Refused("nothing was learned yet: to learn this, add --yes")
+    if not click.confirm(f"Learn from {count(preview.transcripts, 'transcript')}?", err=True):
+        stderr_line("Nothing was learned.")
+        raise click.exceptions.Exit(1)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"

@@ -1,0 +1,77 @@
+"""``mcp``: serve the operations to an agent's client over MCP."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.interfaces.cli.base.opening import logs_shown
+from memgraph.interfaces.cli.base.options import Command, Settings, agent_options, pass_settings
+from memgraph.interfaces.cli.base.output import notice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from memgraph.facade import MemGraph
+    from memgraph.interfaces.operations import Caller
+
+PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
+SESSION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
+
+
+@click.command(cls=Command, params=agent_options())
+@click.option(
+    "--toolset",
+    type=click.Choice(("core", "full")),
+    default="core",
+    show_default=True,
+    help="The seven tools that an agent needs, or all of them.",
+)
+@click.option("--project", metavar="NAME", help=f"Default: the last part of {PROJECT_VARIABLE}, if it is set.")
+@click.option("--session", metavar="ID", help=f"Default: {SESSION_VARIABLE}, if it is set.")
+@pass_settings
+def mcp(settings: Settings, toolset: Any, project: str | None, session: str | None) -> None:
+    """Serve the store to agents over MCP, on standard input and output."""
+    from memgraph.errors import MissingExtraError
+
+    try:
+        from memgraph.interfaces.mcp.resident import Resident
+        from memgraph.interfaces.mcp.stdio import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types", "anyio"}:
+            raise
+        raise MissingExtraError("MCP servers", package="mcp", extra="mcp") from None
+    if sys.stdin.isatty():
+        notice("waiting for an MCP client on standard input; `memgraph docs mcp` says how to configure one")
+    caller = caller_of(settings, os.environ, project=project, session=session)
+    with logs_shown(settings):
+        serve(Resident(lambda: _opened(settings)), caller, toolset=toolset)
+
+
+def caller_of(
+    settings: Settings, environment: Mapping[str, str], *, project: str | None, session: str | None
+) -> Caller:
+    """Return who calls: what the options say, else what the client's environment says."""
+    from memgraph.interfaces.operations import Caller
+
+    folder = re.split(r"[/\\]", environment.get(PROJECT_VARIABLE, "").strip().rstrip("/\\"))[-1]
+    given = {
+        "agent": settings.agent,
+        "justification": settings.justification,
+        "project": project or folder,
+        "session": session or environment.get(SESSION_VARIABLE, "").strip(),
+    }
+    return Caller.parse({name: value for name, value in given.items() if value})
+
+
+def _opened(settings: Settings) -> MemGraph:
+    from memgraph.config import load_config
+    from memgraph.facade import MemGraph
+    from memgraph.store import AgentMemoryStore
+
+    engine = settings.engine() if settings.engine else None
+    return MemGraph(AgentMemoryStore(load_config({"home": settings.home}), embedder=settings.embedder, engine=engine))

@@ -1,0 +1,85 @@
+"""What a worker answers to a request: translates it to an operation, and the operation's answer or error to JSON."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from memgraph.errors import InvalidInputError, MemGraphError
+from memgraph.interfaces.lookups import LOOKUPS
+from memgraph.interfaces.refusals import message_of
+from memgraph.interfaces.worker.place import INTERNAL, OTHER_SETTINGS, settings_mark
+from memgraph.interfaces.worker.tenant import Tenant
+from memgraph.logs import logger_of
+
+logger = logger_of(__name__)
+
+
+def answer(tenant: Tenant, request: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to a request, or its error, as the document to send. The log says what was asked, never its text."""
+    started = time.perf_counter()
+    kind = next((name for name in _KINDS if name in request), "?")
+    try:
+        if kind == "?":
+            raise InvalidInputError(f"has none of {', '.join(_KINDS)}", field="request", value=sorted(request))
+        if request.get("settings") not in (None, settings_mark()):
+            return failure(OTHER_SETTINGS, "the worker was started with other settings in its environment")
+        result, said = {"answer": _KINDS[kind](tenant, request)}, "answered"
+    except MemGraphError as error:
+        result, said = failure(type(error).__name__, message_of(error)), f"refused: {error.loggable}"
+    except Exception as error:  # noqa: BLE001 - one request must not end the worker
+        result = failure(INTERNAL, f"the worker failed with {type(error).__name__}; its log says where")
+        said = f"failed: {type(error).__name__}, {_where(error)}"
+    logger.info("%s %s in %.1f ms", kind, said, 1_000 * (time.perf_counter() - started))
+    return result
+
+
+def failure(kind: str, message: str) -> dict[str, Any]:
+    """Return the document of an error."""
+    return {"error": {"type": kind, "message": message}}
+
+
+def _operation(tenant: Tenant, request: dict[str, Any]) -> Any:
+    from memgraph.interfaces.operations import Caller, perform
+    from memgraph.interfaces.operations.operation import Toolset
+
+    caller = Caller.parse(request.get("caller") or {})
+    toolset: Toolset = "core" if request.get("toolset") == "core" else "full"
+    arguments = request.get("arguments")
+    if not isinstance(arguments, dict):
+        raise InvalidInputError("must be an object", field="arguments", value=arguments)
+    found = perform(tenant.memory(), caller, str(request["operation"]), arguments, toolset=toolset)
+    return found.model_dump(mode="json")
+
+
+def _lookup(tenant: Tenant, request: dict[str, Any]) -> Any:
+    lookup = LOOKUPS.get(str(request["lookup"]))
+    if lookup is None:
+        raise InvalidInputError(f"must be one of {', '.join(LOOKUPS)}", field="lookup", value=request["lookup"])
+    found = lookup(tenant.memory(), request["arguments"])
+    return {"found": found, "warnings": tenant.take_warnings()}
+
+
+def _hook(tenant: Tenant, request: dict[str, Any]) -> Any:
+    """Return what an agent's hook prints."""
+    from memgraph.interfaces.agents.hooks import answer_hook
+
+    event = request.get("event")
+    if not isinstance(event, dict):
+        raise InvalidInputError("must be an object", field="event", value=event)
+    return answer_hook(tenant.memory(), str(request["hook"]), event)
+
+
+def _where(error: BaseException) -> str:
+    """Return the places of a traceback without the error's message, which may quote memories."""
+    return " > ".join(f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__))
+
+
+_KINDS: Mapping[str, Callable[[Tenant, dict[str, Any]], Any]] = {
+    "hook": _hook,
+    "operation": _operation,
+    "lookup": _lookup,
+}
+"""What a request may ask for, by the key that names it."""

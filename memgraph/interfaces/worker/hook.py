@@ -1,0 +1,90 @@
+"""``memgraph-hook CLIENT``: hands an agent's event to the worker and prints the answer. Standard library only.
+
+It never blocks a prompt and never fails: whatever goes wrong, it prints nothing and exits with 0.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from memgraph.interfaces.worker.client import WorkerAnsweredError, WorkerUnavailableError, ask
+from memgraph.interfaces.worker.place import MAX_REQUEST_BYTES, place_of
+
+BUDGET_S = 3.0
+"""Time for everything, if ``--budget`` does not say otherwise: a first recall may have to start the worker."""
+_HARD_STOP_S = 0.5
+_USAGE = "usage: memgraph-hook CLIENT [--home DIR] [--budget SECONDS] < EVENT.json"
+
+
+class _GivenUpError(Exception):
+    """The hook has nothing to say; the message is for ``MEMGRAPH_LOG``."""
+
+
+def main() -> NoReturn:
+    """Run the ``memgraph-hook`` command."""
+    try:
+        client, home, budget_s = _arguments(sys.argv[1:])
+        # what no time-out of ours covers, such as an input that never ends, ends here
+        signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+        signal.setitimer(signal.ITIMER_REAL, budget_s + _HARD_STOP_S)
+        _print(_answer(client, home, budget_s))
+    except (_GivenUpError, WorkerUnavailableError, WorkerAnsweredError) as error:
+        _say(str(error))
+    except Exception as error:  # noqa: BLE001 - a prompt must not fail for what is wrong here
+        _say(f"{type(error).__name__}: {error}")
+    os._exit(0)  # skips what Python does at exit: it takes a few milliseconds
+
+
+def _arguments(given: list[str]) -> tuple[str, str | None, float]:
+    options: dict[str, str] = {}
+    names = []
+    rest = iter(given)
+    for word in rest:
+        if word in ("--home", "--budget"):
+            options[word] = next(rest, "")
+        else:
+            names.append(word)
+    if len(names) != 1 or names[0].startswith("-"):
+        raise _GivenUpError(_USAGE)
+    try:
+        budget_s = float(options.get("--budget", BUDGET_S))
+    except ValueError:
+        raise _GivenUpError(_USAGE) from None
+    return names[0], options.get("--home"), min(max(budget_s, 0.05), 60.0)
+
+
+def _answer(client: str, home: str | None, budget_s: float) -> str:
+    """Return the worker's answer to the event on standard input."""
+    data = sys.stdin.buffer.read(MAX_REQUEST_BYTES)
+    try:
+        event: Any = json.loads(data)
+    except (ValueError, RecursionError):
+        raise _GivenUpError("standard input holds no JSON document of at most 8 MB") from None
+    place = place_of(home)
+    if place is None:
+        raise _GivenUpError("there is no store; `memgraph connect` creates one")
+    answer = ask(place, {"hook": client, "event": event}, timeout_s=budget_s, starts=True)
+    return answer if isinstance(answer, str) else ""
+
+
+def _print(text: str) -> None:
+    """Write the whole answer, or what a reader takes of it."""
+    data = memoryview(text.encode("utf-8", "replace"))
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def _say(reason: str) -> None:
+    """Say on standard error why there is no answer, if somebody wants to know."""
+    if os.environ.get("MEMGRAPH_LOG"):
+        with suppress(OSError):
+            os.write(2, f"memgraph-hook: {reason}\n".encode("utf-8", "replace"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The doors through which the contract tests of operations go, as a table: each opens on a store for a caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import pytest
+
+from memgraph import MemGraph
+from memgraph.errors import MemGraphError
+from memgraph.interfaces.operations import Answer, Caller, perform
+from memgraph.interfaces.refusals import message_of
+
+
+class RefusedError(Exception):
+    """The operation was refused; the message is what the caller is told."""
+
+
+Door = Callable[[str, Mapping[str, Any]], Answer]
+"""Calls an operation by its name and returns the answer, or raises `RefusedError`. A door for language models gives no data."""
+
+
+@contextmanager
+def directly(memory: MemGraph, caller: Caller) -> Iterator[Door]:
+    """Call the operations in this process."""
+
+    def call(name: str, arguments: Mapping[str, Any]) -> Answer:
+        try:
+            return perform(memory, caller, name, arguments)
+        except MemGraphError as error:
+            raise RefusedError(message_of(error)) from None
+
+    yield call
+
+
+@contextmanager
+def over_mcp(memory: MemGraph, caller: Caller) -> Iterator[Door]:
+    """Call them as tools of the MCP server, with the official client and a transport in memory."""
+    from anyio.from_thread import start_blocking_portal
+    from mcp import Client
+
+    from memgraph.interfaces.mcp.server import server_of
+
+    server = server_of(
+        lambda name, arguments, progress: perform(memory, caller, name, arguments, progress=progress), toolset="full"
+    )
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(server)) as client:
+
+        def call(name: str, arguments: Mapping[str, Any]) -> Answer:
+            found = portal.call(client.call_tool, name, dict(arguments))
+            [content] = found.content
+            assert found.structured_content is None
+            if found.is_error:
+                raise RefusedError(content.text)
+            return Answer(text=content.text, data={})
+
+        yield call
+
+
+@contextmanager
+def through_worker(memory: MemGraph, caller: Caller) -> Iterator[Door]:
+    """Ask a worker on a Unix socket."""
+    from memgraph.interfaces.worker import client
+    from tests.interfaces.workers import served, socket_folder
+
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        socket_folder(patch),
+        served(memory, memory.store.config.home) as (place, _),
+    ):
+
+        def call(name: str, arguments: Mapping[str, Any]) -> Answer:
+            try:
+                found = client.perform(place, name, dict(arguments), caller=caller.model_dump(), timeout_s=30)
+            except client.WorkerAnsweredError as error:
+                raise RefusedError(error.message) from None
+            return Answer(**found)
+
+        yield call
+
+
+DOORS: Mapping[str, Callable[[MemGraph, Caller], AbstractContextManager[Door]]] = {
+    "direct": directly,
+    "mcp": over_mcp,
+    "worker": through_worker,
+}

@@ -1,0 +1,277 @@
+"""``memgraph connect`` and ``disconnect``: what is written, what the user changed meanwhile, and what is left behind."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from memgraph.interfaces.agents.connecting.change import Part
+from memgraph.interfaces.agents.connecting.files import OwnFiles
+from memgraph.interfaces.agents.connecting.receipt import Options, Receipt
+from memgraph.interfaces.agents.preferences import preferences_of
+from memgraph.interfaces.cli.group import cli
+
+INPUTS = Path(__file__).parents[1] / "fixtures" / "inputs"
+FILES = [".claude-plugin/plugin.json", ".mcp.json", "hooks/hooks.json", "skills/memgraph/SKILL.md"]
+
+
+@pytest.fixture
+def home(isolated_environment: Path) -> Path:
+    """Return the user's home, in which Claude Code has been used."""
+    folder = isolated_environment / ".claude"
+    (folder / "skills" / "mine").mkdir(parents=True)
+    (folder / "skills" / "mine" / "SKILL.md").write_text("my own", "utf-8")
+    (folder / "settings.json").write_text('{"hooks": {}}', "utf-8")
+    return isolated_environment
+
+
+@pytest.fixture
+def plugin(home: Path) -> Path:
+    return home / ".claude" / "skills" / "memgraph"
+
+
+@pytest.fixture
+def run(tmp_path: Path, settings: Callable[[], Any]) -> Callable[..., Result]:
+    def call(*args: Any) -> Result:
+        arguments = ["--home", str(tmp_path / "store"), *map(str, args)]
+        return CliRunner().invoke(cli, arguments, prog_name="memgraph", obj=settings())
+
+    return call
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """Return everything below a directory with its content."""
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def test_connecting_writes_a_plugin_and_edits_no_file_of_the_user(
+    run: Any, home: Path, plugin: Path, tmp_path: Path
+) -> None:
+    before = tree(home / ".claude")
+    result = run("connect", "claude-code")
+    assert result.exit_code == 0, result.output
+    assert sorted(name for name, data in tree(plugin).items() if data is not None) == FILES
+    after = tree(home / ".claude")
+    assert {name: after[name] for name in before} == before
+    assert not list(plugin.parent.glob(".*"))
+    assert stat.S_IMODE(plugin.stat().st_mode) == stat.S_IMODE(plugin.parent.stat().st_mode)
+    hooks = json.loads((plugin / "hooks" / "hooks.json").read_bytes())["hooks"]
+    assert list(hooks) == ["SessionStart", "UserPromptSubmit", "PostToolUseFailure", "Stop", "SessionEnd"]
+    for entries in hooks.values():
+        (hook,) = entries[0]["hooks"]
+        assert Path(hook["command"]).is_absolute()
+        assert Path(hook["command"]).name == "memgraph-hook"
+        assert hook["args"][0] == "claude-code"
+        assert hook["args"][-2:] == ["--home", str(tmp_path / "store")]
+        assert float(hook["args"][2]) < hook["timeout"], "the hook gives up before the client ends it"
+    server = json.loads((plugin / ".mcp.json").read_bytes())["mcpServers"]["memgraph"]
+    assert Path(server["command"]).is_absolute()
+    assert (server["args"], server["alwaysLoad"]) == (["mcp", "--agent", "claude-code"], True)
+    assert server["env"] == {"MEMGRAPH_HOME": str(tmp_path / "store")}
+    assert (tmp_path / "store" / "journal").is_dir(), "without a store the hooks would do nothing"
+
+
+def test_the_default_store_is_not_named(home: Path, plugin: Path, settings: Any, monkeypatch: Any) -> None:
+    monkeypatch.delenv("MEMGRAPH_HOME")
+    result = CliRunner().invoke(cli, ["connect", "claude-code"], obj=settings())
+    assert result.exit_code == 0, result.output
+    assert "env" not in json.loads((plugin / ".mcp.json").read_bytes())["mcpServers"]["memgraph"]
+    assert "--home" not in (plugin / "hooks" / "hooks.json").read_text("utf-8")
+
+
+def test_disconnecting_leaves_everything_as_it_was(run: Any, home: Path, plugin: Path) -> None:
+    before = tree(home)
+    assert run("connect", "claude-code").exit_code == 0
+    assert run("connect", "claude-code").exit_code == 0, "it is idempotent"
+    shown = run("disconnect", "claude-code")
+    assert shown.exit_code == 0
+    assert shown.stdout.splitlines() == ["Removed 4 files of Claude Code."]
+    after = {name: data for name, data in tree(home).items() if not name.startswith(("keys", "memgraph"))}
+    assert after == before
+    again = run("disconnect", "claude-code")
+    assert (again.exit_code, again.stdout) == (0, "Claude Code was not connected.\n")
+
+
+def test_directories_that_connecting_made_go_too(run: Any, isolated_environment: Path) -> None:
+    assert run("connect", "claude-code").exit_code == 0
+    assert (isolated_environment / ".claude").is_dir()
+    assert run("disconnect", "claude-code").exit_code == 0
+    assert not (isolated_environment / ".claude").exists()
+
+
+def test_what_the_user_changed_or_added_stays(run: Any, home: Path, plugin: Path) -> None:
+    run("connect", "claude-code")
+    skill, note = plugin / "skills" / "memgraph" / "SKILL.md", plugin / "note.md"
+    skill.write_text("mine now", "utf-8")
+    note.write_text("also mine", "utf-8")
+    listed = json.loads(run("connect", "--json").stdout)[0]
+    assert (listed["state"], listed["changed"], listed["extra"]) == ("connected" if not listed["missing"] else "incomplete", [str(skill)], [str(note)])  # fmt: skip
+    assert run("connect", "claude-code").exit_code == 0
+    assert skill.read_text("utf-8") == "mine now"
+    shown = json.loads(run("disconnect", "claude-code", "--json").stdout)
+    assert shown["kept"] == [str(skill), str(note)]
+    left = {name: data for name, data in tree(plugin).items() if data is not None}
+    assert left == {"skills/memgraph/SKILL.md": b"mine now", "note.md": b"also mine"}
+    refused = run("connect", "claude-code")
+    assert refused.exit_code == 1
+    assert "was not written by `memgraph connect`" in refused.stderr
+    assert {name: data for name, data in tree(plugin).items() if data is not None} == left
+
+
+def test_options_are_changed_by_connecting_again(run: Any, plugin: Path, home: Path, tmp_path: Path) -> None:
+    run("connect", "claude-code", "--answer-orders")
+    server = json.loads((plugin / ".mcp.json").read_bytes())["mcpServers"]["memgraph"]
+    assert server["args"] == ["mcp", "--agent", "claude-code", "--toolset", "full"]
+    assert preferences_of(tmp_path / "store", "claude-code").answer_orders
+    assert "asked to answer work orders" in run("connect").stdout
+    run("connect", "claude-code")
+    server = json.loads((plugin / ".mcp.json").read_bytes())["mcpServers"]["memgraph"]
+    assert server["args"] == ["mcp", "--agent", "claude-code"]
+    assert not preferences_of(tmp_path / "store", "claude-code").answer_orders
+
+
+def test_a_dry_run_writes_nothing(run: Any, home: Path, plugin: Path) -> None:
+    before = tree(home)
+    shown = run("connect", "claude-code", "--dry-run")
+    assert shown.stdout.splitlines() == [f"Would write {plugin / name}" for name in FILES]
+    assert json.loads(run("connect", "claude-code", "--dry-run", "--json").stdout)["is_dry_run"] is True
+    assert tree(home) == before
+    run("connect", "claude-code")
+    connected = tree(home)
+    assert "Would remove 4 files" in run("disconnect", "claude-code", "--dry-run").stdout
+    assert tree(home) == connected
+
+
+def test_all_agents_are_listed_with_where_they_were_found(run: Any, home: Path, monkeypatch: Any) -> None:
+    binaries = home / "bin"
+    binaries.mkdir()
+    (binaries / "codex").write_text("#!/bin/sh\n", "utf-8")
+    (binaries / "codex").chmod(0o755)
+    monkeypatch.setenv("PATH", str(binaries))
+    found = {one["name"]: one for one in json.loads(run("connect", "--json").stdout)}
+    assert list(found) == ["claude-code", "codex", "copilot", "gemini", "opencode", "cursor"]
+    assert (found["claude-code"]["state"], found["claude-code"]["folder"]) == ("not connected", str(home / ".claude"))
+    assert (found["codex"]["state"], found["codex"]["binary"]) == ("not supported", str(binaries / "codex"))
+    assert (found["cursor"]["binary"], found["cursor"]["folder"]) == (None, None)
+    assert "codex        not supported; found: " in run("connect").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["connect", "claude"], 1, "must be one of claude-code, codex"),
+        (["connect", "codex"], 1, "cannot be connected yet"),
+        (["disconnect", "nobody"], 1, "must be one of"),
+        (["connect", "--backfill"], 2, "name the agent"),
+    ],
+)
+def test_wrong_uses_are_refused(run: Any, arguments: list[str], code: int, said: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == code
+    assert said in result.stderr
+
+
+def test_a_directory_or_link_of_the_user_is_not_touched(run: Any, plugin: Path, home: Path) -> None:
+    other = home / "elsewhere"
+    other.mkdir()
+    plugin.symlink_to(other)
+    refused = run("connect", "claude-code")
+    assert refused.exit_code == 1
+    assert not list(other.iterdir())
+    plugin.unlink()
+    (plugin / "hooks").mkdir(parents=True)
+    (plugin / "hooks" / "hooks.json").write_text("{}", "utf-8")
+    assert run("connect", "claude-code").exit_code == 1
+    assert (plugin / "hooks" / "hooks.json").read_text("utf-8") == "{}"
+
+
+def test_a_lost_record_does_not_keep_from_disconnecting(run: Any, plugin: Path, settings: Any, monkeypatch: Any, home: Path) -> None:  # fmt: skip
+    monkeypatch.delenv("MEMGRAPH_HOME")
+    CliRunner().invoke(cli, ["connect", "claude-code"], obj=settings())
+    (home / "keys" / "connected" / "claude-code.json").unlink()
+    CliRunner().invoke(cli, ["disconnect", "claude-code"], obj=settings())
+    assert not plugin.exists()
+
+
+def test_a_store_that_cannot_be_opened_does_not_keep_from_disconnecting(
+    run: Any, plugin: Path, home: Path, tmp_path: Path
+) -> None:
+    run("connect", "claude-code")
+    for path in (tmp_path / "store" / "journal").iterdir():
+        path.write_bytes(b"broken")
+    assert run("connect", "claude-code").exit_code == 1
+    assert run("disconnect", "claude-code").exit_code == 0
+    assert not plugin.exists()
+
+
+def test_files_of_an_earlier_version_are_replaced_and_removed(tmp_path: Path) -> None:
+    receipt = Receipt(release="1", options=Options(home="", scripts=""))
+    old = OwnFiles(tmp_path / "own", {"a": b"1", "b/c": b"2", "d": b"3"})
+    old.apply(receipt)
+    (tmp_path / "own" / "d").write_bytes(b"mine")
+    new = OwnFiles(tmp_path / "own", {"a": b"10", "d": b"30", "e/f": b"5"})
+    top = tmp_path / "own"
+    assert new.parts(receipt) == [
+        Part(str(top / "a"), "outdated"),
+        Part(str(top / "d"), "changed"),
+        Part(str(top / "e" / "f"), "missing"),
+        Part(str(top / "b" / "c"), "outdated"),
+    ]
+    new.apply(receipt)
+    assert {name: data for name, data in tree(top).items() if data} == {"a": b"10", "d": b"mine", "e/f": b"5"}
+    new.undo(receipt)
+    assert {name: data for name, data in tree(tmp_path).items() if data is not None} == {"own/d": b"mine"}
+
+
+def test_own_files_among_others_take_only_themselves_away(tmp_path: Path) -> None:
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / "hooks" / "other.json").write_text("{}", "utf-8")
+    before = tree(tmp_path)
+    receipt = Receipt(release="1", options=Options(home="", scripts=""))
+    change = OwnFiles(tmp_path / "hooks", {"memgraph.json": b"{}", "deep/er/x": b"1"}, is_own_folder=False)
+    change.apply(receipt)
+    assert [part.state for part in change.parts(receipt)] == ["current", "current"]
+    change.undo(receipt)
+    assert tree(tmp_path) == before
+
+
+@pytest.fixture
+def transcripts(home: Path) -> Path:
+    """Put two sessions of harbour among Claude Code's transcripts, and a file that is none."""
+    folder = home / ".claude" / "projects" / "-home-ada-harbour"
+    folder.mkdir(parents=True)
+    for path in (INPUTS / "transcripts").glob("*.jsonl"):
+        (folder / path.name).write_bytes(path.read_bytes())
+    (folder / "broken.jsonl").write_text("{}\n", "utf-8")
+    return folder
+
+
+def test_earlier_sessions_are_learned_after_a_preview(run: Any, transcripts: Path) -> None:
+    shown = run("connect", "claude-code", "--backfill")
+    assert shown.exit_code == 1
+    assert "harbour" in shown.stdout
+    assert "board.tmpl" in shown.stdout
+    assert "1 transcript cannot be read." in shown.stdout
+    assert "add --yes" in shown.stderr
+    assert json.loads(run("list", "--json").stdout) == []
+    told = json.loads(run("connect", "claude-code", "--backfill", "--yes", "--json").stdout)["backfill"]
+    (project,) = told["preview"]["projects"]
+    assert (project["project"], project["transcripts"]) == ("harbour", 2)
+    assert 0 < len(told["preview"]["examples"]) <= 10
+    assert told["report"]["transcripts"] == 2
+    assert 0 < told["report"]["added"] <= project["findings"]
+    assert "board.tmpl" in run("list", "--json").stdout
+    again = json.loads(run("connect", "claude-code", "--backfill", "--yes", "--json").stdout)["backfill"]
+    assert (again["preview"]["read"], again["preview"]["projects"], again["report"]) == (2, [], None)
+
+
+def test_a_backfill_without_sessions_says_so(run: Any, home: Path) -> None:
+    shown = run("connect", "claude-code", "--backfill")
+    assert shown.exit_code == 0
+    assert "There are no sessions to learn from" in shown.stdout
