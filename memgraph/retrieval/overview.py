@@ -7,6 +7,7 @@ from memgraph.model.ids import new_id
 from memgraph.model.memory import (
     MEMORY_TYPES,
     StoredEpisodicMemory,
+    StoredMemory,
     StoredProceduralMemory,
     StoredSemanticMemory,
 )
@@ -20,11 +21,11 @@ from memgraph.store.access.scope import Scope, admitted
 from memgraph.store.query import Mask
 
 MAX_PINNED = 8
-MAX_OTHERS = {"procedural": 3, "semantic": 6, "episodic": 3}
-"""Memories of each type besides the pinned ones, in this order. Of episodes only failures: what succeeded needs no warning."""
+MAX_OTHERS = {"procedural": 3, "semantic": 6, "episodic": 4}
+"""Memories of each type besides the pinned ones, in this order. Of episodes only what a user said, and failures."""
 MAX_TOKENS = 500
 _READ_AHEAD = 5
-"""Episodes are read in order of relevance until enough failures are found, at most so many times as many."""
+"""Episodes are read in order of relevance, so many times as many; what a user said comes first among them."""
 
 
 def project_overview(store: AgentMemoryStore, project: str | None, *, agent: str) -> AgentContext:
@@ -46,7 +47,7 @@ def project_overview(store: AgentMemoryStore, project: str | None, *, agent: str
             of_type = mask & ~pinned & (index.column("type") == MEMORY_TYPES.index(kind))
             ahead = _READ_AHEAD * most if kind == "episodic" else most
             memories = reader.read(reader.ranked_ids(of_type, limit=ahead))
-            found += [one for one in memories if kind != "episodic" or one.outcome == "negative"][:most]
+            found += sorted(filter(_is_told, memories), key=_is_of_the_user, reverse=True)[:most]
     found = found[: within_tokens([count_tokens(one.content) for one in found], MAX_TOKENS)]
     store.auditing.record_disclosure(access, "read", found)
     return AgentContext(
@@ -58,6 +59,15 @@ def project_overview(store: AgentMemoryStore, project: str | None, *, agent: str
         total_tokens_used=sum(count_tokens(one.content) for one in found),
         certainty="high",
     )
+
+
+def _is_told(memory: StoredMemory) -> bool:
+    """Return whether a memory concerns more than one piece of work: an episode only if a user commented on it, or it failed."""
+    return not isinstance(memory, StoredEpisodicMemory) or memory.outcome == "negative" or _is_of_the_user(memory)
+
+
+def _is_of_the_user(memory: StoredMemory) -> bool:
+    return isinstance(memory, StoredEpisodicMemory) and memory.user_feedback is not None
 
 
 def _not(mask: Mask | None) -> Mask | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -133,6 +134,16 @@ def client(tmp_path: Path, isolated_environment: Path, monkeypatch: pytest.Monke
         time.sleep(0.1)
 
 
+def given_in(text: str) -> str:
+    """Return what hooks added to a request, and the prompt at its end."""
+    parts = [
+        part
+        for part in re.findall(r"<system-reminder>\n(.*?)</system-reminder>", text, re.DOTALL)
+        if "hook" in part[:40]
+    ]
+    return "\n".join([*parts, text.rpartition("</system-reminder>")[2].strip()])
+
+
 def learned(home: Path) -> None:
     """Wait until what the session left is read."""
     deadline = time.monotonic() + 150
@@ -144,8 +155,10 @@ def learned(home: Path) -> None:
 
 
 def test_what_a_session_was_told_stands_in_the_first_request_of_the_next(
-    client: Client, run: Any, home: Path, tmp_path: Path
+    client: Client, run: Any, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("MEMGRAPH_EMBEDDING_MODEL")
+    del client.environment["MEMGRAPH_EMBEDDING_MODEL"]
     run("connect", "claude-code")
     with MessagesServer([("Bash", {"command": "make test", "description": "Run the tests"}), "It failed."]) as server:
         client.prompt(server, "Make the departures test pass")
@@ -157,7 +170,7 @@ def test_what_a_session_was_told_stands_in_the_first_request_of_the_next(
     with MessagesServer(["Done."]) as server:
         client.prompt(server, "The departures test is red again, make test fails. What now?")
         second = text_of(server.requests[0])
-    print(f"--- session 1, first request\n{first[-400:]}\n--- session 2, first request\n{second[-2500:]}")
+    print(f"--- session 1, first request\n{given_in(first)}\n--- session 2, first request\n{given_in(second)}")
     assert "Never run make test before make fixtures" in second
     assert "query_id: " in second
 

@@ -151,11 +151,22 @@ def test_a_session_begins_with_what_is_pinned_and_what_failed(memory: MemGraph, 
     memory.save_episode("Deploy", "nobody was there", "deployed at night", "failure", project="shop")
     memory.save_episode("Print", "it was asked", "printed the hymn sheet", "success", project="shop")
     memory.save_observation("The harbour has two piers.", project="harbour")
+    build = {
+        "build_id": "b1",
+        "project_id": "shop",
+        "tasks": [],
+        "user_interventions": [{"timestamp": "2026-02-01T08:00:00Z", "action": "Never paint the piers green."}],
+        "started_at": "2026-02-01T08:00:00Z",
+        "completed_at": "2026-02-01T09:00:00Z",
+        "build_outcome": "success",
+    }
+    assert memory.consolidation.consolidate(build).new_memory_ids
     text = hook(start)
     assert "Never deploy the shop on Fridays." in text
     assert "nobody was there" in text
+    assert "Never paint the piers green." in text
     assert "hymn" not in text
-    assert "piers" not in text
+    assert "two piers" not in text
 
 
 def test_a_kept_overview_is_used_until_something_is_written(memory: MemGraph, hook: Any, events: Any) -> None:

@@ -299,6 +299,8 @@ ELSEWHERE = {
     **{f"ingest {kind}": "test_ingest_cli.py" for kind in KINDS if kind not in {"builds", "git"}},
     "ingest git": "test_cli.py",
     "worker run": "test_worker_cli.py",
+    "connect": "test_connect_cli.py",
+    "disconnect": "test_connect_cli.py",
 }
 """Commands that take long, and the tests that read their document."""
 SERVERS = {"mcp"}

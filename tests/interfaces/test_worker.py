@@ -12,12 +12,14 @@ import threading
 import time
 import tomllib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memgraph import MemGraph
+from memgraph.errors import MemGraphError
 from memgraph.interfaces.worker import place as places
 from memgraph.interfaces.worker.client import (
     WorkerAnsweredError,
@@ -359,6 +361,8 @@ def test_changed_settings_and_a_removed_store_end_it(memory: MemGraph, place: Pl
         with pytest.raises(WorkerUnavailableError, match="removed"):
             found(place)
     assert not Path(place.home).exists()
+    with suppress(MemGraphError):  # with the database: there is nothing left to close
+        memory.close()
 
 
 def test_other_settings_in_the_environment_are_noticed(

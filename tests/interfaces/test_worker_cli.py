@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from click.testing import CliRunner, Result
 from memgraph import MemGraph
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
-from memgraph.interfaces.worker.client import ask, is_served
+from memgraph.interfaces.worker.client import WorkerAnsweredError, ask, is_served, perform
 from memgraph.interfaces.worker.place import PROTOCOL, RELEASE, Place, place_of
 from tests.interfaces.workers import impostor, served, socket_folder
 
@@ -321,21 +321,55 @@ def test_two_stores_have_two_workers_and_one_ends_when_its_store_is_removed(copi
     assert "there is no store" in run("--home", gone.home, "worker", "status").stderr
 
 
-def test_a_disk_without_room_for_a_socket(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    options = "size=4k,nr_inodes=2,mode=700"
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(disk)], capture_output=True, check=False
-    ).returncode:
-        pytest.skip("a small disk cannot be mounted here")
-    try:
-        (disk / "ballast").touch()
-        monkeypatch.setenv("MEMGRAPH_WORKER_DIR", str(disk))
-        assert hook("claude-code", "--budget", "2")[0] == ""
-        assert FACT in run("recall", "When does the harbour open?").stdout
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mount small disks, if that is possible here."""
+    with ExitStack() as mounted:
+
+        def mount(options: str) -> Path:
+            disk = tmp_path / "disk"
+            disk.mkdir()
+            command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(disk)]
+            if subprocess.run(command, capture_output=True, check=False).returncode:
+                pytest.skip("a small disk cannot be mounted here")
+            mounted.callback(subprocess.run, ["umount", "-l", str(disk)], check=True)
+            return disk
+
+        yield mount
+
+
+def test_a_disk_without_room_for_a_socket(
+    home: Path, small_disk: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = small_disk("size=4k,nr_inodes=2,mode=700")
+    (disk / "ballast").touch()
+    monkeypatch.setenv("MEMGRAPH_WORKER_DIR", str(disk))
+    assert hook("claude-code", "--budget", "2")[0] == ""
+    assert FACT in run("recall", "When does the harbour open?").stdout
+
+
+@pytest.mark.long
+def test_a_store_without_room_still_recalls(copied: Callable[[str], Path], small_disk: Callable[[str], Path]) -> None:
+    disk = small_disk("size=64m")
+    home = disk / "store"
+    shutil.copytree(copied("one"), home)
+    task = {"task": "When does the harbour open?"}
+    with MemGraph.open(home) as memory, served(memory, home) as (place, _):
+        assert FACT in perform(place, "recall", task, timeout_s=30)["text"]
+        ballast = disk / "ballast"
+        with suppress(OSError), ballast.open("wb") as file:
+            while True:
+                file.write(bytes(1 << 16))
+                file.flush()
+        for _ in range(3):
+            assert FACT in perform(place, "recall", task, timeout_s=30)["text"]
+        with pytest.raises(WorkerAnsweredError) as caught:
+            perform(
+                place, "save_observation", {"text": "The harbour has two gates, one of them closed." * 10}, timeout_s=30
+            )
+        assert caught.value.type in {"StorageError", "DiskFullError"}
+        ballast.unlink()
+        assert FACT in perform(place, "recall", task, timeout_s=30)["text"]
 
 
 @pytest.mark.long

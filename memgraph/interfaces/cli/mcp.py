@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +30,11 @@ SESSION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
     show_default=True,
     help="The seven tools that an agent needs, or all of them.",
 )
-@click.option("--project", metavar="NAME", help=f"Default: the last part of {PROJECT_VARIABLE}, if it is set.")
+@click.option(
+    "--project",
+    metavar="NAME",
+    help=f"Default: the git work tree, or else the directory, that {PROJECT_VARIABLE} names.",
+)
 @click.option("--session", metavar="ID", help=f"Default: {SESSION_VARIABLE}, if it is set.")
 @pass_settings
 def mcp(settings: Settings, toolset: Any, project: str | None, session: str | None) -> None:
@@ -56,13 +59,13 @@ def caller_of(
     settings: Settings, environment: Mapping[str, str], *, project: str | None, session: str | None
 ) -> Caller:
     """Return who calls: what the options say, else what the client's environment says."""
+    from memgraph.extraction.readers.source import project_of_directory
     from memgraph.interfaces.operations import Caller
 
-    folder = re.split(r"[/\\]", environment.get(PROJECT_VARIABLE, "").strip().rstrip("/\\"))[-1]
     given = {
         "agent": settings.agent,
         "justification": settings.justification,
-        "project": project or folder,
+        "project": project or project_of_directory(environment.get(PROJECT_VARIABLE, "").strip()),
         "session": session or environment.get(SESSION_VARIABLE, "").strip(),
     }
     return Caller.parse({name: value for name, value in given.items() if value})

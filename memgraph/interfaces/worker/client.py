@@ -28,8 +28,7 @@ from memgraph.interfaces.worker.place import (
     settings_mark,
 )
 
-GREETING_S = 1.0
-"""Time in which a worker greets: it does so before anything else, so one that takes longer hangs."""
+_CONNECT_S = 1.0
 _GREETING_BYTES = 4_096
 _POLL_S = 0.01
 _STARTS = 2
@@ -70,13 +69,17 @@ class WorkerAnsweredError(Exception):
         super().__init__(message)
 
 
-def ask(place: Place, request: dict[str, Any], *, timeout_s: float, starts: bool = False) -> Any:
+def ask(
+    place: Place, request: dict[str, Any], *, timeout_s: float, greeting_s: float = 60.0, starts: bool = False
+) -> Any:
     """Return a worker's answer to a request.
 
     Parameters
     ----------
     timeout_s : float
         For everything: starting, waiting, answering.
+    greeting_s : float
+        For the greeting, which a worker sends before anything else: one that takes longer hangs, or the machine is busy.
     starts : bool
         Start a worker if none runs. An older one is replaced then; otherwise it is only stopped.
 
@@ -91,7 +94,7 @@ def ask(place: Place, request: dict[str, Any], *, timeout_s: float, starts: bool
     starter, left = None, _STARTS if starts else 0
     while True:
         try:
-            return _asked(place, request, deadline)
+            return _asked(place, request, deadline, greeting_s)
         except _NobodyError:
             if not starts or time.monotonic() + _POLL_S >= deadline:
                 raise
@@ -117,10 +120,10 @@ def perform(
     return ask(place, request, timeout_s=timeout_s, starts=starts)
 
 
-def look_up(place: Place, name: str, arguments: Any, *, timeout_s: float) -> Any:
+def look_up(place: Place, name: str, arguments: Any, *, timeout_s: float, greeting_s: float = 60.0) -> Any:
     """Return what a running worker answers to a lookup of the command line, if it has this process's settings."""
     request = {"lookup": name, "arguments": arguments, "settings": settings_mark()}
-    return ask(place, request, timeout_s=timeout_s)
+    return ask(place, request, timeout_s=timeout_s, greeting_s=greeting_s)
 
 
 class _NobodyError(WorkerUnavailableError):
@@ -129,9 +132,9 @@ class _NobodyError(WorkerUnavailableError):
     is_absent = True
 
 
-def _asked(place: Place, request: dict[str, Any], deadline: float) -> Any:
+def _asked(place: Place, request: dict[str, Any], deadline: float, greeting_s: float) -> Any:
     with connected(place) as connection:
-        greet = _greeting(connection, deadline)
+        greet = _greeting(connection, min(deadline, time.monotonic() + greeting_s))
         theirs = (greet.get("worker"), greet.get("version"))
         if theirs != (PROTOCOL, RELEASE):
             if release_key(*theirs) > release_key(PROTOCOL, RELEASE):
@@ -168,7 +171,7 @@ def connected(place: Place) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX)
     try:
         check_folder(place.folder)
-        connection.settimeout(GREETING_S)
+        connection.settimeout(_CONNECT_S)
         connection.connect(place.socket)
         if not is_own(peer_uid(connection)):
             raise PermissionError(f"{place.socket} belongs to another user")
@@ -184,7 +187,7 @@ def connected(place: Place) -> socket.socket:
 def _greeting(connection: socket.socket, deadline: float) -> dict[str, Any]:
     """Return the first line, which a worker sends as soon as it has taken the connection."""
     try:
-        found = read_line(connection, _GREETING_BYTES, min(deadline, time.monotonic() + GREETING_S))
+        found = read_line(connection, _GREETING_BYTES, deadline)
     except ConnectionError:
         raise _NobodyError("the worker has just ended") from None
     except (OSError, ValueError) as error:

@@ -17,6 +17,8 @@ from memgraph.interfaces.cli.base.output import notice
 from memgraph.interfaces.lookups import LOOKUPS
 
 TIMEOUT_S = 10.0
+GREETING_S = 1.0
+"""A worker that does not greet in this time hangs; opening the store here is as quick as waiting for it."""
 _WISHES = ("use", "start", "off")
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,7 +84,7 @@ def _from_worker(settings: Settings, name: str, given: Mapping[str, Any]) -> dic
     from memgraph.interfaces.worker.client import WorkerAnsweredError, WorkerUnavailableError, look_up, start
 
     try:
-        answer = look_up(place, name, given, timeout_s=TIMEOUT_S)
+        answer = look_up(place, name, given, timeout_s=TIMEOUT_S, greeting_s=GREETING_S)
     except WorkerUnavailableError as error:
         if wish == "start" and error.is_absent:
             start(place)  # for the next command: this one is as quick without it

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from memgraph.extraction.llm.claims import Claim
+from memgraph.extraction.verification.exact import stands_in
 
 
 class Case(NamedTuple):
@@ -133,6 +134,26 @@ CASES = {
         "The user is not a trained potter and paints a lot of tiles for friends.",
         "The user is a trained potter and does not paint a lot of tiles for friends.",
     ),
+    "a denial dropped before a statement": Case(
+        "user_did: I am not a trained potter but I have to paint a lot of tiles for friends", (),
+        "The user is not a trained potter and has to paint a lot of tiles for friends.",
+        "The user is a trained potter and has to paint a lot of tiles for friends.",
+    ),
+    "a version": Case(
+        "[1]\ndate: 2026-03-25\nlesson: The list of glazes is fixed for v1, and sorted in phase 2.", ("The list of glazes is fixed for v1, and sorted in phase 2.",),
+        "In v1 the list of glazes is fixed.",
+        "In v2 the list of glazes is fixed.",
+    ),
+    "a number that is only in a date": Case(
+        "[1]\ndate: 2026-03-25\nlesson: Keep 24 bowls on the shelf.", ("date: 2026-03-25\nlesson: Keep 24 bowls on the shelf.",),
+        "There should be 24 bowls on the shelf.",
+        "There should be 25 bowls on the shelf.",
+    ),
+    "a name of the record's form": Case(
+        "[1]\nuser_did: call open_kiln before the firing", (),
+        "The user said to call open_kiln before the firing.",
+        "The user said to call user_did before the firing.",
+    ),
     "a denial of another predicate": Case(
         "user_did: I am not a trained potter but I have to paint a lot of tiles for friends", (),
         "The user paints a lot of tiles for friends.",
@@ -185,3 +206,45 @@ def test_a_faithful_paraphrase_holds(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_a_paraphrase_with_one_thing_turned_is_refused(case: str) -> None:
     assert problems(CASES[case], CASES[case].wrong)
+
+
+def test_a_field_of_function_words_need_only_be_quoted() -> None:
+    source = "[1]\nuser_did: do both\ncontext: Paint the bowls, or glaze them?"
+    given = {"type": "semantic", "outcome": "neutral", "confidence": 0.8, "evidence": [source[4:]]}
+    claim = Claim.parse({**given, "content": "The bowls are to be painted and glazed.", "decision": "do both"})
+    assert claim.problems(source) == []
+    assert claim.model_copy(update={"decision": "do neither"}).problems(source)
+
+
+def test_a_refusal_says_what_to_do() -> None:
+    source = (
+        "[1]\nlesson: The kiln is hot.\n\n[2]\ncontext: It listens on 8080 at the open front door of Anna, who said so."
+    )
+    claim = {"type": "semantic", "outcome": "neutral", "confidence": 0.8, "evidence": ["The kiln is hot."]}
+    for content, told in [
+        ("The kiln is hot at 8080.", "“8080” is not in the quoted evidence: quote the passage that has it"),
+        ("The kiln is hot for Anna.", "“Anna” is not in the quoted evidence: quote the passage that has it"),
+        (
+            "The user says the kiln is hot.",
+            "“user” is not in the quoted evidence: quote the turn of the user, or say who said it",
+        ),
+        ("The kiln is purple.", "“purple” is not in the source: say it in its words"),
+        ("It listens at the open front door.", "quote the passages that say it"),
+        ("The kiln is not hot.", "the quoted evidence denies nothing: quote the passage that denies “hot”"),
+    ]:
+        problems = Claim.parse({**claim, "content": content}).problems(source)
+        assert told in "; ".join(problems), (content, problems)
+
+
+@pytest.mark.parametrize(
+    ("item", "text", "stands"),
+    [
+        ("ada/kiln", "see https://git.example.org/ada/kiln.git", True), ("ada/kiln", "see /ada/kilns", False),
+        ("kiln.py", "shop/kiln.py:40", True), ("kiln.py", "shop/kiln.py.bak", False), ("shop/kiln.py:41", "shop/kiln.py:40", False),
+        ("benchpress", "-bench=benchpress", True), ("--glaze", "--no-glaze", False), ("-c", "press -c", True), ("-c", "press-c", False),
+        ("3.3", "3.3.5", False), ("v3.3.5", "3.3.5", True), ("v2", "phase 2", False), ("5", "-5", False), ("5", "5%", False),
+        ("60s", "60 s", True), ("6s", "60 s", False), ("40", "kiln.py:40", True), ("2", "press 2>&1", False), ("-5", "exit code -5", True),
+    ],
+)  # fmt: skip
+def test_an_exact_item_may_be_a_part_of_a_longer_one(item: str, text: str, stands: bool) -> None:
+    assert stands_in(item, text) is stands
