@@ -13,6 +13,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +286,8 @@ def modules_named(text: str) -> set[str]:
 def exists(dotted: str) -> bool:
     """Return whether a dotted name is a module, or a name that can be reached from one."""
     parts = dotted.split(".")
+    if ".".join(parts[:-1]) == "memgraph.interfaces":
+        return find_spec(dotted) is not None  # its import may need an extra
     for end in range(len(parts), 0, -1):
         try:
             found: Any = importlib.import_module(".".join(parts[:end]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,7 @@ class Items:
         with self._store.reader.frozen():
             ids = [part_id(*place, self._project) for place in places]
             found = {item.memory_ids[0]: item for item in self._items(dict.fromkeys(ids))}
+        self._disclosed(found.values())
         return [found.get(one) for one in ids]
 
     def were_there(self, places: Sequence[Place]) -> list[bool]:
@@ -164,8 +165,9 @@ class Items:
         end = offset + limit
         if query and query.strip():
             return list(self._ranked(query, [item for item in items if item.is_indexed], end))[offset:end]
-        items.sort(key=lambda item: item.updated_at, reverse=True)
-        return [Found(item, None) for item in items[offset:end]]
+        items = sorted(items, key=lambda item: item.updated_at, reverse=True)[offset:end]
+        self._disclosed(items)
+        return [Found(item, None) for item in items]
 
     def namespaces(self) -> list[Namespace]:
         """Return the namespaces that hold items, in the order of their labels."""
@@ -178,7 +180,9 @@ class Items:
         with reader.frozen():
             row = next(iter(reader.rows([stored_form(memory_id)])), None)
             is_other = row is not None and row.get("source") != ITEM_SOURCE
-            return seen(row) if row and is_other and self._is_there([row["id"]])[0] else None
+            item = seen(row) if row and is_other and self._is_there([row["id"]])[0] else None
+        self._disclosed([item] if item else [])
+        return item
 
     def search_memories(
         self,
@@ -196,6 +200,7 @@ class Items:
         found = [item for item in others.values() if matches(item.value, filter)]
         if query and query.strip():
             return list(self._ranked(query, found, offset + limit))[offset : offset + limit]
+        self._disclosed(found[offset : offset + limit])
         return [Found(item, None) for item in found[offset : offset + limit]]
 
     def refresh(self, items: Sequence[Item]) -> None:
@@ -221,6 +226,12 @@ class Items:
             if gone:
                 self._store.rewrite(delete=[row["id"] for row in gone], reason=EXPIRY)
         return sum(self._head(row) is not None for row in gone)
+
+    def _disclosed(self, items: Iterable[Item]) -> None:
+        """Record which sensitive items the agent got with its justification; searches by words record that themselves."""
+        if (access := self._access).is_justified:
+            ids = [item.memory_ids[0] for item in items]
+            self._store.auditing.record_disclosure(access, "read", self._store.read_memories(ids))
 
     # -- reading; within a frozen block
 

@@ -180,10 +180,4 @@ def test_the_store_answers_as_the_one_on_sqlite(in_memory: Callable[[], Any]) ->
 
 @pytest.mark.long
 def test_the_store_answers_as_the_one_on_sqlite_at_length(in_memory: Callable[[], Any]) -> None:
-    run(in_memory, examples=400, steps=40)
-
-
-@pytest.mark.long
-@pytest.mark.embedded
-def test_the_store_on_the_database_answers_as_the_one_on_sqlite(make_engine: Callable[[], Any]) -> None:
-    run(make_engine, examples=30, steps=30)
+    run(in_memory, examples=60, steps=40)

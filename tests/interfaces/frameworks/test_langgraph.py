@@ -380,6 +380,21 @@ class TestMemories:
         with pytest.raises(PermissionDeniedError):
             MemGraphStore(memory, domain="health")
 
+    def test_what_an_agent_gets_with_a_justification_is_recorded(self, memory: MemGraph) -> None:
+        why = "The quarterly report needs these amounts"
+        banker = MemGraphStore(memory, agent="banker", justification=why, domain="financial")
+        banker.put(USER, "salary", {"text": "Ann earns much"})
+        assert MemGraphStore(memory).search(()) == []
+        assert memory.audit() == []
+        reads = (
+            lambda: banker.get(USER, "salary"),
+            lambda: banker.search(()),
+            lambda: banker.search((), query="earns"),
+        )
+        for number, read in enumerate(reads, start=1):
+            assert read()
+            assert len(memory.audit()) == number
+
     def test_projects_have_separate_items(self, memory: MemGraph) -> None:
         shop, bank = MemGraphStore(memory, project="shop"), MemGraphStore(memory, project="bank")
         shop.put(USER, "k", {"n": 1})
