@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from memgraph.config import load_config
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.model.agent_input import UNNAMED, Episode, Feedback, Observation
-from memgraph.model.base import Callback, Prose, checked
+from memgraph.model.base import Callback, Name, Prose, checked
 from memgraph.model.events.recalls import AccessAudited
 from memgraph.model.memory import StoredEpisodicMemory, StoredMemory
 from memgraph.model.results.context import AgentContext, ContextFormat, WhenNothing
@@ -359,7 +359,8 @@ class MemGraph:
         PermissionDeniedError
         """
         access = self.store.access_of(UNNAMED if agent is None else agent)
-        self.store.auditing.check_asked(access, "write", domain=domain or "general")
+        asked = checked(Name | None, domain, "domain") or "general"
+        self.store.auditing.check_asked(access, "write", domain=asked)
         return access
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from memgraph.model.timestamps import epoch_days
 from memgraph.retrieval.context.budget import count_tokens, within_tokens
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.hidden_sources import withheld
-from memgraph.store.access.permitted import permitted
+from memgraph.store.access.permitted import readable
 from memgraph.store.access.scope import Scope, admitted
 from memgraph.store.query import Mask
 
@@ -39,8 +39,9 @@ def project_overview(store: AgentMemoryStore, project: str | None, *, agent: str
     with reader.frozen():
         index = reader.index
         mask: Mask = reader.listed() & ~reader.superseded() & admitted(index, scope, epoch_days(store.now()))
-        for one in (permitted(reader, access, "read"), _not(withheld(reader))):
-            mask = mask if one is None else mask & one
+        mask &= readable(access)(reader)
+        if (hidden := withheld(reader)) is not None:
+            mask &= ~hidden
         pinned = index.column("is_pinned")
         found = reader.read(reader.ranked_ids(mask & pinned, limit=MAX_PINNED))
         for kind, most in MAX_OTHERS.items():
@@ -68,7 +69,3 @@ def _is_told(memory: StoredMemory) -> bool:
 
 def _is_of_the_user(memory: StoredMemory) -> bool:
     return isinstance(memory, StoredEpisodicMemory) and memory.user_feedback is not None
-
-
-def _not(mask: Mask | None) -> Mask | None:
-    return None if mask is None else ~mask

@@ -73,7 +73,8 @@ class Lab:
 @pytest.fixture(scope="module", autouse=True)
 def _fake_model() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("memgraph.store.store.default_embedder", lambda _model="minilm": FakeEmbedder(dimension=64))
+        for module in ("memgraph.store.store", "memgraph.embedding"):
+            patch.setattr(f"{module}.default_embedder", lambda _model="minilm": FakeEmbedder(dimension=64))
         yield
 
 

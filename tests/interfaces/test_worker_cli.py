@@ -338,6 +338,7 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
         yield mount
 
 
+@pytest.mark.long
 def test_a_disk_without_room_for_a_socket(
     home: Path, small_disk: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,10 +50,11 @@ NOT_READERS = {
     "contradictions dismiss", "distil answer", "distil skip", "sleep", "collect", "archive",
     "unarchive", "invalidate", "revalidate", "supersede", "unsupersede", "delete", "undelete", "link", "unlink", "import", "embed", "reembed",
     "format-age", "completion", "rebuild", "verify", "audit", "doctor", "repair", "config init", "config show", "docs", "demo",
+    "connect", "disconnect", "mcp", "worker run", "worker status", "worker stop",
 }  # fmt: skip
 """Commands of the owner that change, maintain or explain the store, and print at most the memory that they were given."""
 ASKING_METHODS = {
-    MemGraph: {"recall", "build_agent_context", "search_memories"},
+    MemGraph: {"recall", "build_agent_context", "overview", "search_memories"},
     MemoryRetrieval: {"retrieve", "search_memories"},
     MemoryCommands: {"ask"},
 }
@@ -193,6 +194,7 @@ def asked(memory: MemGraph, agent: Agent) -> Iterator[tuple[str, object]]:
             memory.recall(task, **who, max_episodic=200, max_semantic=200, max_procedural=200, max_tokens=10**6),
         )
         yield "context", memory.build_agent_context(task, **who)
+        yield "overview", memory.overview(None, agent=agent.name)
         yield "prompt", memory.format_context_for_prompt(memory.recall(task, **who), format="context")
         yield "search", memory.search_memories(task, **who, limit=200, include_archived=True)
         yield "ask", memory.commands.ask(task, **who)

@@ -197,7 +197,8 @@ def test_what_a_log_may_say_of_an_error() -> None:
 class TestTheCommandLine:
     @pytest.fixture
     def run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-        monkeypatch.setattr("memgraph.store.store.default_embedder", lambda *_: FakeEmbedder(dimension=64))
+        for module in ("memgraph.store.store", "memgraph.embedding"):
+            monkeypatch.setattr(f"{module}.default_embedder", lambda *_: FakeEmbedder(dimension=64))
 
         def call(*args: str) -> Any:
             return CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *args])

@@ -33,6 +33,9 @@ NOT_CALLED = {"close"}
 """It takes nothing, and nothing works after it."""
 RIGHT: dict[str, Any] = {
     "action": "a",
+    "agent": "planner",
+    "domain": "travel",
+    "project": "p",
     "base_prompt": "You are",
     "beginning": ONE[:8],
     "build_log": BUILD,

@@ -118,7 +118,8 @@ def parse_subject(line: str) -> Subject:
     kinds: list[str] = []
     scopes: list[str] = []
     breaking = False
-    match = _PREFIX.match(line) or _BRACKETED.match(line)
+    prefix = _PREFIX.match(line)
+    match = prefix or _BRACKETED.match(line)
     if match and len(line) - match.end() >= 3:
         words = [word for word in re.split(r"[ /,&+]+", match[1]) if word]
         kinds = [_KIND_OF_WORD[word.casefold()] for word in words if word.casefold() in _KIND_OF_WORD]
@@ -128,9 +129,9 @@ def parse_subject(line: str) -> Subject:
         if not (kinds or len(rest) == 1 or "/" in match[1]):
             return Subject(_without_issues(line))  # a sentence that contains a colon, not a prefix
         scopes = rest[:2]
-        if match.re is _PREFIX:
-            scopes += [part.strip() for part in re.split(r"[,/]", match[2] or "") if part.strip()]
-            breaking = bool(match[3])
+        if prefix:
+            scopes += [part.strip() for part in re.split(r"[,/]", prefix[2] or "") if part.strip()]
+            breaking = bool(prefix[3])
         line = line[match.end() :]
     elif match := re.match(r"((?:\w+ )?)fix: ", line, re.IGNORECASE):
         kinds, line = ["fix"], line[match.end() :]

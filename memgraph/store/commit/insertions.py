@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from memgraph.errors import InvalidInputError
-from memgraph.model.base import checked_list
+from memgraph.model.base import checked, checked_list
 from memgraph.model.events.memories import MemoryDeleted
 from memgraph.model.events.payload import Actor
 from memgraph.model.link import Link
@@ -82,8 +82,9 @@ class Insertions:
             As for `insert_memory` and `update_memory`.
         """
         with self._writer.exclusive():
-            changes = [self._writer.revision(one, updates) for one, updates in (change or {}).items()]
-            deletions = [MemoryDeleted(id=one, reason=reason) for one in delete]
+            changed = checked(Mapping[str, Mapping[str, Any]], change or {}, "change")
+            changes = [self._writer.revision(one, updates) for one, updates in changed.items()]
+            deletions = [MemoryDeleted(id=one, reason=reason) for one in checked_list(str, delete, "delete")]
             writes = [*checked_list(AgentMemory, add, "add"), *changes, *deletions]
             self._writer.commit("global", writes, actor=actor)
 

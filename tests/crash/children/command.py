@@ -10,6 +10,7 @@ from pathlib import Path
 from fuse import Fuse
 from places import DIMENSION, say
 
+import memgraph.embedding
 import memgraph.store.store
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeEmbedder
@@ -22,7 +23,8 @@ def main() -> None:
         "MEMGRAPH_HOME": str(home / "store"), "MEMGRAPH_KEYS_HOME": str(home / "keys"), "MEMGRAPH_GRAPH_IDLE_S": "60",
     }  # fmt: skip
     os.chdir(home)
-    memgraph.store.store.default_embedder = lambda *_: FakeEmbedder(DIMENSION)
+    for module in (memgraph.store.store, memgraph.embedding):
+        module.default_embedder = lambda *_: FakeEmbedder(DIMENSION)
     sys.modules["memgraph.lifecycle.intake.ingest"].BATCH_BUILDS = 3  # type: ignore[attr-defined]
     fuse = Fuse(int(place), signal.Signals(int(number)))
     fuse.lay()
