@@ -107,7 +107,8 @@ class Server:
         self._last_use = self._began = time.monotonic()
         self._counts = {"requests": 0, "errors": 0}
         self.ending: str | None = None
-        self._wake_read, self._wake_write = os.pipe()
+        self._wake, self._waker = socket.socketpair()
+        self._waker.setblocking(False)
         name_holder(lock)
         self._listener = self._bound()
         self._inode = os.stat(place.socket).st_ino
@@ -130,7 +131,7 @@ class Server:
         try:
             while self.ending is None:
                 ready, _, _ = select.select(
-                    [self._listener.fileno(), self._wake_read], [], [], min(_WATCH_S, self._idle_s)
+                    [self._listener.fileno(), self._wake.fileno()], [], [], min(_WATCH_S, self._idle_s)
                 )
                 if self._listener.fileno() in ready:
                     self._take()
@@ -143,8 +144,8 @@ class Server:
     def stop(self, reason: str) -> None:
         """End after the requests that were taken. Safe in a signal handler and in any thread."""
         self.ending = self.ending or reason
-        with suppress(OSError):
-            os.write(self._wake_write, b".")
+        with suppress(OSError):  # it was told already, or has ended
+            self._waker.send(b".")
 
     def _reason(self) -> str | None:
         """Return why an idle worker should end."""
@@ -242,5 +243,5 @@ class Server:
         with self._guard:
             while self._running and (left := until - time.monotonic()) > 0:
                 self._guard.wait(timeout=left)
-        os.close(self._wake_read)
-        os.close(self._wake_write)
+        self._wake.close()
+        self._waker.close()
