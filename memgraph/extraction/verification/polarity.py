@@ -80,7 +80,7 @@ class Polarity:
         for at, clause in enumerate(sentence):
             if (head := clause.head) in clause.keys:
                 self._heads.add(head)
-                if not clause.is_denied:
+                if not clause.is_denied and not clause.follows_a_label:
                     self._headed.append((head, stated[at]))
             if clause.is_denied:
                 self.denials.append(_denial(clause, sentence[max(at - MOST_CLAUSES, 0) : at], beside))
@@ -109,7 +109,11 @@ class Polarity:
                 if not most and one in other:
                     denied = keys & one.keys
                 alike = len(keys & (one.keys if denied.isdisjoint(one.scope) else one.keys | one.subjects))
-                if denied and (alike > most or (alike == most and all(map(denied.isdisjoint, self.stated)))):
+                if (
+                    denied
+                    and alike >= min(len(keys), 2)
+                    and (alike > most or (alike == most and all(map(denied.isdisjoint, self.stated))))
+                ):
                     yield f"the quoted evidence denies {shown(clause, denied)}"
                     return
         yield from self._of_another(clause)
