@@ -109,11 +109,7 @@ class Polarity:
                 if not most and one in other:
                     denied = keys & one.keys
                 alike = len(keys & (one.keys if denied.isdisjoint(one.scope) else one.keys | one.subjects))
-                if (
-                    denied
-                    and alike >= min(len(keys), 2)
-                    and (alike > most or (alike == most and all(map(denied.isdisjoint, self.stated))))
-                ):
+                if denied and (alike > most or (alike == most and all(map(denied.isdisjoint, self.stated)))):
                     yield f"the quoted evidence denies {shown(clause, denied)}"
                     return
         yield from self._of_another(clause)
