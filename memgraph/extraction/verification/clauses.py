@@ -129,6 +129,11 @@ class Clause(NamedTuple):
         return ":" in self.joint and not self.begins_a_sentence
 
     @property
+    def follows_a_label(self) -> bool:
+        """Whether it follows a colon or a dash, and so may leave its subject out."""
+        return not self.begins_a_sentence and re.search(r"[:–—-]", self.joint) is not None
+
+    @property
     def is_relative(self) -> bool:
         """Whether it tells more of what stands before it: “tabs, which we do not use”."""
         return _RELATIVE.match(self.begin) is not None and not self.begins_a_sentence

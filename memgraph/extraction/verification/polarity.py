@@ -80,7 +80,7 @@ class Polarity:
         for at, clause in enumerate(sentence):
             if (head := clause.head) in clause.keys:
                 self._heads.add(head)
-                if not clause.is_denied:
+                if not clause.is_denied and not clause.follows_a_label:
                     self._headed.append((head, stated[at]))
             if clause.is_denied:
                 self.denials.append(_denial(clause, sentence[max(at - MOST_CLAUSES, 0) : at], beside))

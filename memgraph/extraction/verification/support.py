@@ -110,7 +110,7 @@ def unsupported(claim: str, evidence: Evidence | Sequence[str]) -> list[str]:
     clauses = list(clauses_of(text))
     if not any(clause.words or clause.names for clause in clauses):
         return [SAYS_NOTHING]
-    found = list(_unsaid(text, clauses, known))
+    found = [*_unsaid(text, clauses, known), *_misquoted(claim, known)]
     found += known.polarity.problems(clauses, known.quoted)
     said, sentences = _comparable(text), [one for some in known.sentences for one in some]
     found += unstated_reasons(said, known.text, known.sentences, stems)
@@ -154,7 +154,11 @@ def _unsaid(text: str, clauses: Sequence[Clause], known: Evidence) -> Iterator[s
                 yield f"“{word}” is not in the source: say it in its words"
         elif 2 * quoted < total >= _LEAST_WORDS:
             yield "the quoted evidence has less than half of the words of a sentence: quote the passages that say it"
-    for quotation in _QUOTED.findall(text):
+
+
+def _misquoted(claim: str, known: Evidence) -> Iterator[str]:
+    """Yield the quotations of a claim that its evidence does not have word for word."""
+    for quotation in _QUOTED.findall(prepared(claim)):
         wanted = _comparable(quotation).strip(" .,:;!?")
         if " " in wanted and wanted not in known.around:
             yield f"“{quotation}” is not in the quoted evidence word for word: quote it as it is"

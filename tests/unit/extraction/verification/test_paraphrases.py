@@ -190,6 +190,11 @@ CASES = {
         'The error at the start was "kiln lamp missing".',
         'The error at the start was "kiln lamp broken".',
     ),
+    "quoted words of the user": Case(
+        'user_did: the user of the kiln pays for it', (),
+        'The user said: "the user of the kiln pays for it".',
+        'The user said: "the guest of the kiln pays for it".',
+    ),
     "words of which few are quoted": Case(
         "[1]\nThe kiln is hot.\n\n[2]\nThe wheel needs fresh oil every week.", ("The kiln is hot.",),
         "The kiln of the wheel is hot.",
