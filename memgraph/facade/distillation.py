@@ -9,6 +9,7 @@ from typing import Any
 from memgraph.lifecycle.distillation.answers import answer_order, skip_order
 from memgraph.lifecycle.distillation.orders import work_orders, work_sheet
 from memgraph.lifecycle.distillation.sessions import SessionWatch
+from memgraph.model.events.payload import Actor
 from memgraph.model.memory import TrustClass
 from memgraph.model.results.distillation import AnswerResult, OrdersResult, OrderState, WorkOrder, WorkSheet
 from memgraph.store import AgentMemoryStore
@@ -82,12 +83,17 @@ class Distillation:
         """
         return answer_order(self.store, order_id, answer, answered_by=answered_by, trust_class=trust_class)
 
-    def skip(self, order_id: str, *, reason: str | None = None) -> WorkOrder:
+    def skip(self, order_id: str, *, reason: str | None = None, actor: Actor = "user") -> WorkOrder:
         """Close a work order without an answer. It is not created again.
+
+        Parameters
+        ----------
+        actor : {"user", "agent", "system"}
+            Who skips it.
 
         Raises
         ------
         NotFoundError, InvalidInputError
             The order does not exist, or was answered.
         """
-        return skip_order(self.store, order_id, reason=reason)
+        return skip_order(self.store, order_id, reason=reason, actor=actor)

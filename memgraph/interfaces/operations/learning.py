@@ -64,11 +64,11 @@ def _is_for(call: Call, order: WorkOrder) -> bool:
 
 
 def _answer(call: Call, given: AnswerOrder) -> Answer:
-    if given.answer is None:
-        order = call.memory.distillation.skip(given.order_id, reason=given.reason)
-        return Answer(text=f"Skipped: {order.id}", data={"order_id": order.id, "is_skipped": True})
     if not _is_for(call, call.memory.distillation.show(given.order_id).order):
         raise NotFoundError("work order", given.order_id, listed_by="next_work_order")
+    if given.answer is None:
+        order = call.memory.distillation.skip(given.order_id, reason=given.reason, actor="agent")
+        return Answer(text=f"Skipped: {order.id}", data={"order_id": order.id, "is_skipped": True})
     found = call.memory.distillation.answer(given.order_id, given.answer, answered_by=call.caller.agent)
     data = found.model_dump(mode="json")
     return Answer(text=json.dumps(data, ensure_ascii=False), data=data)

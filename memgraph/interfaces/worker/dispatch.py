@@ -13,6 +13,7 @@ from memgraph.interfaces.refusals import message_of
 from memgraph.interfaces.worker.place import INTERNAL, OTHER_SETTINGS, settings_mark
 from memgraph.interfaces.worker.tenant import Tenant
 from memgraph.logs import logger_of
+from memgraph.model.base import checked
 
 logger = logger_of(__name__)
 
@@ -46,7 +47,7 @@ def _operation(tenant: Tenant, request: dict[str, Any]) -> Any:
     from memgraph.interfaces.operations.operation import Toolset
 
     caller = Caller.parse(request.get("caller") or {})
-    toolset: Toolset = "core" if request.get("toolset") == "core" else "full"
+    toolset: Toolset = checked(Toolset, request.get("toolset", "full"), "toolset")
     arguments = request.get("arguments")
     if not isinstance(arguments, dict):
         raise InvalidInputError("must be an object", field="arguments", value=arguments)

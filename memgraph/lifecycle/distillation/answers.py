@@ -23,6 +23,7 @@ from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.base import Model, Name, Prose, checked
 from memgraph.model.events.distillation import DistilAnswered, DistilAttempted, DistilSkipped
 from memgraph.model.events.links import MemoryLinked
+from memgraph.model.events.payload import Actor
 from memgraph.model.ids import canonical_name, source_id
 from memgraph.model.memory import AgentMemory, TrustClass, Vector, id_of
 from memgraph.model.results.distillation import AnswerResult, Verdict, WorkOrder
@@ -144,7 +145,9 @@ def answer_order(
     )
 
 
-def skip_order(store: AgentMemoryStore, order_id: str, *, reason: str | None = None) -> WorkOrder:
+def skip_order(
+    store: AgentMemoryStore, order_id: str, *, reason: str | None = None, actor: Actor = "user"
+) -> WorkOrder:
     """Close a work order without an answer; it is not made again. Idempotent.
 
     Raises
@@ -161,7 +164,7 @@ def skip_order(store: AgentMemoryStore, order_id: str, *, reason: str | None = N
             raise InvalidInputError("names a work order that was answered", field="id", value=order_id)
         if order.state == "open":
             reason = redact_any(reason).value
-            store.commit("global", [DistilSkipped(id=order.id, skipped_at=store.now(), reason=reason)], actor="user")
+            store.commit("global", [DistilSkipped(id=order.id, skipped_at=store.now(), reason=reason)], actor=actor)
         return known_order(store, order.id)
 
 
