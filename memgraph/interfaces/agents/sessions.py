@@ -96,6 +96,7 @@ class SessionLog:
     def _read(self) -> Iterator[dict[str, Any]]:
         try:
             with self._path.open("rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _MAX_BYTES))  # the newest records count
                 data = file.read(_MAX_BYTES)
         except OSError:
             return
