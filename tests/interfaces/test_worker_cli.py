@@ -322,12 +322,12 @@ def test_two_stores_have_two_workers_and_one_ends_when_its_store_is_removed(copi
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """Mount small disks, if that is possible here."""
+def small_disk(folder: Path) -> Iterator[Callable[[str], Path]]:
+    """Mount a small disk, if that is possible here, at a path that is short enough for a socket."""
     with ExitStack() as mounted:
 
         def mount(options: str) -> Path:
-            disk = tmp_path / "disk"
+            disk = folder / "disk"
             disk.mkdir()
             command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(disk)]
             if subprocess.run(command, capture_output=True, check=False).returncode:
@@ -345,6 +345,9 @@ def test_a_disk_without_room_for_a_socket(
     disk = small_disk("size=4k,nr_inodes=2,mode=700")
     (disk / "ballast").touch()
     monkeypatch.setenv("MEMGRAPH_WORKER_DIR", str(disk))
+    place = place_of(str(home))
+    assert place is not None
+    assert place.folder == str(disk), "else the worker is elsewhere"
     assert hook("claude-code", "--budget", "2")[0] == ""
     assert FACT in run("recall", "When does the harbour open?").stdout
 
