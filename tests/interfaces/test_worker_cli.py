@@ -338,7 +338,6 @@ def small_disk(folder: Path) -> Iterator[Callable[[str], Path]]:
         yield mount
 
 
-@pytest.mark.long
 def test_a_disk_without_room_for_a_socket(
     home: Path, small_disk: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
