@@ -40,7 +40,7 @@ C = TypeVar("C")
 
 
 def _said(method: Callable[[MemGraphMemoryTool, C], str]) -> Callable[[MemGraphMemoryTool, C], str]:
-    """Turn what memgraph refuses into what the model is told."""
+    """Convert memgraph's errors to the tool's, whose messages the model reads."""
 
     @wraps(method)
     def tell(tool: MemGraphMemoryTool, command: C) -> str:

@@ -156,6 +156,19 @@ def test_a_work_order_is_found_by_its_id(door, memory):
     assert "order_id" not in door("next_work_order", {"order_id": "another"}).text
 
 
+def test_only_a_caller_of_its_task_can_skip_a_work_order(memory):
+    for text in ("The importer handles empty files.", "The importer does not handle empty files."):
+        memory.store.insert_memory(SemanticMemory(content=text, task_id="T-1", source="test"))
+    memory.maintenance.sleep()
+    (order,) = memory.distillation.list()
+    assert order.task_id == "T-1"
+    with pytest.raises(NotFoundError):
+        perform(memory, Caller(task="T-2"), "answer_work_order", {"order_id": order.id})
+    assert [one.id for one in memory.distillation.list()] == [order.id]
+    assert perform(memory, Caller(task="T-1"), "answer_work_order", {"order_id": order.id}).data["is_skipped"]
+    assert memory.distillation.list() == []
+
+
 def test_an_operation_outside_the_toolset_does_not_exist(memory):
     with pytest.raises(NotFoundError, match="recall, search_memories"):
         perform(memory, Caller(), "forget", {"id": "x"}, toolset="core")

@@ -470,3 +470,11 @@ def test_a_directory_that_cannot_be_written_does_not_keep_a_prompt_waiting(
     (memory.store.config.home / "agents").write_text("a file is in the way", "utf-8")
     assert LESSON in hook(named(events, "UserPromptSubmit"))
     assert hook(named(events, "SessionEnd")) == ""
+
+
+def test_the_newest_records_of_a_long_log_are_read(tmp_path):
+    log = SessionLog(tmp_path, "claude-code", SESSION)
+    for _ in range(3):
+        log.add("filler", text="x" * 2_000_000)
+    log.add("newest")
+    assert log.last("newest") is not None

@@ -171,7 +171,7 @@ def _ordered(text: str, stems_of: Callable[[str], Stems]) -> Iterator[tuple[str,
         for marks in (_ORDER, _CAUSE):
             words = list(marks.finditer(sentence))
             if len(words) != 1:
-                continue  # which of several applies to what cannot be told
+                continue  # ambiguous: nothing says which denial applies to which word
             (word,) = words
             said = word[1] or word[2]
             left, right = sentence[: word.start()], sentence[word.end() :]

@@ -1,4 +1,4 @@
-"""Learning from sessions: read the transcripts that wait, record what became of recalls, render the overviews."""
+"""Learning from sessions: read waiting transcripts, record the outcomes of recalls, render the overviews."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Preferences(Model):
 
 
 def preferences_of(home: Path, client: str) -> Preferences:
-    """Return the choices for a client; the defaults if there are none, or they cannot be read."""
+    """Return the choices for a client; the defaults if the file is missing or unreadable."""
     try:
         return Preferences.model_validate_json(_path(home, client).read_bytes())
     except (OSError, ValidationError, ValueError):

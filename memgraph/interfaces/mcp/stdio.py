@@ -1,4 +1,4 @@
-"""Serves MCP on the process's standard streams until the client closes them or the process is told to end."""
+"""Serves MCP on the process's standard streams until the client closes them or a signal ends the process."""
 
 from __future__ import annotations
 

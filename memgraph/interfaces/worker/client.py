@@ -242,7 +242,7 @@ def start(place: Place) -> int:
         It cannot be started.
     """
     null = os.devnull
-    # -P: not the current directory's modules, it is a project that nobody has checked
+    # -P: do not import from the current directory, which may be an untrusted project
     command = [sys.executable, "-P", "-m", "memgraph.interfaces.worker.run", "--detach", place.home]
     streams = [(os.POSIX_SPAWN_OPEN, number, null, os.O_RDWR, 0) for number in (0, 1, 2)]
     try:

@@ -94,7 +94,7 @@ class Server:
     tenant : Tenant
         The store.
     idle_s : float
-        It ends when this long nobody has asked.
+        It ends after this time without a request.
     """
 
     def __init__(self, place: Place, lock: int, tenant: Tenant, *, idle_s: float) -> None:
@@ -144,7 +144,7 @@ class Server:
     def stop(self, reason: str) -> None:
         """End after the requests that were taken. Safe in a signal handler and in any thread."""
         self.ending = self.ending or reason
-        with suppress(OSError):  # it was told already, or has ended
+        with suppress(OSError):  # a stop is pending already, or the server has ended
             self._waker.send(b".")
 
     def _reason(self) -> str | None:

@@ -92,7 +92,7 @@ class AnswerResult(Model):
     forgotten : int
         Statements left out because they repeat what the user made the store forget.
     attempts_left : int
-        How many more answers may correct the refused statements. If there are none, or none was refused, the order is closed.
+        How many more answers may correct the refused statements. At zero, or after an answer without refused statements, the order is closed.
     refused : int
         Statements that are malformed, or that the excerpt does not support.
     problems : list of str

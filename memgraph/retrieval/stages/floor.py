@@ -167,7 +167,7 @@ def _enough(search: Search, floor: float) -> float:
 def _linked(search: Search, general: Mask, found: Scores, enough: float, line: float) -> Slots:
     """Return the candidates reached over a link from one whose evidence suffices by itself.
 
-    Neighbours in a session are none: their words are in the coverage already. Nor is the link between a generalisation and one of its many
+    Neighbours in a session do not count as links: their words are in the coverage already. Nor is the link between a generalisation and one of its many
     sources, unless the source has evidence of its own, nor one to what is less similar to the query than the store's memories are on the
     average.
     """
