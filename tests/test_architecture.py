@@ -89,7 +89,13 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "history",
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
-    "interfaces": ("operations refusals lookups", "adk anthropic langgraph pydantic_ai agents", "mcp worker", "cli"),
+    "interfaces": (
+        "operations refusals lookups",
+        "adk anthropic langgraph pydantic_ai agents",
+        "mcp worker",
+        "http",
+        "cli",
+    ),
     "interfaces.agents": (
         "events kept sessions",
         "preferences jobs overview connecting",
@@ -98,7 +104,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "learning hooks",
         "detached",
     ),
-    "interfaces.cli": ("base", "memories learning analysis maintenance viz", "connect demo docs mcp", "group"),
+    "interfaces.cli": ("base", "memories learning analysis maintenance viz", "connect demo docs mcp serve", "group"),
     "journal": (
         "envelope",
         "segments",
