@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,7 @@ def serve(settings: Settings, host: str, port: int, root: str | None) -> None:
         address = f"http://{f'[{at[0]}]' if ':' in at[0] else at[0]}:{at[1]}"
         access = "with tokens" if gate.asks else "without tokens, for this machine alone"
         emit(settings, {"address": address, "has_tokens": gate.asks}, f"Serving at {address}, {access}.")
-        click.get_text_stream("stdout").flush()
+        sys.stdout.flush()
         run.serve(gate, listening)
 
 

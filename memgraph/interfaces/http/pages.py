@@ -122,7 +122,8 @@ class Pages:
 
         memory = self._gate.stores.memory(token.tenant)
         with memory.as_agent(caller.agent, justification=caller.justification) as view:
-            data = page_data(view.store, project_id=project, limit=MEMORIES)
+            shown = {"sensitive", "private"}  # those that the agent may have: the view has no others
+            data = page_data(view.store, project_id=project, include=shown, limit=MEMORIES)
             return render(data, title_of(data.project_id, data.memories))
 
     async def _query(self, request: Request) -> Response:

@@ -15,7 +15,7 @@ from memgraph.interfaces.http.app import app_of
 from memgraph.interfaces.http.gate import Gate
 from memgraph.interfaces.http.limits import HeadTimed, Limits
 from memgraph.interfaces.http.stores import Stores
-from memgraph.interfaces.http.tokens import Token, token_file
+from memgraph.interfaces.http.tokens import RefusedTokenError, Token, token_file
 from memgraph.interfaces.operations import Caller
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def gate_of(place: Path, *, has_tenants: bool, caller: Caller, open_store: Calla
     def home_of(tenant: str | None) -> Path:
         if (tenant is not None) != has_tenants:
             problem = "the token belongs to a server with several stores" if tenant else "the token names no store"
-            raise InvalidInputError(f"{problem}; make another", field="token")
+            raise RefusedTokenError(f"{problem}; ask who runs the server for another")
         return place if tenant is None else place / "stores" / tenant
 
     stores = Stores(home_of, open_store)
@@ -73,23 +73,30 @@ def listener(host: str, port: int, *, asks: bool) -> socket.socket:
         The address cannot be listened on, or is not loopback and the server has no tokens.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
-        if not asks and not ipaddress.ip_address(address[0]).is_loopback:
+        address = _address(host)
+        if not asks and not address.is_loopback:
             problem = (
                 "is reachable from other machines, and without tokens whoever reaches the server reads and changes "
                 "all that it may; run `memgraph token create`, or listen on 127.0.0.1"
             )
             raise InvalidInputError(problem, field="--host", value=host)
-        made = socket.socket(family, kind, protocol)
+        made = socket.socket(socket.AF_INET6 if address.version == 6 else socket.AF_INET)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
+        made.bind((str(address), port))
         made.listen(128)
     except OSError as error:
         raise InvalidInputError(
             f"cannot be listened on: {error.strerror}; choose another", field="--port", value=port
         ) from None
     return made
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Return the address of a host's name, or the one that it is."""
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return ipaddress.ip_address(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])
 
 
 def serve(gate: Gate, listening: socket.socket, *, limits: Limits | None = None) -> None:
