@@ -99,15 +99,30 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
         return ipaddress.ip_address(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])
 
 
-def serve(gate: Gate, listening: socket.socket, *, limits: Limits | None = None) -> None:
-    """Serve until SIGTERM or SIGINT; then answer the requests that were taken, and close the stores."""
+def serve(
+    gate: Gate,
+    listening: socket.socket,
+    *,
+    limits: Limits | None = None,
+    on_start: Callable[[uvicorn.Server], None] = lambda _server: None,
+    close_stores: bool = True,
+) -> None:
+    """Serve until SIGTERM or SIGINT; then answer the requests that were taken, and close the stores.
+
+    Parameters
+    ----------
+    on_start : callable
+        Given the server before it runs: `should_exit` ends it in a thread, where it gets no signals.
+    close_stores : bool
+        Close the stores at the end.
+    """
     within = limits or Limits()
 
     class Timed(HeadTimed):
         head_s = within.head_s
 
     config = uvicorn.Config(
-        app_of(gate, limits=within),
+        app_of(gate, limits=within, close_stores=close_stores),
         http=Timed,
         ws="none",
         lifespan="on",
@@ -119,4 +134,6 @@ def serve(gate: Gate, listening: socket.socket, *, limits: Limits | None = None)
         timeout_graceful_shutdown=int(within.ending_s),
         h11_max_incomplete_event_size=16_384,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    server = uvicorn.Server(config)
+    on_start(server)
+    server.run(sockets=[listening])
