@@ -44,6 +44,9 @@ REASONS: dict[str, Callable[[str], bool]] = {
     "needs a framework, and tested in tests/interfaces/frameworks/test_programs.py": lambda text: any(
         f"from memgraph.interfaces.{name} import" in text for name in ("adk", "anthropic", "langgraph", "pydantic_ai")
     ),
+    "needs a server, and tested in tests/interfaces/test_http_server.py": lambda text: all(
+        line.startswith("curl -sf ") for line in text.splitlines()
+    ),
     "needs an Ollama server": lambda text: all("ollama:" in line for line in text.splitlines()),
 }
 """Why a block may be left unrun, and how that can be seen in its text."""

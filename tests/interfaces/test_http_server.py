@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import shutil
 import signal
 import socket
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -26,6 +29,7 @@ from memgraph.interfaces.http.limits import Limits
 from memgraph.interfaces.http.run import gate_of, listener, serve
 from memgraph.interfaces.operations import Caller
 from memgraph.testing import FakeEmbedder, FakeKeys
+from tests.documents import DOCS, blocks
 from tests.interfaces.servers import Process, running
 
 EPISODE = {"action": "Ran it", "reasoning": "It was due", "outcome": "success"}
@@ -172,6 +176,17 @@ class TestSlowClients:
         assert post(port, "stats", {})[0] == 200
         for one in slow:
             one.close()
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_lines_of_the_page_run_as_they_stand(server, tmp_path):
+    [block] = [one for one in blocks(DOCS / "server.md", "sh") if one.text.startswith("curl")]
+    text = block.text.replace("localhost:8321", f"127.0.0.1:{server.port}")
+    done = subprocess.run(
+        ["sh", "-e", "-c", text], env={**os.environ, "TOKEN": "none"}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("8080") >= 3
 
 
 class TestSignals:

@@ -82,8 +82,12 @@ def listener(host: str, port: int, *, asks: bool) -> socket.socket:
             raise InvalidInputError(problem, field="--host", value=host)
         made = socket.socket(socket.AF_INET6 if address.version == 6 else socket.AF_INET)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((str(address), port))
-        made.listen(128)
+        try:
+            made.bind((str(address), port))
+            made.listen(128)
+        except BaseException:
+            made.close()
+            raise
     except OSError as error:
         raise InvalidInputError(
             f"cannot be listened on: {error.strerror}; choose another", field="--port", value=port
