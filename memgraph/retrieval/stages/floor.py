@@ -57,7 +57,7 @@ _STATED = _EVIDENCE | {"CONTRADICTS", "SUPERSEDES"}
 _MOST_SOURCES = 2
 """A generalisation of more sources must suffice by itself: one of them says little about what they have in common."""
 
-_SAVED_COSINE, _SAVED_WITH_WORD = 0.25, 0.14
+_SAVED_COSINE, _SAVED_WITH_WORD = 0.28, 0.22
 """Bounds for saved facts: by the cosine alone, and with a shared word. They are absolute, and the cosine is not corrected for
 length: a preference has few words, and in a store of a few every word is rare."""
 _SAVED_STANDING_OUT, _SAVED_COSINE_WEIGHT, _SAVED_WORD_STANDING_OUT = 6.5, 10.0, 2.0
@@ -249,7 +249,7 @@ def _matching_saved(search: Search, floor: float) -> Slots:
     standing = deviations(search, saved)
     if standing is not None:
         by_words &= standing >= _SAVED_WORD_STANDING_OUT * scale
-        by_meaning = standing + _SAVED_COSINE_WEIGHT * near >= _SAVED_STANDING_OUT * scale
+        by_meaning &= standing + _SAVED_COSINE_WEIGHT * near >= _SAVED_STANDING_OUT * scale
     matching: Slots = saved[shares_words & (by_words | ~has_cosine(search, saved)) | by_meaning]
     return matching
 

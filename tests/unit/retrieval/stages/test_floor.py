@@ -81,10 +81,10 @@ def test_names_that_the_store_does_not_know_are_evidence_against_it(notes: Any) 
 
 def test_a_saved_fact_is_judged_by_its_own_rule_and_comes_first(notes: Any) -> None:
     notes.insert_memory(saved("Prefer tabs"))
-    notes.insert_memory(saved("Deploy on Mondays"))
+    notes.insert_memory(saved("Deploy to production on Mondays"))
     result = memgraph.MemoryRetrieval(notes).retrieve({"task_description": "deploy to production, disk of the host"})
 
-    assert [memory.content for memory in result.memories] == ["Deploy on Mondays", DEPLOY]
+    assert [memory.content for memory in result.memories] == ["Deploy to production on Mondays", DEPLOY]
     first = result.explanations[0]
     terms = first.model_dump(exclude={"memory_id", "score", "path"})
     assert first.saved > 0
@@ -401,7 +401,7 @@ def test_the_words_of_a_long_task_count_by_their_amount(many: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cosine", "others", "is_recalled"), [(0.24, 0.0, True), (0.3, 0.25, False), (0.1, 0.0, False)]
+    ("cosine", "others", "is_recalled"), [(0.3, 0.0, True), (0.3, 0.25, False), (0.24, 0.0, False)]
 )
 def test_among_many_memories_a_saved_fact_must_stand_out(
     cosine: float, others: float, is_recalled: bool, many: Any
