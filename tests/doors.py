@@ -86,10 +86,10 @@ def over_http(memory: MemGraph, caller: Caller) -> Iterator[Door]:
     """POST to the server's application with a token of the caller's agent."""
     from starlette.testclient import TestClient
 
+    from memgraph.interfaces.http.access.gate import Gate
+    from memgraph.interfaces.http.access.stores import Stores
+    from memgraph.interfaces.http.access.tokens import token_file
     from memgraph.interfaces.http.app import app_of
-    from memgraph.interfaces.http.gate import Gate
-    from memgraph.interfaces.http.stores import Stores
-    from memgraph.interfaces.http.tokens import token_file
 
     home = memory.store.config.home
     tokens = token_file(home)

@@ -104,6 +104,14 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "learning hooks",
         "detached",
     ),
+    "interfaces.http": (
+        "access",
+        "problems contract metrics",
+        "limits routes",
+        "pages tools",
+        "app",
+        "run",
+    ),
     "interfaces.cli": ("base", "memories learning analysis maintenance viz", "connect demo docs mcp serve", "group"),
     "journal": (
         "envelope",

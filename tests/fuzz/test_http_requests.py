@@ -22,8 +22,8 @@ from schemathesis.generation import GenerationMode
 from starlette.testclient import TestClient
 
 from memgraph import MemGraph
+from memgraph.interfaces.http.access.tokens import token_file
 from memgraph.interfaces.http.contract import document
-from memgraph.interfaces.http.tokens import token_file
 from memgraph.testing import FakeEmbedder, FakeKeys
 from tests.interfaces.servers import client_of, gate_on
 

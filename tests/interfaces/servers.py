@@ -16,11 +16,11 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from memgraph import MemGraph
+from memgraph.interfaces.http.access.gate import Gate
+from memgraph.interfaces.http.access.stores import Stores
+from memgraph.interfaces.http.access.tokens import TokenFile
 from memgraph.interfaces.http.app import app_of
-from memgraph.interfaces.http.gate import Gate
 from memgraph.interfaces.http.limits import Limits
-from memgraph.interfaces.http.stores import Stores
-from memgraph.interfaces.http.tokens import TokenFile
 
 ADDRESS = re.compile(r"http://[\d.]+:(\d+)")
 

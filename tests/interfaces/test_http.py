@@ -18,13 +18,13 @@ from starlette.testclient import TestClient
 
 from memgraph import MemGraph
 from memgraph.errors import ConfigError, InvalidInputError
-from memgraph.interfaces.http.answers import KEPT_S, Answers
+from memgraph.interfaces.http.access.answers import KEPT_S, Answers
+from memgraph.interfaces.http.access.gate import Gate
+from memgraph.interfaces.http.access.stores import Stores
+from memgraph.interfaces.http.access.tokens import RefusedTokenError, TokenFile, token_file
 from memgraph.interfaces.http.app import app_of
-from memgraph.interfaces.http.gate import Gate
 from memgraph.interfaces.http.limits import Limits
 from memgraph.interfaces.http.run import gate_of, listener
-from memgraph.interfaces.http.stores import Stores
-from memgraph.interfaces.http.tokens import RefusedTokenError, TokenFile, token_file
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller
 from memgraph.model.memory import EpisodicMemory
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys

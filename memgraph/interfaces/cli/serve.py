@@ -14,7 +14,7 @@ from memgraph.interfaces.cli.base.output import emit, notice, plain
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
-    from memgraph.interfaces.http.tokens import TokenFile
+    from memgraph.interfaces.http.access.tokens import TokenFile
 
 _PARTS = {"mcp", "mcp_types", "anyio", "starlette", "uvicorn", "prometheus_client", "h11"}
 _root = click.option(
@@ -121,7 +121,7 @@ def revoke(settings: Settings, number: str, root: str | None) -> None:
 
 
 def _tokens(settings: Settings, root: str | None) -> TokenFile:
-    from memgraph.interfaces.http.tokens import token_file
+    from memgraph.interfaces.http.access.tokens import token_file
 
     return token_file(_place(settings, root))
 

@@ -15,8 +15,8 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memgraph.errors import MemGraphError
+from memgraph.interfaces.http.access.gate import Gate, bearer, check
 from memgraph.interfaces.http.contract import document
-from memgraph.interfaces.http.gate import Gate, bearer, check
 from memgraph.interfaces.http.limits import Limited, Limits, Secured
 from memgraph.interfaces.http.metrics import ROUTE, Counted, Metrics
 from memgraph.interfaces.http.pages import Pages

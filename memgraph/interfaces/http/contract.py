@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
-from memgraph.interfaces.http.answers import MAX_KEY_CHARS
-from memgraph.interfaces.http.gate import NEEDS
+from memgraph.interfaces.http.access.answers import MAX_KEY_CHARS
+from memgraph.interfaces.http.access.gate import NEEDS
 from memgraph.interfaces.operations import OPERATIONS, Operation
 from memgraph.model.base import MAX_NAME_CHARS
 

@@ -78,21 +78,23 @@ class Secured:
 
     def _refusal(self, headers: Headers) -> Response | None:
         host, origin = headers.get("host", ""), headers.get("origin")
-        if self._only_loopback and _name(f"//{host}") not in LOOPBACK:
+        if self._only_loopback and _parts(f"//{host}")[0] not in LOOPBACK:
             detail = (
                 "without tokens this server answers only to localhost: another name may be a site's that rebinds it"
             )
             return problem(HTTPStatus.MISDIRECTED_REQUEST, detail)
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and _parts(origin)[1] != host:
             return problem(HTTPStatus.FORBIDDEN, "requests from pages of other sites are refused")
         return None
 
 
-def _name(address: str) -> str | None:
+def _parts(address: str) -> tuple[str | None, str | None]:
+    """Return the host's name in an address, and the name with its port; None for what is no address."""
     try:
-        return urlsplit(address).hostname
+        found = urlsplit(address)
+        return found.hostname, found.netloc
     except ValueError:
-        return None
+        return None, None
 
 
 class Limited:

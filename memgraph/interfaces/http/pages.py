@@ -20,10 +20,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from memgraph.errors import InvalidInputError, MemGraphError
-from memgraph.interfaces.http.gate import Gate, check
+from memgraph.interfaces.http.access.gate import Gate, check
+from memgraph.interfaces.http.access.tokens import Token
 from memgraph.interfaces.http.problems import STATUSES, problem
 from memgraph.interfaces.http.routes import caller_of, token_of
-from memgraph.interfaces.http.tokens import Token
 from memgraph.interfaces.operations import Caller
 from memgraph.interfaces.refusals import message_of
 from memgraph.text.safe import visible_line

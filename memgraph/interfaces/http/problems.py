@@ -9,8 +9,8 @@ import orjson
 from starlette.responses import Response
 
 from memgraph import errors
-from memgraph.interfaces.http.answers import KeyReusedError
-from memgraph.interfaces.http.tokens import RefusedTokenError
+from memgraph.interfaces.http.access.answers import KeyReusedError
+from memgraph.interfaces.http.access.tokens import RefusedTokenError
 from memgraph.interfaces.refusals import message_of
 
 MEDIA_TYPE = "application/problem+json"

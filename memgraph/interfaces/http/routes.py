@@ -16,10 +16,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from memgraph.errors import MemGraphError
+from memgraph.interfaces.http.access.gate import Gate
+from memgraph.interfaces.http.access.tokens import Token
 from memgraph.interfaces.http.contract import KEY, PROJECT, SESSION
-from memgraph.interfaces.http.gate import Gate
 from memgraph.interfaces.http.problems import problem, problem_of
-from memgraph.interfaces.http.tokens import Token
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller
 from memgraph.logs import logger_of
 

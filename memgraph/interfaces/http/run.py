@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from memgraph.errors import InvalidInputError
+from memgraph.interfaces.http.access.gate import Gate
+from memgraph.interfaces.http.access.stores import Stores
+from memgraph.interfaces.http.access.tokens import RefusedTokenError, Token, token_file
 from memgraph.interfaces.http.app import app_of
-from memgraph.interfaces.http.gate import Gate
 from memgraph.interfaces.http.limits import HeadTimed, Limits
-from memgraph.interfaces.http.stores import Stores
-from memgraph.interfaces.http.tokens import RefusedTokenError, Token, token_file
 from memgraph.interfaces.operations import Caller
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from memgraph.interfaces.http.gate import Gate
+from memgraph.interfaces.http.access.gate import Gate
 from memgraph.interfaces.http.routes import caller_of, token_of
 from memgraph.interfaces.mcp.server import server_of
 from memgraph.interfaces.operations import Answer

@@ -10,8 +10,8 @@ from anyio import CapacityLimiter, to_thread
 from starlette.requests import HTTPConnection
 
 from memgraph.errors import PermissionDeniedError
-from memgraph.interfaces.http.stores import Stores
-from memgraph.interfaces.http.tokens import RefusedTokenError, Scope, Token, TokenFile
+from memgraph.interfaces.http.access.stores import Stores
+from memgraph.interfaces.http.access.tokens import RefusedTokenError, Scope, Token, TokenFile
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, perform
 from memgraph.interfaces.operations.operation import Effect, Toolset
 from memgraph.ports import Progress

@@ -69,7 +69,7 @@ class Answers:
             self._rows.execute("PRAGMA synchronous = FULL")  # an answer is on the disk before it is sent
             self._rows.execute("PRAGMA secure_delete = ON")  # it may quote memories
             self._rows.execute(_TABLE)
-            self._rows.execute("DELETE FROM answers WHERE began < ?", (now() - KEPT_S,))
+            self._rows.execute("CREATE INDEX IF NOT EXISTS by_age ON answers (began)")
 
     def once(
         self,
@@ -112,6 +112,7 @@ class Answers:
                 return self._kept(row_id, recovered(events)), True
             request_id, seq = (row[1], row[2]) if row else (str(uuid4()), requests.seq)
             if row is None:
+                self._do("DELETE FROM answers WHERE began < ?", self._now() - KEPT_S)
                 self._do(
                     "INSERT INTO answers VALUES (?, ?, ?, ?, ?, NULL)",
                     row_id,
@@ -140,8 +141,8 @@ class Answers:
 
     def _row(self, row_id: str) -> tuple[str, str, int, bytes | None] | None:
         with self._guard, self._storing(), closing(self._rows.cursor()) as cursor:
-            cursor.execute("DELETE FROM answers WHERE id = ? AND began < ?", (row_id, self._now() - KEPT_S))
-            cursor.execute("SELECT fingerprint, request_id, seq, answer FROM answers WHERE id = ?", (row_id,))
+            kept = "SELECT fingerprint, request_id, seq, answer FROM answers WHERE id = ? AND began >= ?"
+            cursor.execute(kept, (row_id, self._now() - KEPT_S))
             found: tuple[str, str, int, bytes | None] | None = cursor.fetchone()
         return found
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from memgraph.interfaces.http.answers import Answers
-from memgraph.interfaces.http.tokens import FOLDER
+from memgraph.interfaces.http.access.answers import Answers
+from memgraph.interfaces.http.access.tokens import FOLDER
 from memgraph.interfaces.mcp.resident import Resident
 
 if TYPE_CHECKING:
