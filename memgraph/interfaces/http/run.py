@@ -4,22 +4,45 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import uvicorn
 
+from memgraph.disk.files import make_private_folder
+from memgraph.disk.lock import ProcessLock
 from memgraph.errors import InvalidInputError
 from memgraph.interfaces.http.access.gate import Gate
 from memgraph.interfaces.http.access.stores import Stores
-from memgraph.interfaces.http.access.tokens import RefusedTokenError, Token, token_file
+from memgraph.interfaces.http.access.tokens import FOLDER, RefusedTokenError, Token, token_file
 from memgraph.interfaces.http.app import app_of
 from memgraph.interfaces.http.limits import HeadTimed, Limits
 from memgraph.interfaces.operations import Caller
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
+
+_LOCK_S = 1.0
+
+
+@contextmanager
+def alone(place: Path) -> Iterator[None]:
+    """Be the only server of a place for a block: a server knows by itself which requests of a key are running.
+
+    Raises
+    ------
+    BusyError
+        Another process serves it.
+    """
+    make_private_folder(place / FOLDER)
+    lock = ProcessLock(place / FOLDER / "lock", f"the server of {place}")
+    lock.acquire(_LOCK_S)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def gate_of(place: Path, *, has_tenants: bool, caller: Caller, open_store: Callable[[Path], MemGraph]) -> Gate:
