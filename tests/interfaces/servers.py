@@ -8,19 +8,25 @@ import select
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import uvicorn
 from starlette.testclient import TestClient
 
 from memgraph import MemGraph
 from memgraph.interfaces.http.access.gate import Gate
 from memgraph.interfaces.http.access.stores import Stores
-from memgraph.interfaces.http.access.tokens import TokenFile
+from memgraph.interfaces.http.access.tokens import TokenFile, token_file
 from memgraph.interfaces.http.app import app_of
 from memgraph.interfaces.http.limits import Limits
+from memgraph.interfaces.http.run import gate_of, listener, serve
+from memgraph.interfaces.operations import Caller
+from memgraph.testing import FakeEmbedder, FakeKeys
 
 ADDRESS = re.compile(r"http://[\d.]+:(\d+)")
 
@@ -77,3 +83,30 @@ def running(home: Path, *arguments: str, **options: Any) -> Iterator[Process]:
     finally:
         if process.process.poll() is None:
             process.end(signal.SIGKILL)
+
+
+class Served(NamedTuple):
+    memory: MemGraph
+    port: int
+    server: uvicorn.Server
+    thread: threading.Thread
+    secret: str
+
+
+@contextmanager
+def serving(place: Path, *, has_tokens: bool = False) -> Iterator[Served]:
+    """Serve in this process for a block, with short times."""
+    home = place / "store"
+    with MemGraph.open(home, keys_home=place / "keys", embedder=FakeEmbedder(), keys=FakeKeys()) as memory:
+        secret = token_file(home).create("read")[1] if has_tokens else ""
+        gate = gate_of(home, has_tenants=False, caller=Caller(), open_store=lambda _: memory)
+        listening = listener("127.0.0.1", 0, asks=False)
+        servers: list[uvicorn.Server] = []
+        given = {"limits": Limits(head_s=0.3, body_s=0.3), "on_start": servers.append, "close_stores": False}
+        thread = threading.Thread(target=serve, args=(gate, listening), kwargs=given)
+        thread.start()
+        while not servers:
+            time.sleep(0.01)
+        yield Served(memory, listening.getsockname()[1], servers[0], thread, secret)
+        servers[0].should_exit = True
+        thread.join()

@@ -14,23 +14,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-import uvicorn
 from click.testing import CliRunner, Result
 
 from memgraph import MemGraph
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
-from memgraph.interfaces.http.limits import Limits
-from memgraph.interfaces.http.run import gate_of, listener, serve
-from memgraph.interfaces.operations import Caller
-from memgraph.testing import FakeEmbedder, FakeKeys
+from memgraph.interfaces.http.run import listener
 from tests.documents import DOCS, blocks
-from tests.interfaces.servers import Process, running
+from tests.interfaces.servers import Process, Served, running, serving
 
 EPISODE = {"action": "Ran it", "reasoning": "It was due", "outcome": "success"}
 
@@ -61,13 +57,6 @@ def post(port: int, name: str, arguments: dict[str, Any], *, timeout_s: float = 
         return found.status, json.loads(found.read())
     finally:
         connection.close()
-
-
-class Served(NamedTuple):
-    memory: MemGraph
-    port: int
-    server: uvicorn.Server
-    thread: threading.Thread
 
 
 class TestCommands:
@@ -106,24 +95,6 @@ class TestCommands:
         with listener("127.0.0.1", 0, asks=False) as taken:
             found = run("serve", "--home", str(home), "--port", str(taken.getsockname()[1]))
         assert (found.exit_code, "cannot be listened on" in found.output) == (1, True)
-
-
-@contextmanager
-def serving(place: Path) -> Iterator[Served]:
-    """Serve in this process for a block, with short times."""
-    home = place / "store"
-    with MemGraph.open(home, keys_home=place / "keys", embedder=FakeEmbedder(), keys=FakeKeys()) as memory:
-        gate = gate_of(home, has_tenants=False, caller=Caller(), open_store=lambda _: memory)
-        listening = listener("127.0.0.1", 0, asks=False)
-        servers: list[uvicorn.Server] = []
-        given = {"limits": Limits(head_s=0.3, body_s=0.3), "on_start": servers.append, "close_stores": False}
-        thread = threading.Thread(target=serve, args=(gate, listening), kwargs=given)
-        thread.start()
-        while not servers:
-            time.sleep(0.01)
-        yield Served(memory, listening.getsockname()[1], servers[0], thread)
-        servers[0].should_exit = True
-        thread.join()
 
 
 @pytest.fixture
