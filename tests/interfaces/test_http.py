@@ -34,14 +34,19 @@ EPISODE = {"task": "Run the migration", "action": "Ran it", "reasoning": "It was
 
 
 @pytest.fixture(scope="module")
-def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemGraph]:
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory, clock: FakeClock) -> Iterator[MemGraph]:
     """One store for all tests: each writes into a project of its own."""
     place = tmp_path_factory.mktemp("served")
     with MemGraph.open(
         place / "store",
         keys_home=place / "keys",
         embedder=FakeEmbedder(),
-        clock=FakeClock(),
+        clock=clock,
         keys=FakeKeys(),
         agents={"coach": {"domain": "health", "write": ["health"]}},
     ) as opened:
@@ -413,11 +418,13 @@ class TestResources:
         assert following is None
         assert len(set(seen)) == len(seen) == 7
 
-    def test_a_memory_has_a_tag_that_changes_with_it(self, client, memory):
+    def test_a_memory_has_a_tag_that_changes_with_it(self, client, clock):
         saved = client.post("/v1/save_episode", json=EPISODE).json()["data"]["episode_id"]
         first = client.get(f"/v1/memories/{saved}")
         known = {"If-None-Match": first.headers["etag"]}
-        memory.store.now()  # time passes, and the relevance of the memory with it
+        clock.advance(days=3)
+        later = client.get(f"/v1/memories/{saved}").json()["data"]["memory"]["relevance_score"]
+        assert later < first.json()["data"]["memory"]["relevance_score"]
         same = client.get(f"/v1/memories/{saved}", headers=known)
         assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", first.headers["etag"])
         client.post("/v1/feedback", json={"id": saved, "feedback": "love"})
