@@ -137,9 +137,17 @@ class TestSlowClients:
         assert received.split(b" ")[1:2] == ([answer] if answer else [])
         assert time.monotonic() - began < 15
 
-    def test_drops_of_a_head_do_not_keep_it_open(self, port):
+    @pytest.mark.parametrize(
+        "begun",
+        [
+            b"GET /healthz HTTP/1.1\r\n",
+            b"POST /v1/stats HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000\r\n\r\n",
+            b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000\r\n\r\n",  # answered before its body is there
+        ],
+    )
+    def test_drops_do_not_keep_it_open(self, port, begun):
         with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
-            connection.sendall(b"GET /healthz HTTP/1.1\r\n")
+            connection.sendall(begun)
             began = time.monotonic()
             with suppress(ConnectionError):
                 while time.monotonic() - began < 15:

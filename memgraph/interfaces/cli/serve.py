@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memgraph.facade import MemGraph
     from memgraph.interfaces.http.access.tokens import TokenFile
 
-_PARTS = {"mcp", "mcp_types", "anyio", "starlette", "uvicorn", "prometheus_client", "h11"}
+_PARTS = {"mcp", "mcp_types", "anyio", "starlette", "uvicorn", "prometheus_client"}
 _root = click.option(
     "--root", metavar="DIR", help="Directory of several stores, one for each tenant, instead of --home."
 )

@@ -8,7 +8,6 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
-import h11
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -172,13 +171,16 @@ class HeadTimed(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Wait for the rest of a head that has begun after an answer; wait no longer for one that is there."""
-        if self.cycle is not None and self.cycle.response_complete and not self._is_waiting:
+        """Wait for a head that begins after an answer, or for the rest of a body that was answered before; no longer for one that is there."""
+        if self._is_answered() and not self._is_waiting:
             self._await_head()
         super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
+        if self.cycle is not None and not self._is_answered():
             self._is_waiting = False
             self._timer.cancel()
+
+    def _is_answered(self) -> bool:
+        return self.cycle is not None and self.cycle.response_complete
 
     def _await_head(self) -> None:
         self._is_waiting = True
