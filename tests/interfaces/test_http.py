@@ -468,6 +468,22 @@ class TestResources:
             assert body["schema"] == one.schema
 
 
+class TestErrors:
+    @pytest.mark.parametrize("path", ["/v1/stats", "/query"])
+    def test_an_unexpected_error_is_a_problem_that_quotes_nothing(self, memory, tokens, path, caplog):
+        def opened(_: Path) -> MemGraph:
+            raise RuntimeError("SECRETWORD")
+
+        _, secret = tokens.create("read")
+        gate = Gate(Stores(lambda _: memory.store.config.home, opened), tokens)
+        with client_of(gate, secret) as client:
+            given = {"json": {}} if path == "/v1/stats" else {"data": {"cypher": "RETURN 1 AS x"}}
+            found = client.post(path, **given)
+        assert (found.status_code, found.json()["title"]) == (500, "Internal Server Error")
+        assert "RuntimeError" in found.json()["detail"]
+        assert "SECRETWORD" not in found.text + caplog.text
+
+
 class TestLimits:
     def test_a_body_of_ten_megabytes_is_refused(self, client):
         body = b'{"task": "' + b"x" * 10_000_000 + b'"}'

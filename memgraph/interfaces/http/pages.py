@@ -23,7 +23,7 @@ from memgraph.errors import InvalidInputError, MemGraphError
 from memgraph.interfaces.http.access.gate import Gate, check
 from memgraph.interfaces.http.access.tokens import Token
 from memgraph.interfaces.http.problems import STATUSES, problem
-from memgraph.interfaces.http.routes import caller_of, token_of
+from memgraph.interfaces.http.routes import caller_of, safely, token_of
 from memgraph.interfaces.operations import Caller
 from memgraph.interfaces.refusals import message_of
 from memgraph.text.safe import visible_line
@@ -53,10 +53,10 @@ class Pages:
     def routes(self) -> list[Route]:
         """Return the routes."""
         return [
-            Route("/", self._learning, methods=["GET"], name="learning page"),
-            Route("/query", self._query, methods=["GET", "POST"], name="query page"),
-            Route("/login", self._login, methods=["GET", "POST"], name="login page"),
-            Route("/logout", self._logout, methods=["POST"], name="logout"),
+            Route("/", safely(self._learning), methods=["GET"], name="learning page"),
+            Route("/query", safely(self._query), methods=["GET", "POST"], name="query page"),
+            Route("/login", safely(self._login), methods=["GET", "POST"], name="login page"),
+            Route("/logout", safely(self._logout), methods=["POST"], name="logout"),
         ]
 
     def has(self, path: str) -> bool:

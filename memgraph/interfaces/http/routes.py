@@ -30,17 +30,17 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 def routes_of(gate: Gate) -> list[Route]:
     """Return the routes under ``/v1``."""
     posted = [
-        Route(f"/v1/{name}", _safely(partial(_post, gate, name)), methods=["POST"], name=name) for name in OPERATIONS
+        Route(f"/v1/{name}", safely(partial(_post, gate, name)), methods=["POST"], name=name) for name in OPERATIONS
     ]
     return [
         *posted,
-        Route("/v1/memories", _safely(partial(_list, gate)), methods=["GET"], name="list_memories"),
-        Route("/v1/memories/{id}", _safely(partial(_get, gate)), methods=["GET"], name="get_memory"),
-        Route("/v1/{name}", _safely(partial(_post, gate, None)), methods=["POST"], name="none"),  # says what there is
+        Route("/v1/memories", safely(partial(_list, gate)), methods=["GET"], name="list_memories"),
+        Route("/v1/memories/{id}", safely(partial(_get, gate)), methods=["GET"], name="get_memory"),
+        Route("/v1/{name}", safely(partial(_post, gate, None)), methods=["POST"], name="none"),  # says what there is
     ]
 
 
-def _safely(endpoint: Endpoint) -> Endpoint:
+def safely(endpoint: Endpoint) -> Endpoint:
     """Answer errors as problems; log unexpected ones without texts of memories."""
 
     async def answer(request: Request) -> Response:
