@@ -14,6 +14,8 @@ from memgraph.interfaces.cli.base.options import Command, Settings, Subgroup, ag
 from memgraph.interfaces.cli.base.output import emit, notice, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from memgraph.facade import MemGraph
     from memgraph.interfaces.http.access.tokens import TokenFile
 
@@ -50,7 +52,7 @@ def serve(settings: Settings, host: str, port: int, root: str | None) -> None:
             place,
             has_tenants=root is not None,
             caller=caller,
-            open_store=lambda home: _opened(settings, home),
+            open_store=_opener(settings),
         )
         held.enter_context(run.alone(place))
         listening = run.listener(host, port, asks=gate.asks)
@@ -137,10 +139,19 @@ def _place(settings: Settings, root: str | None) -> Path:
     return config_path(settings.home).parent if root is None else Path(root).expanduser().absolute()
 
 
-def _opened(settings: Settings, home: Path) -> MemGraph:
+def _opener(settings: Settings) -> Callable[[Path], MemGraph]:
+    """Return what opens a store. All stores of the packaged model share one: it takes some hundred megabytes."""
     from memgraph.config import load_config
+    from memgraph.embedding import default_embedder
     from memgraph.facade import MemGraph
     from memgraph.store import AgentMemoryStore
 
-    engine = settings.engine() if settings.engine else None
-    return MemGraph(AgentMemoryStore(load_config({"home": home}), embedder=settings.embedder, engine=engine))
+    packaged = default_embedder()
+
+    def opened(home: Path) -> MemGraph:
+        config = load_config({"home": home})
+        embedder = settings.embedder or (packaged if config.embedding_model == "minilm" else None)
+        engine = settings.engine() if settings.engine else None
+        return MemGraph(AgentMemoryStore(config, embedder=embedder, engine=engine))
+
+    return opened
