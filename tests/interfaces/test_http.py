@@ -455,11 +455,11 @@ class TestResources:
         assert found.status_code in {400, 422}
 
     def test_counters_name_routes_and_no_texts(self, client):
-        client.post("/v1/save_observation", json={"text": "The SECRETWORD is here."})
-        client.get("/v1/memories/SECRETWORD")
+        client.post("/v1/save_observation", json={"text": "The COUNTEDWORD is here."})
+        client.get("/v1/memories/COUNTEDWORD")
         found = client.get("/metrics").text
         assert 'memgraph_requests_total{route="save_observation",status="200"} 1.0' in found
-        assert "SECRETWORD" not in found
+        assert "COUNTEDWORD" not in found
 
     def test_the_document_has_every_operation_with_its_schema(self, client):
         paths = client.get("/openapi.json").json()["paths"]
