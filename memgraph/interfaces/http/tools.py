@@ -31,7 +31,7 @@ class Tools:
             caller = caller_of(token, request)
             return gate.run(token, caller, name, arguments, toolset=toolset, progress=progress)[0]
 
-        server = server_of(run, toolset=toolset)
+        server = server_of(run, toolset=toolset, limiter=gate.threads)
         self.manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=body_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
