@@ -98,9 +98,9 @@ class Call:
         """Return whether all these memories exist and the caller may read them."""
         from memgraph.store.access.permitted import permitted
 
-        reader = self.memory.store.reader
+        reader, access = self.memory.store.reader, self.access  # refusing the access is recorded, so not in a block of reads
         with reader.frozen():
-            may = permitted(reader, self.access, "read")
+            may = permitted(reader, access, "read")
             slots = [reader.index.slot(one) for one in memory_ids]
         return all(slot >= 0 and (may is None or bool(may[slot])) for slot in slots)
 
