@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -233,6 +234,32 @@ def test_a_broken_store_lets_the_prompt_through(client: Client, run: Any, home: 
         assert "Hello." in client.prompt(server, "hi")
 
 
+def test_a_worker_that_hangs_lets_the_prompt_through(client: Client, run: Any, home: Path) -> None:
+    """A stopped process accepts connections and says nothing: what a worker looks like that waits for a lock or a disk."""
+    run("connect", "claude-code")
+    run("observe", "KeyError: 'departures' in make test means that make fixtures was not run.", "--project", "harbour")
+    asked = "What does KeyError: 'departures' in make test mean?"
+    with MessagesServer(["Hello."]) as server:
+        client.prompt(server, "hi")
+        began = time.monotonic()
+        client.prompt(server, asked)
+        usual_s = time.monotonic() - began
+        assert "means that make fixtures was not run" in text_of(server.requests[1]), "the worker runs and answers"
+    learned(home)
+    pid = json.loads(run("worker", "status", "--json"))["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with MessagesServer(["Hello."]) as server:
+            began = time.monotonic()
+            assert "Hello." in client.prompt(server, asked)
+            print(
+                f"a session of one prompt took {time.monotonic() - began:.1f} s with a stopped worker, else {usual_s:.1f} s"
+            )
+            assert "means that make fixtures was not run" not in text_of(server.requests[0])
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 def test_the_agent_is_asked_for_answers_and_gives_them(client: Client, run: Any, home: Path) -> None:
     def answered(told: str) -> Any:
         """Answer the order that the hook names; otherwise talk."""
@@ -266,3 +293,29 @@ def test_disconnecting_leaves_the_clients_directory_as_it_would_be(
     run("connect", "claude-code")
     run("disconnect", "claude-code")
     assert {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_disconnecting_after_use_leaves_what_the_user_has_and_has_changed(
+    client: Client, run: Any, isolated_environment: Path
+) -> None:
+    folder = isolated_environment / ".claude"
+    own = folder / "skills" / "tides" / "SKILL.md"
+    own.parent.mkdir(parents=True)
+    own.write_text("---\nname: tides\ndescription: Reads the tide table.\n---\nLook at tides.csv.\n", "utf-8")
+    (folder / "settings.json").write_text('{"model":"sonnet" }\n', "utf-8")
+    run("connect", "claude-code")
+    with MessagesServer(["Hello."]) as server:
+        client.prompt(server, "hi")
+    own.write_text(own.read_text("utf-8") + "The harbour is closed at ebb.\n", "utf-8")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "memgraph" not in path.parts}
+    run("disconnect", "claude-code")
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    left = [path for path in folder.rglob("*memgraph*") if "projects" not in path.parts]
+    assert left in ([], [folder / "plugins" / "data" / "memgraph-skills-dir"]), (
+        "the client makes this one, and it is empty"
+    )
+    assert not any(list(path.iterdir()) for path in left)
+    with MessagesServer(["Hello."]) as server:
+        client.prompt(server, "hi")
+        assert "memgraph:memgraph" not in text_of(server.requests[0])
+        assert not [tool for tool in server.requests[0]["tools"] if "memgraph" in tool["name"]]
