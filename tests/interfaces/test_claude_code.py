@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from memgraph import MemGraph
+from memgraph import MemGraph, assets
 from memgraph.interfaces.agents.jobs import waiting_jobs
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
@@ -32,7 +32,7 @@ HOOK = Path(sys.executable).parent / "memgraph-hook"
 RULE = "Never run make test before make fixtures, because the departures are generated."
 STAND_IN = """#!{python}
 import json, sys
-from memgraph import MemGraph
+from memgraph import MemGraph, assets
 from memgraph.interfaces.agents.hooks import answer_hook
 
 home = sys.argv[sys.argv.index("--home") + 1]
@@ -198,6 +198,23 @@ def test_the_plugin_is_valid_and_loaded(client: Client, run: Any, isolated_envir
         assert "memgraph:memgraph" in text_of(server.requests[0]), "the skill is offered"
         tools = {tool["name"] for tool in server.requests[0]["tools"]}
         assert {f"mcp__plugin_memgraph_memgraph__{one.name}" for one in offered("core")} <= tools
+
+
+def test_the_plugin_of_the_package_works_without_being_connected(client: Client, run: Any, home: Path) -> None:
+    """As it is in the wheel, with the commands that are on PATH: for those who install plugins in a way of their own."""
+    fact = "KeyError: 'departures' in make test means that make fixtures was not run."
+    run("observe", fact, "--project", "harbour")
+    plugin = str(assets.folder("agents") / "claude-code")
+    client.environment |= {"PATH": f"{HOOK.parent}:{os.environ['PATH']}", "MEMGRAPH_HOME": str(home)}
+    with MessagesServer(["Hello."]) as server:
+        client.prompt(server, "What does KeyError: 'departures' in make test mean?", "--plugin-dir", plugin)
+        assert "means that make fixtures was not run" in text_of(server.requests[0])
+        tools = {tool["name"] for tool in server.requests[0]["tools"]}
+        assert {f"mcp__plugin_memgraph_memgraph__{one.name}" for one in offered("core")} <= tools
+    assert CLAUDE
+    validation = [CLAUDE, "plugin", "validate", plugin]
+    told = subprocess.run(validation, env=client.environment, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stdout + told.stderr
 
 
 @pytest.mark.parametrize(
