@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memgraph import MemGraph
-from memgraph.errors import InvalidInputError, MissingExtraError
+from memgraph.errors import BusyError, InvalidInputError, MissingExtraError
 from memgraph.interfaces.agents.hooks import answer_hook
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, perform
 
@@ -166,6 +166,20 @@ def test_the_text_of_a_forgotten_memory_is_in_no_span(memory_of: Any, spans_of: 
     memory = memory_of("content")
     [span] = spans_of(memory, ("forget", {"id": saved(memory, "The till needs a coin.")}))
     assert "coin" not in span.to_json()
+
+
+def test_an_operation_does_not_fail_for_its_trace(
+    memory_of: Any, spans_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = memory_of("content")
+    saved(memory, "The till needs a coin.")
+
+    def busy(_ids: list[str]) -> Any:
+        raise BusyError("the graph", pid=None, timeout_s=1.0)
+
+    monkeypatch.setattr(memory.store, "read_memories", busy, raising=False)
+    [span] = spans_of(memory, ("list_memories", {}))
+    assert (span.attributes["gen_ai.memory.record.count"], "gen_ai.memory.records" in span.attributes) == (1, False)
 
 
 def test_an_error_is_known_by_its_type_alone(memory_of: Any, exporter: InMemorySpanExporter) -> None:
