@@ -60,11 +60,11 @@ class Process:
         )
         assert self.process.stdout is not None
         ready, _, _ = select.select([self.process.stdout], [], [], 60)
-        line = self.process.stdout.readline() if ready else ""
-        found = ADDRESS.search(line)
+        self.line = self.process.stdout.readline() if ready else ""
+        found = ADDRESS.search(self.line)
         if found is None:
             self.process.kill()
-            raise AssertionError(f"the server did not start: {line}{self.process.communicate()[1]}")
+            raise AssertionError(f"the server did not start: {self.line}{self.process.communicate()[1]}")
         self.port = int(found[1])
         self.address = found[0]
 

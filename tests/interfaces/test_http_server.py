@@ -70,7 +70,8 @@ class TestCommands:
         listed = run("token", "list", "--home", str(home))
         assert listed.stdout.split()[:3] == [document["id"], "read", "coach"]
         assert document["token"] not in listed.output
-        assert run("token", "revoke", document["id"], "--home", str(home)).exit_code == 0
+        revoked = run("token", "revoke", document["id"], "--home", str(home), "--json")
+        assert json.loads(revoked.stdout) == {"revoked": document["id"]}
         again = run("token", "revoke", document["id"], "--home", str(home))
         assert (again.exit_code, "memgraph token list" in again.output) == (1, True)
         assert run("token", "list", "--home", str(home)).stdout == "There are no tokens.\n"
@@ -194,7 +195,8 @@ class TestSignals:
         arguments, key = {**EPISODE, "task": "Run the migration"}, {"Idempotency-Key": "k"}
         bearer = run("token", "create", "--home", str(home)).stdout.strip()  # before there is a store
         key["Authorization"] = f"Bearer {bearer}"
-        with running(home) as server:
+        with running(home, "--json") as server:
+            assert json.loads(server.line) == {"address": server.address, "has_tokens": True}
             first = post(server.port, "save_episode", arguments, **key)
             assert first[0] == 200, first[1]
             second = run("serve", "--home", str(home), "--port", "0")
