@@ -1,0 +1,265 @@
+"""`MergedFile`: values of memgraph's in a file of the user's, which is otherwise left as it is, character for character."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from memgraph.disk.files import write_all
+from memgraph.errors import InvalidInputError, StorageError
+from memgraph.interfaces.agents.connecting import json_text, toml_text
+from memgraph.interfaces.agents.connecting.change import Part, PartState
+from memgraph.interfaces.agents.connecting.files import make_folders, remove_empty
+from memgraph.interfaces.agents.connecting.receipt import Insertion, Merged, Receipt, sha256_of
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A value to be inserted.
+
+    Attributes
+    ----------
+    keys : tuple of str
+        The path of keys to it, or to the list that gets it.
+    value : object
+    is_item : bool
+        It is added to a list.
+    """
+
+    keys: tuple[str, ...]
+    value: Any
+    is_item: bool = False
+
+
+class Format(Protocol):
+    """Changes to the text of a kind of file: a module."""
+
+    def parsed(self, text: str) -> Any:
+        """Return the document."""
+        ...
+
+    def inserted(self, text: str, keys: Sequence[str], value: Any, *, is_item: bool) -> tuple[str, Insertion]:
+        """Return the text with a value, and what was inserted."""
+        ...
+
+    def removed(self, text: str, insertion: Insertion, value: Any) -> str:
+        """Return the text without a value."""
+        ...
+
+
+_TOML = cast("Format", toml_text)
+_JSON = cast("Format", json_text)
+
+
+@dataclass(frozen=True)
+class MergedFile:
+    """Values in a file of the user's. A file that is not valid is refused and left as it is.
+
+    Attributes
+    ----------
+    path : Path
+        A TOML file by its suffix, else JSON.
+    entries : sequence of Entry
+    is_ours : callable
+        Whether a value that the user changed is still memgraph's: connecting leaves it, disconnecting removes it.
+    """
+
+    path: Path
+    entries: Sequence[Entry]
+    is_ours: Callable[[Any], bool]
+
+    @property
+    def _format(self) -> Format:
+        return _TOML if self.path.suffix == ".toml" else _JSON
+
+    @property
+    def _empty(self) -> str:
+        """Return the text of a document that holds nothing."""
+        return "" if self.path.suffix == ".toml" else "{}\n"
+
+    def parts(self, receipt: Receipt | None) -> list[Part]:
+        """Return how the file stands: as the least finished of its values."""
+        known = receipt.merged.get(str(self.path)) if receipt else None
+        document = self._parsed(self._read() or "")
+        states = {self._state(entry, document, known) for entry in self.entries}
+        states |= {"outdated" for one in self._retired(known) if _found(document, one) is not None}
+        order: tuple[PartState, ...] = ("in the way", "missing", "outdated", "changed", "edited", "current")
+        return [Part(str(self.path), next(state for state in order if state in states))]
+
+    def apply(self, receipt: Receipt) -> None:
+        """Insert what is missing or outdated."""
+        known = receipt.merged.get(str(self.path))
+        text = self._read()
+        document = self._parsed(text or "")
+        wanted = [one for one in self.entries if self._state(one, document, known) in {"missing", "outdated"}]
+        retired = [one for one in self._retired(known) if _found(document, one) is not None]
+        if not wanted and not retired:
+            self._note_recovered(document, receipt)
+            return
+        old = known or Merged(sha256="", before=None if (text or "").strip() else text or "", is_new=text is None)
+        new, kept = text or "", old.insertions
+        if any(self._state(one, document, known) == "outdated" for one in wanted) or retired:
+            new = self._taken_back(
+                new, old
+            )  # all of them, so that those that are inserted now come in the order of `entries`
+            wanted, kept = [one for one in self.entries if _found(self._parsed(new), one) is None], []
+        elif sha256_of(new.encode()) != old.sha256:  # the user has moved what was inserted before
+            kept = [one.model_copy(update={"offset": -1}) for one in kept]
+        if not new.strip():
+            new = self._empty
+        for entry in wanted:
+            new, insertion = self._checked(
+                partial(self._format.inserted, new, entry.keys, entry.value, is_item=entry.is_item)
+            )
+            kept = [*kept, insertion]
+        make_folders(self.path.parent, receipt)
+        self._write(new, text)
+        receipt.merged[str(self.path)] = old.model_copy(update={"sha256": sha256_of(new.encode()), "insertions": kept})
+
+    def undo(self, receipt: Receipt) -> None:
+        """Remove the values, and the file if there was none and nothing else is in it."""
+        known = receipt.merged.get(str(self.path))
+        text = self._read()
+        if known is not None and text is not None:
+            new = self._taken_back(text, known)
+            is_blank = known.before is not None and new.strip() == self._empty.strip()
+            if is_blank and known.is_new:
+                self._remove()
+            elif new != text:
+                self._write(known.before or "" if is_blank else new, text)
+        receipt.merged.pop(str(self.path), None)
+        for folder in sorted(receipt.folders, key=lambda one: -len(one)):
+            if self.path.is_relative_to(folder):
+                remove_empty(Path(folder))
+                if not Path(folder).exists():
+                    receipt.folders.remove(folder)
+
+    def recover(self, receipt: Receipt) -> bool:
+        """Note in a receipt what stands in the file as it would be written now. Return whether all of it does."""
+        document = self._parsed(self._read() or "")
+        self._note_recovered(document, receipt)
+        return all(self._state(one, document, None) == "current" for one in self.entries)
+
+    def _note_recovered(self, document: Any, receipt: Receipt) -> None:
+        if str(self.path) not in receipt.merged:
+            found = [one for one in self.entries if self._state(one, document, None) == "current"]
+            insertions = [Insertion(keys=list(one.keys), value=one.value, is_item=one.is_item) for one in found]
+            receipt.merged[str(self.path)] = Merged(sha256="", insertions=insertions)
+
+    def _state(self, entry: Entry, document: Any, known: Merged | None) -> PartState:
+        values = _values(document, entry)
+        if entry.value in values:
+            return "current"
+        written = _insertion_of(known, entry)
+        if written is not None and written.value in values:
+            return "outdated"
+        if any(map(self.is_ours, values)):
+            return "edited" if written is not None or entry.is_item else "in the way"
+        if entry.is_item or not values:
+            return "missing"
+        return "in the way" if written is None else "changed"
+
+    def _retired(self, known: Merged | None) -> Iterator[Entry]:
+        """Yield what an earlier version inserted that is not wanted any more."""
+        for one in known.insertions if known else ():
+            if not any(one.keys == list(entry.keys) for entry in self.entries):
+                yield Entry(tuple(one.keys), one.value, one.is_item)
+
+    def _taken_back(self, text: str, known: Merged) -> str:
+        """Return the text without what was inserted, also where the user has changed the rest, or these values themselves."""
+        if sha256_of(text.encode()) == known.sha256 and all(one.offset >= 0 for one in known.insertions):
+            for one in reversed(known.insertions):
+                text = text[: one.offset] + text[one.offset + len(one.text) :]
+            return text
+        for one in reversed(known.insertions):
+            value = self._present(one, self._parsed(text))
+            if value is not None:
+                text = self._checked(partial(self._format.removed, text, one, value))
+        return text
+
+    def _present(self, insertion: Insertion, document: Any) -> Any:
+        """Return the value of an insertion as it stands now; None if it is gone, or the user has put another there."""
+        values = _values(document, Entry(tuple(insertion.keys), insertion.value, insertion.is_item))
+        if insertion.value in values:
+            return insertion.value
+        return next((one for one in values if self.is_ours(one)), None)
+
+    def _parsed(self, text: str) -> Any:
+        return self._checked(partial(self._format.parsed, text))
+
+    def _checked(self, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except InvalidInputError as error:
+            reason = error.problem if error.field == "document" else f"{error.field} {error.problem}"
+            raise StorageError(
+                f"{reason}; nothing was changed: repair the file, then try again", path=self.path
+            ) from None
+
+    def _read(self) -> str | None:
+        """Return the file's text, also that of one behind a link; None if there is none."""
+        try:
+            return self.path.read_bytes().decode("utf-8")
+        except FileNotFoundError:
+            return None
+        except UnicodeDecodeError:
+            raise StorageError("is not UTF-8; nothing was changed", path=self.path) from None
+        except OSError as error:
+            raise StorageError(f"cannot be read: {error.strerror}", path=self.path) from None
+
+    def _write(self, text: str, before: str | None) -> None:
+        """Replace the file behind the path at once, with the permissions that it has."""
+        target = self.path.resolve()
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            mode = stat.S_IMODE(target.stat().st_mode) if before is not None else None
+            target.parent.mkdir(parents=True, exist_ok=True)  # of a link that leads to nothing
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(temporary, flags, 0o600 if mode is not None else 0o666)
+            try:
+                write_all(descriptor, text.encode())
+                if mode is not None:
+                    os.fchmod(descriptor, mode)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            if self._read() != before:
+                raise StorageError(
+                    "was changed by another program meanwhile; nothing was written: try again", path=self.path
+                )
+            temporary.replace(target)
+        except OSError as error:
+            raise StorageError(f"cannot be written: {error.strerror}", path=self.path) from None
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+    def _remove(self) -> None:
+        try:
+            self.path.resolve().unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(f"cannot be removed: {error.strerror}", path=self.path) from None
+
+
+def _insertion_of(known: Merged | None, entry: Entry) -> Insertion | None:
+    return next((one for one in known.insertions if one.keys == list(entry.keys)), None) if known else None
+
+
+def _values(document: Any, entry: Entry) -> list[Any]:
+    """Return the value at an entry's place, or the items of its list; without those that are no objects."""
+    for key in entry.keys:
+        if not isinstance(document, dict) or key not in document:
+            return []
+        document = document[key]
+    found = document if entry.is_item and isinstance(document, list) else [document]
+    return found if not entry.is_item else [one for one in found if isinstance(one, dict)]
+
+
+def _found(document: Any, entry: Entry) -> Any:
+    return next((one for one in _values(document, entry) if one == entry.value), None)
