@@ -18,7 +18,8 @@ class ResponsesServer:
     Parameters
     ----------
     replies : sequence
-        One per request, in order; the last one is repeated. A text, or (tool, arguments) for a call of a function.
+        One per request, in order; the last one is repeated. A text, or (tool, arguments) for a call of a function: ``namespace:tool`` if it
+        is in one.
 
     Attributes
     ----------
@@ -106,13 +107,14 @@ def _events(reply: Reply, number: int) -> Iterator[dict[str, Any]]:
         }
     else:
         name, given = reply
+        namespace, _, name = name.rpartition(":")
         item = {
             "type": "function_call",
             "id": f"fc_{number}",
             "call_id": f"call_{number:04d}",
             "name": name,
             "arguments": json.dumps(given),
-        }
+        } | ({"namespace": namespace} if namespace else {})
     usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
     yield {"type": "response.created", "response": {"id": f"resp_{number}"}}
     yield {"type": "response.output_item.done", "output_index": 0, "item": item}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,6 +120,7 @@ def _options(home: Path, *, answer_orders: bool) -> Options:
     return Options(
         home=str(home),
         is_default_home=home == Path(DEFAULT_HOME).expanduser(),
+        keys_home=os.environ.get("MEMGRAPH_KEYS_HOME", ""),
         scripts=str(scripts_folder()),
         answer_orders=answer_orders,
     )

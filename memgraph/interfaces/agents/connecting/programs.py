@@ -26,8 +26,9 @@ def server_command(client: str, options: Options) -> list[str]:
 
 
 def server_environment(options: Options) -> dict[str, str]:
-    """Return the store's place for programs that pass little of their own environment to servers."""
-    return {"MEMGRAPH_HOME": options.home}
+    """Return the store's place, and that of its keys, for programs that pass little of their own environment to servers."""
+    keys = {"MEMGRAPH_KEYS_HOME": options.keys_home} if options.keys_home else {}
+    return {"MEMGRAPH_HOME": options.home, **keys}
 
 
 def hook_command(client: str, options: Options, *, budget_s: int) -> str:

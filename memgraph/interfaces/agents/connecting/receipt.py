@@ -23,6 +23,8 @@ class Options(Model):
         The store's directory.
     is_default_home : bool
         It need not be named: clients find it.
+    keys_home : str
+        The user's configuration directory if it is not the default: programs that start servers without the environment need it. Else "".
     scripts : str
         The directory of the commands ``memgraph`` and ``memgraph-hook``.
     answer_orders : bool
@@ -31,6 +33,7 @@ class Options(Model):
 
     home: str
     is_default_home: bool = True
+    keys_home: str = ""
     scripts: str
     answer_orders: bool = False
 
