@@ -160,10 +160,12 @@ def _cut(text: str, container: Node, number: int, tail: str) -> str:
     if not others:
         inside = text[container.start + 1 : start] + text[end:close].replace(",", "", 1)
         return text[: container.start + 1] + inside.strip() + text[close:]
-    if tail and text[:close].endswith(tail) and "\n" not in _blank_before(text, others[0].start):
-        text = text[: close - len(tail)] + text[close:]
     if number:
+        if tail and text[:close].endswith(tail) and "\n" not in _blank_before(text, others[0].start):
+            text = text[: close - len(tail)] + text[close:]
         return text[:comma] + text[comma + 1 : start] + text[end:]
+    if not text[comma + 1 : others[0].start].strip():
+        return text[: member.start] + text[others[0].start :]
     return text[:start] + text[end:comma] + text[comma + 1 :]
 
 

@@ -112,7 +112,7 @@ class MergedFile:
         elif sha256_of(new.encode()) != old.sha256:  # the user has moved what was inserted before
             kept = [one.model_copy(update={"offset": -1}) for one in kept]
         if not new.strip():
-            new = self._empty
+            new = self._empty or new
         for entry in wanted:
             new, insertion = self._checked(
                 partial(self._format.inserted, new, entry.keys, entry.value, is_item=entry.is_item)

@@ -12,7 +12,7 @@ from memgraph.interfaces.agents.connecting.receipt import Insertion
 from memgraph.text import lazy_re as re
 
 _HEADER = re.compile(r"[ \t]*\[.*")
-_NOTHING = re.compile(r"\s*(?:#.*)?")
+_NOTHING = re.compile(r"\s*(?:#.*)?\s*")
 
 
 def parsed(text: str) -> Any:
@@ -130,7 +130,7 @@ def _block(keys: Sequence[str], value: dict[str, Any], new_line: str) -> str:
 
 
 def _inline(text: str, keys: Sequence[str], value: dict[str, Any]) -> tuple[str, int]:
-    """Return the text with the value in an inline table, and where it was inserted."""
+    """Return the text with the value in an inline table, and where it was inserted: where tomlkit would put it."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
@@ -139,13 +139,13 @@ def _inline(text: str, keys: Sequence[str], value: dict[str, Any]) -> tuple[str,
         parent: Any = document
         for key in keys[:-1]:
             parent = parent[key]
+        comma = ", " if len(parent) else ""
         parent[keys[-1]] = _inline_table(value)
         new = tomlkit.dumps(document)
-    except (TOMLKitError, KeyError, ValueError):
+    except (TOMLKitError, KeyError, ValueError, TypeError):
         return text, 0
     offset = next((place for place, (old, now) in enumerate(zip(text, new, strict=False)) if old != now), len(text))
-    piece = new[offset : offset + len(new) - len(text)]
-    return (new, offset) if text[:offset] + piece + text[offset:] == new else (text, 0)
+    return f"{text[:offset]}{comma}{keys[-1]} = {_inline_table(value).as_string()}{text[offset:]}", offset
 
 
 def _inline_table(value: dict[str, Any]) -> Any:
