@@ -40,5 +40,5 @@ class Change(Protocol):
         ...
 
     def recover(self, receipt: Receipt) -> bool:
-        """Note in a receipt what stands as it would be written now, as nobody knows who wrote it. Return whether all of it does."""
+        """Note in an empty receipt what of this change stands, for a receipt that was lost. Return whether all of it does."""
         ...

@@ -160,7 +160,8 @@ def connect(connector: Connector, place: Path, options: Options, *, release: str
         for change in changes:
             change.apply(receipt)
     finally:
-        keep_receipt(place, connector.name, receipt)
+        if receipt.files or receipt.merged or receipt.folders:
+            keep_receipt(place, connector.name, receipt)
     return standing(connector, place)
 
 

@@ -86,9 +86,12 @@ class MergedFile:
     def parts(self, receipt: Receipt | None) -> list[Part]:
         """Return how the file stands: as the least finished of its values."""
         known = receipt.merged.get(str(self.path)) if receipt else None
-        document = self._parsed(self._read() or "")
+        text = self._read() or ""
+        document = self._parsed(text)
         states = {self._state(entry, document, known) for entry in self.entries}
         states |= {"outdated" for one in self._retired(known) if _found(document, one) is not None}
+        if "missing" in states:
+            self._with(text, [entry for entry in self.entries if self._state(entry, document, known) == "missing"])
         order: tuple[PartState, ...] = ("in the way", "missing", "outdated", "changed", "edited", "current")
         return [Part(str(self.path), next(state for state in order if state in states))]
 
@@ -99,10 +102,12 @@ class MergedFile:
         document = self._parsed(text or "")
         wanted = [one for one in self.entries if self._state(one, document, known) in {"missing", "outdated"}]
         retired = [one for one in self._retired(known) if _found(document, one) is not None]
-        if not wanted and not retired:
-            self._note_recovered(document, receipt)
-            return
         old = known or Merged(sha256="", before=None if (text or "").strip() else text or "", is_new=text is None)
+        adopted = [self._adopted(one, document) for one in self.entries if self._is_unknown(one, document, known)]
+        old = old.model_copy(update={"insertions": [*old.insertions, *adopted]})
+        if not wanted and not retired:
+            receipt.merged[str(self.path)] = old
+            return
         new, kept = text or "", old.insertions
         if any(self._state(one, document, known) == "outdated" for one in wanted) or retired:
             new = self._taken_back(
@@ -111,16 +116,12 @@ class MergedFile:
             wanted, kept = [one for one in self.entries if _found(self._parsed(new), one) is None], []
         elif sha256_of(new.encode()) != old.sha256:  # the user has moved what was inserted before
             kept = [one.model_copy(update={"offset": -1}) for one in kept]
-        if not new.strip():
-            new = self._empty or new
-        for entry in wanted:
-            new, insertion = self._checked(
-                partial(self._format.inserted, new, entry.keys, entry.value, is_item=entry.is_item)
-            )
-            kept = [*kept, insertion]
+        new, insertions = self._with(new, wanted)
         make_folders(self.path.parent, receipt)
         self._write(new, text)
-        receipt.merged[str(self.path)] = old.model_copy(update={"sha256": sha256_of(new.encode()), "insertions": kept})
+        receipt.merged[str(self.path)] = old.model_copy(
+            update={"sha256": sha256_of(new.encode()), "insertions": [*kept, *insertions]}
+        )
 
     def undo(self, receipt: Receipt) -> None:
         """Remove the values, and the file if there was none and nothing else is in it."""
@@ -141,16 +142,31 @@ class MergedFile:
                     receipt.folders.remove(folder)
 
     def recover(self, receipt: Receipt) -> bool:
-        """Note in a receipt what stands in the file as it would be written now. Return whether all of it does."""
+        """Note in a receipt which values in the file are memgraph's. Return whether none is missing."""
         document = self._parsed(self._read() or "")
-        self._note_recovered(document, receipt)
-        return all(self._state(one, document, None) == "current" for one in self.entries)
+        found = [one for one in self.entries if self._is_unknown(one, document, None)]
+        insertions = [self._adopted(one, document) for one in found]
+        receipt.merged[str(self.path)] = Merged(sha256="", insertions=insertions)
+        return all(one in found or one.value in _values(document, one) for one in self.entries)
 
-    def _note_recovered(self, document: Any, receipt: Receipt) -> None:
-        if str(self.path) not in receipt.merged:
-            found = [one for one in self.entries if self._state(one, document, None) == "current"]
-            insertions = [Insertion(keys=list(one.keys), value=one.value, is_item=one.is_item) for one in found]
-            receipt.merged[str(self.path)] = Merged(sha256="", insertions=insertions)
+    def _is_unknown(self, entry: Entry, document: Any, known: Merged | None) -> bool:
+        """Return whether a value stands in the file that is memgraph's by its looks only."""
+        return _insertion_of(known, entry) is None and any(map(self.is_ours, _values(document, entry)))
+
+    def _adopted(self, entry: Entry, document: Any) -> Insertion:
+        """Return what is known of such a value: not how it came there."""
+        value = next(one for one in _values(document, entry) if self.is_ours(one))
+        return Insertion(keys=list(entry.keys), value=value, is_item=entry.is_item, depth=len(entry.keys))
+
+    def _with(self, text: str, entries: Sequence[Entry]) -> tuple[str, list[Insertion]]:
+        """Return the text with some entries, and what was inserted. Raise `StorageError` if it cannot take them."""
+        text = text if text.strip() else self._empty or text
+        insertions = []
+        for entry in entries:
+            insert = partial(self._format.inserted, text, entry.keys, entry.value, is_item=entry.is_item)
+            text, insertion = self._checked(insert)
+            insertions.append(insertion)
+        return text, insertions
 
     def _state(self, entry: Entry, document: Any, known: Merged | None) -> PartState:
         values = _values(document, entry)
