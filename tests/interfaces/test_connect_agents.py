@@ -152,7 +152,7 @@ def test_what_is_written_for_codex(run: Any, home: Path, tmp_path: Path, monkeyp
     assert "approve the hooks in /hooks" in run("connect", "codex").stdout
     server = tomllib.loads((tmp_path / "codex" / "config.toml").read_text("utf-8"))["mcp_servers"]["memgraph"]
     assert Path(server["command"]).is_absolute()
-    assert server["args"] == ["mcp", "--agent", "codex"]
+    assert server["args"] == ["mcp", "--agent", "codex", "--project", "."]
     assert server["env"] == {"MEMGRAPH_HOME": str(tmp_path / "a store"), "MEMGRAPH_KEYS_HOME": str(home / "keys")}
     assert server["required"] is True
     hooks = json.loads((tmp_path / "codex" / "hooks.json").read_bytes())["hooks"]
@@ -210,7 +210,7 @@ def test_entries_of_an_earlier_version_are_replaced(run: Any, home: Path) -> Non
     settings.write_text(settings.read_text("utf-8") + "\n[projects.x]\ny = 1\n", "utf-8")
     run("connect", "codex", "--answer-orders")
     found = tomllib.loads(settings.read_text("utf-8"))
-    assert found["mcp_servers"]["memgraph"]["args"][-2:] == ["--toolset", "full"]
+    assert found["mcp_servers"]["memgraph"]["args"][3:5] == ["--toolset", "full"]
     assert settings.read_text("utf-8").count("[mcp_servers.memgraph]") == 1
     run("connect", "codex")
     run("disconnect", "codex")

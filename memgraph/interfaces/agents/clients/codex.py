@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Timer
@@ -44,13 +45,17 @@ def transcripts_folder() -> Path:
 
 
 def changes(options: Options) -> list[Change]:
-    """Return what connecting writes. Servers get little of Codex's environment, so the store is always named."""
+    """Return what connecting writes.
+
+    Servers get little of Codex's environment, so the store is always named; they are started in the session's directory.
+    If the server is not required, the first turn may begin without its tools. If it is and cannot start, no session begins.
+    """
     command = server_command(NAME, options)
     server = {
         "command": command[0],
-        "args": command[1:],
+        "args": [*command[1:], "--project", "."],
         "env": server_environment(options),
-        "required": True,  # otherwise the first turn may begin without its tools
+        "required": find_spec("mcp") is not None,
     }
     hooks = [
         Entry(("hooks", event), {"hooks": [_hook(options, budget_s)]}, is_item=True)
