@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -255,6 +256,20 @@ def test_a_broken_store_lets_the_prompt_through(client: Client, run: Any, home: 
         path.write_bytes(b"broken")
     with ResponsesServer(["Hello."]) as server:
         assert "Hello." in client.prompt(server, "hi")
+
+
+def test_a_hanging_worker_lets_the_prompt_through(client: Client, run: Any) -> None:
+    client.environment["MEMGRAPH_WORKER_IDLE_S"] = "60"
+    run("connect", "codex")
+    with ResponsesServer(["Hello."]) as server:
+        client.prompt(server, "hi")
+        pid = json.loads(run("worker", "status", "--json"))["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            assert "Hello." in client.prompt(server, "hi again")
+        finally:
+            os.kill(pid, signal.SIGKILL)
+        assert len(server.requests) == 2
 
 
 def test_the_agent_is_asked_for_answers(client: Client, run: Any, home: Path) -> None:

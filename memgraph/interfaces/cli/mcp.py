@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -61,7 +62,7 @@ def caller_of(
     settings: Settings, environment: Mapping[str, str], *, project: str | None, session: str | None
 ) -> Caller:
     """Return who calls: what the options say, else what the client's environment says."""
-    directory = os.getcwd() if project == HERE else environment.get(PROJECT_VARIABLE, "").strip()
+    directory = str(Path.cwd()) if project == HERE else environment.get(PROJECT_VARIABLE, "").strip()
     from memgraph.extraction.readers.source import project_of_directory
     from memgraph.interfaces.operations import Caller
 
