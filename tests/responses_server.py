@@ -118,4 +118,8 @@ def _events(reply: Reply, number: int) -> Iterator[dict[str, Any]]:
     usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
     yield {"type": "response.created", "response": {"id": f"resp_{number}"}}
     yield {"type": "response.output_item.done", "output_index": 0, "item": item}
-    yield {"type": "response.completed", "response": {"id": f"resp_{number}", "usage": usage}}
+    if isinstance(reply, str):
+        part = {"item_id": item["id"], "output_index": 0, "content_index": 0}
+        yield {"type": "response.output_text.delta", **part, "delta": reply}
+    done = {"id": f"resp_{number}", "object": "response", "status": "completed", "output": [item], "usage": usage}
+    yield {"type": "response.completed", "response": done}

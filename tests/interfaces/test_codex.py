@@ -258,11 +258,12 @@ def test_a_broken_store_lets_the_prompt_through(client: Client, run: Any, home: 
         assert "Hello." in client.prompt(server, "hi")
 
 
-def test_a_hanging_worker_lets_the_prompt_through(client: Client, run: Any) -> None:
+def test_a_hanging_worker_lets_the_prompt_through(client: Client, run: Any, home: Path) -> None:
     client.environment["MEMGRAPH_WORKER_IDLE_S"] = "60"
     run("connect", "codex")
     with ResponsesServer(["Hello."]) as server:
         client.prompt(server, "hi")
+        learned(home)
         pid = json.loads(run("worker", "status", "--json"))["pid"]
         os.kill(pid, signal.SIGSTOP)
         try:

@@ -1,4 +1,4 @@
-"""Hooks of Codex, with payloads and a session recorded from the real client, and those of the other agents, in the form that is documented."""
+"""Hooks of Codex, with payloads and a session recorded from the real client, and those of the other agents."""
 
 from __future__ import annotations
 
@@ -140,45 +140,41 @@ def test_a_session_of_codex_is_learned_and_what_was_injected_is_not(
     assert (log.last("outcome") or {})["query_id"] == recall.query_id, "the agent used five of its words in a row"
 
 
-DOCUMENTED: dict[str, list[dict[str, Any]]] = {
+RECENT: dict[str, list[dict[str, Any]]] = {
     "copilot": [
-        {"sessionId": "s", "timestamp": 1, "cwd": "SHOP", "source": "new"},
+        {
+            "sessionId": "s",
+            "timestamp": 1,
+            "cwd": "SHOP",
+            "source": "new",
+            "initialPrompt": "fix the flaky checkout test",
+        },
         {"sessionId": "s", "timestamp": 2, "cwd": "SHOP", "prompt": "fix the flaky checkout test"},
         {
             "sessionId": "s",
             "timestamp": 3,
             "cwd": "SHOP",
             "toolName": "bash",
-            "toolArgs": {"command": "make test"},
-            "error": "KeyError: 'delay'",
+            "toolArgs": {"command": "make test", "description": "Run the tests"},
+            "toolResult": {
+                "resultType": "success",
+                "textResultForLlm": "KeyError: 'delay'\n<shellId: 0 completed with exit code 3>",
+            },
         },
     ],
     "gemini": [
+        {"hook_event_name": "SessionStart", "source": "startup"},
         {
-            "session_id": "s",
-            "transcript_path": "/t.json",
-            "cwd": "SHOP",
-            "hook_event_name": "SessionStart",
-            "source": "startup",
-        },
-        {
-            "session_id": "s",
-            "transcript_path": "/t.json",
-            "cwd": "SHOP",
             "hook_event_name": "BeforeAgent",
-            "prompt": "fix the flaky checkout test",
+            "prompt": "<hook_context>Notes\nx</hook_context>\n\nfix the flaky checkout test",
         },
         {
-            "session_id": "s",
-            "transcript_path": "/t.json",
-            "cwd": "SHOP",
             "hook_event_name": "AfterTool",
             "tool_name": "run_shell_command",
             "tool_input": {"command": "make test"},
             "tool_response": {
-                "llmContent": "KeyError",
-                "returnDisplay": "KeyError",
-                "error": {"message": "KeyError: 'delay'"},
+                "llmContent": "<untrusted_context>\nOutput: KeyError: 'delay'\nExit Code: 3\nProcess Group PGID: 7\n</untrusted_context>",
+                "returnDisplay": "KeyError: 'delay'",
             },
         },
     ],
@@ -192,7 +188,24 @@ DOCUMENTED: dict[str, list[dict[str, Any]]] = {
         },
     ],
 }
-"""Made after the documentation of each client, not recorded."""
+"""The shape of what Copilot 1.0.102 and Gemini CLI 0.61.0 sent; of Cursor what it documents. The other two fail tools in another way too."""
+_COMMON = {"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "SHOP", "timestamp": "2026-11-23T15:10:55.286Z"}
+RECENT["gemini"] = [_COMMON | one for one in RECENT["gemini"]]
+FAILED: dict[str, dict[str, Any]] = {
+    "copilot": {"toolResult": None, "error": "KeyError: 'delay'"},
+    "gemini": {"tool_response": {"llmContent": "x", "error": {"message": "KeyError: 'delay'"}}},
+}
+DONE: dict[str, dict[str, Any]] = {
+    "copilot": {
+        "toolResult": {
+            "resultType": "success",
+            "textResultForLlm": "KeyError: 'delay'\n<shellId: 0 completed with exit code 0>",
+        }
+    },
+    "gemini": {
+        "tool_response": {"llmContent": "Output: KeyError: 'delay'\nExit Code: 0", "returnDisplay": "KeyError: 'delay'"}
+    },
+}
 
 
 def text_in(client: str, printed: Any) -> str:
@@ -203,16 +216,31 @@ def text_in(client: str, printed: Any) -> str:
     return str(printed["hookSpecificOutput"]["additionalContext"])
 
 
-@pytest.mark.parametrize("client", DOCUMENTED)
-def test_documented_payloads_are_answered_in_each_clients_shape(memory: MemGraph, shop: Path, client: str) -> None:
+@pytest.mark.parametrize("client", RECENT)
+def test_payloads_are_answered_in_each_clients_shape(memory: MemGraph, shop: Path, client: str) -> None:
     memory.save_observation(LESSON, project="shop")
     memory.save_observation(CAUSE, project="shop")
-    for number, (given, known) in enumerate(zip(DOCUMENTED[client], (LESSON, LESSON, CAUSE), strict=False)):
+    for number, (given, known) in enumerate(zip(RECENT[client], (LESSON, LESSON, CAUSE), strict=False)):
         payload = json.loads(json.dumps(given).replace("SHOP", str(shop)).replace('"s"', f'"session {number}"'))
         assert known in text_in(client, answered(memory, client, payload))
 
 
-@pytest.mark.parametrize("client", ["codex", *DOCUMENTED])
+@pytest.mark.parametrize("client", FAILED)
+def test_only_failures_of_tools_are_answered(memory: MemGraph, shop: Path, client: str) -> None:
+    memory.save_observation(CAUSE, project="shop")
+    payload = json.loads(json.dumps(RECENT[client][2]).replace("SHOP", str(shop)))
+    assert answered(memory, client, payload | DONE[client]) is None
+    assert CAUSE in text_in(client, answered(memory, client, payload | FAILED[client]))
+
+
+def test_what_gemini_adds_to_a_prompt_is_not_asked_about(memory: MemGraph, shop: Path) -> None:
+    memory.save_observation(LESSON, project="shop")
+    payload = json.loads(json.dumps(RECENT["gemini"][1]).replace("SHOP", str(shop)))
+    prompt = f"<hook_context>{LESSON}</hook_context>\n\ntranslate the greeting into Danish"
+    assert answered(memory, "gemini", payload | {"prompt": prompt}) is None
+
+
+@pytest.mark.parametrize("client", ["codex", *RECENT])
 @pytest.mark.parametrize(
     "payload",
     [

@@ -178,7 +178,10 @@ def test_what_is_written_for_the_others(run: Any, home: Path, tmp_path: Path) ->
     copilot = read(".copilot/mcp-config.json")["mcpServers"]["memgraph"]
     assert (copilot["type"], copilot["tools"], copilot["args"]) == ("local", ["*"], ["mcp", "--agent", "copilot"])
     own = read(".copilot/hooks/memgraph.json")
-    assert (own["version"], list(own["hooks"])) == (1, ["sessionStart", "userPromptSubmitted", "postToolUseFailure"])
+    assert (own["version"], list(own["hooks"])) == (
+        1,
+        ["sessionStart", "userPromptSubmitted", "postToolUse", "postToolUseFailure"],
+    )
     gemini = read(".gemini/settings.json")
     assert list(gemini["hooks"]) == ["SessionStart", "BeforeAgent", "AfterTool"]
     assert gemini["hooks"]["BeforeAgent"][0]["hooks"][0]["timeout"] == 5_000

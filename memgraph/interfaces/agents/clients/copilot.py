@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memgraph.interfaces.agents.clients.claude_shape import ClaudeShape, failure_of
+from memgraph.interfaces.agents.clients.claude_shape import ClaudeShape
 from memgraph.interfaces.agents.connecting.change import Change
 from memgraph.interfaces.agents.connecting.connector import Connector
 from memgraph.interfaces.agents.connecting.files import OwnFiles
@@ -21,11 +21,13 @@ from memgraph.interfaces.agents.connecting.programs import (
 )
 from memgraph.interfaces.agents.connecting.receipt import Options
 from memgraph.interfaces.agents.events import HookEvent
+from memgraph.text import lazy_re as re
 
 NAME = "copilot"
-_BUDGETS_S = {"sessionStart": 5, "userPromptSubmitted": 3, "postToolUseFailure": 3}
+_BUDGETS_S = {"sessionStart": 5, "userPromptSubmitted": 3, "postToolUse": 3, "postToolUseFailure": 3}
 """Seconds that a hook may take, by event."""
 _MORE_S = 2
+_EXIT_CODE = re.compile(r"<shellId: \S{1,40} completed with exit code [1-9]\d{0,4}>\s*$")
 
 
 class CopilotShape(ClaudeShape):
@@ -41,7 +43,7 @@ class CopilotShape(ClaudeShape):
             "prompt": payload.get("prompt"),
             "tool_name": payload.get("toolName"),
             "tool_input": payload.get("toolArgs"),
-            "error": payload.get("error"),
+            "error": _error(payload),
         }
         return super().event_of(named)
 
@@ -49,19 +51,22 @@ class CopilotShape(ClaudeShape):
         """Return the JSON that adds a text to the agent's context."""
         return json.dumps({"additionalContext": text})
 
-    def failure(self, payload: Mapping[str, Any]) -> str:
-        """Return what was done and how it failed; "" for a use of memgraph itself."""
-        error = payload.get("error")
-        error = error.get("message") if isinstance(error, dict) else error
-        return failure_of(payload.get("tool_name"), payload.get("tool_input"), error)
-
     @staticmethod
     def _event(payload: Mapping[str, Any]) -> str:
         if "prompt" in payload:
             return "UserPromptSubmit"
         if "toolName" in payload:
-            return "PostToolUseFailure" if "error" in payload else ""
+            return "PostToolUseFailure" if _error(payload) else ""
         return "SessionStart" if "source" in payload else ""
+
+
+def _error(payload: Mapping[str, Any]) -> object:
+    """Return how a tool failed: its error, or the output of a command with an exit code, which Copilot counts as a success."""
+    error, result = payload.get("error"), payload.get("toolResult")
+    if isinstance(error, dict):
+        return error.get("message")
+    text = result.get("textResultForLlm") if isinstance(result, dict) else None
+    return error or (text if isinstance(text, str) and _EXIT_CODE.search(text) else None)
 
 
 def copilot_folder() -> Path:

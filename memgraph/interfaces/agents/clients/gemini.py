@@ -17,7 +17,8 @@ from memgraph.interfaces.agents.connecting.programs import (
     server_environment,
 )
 from memgraph.interfaces.agents.connecting.receipt import Options
-from memgraph.interfaces.agents.events import EventKind
+from memgraph.interfaces.agents.events import EventKind, HookEvent
+from memgraph.text import lazy_re as re
 
 NAME = "gemini"
 KINDS: Mapping[str, EventKind] = {
@@ -30,14 +31,27 @@ _BUDGETS_S = {"SessionStart": 5, "BeforeAgent": 3, "AfterTool": 3}
 _MORE_S = 2
 
 
+_INJECTED = re.compile(r"<hook_context>.*?</hook_context>\s*", re.DOTALL)
+_EXIT_CODE = re.compile(r"^Exit Code: [1-9]\d{0,4}$", re.MULTILINE)
+
+
 class GeminiShape(ClaudeShape):
     """The hooks of Gemini CLI: Claude Code's shape with other names, and the error in the tool's response."""
+
+    def event_of(self, payload: Mapping[str, Any]) -> HookEvent | None:
+        """Return what a payload reports; None if there is nothing to do. A prompt may hold what a hook added before: that is left out."""
+        prompt = payload.get("prompt")
+        own = {"prompt": _INJECTED.sub("", prompt)} if isinstance(prompt, str) else {}
+        return super().event_of({**payload, **own})
 
     def failure(self, payload: Mapping[str, Any]) -> str:
         """Return what was done and how it failed; "" if it did not, or it was a use of memgraph itself."""
         response = payload.get("tool_response")
-        error = response.get("error") if isinstance(response, dict) else None
+        response = response if isinstance(response, dict) else {}
+        error, told = response.get("error"), response.get("llmContent")
         error = error.get("message") if isinstance(error, dict) else error
+        if not error and isinstance(told, str) and _EXIT_CODE.search(told):
+            error = response.get("returnDisplay")
         return failure_of(payload.get("tool_name"), payload.get("tool_input"), error) if error else ""
 
 
