@@ -84,6 +84,19 @@ def test_what_did_not_exist_is_gone_after_disconnecting(run: Any, home: Path, ag
     assert not (home / "keys" / "connected").exists()
 
 
+@pytest.mark.parametrize("agent", FILES)
+def test_a_dry_run_says_what_would_be_written_and_writes_nothing(run: Any, home: Path, agent: str) -> None:
+    before = tree(home)
+    shown = run("connect", agent, "--dry-run")
+    assert sorted(shown.stdout.splitlines()) == [f"Would write {home / name}" for name in FILES[agent]]
+    assert tree(home) == before
+    run("connect", agent)
+    connected = tree(home)
+    shown = run("disconnect", agent, "--dry-run")
+    assert all(str(home / name) in shown.stdout for name in FILES[agent])
+    assert tree(home) == connected
+
+
 @pytest.mark.parametrize(("agent", "name"), MERGED)
 def test_a_users_file_keeps_its_text_permissions_and_place(run: Any, home: Path, agent: str, name: str) -> None:
     real = home / "dotfiles" / Path(name).name

@@ -108,13 +108,15 @@ class Standing(Model):
         return self.binary is not None or self.folder is not None
 
 
-def standing(connector: Connector, place: Path) -> Standing:
+def standing(connector: Connector, place: Path, *, asks: bool = True) -> Standing:
     """Return how a program stands.
 
     Parameters
     ----------
     place : Path
         The user's configuration directory, in which receipts are kept.
+    asks : bool
+        Ask the program itself which hooks it skips, which takes up to some seconds.
     """
     try:
         receipt = _receipt_of(connector, place)
@@ -126,7 +128,7 @@ def standing(connector: Connector, place: Path) -> Standing:
         missing += [path for path in commands(receipt.options) if not os.access(path, os.X_OK)]
         missing += [] if find_spec("mcp") else [MCP_EXTRA]
     stands = _standing(connector, receipt, parts, missing)
-    if receipt is None or stands.binary is None or connector.unapproved is None:
+    if not asks or receipt is None or stands.binary is None or connector.unapproved is None:
         return stands
     unapproved = connector.unapproved(stands.binary)
     state = "needs approval" if unapproved and stands.state == "connected" else stands.state
@@ -174,7 +176,7 @@ def disconnect(connector: Connector, place: Path, *, dry_run: bool = False) -> S
         A file of the user's is not valid, and was left as it is; or something cannot be written.
     """
     receipt = _receipt_of(connector, place)
-    before = standing(connector, place)
+    before = standing(connector, place, asks=False)
     if receipt is None or dry_run:
         return before
     try:
