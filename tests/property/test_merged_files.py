@@ -127,6 +127,8 @@ def test_a_json_file_is_left_as_it_was(document: tuple[str, Any]) -> None:
 
 @DRAWN
 @given(documents())
+@example(('{"hooks":{\n  "Stop":[ // note\n]},"a":"token 0."}', [('"token 0."', '"other"')]))
+@example(('{"hooks":{\n  "Stop":[ ]},"a":"token 0."}', [('"token 0."', '"other"')]))
 @example(('{"hooks": {"Stop": ["token 0."]}}', [('"token 0."', '"token 0.", 3 ')]))
 def test_edits_in_a_json_file_stay(document: tuple[str, list[tuple[str, str]]]) -> None:
     text, edits = document
@@ -306,3 +308,35 @@ def test_a_file_that_was_made_stays_for_what_the_user_put_into_it() -> None:
 
     assert round_trip("a.json", JSON_ENTRIES, None, edit) == '{\n  "mine": 1\n}'
     assert round_trip("a.toml", TOML_ENTRIES, None, lambda now: f"mine = 1\n{now}") == "mine = 1\n"
+
+
+def test_what_the_user_changed_in_one_entry_outlives_a_new_version_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text('{"theme": "dark"}\n', "utf-8")
+    change, receipt = merged(path, JSON_ENTRIES)
+    change.apply(receipt)
+    document = json.loads(path.read_text("utf-8"))
+    document["hooks"]["Stop"][0]["hooks"][0]["timeout"] = 60
+    path.write_text(json.dumps(document, indent=2), "utf-8")
+    newer = [Entry(JSON_ENTRIES[0].keys, SERVER | {"args": ["mcp"]}), JSON_ENTRIES[2]]
+    change = MergedFile(path, newer, is_memgraphs)
+    assert [part.state for part in change.parts(receipt)] == ["outdated"]
+    change.apply(receipt)
+    found = json.loads(path.read_text("utf-8"))
+    assert found["mcpServers"]["memgraph"]["args"] == ["mcp"]
+    assert found["hooks"] == {"Stop": document["hooks"]["Stop"]}, "the hook at the start is not wanted any more"
+    assert [part.state for part in change.parts(receipt)] == ["edited"]
+    change.undo(receipt)
+    assert json.loads(path.read_text("utf-8")) == {"theme": "dark"}
+
+
+def test_a_file_that_the_user_removed_is_made_anew_and_removed_again(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("a = 1\n", "utf-8")
+    change, receipt = merged(path, TOML_ENTRIES)
+    change.apply(receipt)
+    path.unlink()
+    change.apply(receipt)
+    assert tomllib.loads(path.read_text("utf-8")) == {"mcp_servers": {"memgraph": SERVER}}
+    change.undo(receipt)
+    assert not path.exists()

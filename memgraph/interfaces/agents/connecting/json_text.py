@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,8 +104,8 @@ def removed(text: str, insertion: Insertion, value: Any) -> str:
     """
     keys, depth = insertion.keys, insertion.depth
     expected = without(parsed(text), keys, value, is_item=insertion.is_item, depth=depth)
-    if insertion.text and text.count(insertion.text) == 1:
-        plain = text.replace(insertion.text, "")
+    for start in places_of(insertion.text, text):
+        plain = text[:start] + text[start + len(insertion.text) :]
         if _is_document(plain, expected):
             return plain
     place = keys if insertion.is_item else keys[:-1]
@@ -123,6 +123,14 @@ def removed(text: str, insertion: Insertion, value: Any) -> str:
     if not _is_document(text, expected):
         raise InvalidInputError("cannot be removed by itself; remove it by hand", field=".".join(keys))
     return text
+
+
+def places_of(piece: str, text: str) -> Iterator[int]:
+    """Yield where a piece stands in a text."""
+    place = text.find(piece) if piece else -1
+    while place >= 0:
+        yield place
+        place = text.find(piece, place + 1)
 
 
 def without(document: Any, keys: Sequence[str], value: Any, *, is_item: bool, depth: int) -> Any:
@@ -159,7 +167,7 @@ def _cut(text: str, container: Node, number: int, tail: str) -> str:
     others = members[:number] + members[number + 1 :]
     if not others:
         inside = text[container.start + 1 : start] + text[end:close].replace(",", "", 1)
-        return text[: container.start + 1] + inside.strip() + text[close:]
+        return text[: container.start + 1] + (inside if inside.strip() else "") + text[close:]
     if number:
         if tail and text[:close].endswith(tail) and "\n" not in _blank_before(text, others[0].start):
             text = text[: close - len(tail)] + text[close:]

@@ -97,38 +97,39 @@ class MergedFile:
 
     def apply(self, receipt: Receipt) -> None:
         """Insert what is missing or outdated."""
-        known = receipt.merged.get(str(self.path))
         text = self._read()
         document = self._parsed(text or "")
-        wanted = [one for one in self.entries if self._state(one, document, known) in {"missing", "outdated"}]
-        retired = [one for one in self._retired(known) if _found(document, one) is not None]
-        old = known or Merged(sha256="", before=None if (text or "").strip() else text or "", is_new=text is None)
+        is_blank = not (text or "").strip()
+        known = None if is_blank else receipt.merged.get(str(self.path))
+        old = known or Merged(sha256="", before=(text or "") if is_blank else None, is_new=text is None)
+        states = [(one, self._state(one, document, known)) for one in self.entries]
         adopted = [self._adopted(one, document) for one in self.entries if self._is_unknown(one, document, known)]
         old = old.model_copy(update={"insertions": [*old.insertions, *adopted]})
-        if not wanted and not retired:
-            receipt.merged[str(self.path)] = old
-            return
+        retired = [one for one in self._retired(known) if _found(document, one) is not None]
+        wanted = [one for one, state in states if state in {"missing", "outdated"}]
         new, kept = text or "", old.insertions
-        if any(self._state(one, document, known) == "outdated" for one in wanted) or retired:
-            new = self._taken_back(
-                new, old
-            )  # all of them, so that those that are inserted now come in the order of `entries`
-            wanted, kept = [one for one in self.entries if _found(self._parsed(new), one) is None], []
-        elif sha256_of(new.encode()) != old.sha256:  # the user has moved what was inserted before
-            kept = [one.model_copy(update={"offset": -1}) for one in kept]
-        new, insertions = self._with(new, wanted)
-        make_folders(self.path.parent, receipt)
-        self._write(new, text)
-        receipt.merged[str(self.path)] = old.model_copy(
-            update={"sha256": sha256_of(new.encode()), "insertions": [*kept, *insertions]}
-        )
+        if retired or any(state == "outdated" for _, state in states):
+            # all but what the user has changed, so that entries that are inserted again stand in their order
+            changed = [list(one.keys) for one, state in states if state in {"edited", "changed"}]
+            kept = [one for one in old.insertions if one.keys in changed]
+            new = self._taken_back(new, old, [one for one in old.insertions if one not in kept])
+            document = self._parsed(new)
+            wanted = [one for one in self.entries if list(one.keys) not in changed and _found(document, one) is None]
+        if wanted or retired:
+            if sha256_of(new.encode()) != old.sha256:  # the places have moved
+                kept = [one.model_copy(update={"offset": -1}) for one in kept]
+            new, insertions = self._with(new, wanted, kept)
+            make_folders(self.path.parent, receipt)
+            self._write(new, text)
+            old = old.model_copy(update={"sha256": sha256_of(new.encode()), "insertions": [*kept, *insertions]})
+        receipt.merged[str(self.path)] = old
 
     def undo(self, receipt: Receipt) -> None:
         """Remove the values, and the file if there was none and nothing else is in it."""
         known = receipt.merged.get(str(self.path))
         text = self._read()
         if known is not None and text is not None:
-            new = self._taken_back(text, known)
+            new = self._taken_back(text, known, known.insertions)
             is_blank = known.before is not None and new.strip() == self._empty.strip()
             if is_blank and known.is_new:
                 self._remove()
@@ -158,14 +159,18 @@ class MergedFile:
         value = next(one for one in _values(document, entry) if self.is_ours(one))
         return Insertion(keys=list(entry.keys), value=value, is_item=entry.is_item, depth=len(entry.keys))
 
-    def _with(self, text: str, entries: Sequence[Entry]) -> tuple[str, list[Insertion]]:
+    def _with(
+        self, text: str, entries: Sequence[Entry], before: Sequence[Insertion] = ()
+    ) -> tuple[str, list[Insertion]]:
         """Return the text with some entries, and what was inserted. Raise `StorageError` if it cannot take them."""
         text = text if text.strip() else self._empty or text
-        insertions = []
+        insertions: list[Insertion] = []
         for entry in entries:
             insert = partial(self._format.inserted, text, entry.keys, entry.value, is_item=entry.is_item)
             text, insertion = self._checked(insert)
-            insertions.append(insertion)
+            # a parent that another entry has brought goes with the last of them
+            depths = [one.depth for one in (*before, *insertions) if one.depth < _shared(one.keys, insertion.keys)]
+            insertions.append(insertion.model_copy(update={"depth": min([insertion.depth, *depths])}))
         return text, insertions
 
     def _state(self, entry: Entry, document: Any, known: Merged | None) -> PartState:
@@ -187,13 +192,14 @@ class MergedFile:
             if not any(one.keys == list(entry.keys) for entry in self.entries):
                 yield Entry(tuple(one.keys), one.value, one.is_item)
 
-    def _taken_back(self, text: str, known: Merged) -> str:
-        """Return the text without what was inserted, also where the user has changed the rest, or these values themselves."""
-        if sha256_of(text.encode()) == known.sha256 and all(one.offset >= 0 for one in known.insertions):
-            for one in reversed(known.insertions):
+    def _taken_back(self, text: str, known: Merged, insertions: Sequence[Insertion]) -> str:
+        """Return the text without some insertions, also where the user has changed the rest, or these values themselves."""
+        is_untouched = sha256_of(text.encode()) == known.sha256 and list(insertions) == known.insertions
+        if is_untouched and all(one.offset >= 0 for one in insertions):
+            for one in reversed(insertions):
                 text = text[: one.offset] + text[one.offset + len(one.text) :]
             return text
-        for one in reversed(known.insertions):
+        for one in reversed(insertions):
             value = self._present(one, self._parsed(text))
             if value is not None:
                 text = self._checked(partial(self._format.removed, text, one, value))
@@ -261,6 +267,14 @@ class MergedFile:
             self.path.resolve().unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(f"cannot be removed: {error.strerror}", path=self.path) from None
+
+
+def _shared(keys: Sequence[str], others: Sequence[str]) -> int:
+    """Return how many keys two paths begin with in common."""
+    return next(
+        (number for number, (one, other) in enumerate(zip(keys, others, strict=False)) if one != other),
+        min(len(keys), len(others)),
+    )
 
 
 def _insertion_of(known: Merged | None, entry: Entry) -> Insertion | None:

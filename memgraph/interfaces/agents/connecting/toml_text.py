@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from memgraph.errors import InvalidInputError
-from memgraph.interfaces.agents.connecting.json_text import without
+from memgraph.interfaces.agents.connecting.json_text import places_of, without
 from memgraph.interfaces.agents.connecting.receipt import Insertion
 from memgraph.text import lazy_re as re
 
@@ -77,8 +77,8 @@ def removed(text: str, insertion: Insertion, value: Any) -> str:
 
 def _candidates(text: str, insertion: Insertion) -> Iterator[str]:
     for piece in (insertion.text, insertion.text.lstrip()):
-        if piece and text.count(piece) == 1:
-            yield text.replace(piece, "")
+        for place in places_of(piece, text):
+            yield text[:place] + text[place + len(piece) :]
     yield _without_lines(text, insertion.keys)
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
