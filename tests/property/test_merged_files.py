@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from memgraph.errors import StorageError
 from memgraph.interfaces.agents.connecting.merged import Entry, MergedFile
 from memgraph.interfaces.agents.connecting.programs import is_memgraphs
 from memgraph.interfaces.agents.connecting.receipt import Options, Receipt
@@ -340,3 +341,18 @@ def test_a_file_that_the_user_removed_is_made_anew_and_removed_again(tmp_path: P
     assert tomllib.loads(path.read_text("utf-8")) == {"mcp_servers": {"memgraph": SERVER}}
     change.undo(receipt)
     assert not path.exists()
+
+
+def test_a_link_to_nothing_is_followed_and_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    link = tmp_path / "config.toml"
+    link.symlink_to(tmp_path / "dotfiles" / "codex.toml")
+    change, receipt = merged(link, TOML_ENTRIES)
+    change.apply(receipt)
+    assert (tmp_path / "dotfiles" / "codex.toml").exists()
+    change.undo(receipt)
+    assert [path.name for path in tmp_path.iterdir()] == ["config.toml"]
+    assert link.is_symlink()
+    os.mkfifo(tmp_path / "pipe.toml")
+    change, receipt = merged(tmp_path / "pipe.toml", TOML_ENTRIES)
+    with pytest.raises(StorageError, match="is not a file"):
+        change.parts(receipt)

@@ -119,7 +119,8 @@ class MergedFile:
             if sha256_of(new.encode()) != old.sha256:  # the places have moved
                 kept = [one.model_copy(update={"offset": -1}) for one in kept]
             new, insertions = self._with(new, wanted, kept)
-            make_folders(self.path.parent, receipt)
+            for folder in (self.path.parent, self.path.resolve().parent):  # a link may lead to nothing yet
+                make_folders(folder, receipt)
             self._write(new, text)
             old = old.model_copy(update={"sha256": sha256_of(new.encode()), "insertions": [*kept, *insertions]})
         receipt.merged[str(self.path)] = old
@@ -137,7 +138,7 @@ class MergedFile:
                 self._write(known.before or "" if is_blank else new, text)
         receipt.merged.pop(str(self.path), None)
         for folder in sorted(receipt.folders, key=lambda one: -len(one)):
-            if self.path.is_relative_to(folder):
+            if self.path.is_relative_to(folder) or self.path.resolve().is_relative_to(folder):
                 remove_empty(Path(folder))
                 if not Path(folder).exists():
                     receipt.folders.remove(folder)
@@ -226,6 +227,8 @@ class MergedFile:
 
     def _read(self) -> str | None:
         """Return the file's text, also that of one behind a link; None if there is none."""
+        if self.path.exists() and not self.path.is_file():
+            raise StorageError("is not a file", path=self.path)
         try:
             return self.path.read_bytes().decode("utf-8")
         except FileNotFoundError:
@@ -241,7 +244,6 @@ class MergedFile:
         temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
             mode = stat.S_IMODE(target.stat().st_mode) if before is not None else None
-            target.parent.mkdir(parents=True, exist_ok=True)  # of a link that leads to nothing
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(temporary, flags, 0o600 if mode is not None else 0o666)
             try:
