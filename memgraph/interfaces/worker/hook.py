@@ -17,6 +17,8 @@ from memgraph.interfaces.worker.place import MAX_REQUEST_BYTES, place_of
 
 BUDGET_S = 3.0
 """Time for everything, if ``--budget`` does not say otherwise: a first recall may have to start the worker."""
+_GREETING_S = 1.5
+"""A worker that accepts and says nothing hangs: each of a session's hooks would wait for its whole budget otherwise."""
 _HARD_STOP_S = 0.5
 _USAGE = "usage: memgraph-hook CLIENT [--home DIR] [--budget SECONDS] < EVENT.json"
 
@@ -68,7 +70,8 @@ def _answer(client: str, home: str | None, budget_s: float) -> str:
     place = place_of(home)
     if place is None:
         raise _GivenUpError("there is no store; `memgraph connect` creates one")
-    answer = ask(place, {"hook": client, "event": event}, timeout_s=budget_s, starts=True)
+    request = {"hook": client, "event": event}
+    answer = ask(place, request, timeout_s=budget_s, greeting_s=_GREETING_S, starts=True)
     return answer if isinstance(answer, str) else ""
 
 
