@@ -29,7 +29,7 @@ from memgraph.store.commit.writer import Writer
 from memgraph.store.delegation import delegated as _by
 from memgraph.store.disclosure import Disclosures
 from memgraph.store.editing.curation import Curation
-from memgraph.store.listing import Listings
+from memgraph.store.listing import OwnersListings
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
 from memgraph.store.maintenance.reembedding import Reembedding
 from memgraph.store.maintenance.vector_repair import DamagedVectors, DamageNotice
@@ -128,7 +128,7 @@ class AgentMemoryStore:
         self._reader = reader = Reader(projector, embedder=lambda: writer.embedder, pending=writer.pending, **shared)
         self._batches = Batches(projector, flush=writer.flush, refused=refused)
         self._insertions = Insertions(writer, self._batches)
-        self._listings = Listings(reader)
+        self._listings = OwnersListings(reader)
         self._usage = Usage(writer, reader, now)
         self._verifying = Verifying(projector, reader)
         self._queries = Queries(projector, reader, now, check_graph=view.lease.check if view else lambda: None)
@@ -275,16 +275,16 @@ class AgentMemoryStore:
     import_memories = _by("_insertions", Insertions.import_memories)
     without_secrets = _by("_writer", Writer.without_secrets)
 
-    get_memory = _by("_listings", Listings.get_memory)
-    read_memories = _by("_listings", Listings.read_memories)
-    every_memory = _by("_listings", Listings.every_memory)
-    links = _by("_listings", Listings.links)
-    every_link = _by("_listings", Listings.every_link)
-    get_stats = _by("_listings", Listings.get_stats)
-    list_memories = _by("_listings", Listings.list_memories)
-    query_by_type = _by("_listings", Listings.query_by_type)
-    query_by_project = _by("_listings", Listings.query_by_project)
-    get_all_memories = _by("_listings", Listings.get_all_memories)
+    get_memory = _by("_listings", OwnersListings.get_memory)
+    read_memories = _by("_listings", OwnersListings.read_memories)
+    every_memory = _by("_listings", OwnersListings.every_memory)
+    links = _by("_listings", OwnersListings.links)
+    every_link = _by("_listings", OwnersListings.every_link)
+    get_stats = _by("_listings", OwnersListings.get_stats)
+    list_memories = _by("_listings", OwnersListings.list_memories)
+    query_by_type = _by("_listings", OwnersListings.query_by_type)
+    query_by_project = _by("_listings", OwnersListings.query_by_project)
+    get_all_memories = _by("_listings", OwnersListings.get_all_memories)
 
     record_access = _by("_usage", Usage.record_access)
     record_retrieval = _by("_usage", Usage.record_retrieval)

@@ -220,6 +220,40 @@ class TestPrivacy:
         assert kept.invalid_at is None
         assert kept.user_feedback is None
 
+    def test_what_repeats_a_forgotten_memory_does_not_exist_for_an_agent(self, door, memory):
+        told = memory.store.insert_memory(
+            EpisodicMemory(content="The FORGOTTENWORD is in the cellar", source="test")
+        ).id
+        derived = SemanticMemory(
+            content="Keep the FORGOTTENWORD in the cellar", source="compression", supporting_memory_ids=[told]
+        )
+        repeats = memory.store.insert_memory(derived).id
+        memory.commands.forget(told)
+        calls = {
+            "get_memory": [{"id": repeats}, {"id": repeats[:8]}],
+            "record_outcome": [{"query_id": told, "outcome": "success", "used": [repeats]}],
+            "invalidate_memory": [{"id": repeats, "reason": "no"}],
+            "feedback": [{"id": repeats, "feedback": "meh"}],
+            "forget": [{"id": repeats}],
+        }
+        for name, tried in calls.items():
+            for arguments in tried:
+                with pytest.raises(RefusedError, match="no memory") as caught:
+                    door(name, arguments)
+                assert "FORGOTTENWORD" not in str(caught.value)
+        for name, arguments in (
+            ("list_memories", {}),
+            ("search_memories", {"query": "cellar"}),
+            ("recall", {"task": "where is the cellar"}),
+            ("query", {"cypher": f"MATCH (m:Memory) WHERE m.id = '{repeats}' RETURN m.content"}),
+        ):
+            answer = door(name, arguments)
+            assert "FORGOTTENWORD" not in f"{answer.text}{answer.data}", name
+        kept = memory.store.get_memory(repeats)  # the owner
+        assert (kept.is_suppressed, kept.invalid_at) == (False, None)
+        memory.commands.unforget(told)
+        assert "FORGOTTENWORD" in door("get_memory", {"id": repeats}).text
+
     def test_an_unknown_and_a_hidden_id_are_refused_alike(self, door, private):
         errors = []
         for one in (private, "00000000-0000-4000-8000-000000000000"):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # a door lists its operations before it needs a store, whose 
     from memgraph.facade import MemGraph
     from memgraph.ports import Progress
     from memgraph.privacy.access import Access
+    from memgraph.store.listing import Listings
 
 Toolset = Literal["core", "full"]
 Effect = Literal["read", "write", "maintain"]
@@ -76,6 +77,17 @@ class Call:
         """What the caller may have."""
         return self.memory.store.access_of(self.caller.agent, self.caller.justification)
 
+    @property
+    def listings(self) -> Listings:
+        """The store's memories, counts and lists, as the caller may read them."""
+        from memgraph.store.listing import listings_for
+
+        return listings_for(self.memory.store.reader, self.access, self.memory.store.auditing)
+
+    def project(self, given: str | None) -> str | None:
+        """Return the project that an operation is about: the given one, else the caller's."""
+        return given or self.caller.project
+
     def readable(self, beginning: str) -> StoredMemory:
         """Return the memory with this id, or with this unique prefix of it, if the caller may read it.
 
@@ -88,21 +100,20 @@ class Call:
         """
         store = self.memory.store
         memory_id = stored_form(beginning) or store.find_id(beginning)
-        found = store.get_memory(memory_id) if self.may_read([memory_id]) else None
+        found = self.listings.get_memory(memory_id)
         if found is None:
             raise NotFoundError("memory", beginning, listed_by="search_memories")
-        store.auditing.record_disclosure(self.access, "read", [found])
         return found
 
     def may_read(self, memory_ids: Sequence[str]) -> bool:
         """Return whether all these memories exist and the caller may read them."""
-        from memgraph.store.access.permitted import permitted
+        from memgraph.store.access.visible import visible
 
         reader = self.memory.store.reader
         with reader.frozen():
-            may = permitted(reader, self.access, "read")
+            may = visible(reader, self.access, "read")
             slots = [reader.index.slot(one) for one in memory_ids]
-        return all(slot >= 0 and (may is None or bool(may[slot])) for slot in slots)
+        return all(slot >= 0 and bool(may[slot]) for slot in slots)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from memgraph.model.events.store import EmbeddingSwitched, StoreCreated
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Row
 from memgraph.privacy.access import Access
-from memgraph.store.access.permitted import permitted
+from memgraph.store.access.visible import visible
 from memgraph.store.query import Reader
 
 Openings = Mapping[int, Row]
@@ -90,11 +90,9 @@ class AgentSelection:
     def __init__(self, reader: Reader, access: Access, events: Iterable[Event]) -> None:
         with reader.frozen():
             index = reader.index
-            mask = permitted(reader, access, "read")
-            live = index.column("is_live")
-            slots = np.flatnonzero(live if mask is None else live & mask)
-            self._visible = {index.ids.names[slot] for slot in slots.tolist()}
-            hidden = [] if mask is None else [index.ids.names[slot] for slot in np.flatnonzero(live & ~mask).tolist()]
+            mask, live = visible(reader, access, "read"), index.column("is_live")
+            self._visible = {index.ids.names[slot] for slot in np.flatnonzero(live & mask).tolist()}
+            hidden = [index.ids.names[slot] for slot in np.flatnonzero(live & ~mask).tolist()]
             self._builds = {(row.get("project_id"), row.get("build_id")) for row in reader.rows(hidden)}
         self._agent = access.agent
         self._recalls: set[str] = set()
