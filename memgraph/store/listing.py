@@ -11,9 +11,9 @@ from memgraph.model.link import Link
 from memgraph.model.memory import (
     MemoryType,
     PrivacyTier,
+    StoredMemory,
     StoredProceduralMemory,
     StoredSemanticMemory,
-    StoredMemory,
     TrustClass,
 )
 from memgraph.model.results.listing import MemoryStats

@@ -119,6 +119,7 @@ class AgentMemoryStore:
         self._place = place
         self._now = now
         self._projector = projector
+        self._release = view.release if view else projector.close
         self._journal = journal = projector.journal
         notice = DamageNotice(is_silent=view is not None)
         shared: dict[str, Any] = {"now": now, "curve": config.forgetting_curve, "on_damage": notice.log}
@@ -131,7 +132,7 @@ class AgentMemoryStore:
         self._listings = OwnersListings(reader)
         self._usage = Usage(writer, reader, now)
         self._verifying = Verifying(projector, reader)
-        self._queries = Queries(projector, reader, now, check_graph=view.lease.check if view else lambda: None)
+        self._queries = Queries(projector, reader, now, check_graph=view.open.lease.check if view else lambda: None)
         self._transitions = Transitions(journal, writer, reader, now)
         self._curation = Curation(journal, writer, reader, now)
         self._awaiting = AwaitingVectors(projector, writer, now)
@@ -337,14 +338,15 @@ class AgentMemoryStore:
         finally:
             self._is_closed = True
             self._writer.pending.stop()
-            self._projector.close()
+            self._views.close()
+            self._release()
             self._place = self._place._replace(copy=None)  # a copy is removed unless a view of the past still uses it
 
     def _reading(self, view: PastView) -> PastStore:
         try:
             return PastStore(self.config, self._place, view, embedder=self.embedder)
         except BaseException:
-            view.lease.release()
+            view.release()
             raise
 
     def _check_open(self) -> None:
@@ -373,28 +375,20 @@ class PastStore(AgentMemoryStore):
     def __init__(self, config: AgentMemoryConfig, place: Place, view: PastView, *, embedder: Embedder) -> None:
         self.as_of, self.is_recorded = view.past.as_of, view.past.recorded
         self.agent = view.past.access.agent if view.past.access else None
-        self._lease = view.lease
         self._assemble(
             config,
             place,
-            view.projector,
+            view.open.projector,
             now=lambda: view.past.as_of,
             embedder=embedder,
             annotator=RuleAnnotator(),
-            refused=view.journal.why,
-            writer_of=partial(NoWriter, view.journal),
+            refused=view.open.journal.why,
+            writer_of=partial(NoWriter, view.open.journal),
             view=view,
         )
-        self._reader.today = cache(lambda: Disclosures(view.journal.every_event()))
+        self._reader.today = cache(lambda: Disclosures(view.open.journal.every_event()))
 
     def act_for(self, access: Access, auditing: Auditing) -> Self:
         """Check what is asked of this agent's view, and record the sensitive memories that it gives."""
         self._queries.on_query, self._listings.check = auditing.watch(access, self._reader)
         return self
-
-    def close(self) -> None:
-        """Release everything. Idempotent."""
-        try:
-            super().close()
-        finally:
-            self._lease.release()
