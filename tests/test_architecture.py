@@ -89,7 +89,12 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "history",
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
-    "interfaces": ("operations refusals lookups", "adk anthropic langgraph pydantic_ai agents", "mcp worker", "cli"),
+    "interfaces": (
+        "operations refusals lookups resident",
+        "adk anthropic langgraph pydantic_ai agents",
+        "mcp worker",
+        "cli",
+    ),
     "interfaces.agents": (
         "events kept sessions",
         "preferences jobs overview connecting",

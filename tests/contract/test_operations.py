@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from memgraph import MemGraph
-from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError, PermissionDeniedError
-from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, offered, perform
+from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError, PermissionDeniedError, ReadOnlyError
+from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, Operation, offered, perform
+from memgraph.interfaces.operations.operation import Arguments, Call
 from memgraph.model.memory import EpisodicMemory, SemanticMemory
+from memgraph.store.commit.effects import RECORDS_OF_READING
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
 from tests.doors import DOORS, Door, RefusedError
 
@@ -172,6 +175,39 @@ def test_only_a_caller_of_its_task_can_skip_a_work_order(memory):
 def test_an_operation_outside_the_toolset_does_not_exist(memory):
     with pytest.raises(NotFoundError, match="recall, search_memories"):
         perform(memory, Caller(), "forget", {"id": "x"}, toolset="core")
+
+
+def test_an_operation_that_reads_writes_nothing_but_records_of_it(memory):
+    def write(call: Call, _given: Arguments) -> Answer:
+        call.memory.save_observation("The shop is blue.")
+        return Answer(text="", data={})
+
+    one = Operation(name="x", description="Writes.", arguments=Arguments, run=write, effect="read")
+    before = memory.store.digest()
+    with pytest.raises(ReadOnlyError, match=r"memory\.added"):
+        one.perform(Call(memory), {})
+    assert memory.store.digest() == before
+    replace(one, effect="write").perform(Call(memory), {})
+    assert memory.store.digest() != before
+    saved = memory.store.list_memories()[0].id
+    arguments: dict[str, dict[str, Any]] = {
+        "recall": {"task": "which colour has the shop"},
+        "search_memories": {"query": "shop"},
+        "get_memory": {"id": saved},
+        "ask": {"question": "which colour has the shop"},
+        "list_memories": {},
+        "query": {"cypher": "MATCH (m:Memory) RETURN m.id"},
+        "stats": {},
+        "next_work_order": {},
+    }
+    assert arguments.keys() == {one.name for one in OPERATIONS.values() if one.effect == "read"}
+    before_seq = max(event.seq for event in memory.store.reader.events_after(0))
+    for name, given in arguments.items():
+        perform(memory, Caller(agent="coach"), name, given)
+    memory.store.flush()
+    written = [event.payload for event in memory.store.reader.events_after(before_seq)]
+    assert written
+    assert all(isinstance(one, RECORDS_OF_READING) for one in written)
 
 
 class TestPrivacy:

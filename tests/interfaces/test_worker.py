@@ -233,6 +233,12 @@ def test_what_is_no_request_is_refused_or_dropped_and_the_worker_lives(memory: M
             assert raw(place, data) is None
         for request in ([], 7, {}, {"operation": "recall"}, {"lookup": "no"}, {"operation": "no", "arguments": {}}):
             assert "error" in raw(place, json.dumps(request).encode() + b"\n"), request
+        for request, field in (
+            ({"lookup": "ask"}, "arguments"),
+            ({"lookup": "ask", "arguments": {"query": "x"}}, "agent"),
+        ):
+            error = raw(place, json.dumps(request).encode() + b"\n")["error"]
+            assert (error["type"], field in error["message"]) == ("InvalidInputError", True), error
         refused = {"operation": "stats", "arguments": {}, "caller": {"agent": "x", "owner": True}}
         assert raw(place, json.dumps(refused).encode() + b"\n")["error"]["type"] == "InvalidInputError"
         core = {"operation": "stats", "arguments": {}, "toolset": "core"}
@@ -261,10 +267,11 @@ def test_a_failure_of_ours_is_an_answer_and_the_log_has_no_texts(
     memory: MemGraph, place: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("INFO", logger="memgraph"), served(memory, Path(place.home)):
-        with pytest.raises(WorkerAnsweredError, match="KeyError") as caught:
+        who = {"agent": None, "justification": None, "project": None, "all_tasks": False}
+        with pytest.raises(WorkerAnsweredError, match="TypeError") as caught:
             look_up(
-                place, "recall", {"task": FACT}, timeout_s=10
-            )  # incomplete arguments: only our command line sends them
+                place, "ask", {"query": FACT, "scope": 7, **who}, timeout_s=10
+            )  # our command line sends no such scope
         assert not caught.value.is_refusal
         perform(place, "recall", {"task": FACT}, timeout_s=10)
         with pytest.raises(WorkerAnsweredError, match="floor"):

@@ -125,6 +125,7 @@ class Operation(Generic[A]):
     description : str
         What it does and when to call it, for a language model: at most 2,048 characters, which is where clients cut.
     effect : {"read", "write", "maintain"}
+        One that reads can write nothing but records of what was read: `perform` sees to it.
     is_destructive : bool
         Whether it takes memories out of force.
     is_idempotent : bool
@@ -167,7 +168,13 @@ class Operation(Generic[A]):
                         f"{self.name} has no such argument; it has {', '.join(self.arguments.model_fields) or 'none'}"
                     )
                     raise InvalidInputError(problem, field=str(name))
-        return self.run(call, self.arguments.parse(arguments))
+        given = self.arguments.parse(arguments)
+        if self.effect != "read":
+            return self.run(call, given)
+        from memgraph.store.commit.effects import reading_only
+
+        with reading_only():
+            return self.run(call, given)
 
     @property
     def _names(self) -> set[str]:

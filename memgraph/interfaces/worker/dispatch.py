@@ -48,9 +48,7 @@ def _operation(tenant: Tenant, request: dict[str, Any]) -> Any:
 
     caller = Caller.parse(request.get("caller") or {})
     toolset: Toolset = checked(Toolset, request.get("toolset", "full"), "toolset")
-    arguments = request.get("arguments")
-    if not isinstance(arguments, dict):
-        raise InvalidInputError("must be an object", field="arguments", value=arguments)
+    arguments = _object(request, "arguments")
     found = perform(tenant.memory(), caller, str(request["operation"]), arguments, toolset=toolset)
     return found.model_dump(mode="json")
 
@@ -59,7 +57,7 @@ def _lookup(tenant: Tenant, request: dict[str, Any]) -> Any:
     lookup = LOOKUPS.get(str(request["lookup"]))
     if lookup is None:
         raise InvalidInputError(f"must be one of {', '.join(LOOKUPS)}", field="lookup", value=request["lookup"])
-    found = lookup(tenant.memory(), request["arguments"])
+    found = lookup(tenant.memory(), _Arguments(_object(request, "arguments")))
     return {"found": found, "warnings": tenant.take_warnings()}
 
 
@@ -67,10 +65,21 @@ def _hook(tenant: Tenant, request: dict[str, Any]) -> Any:
     """Return what an agent's hook prints."""
     from memgraph.interfaces.agents.hooks import answer_hook
 
-    event = request.get("event")
-    if not isinstance(event, dict):
-        raise InvalidInputError("must be an object", field="event", value=event)
-    return answer_hook(tenant.memory(), str(request["hook"]), event)
+    return answer_hook(tenant.memory(), str(request["hook"]), _object(request, "event"))
+
+
+class _Arguments(dict[str, Any]):
+    """Arguments of which a missing one is refused by its name."""
+
+    def __missing__(self, name: str) -> Any:
+        raise InvalidInputError("is missing", field=name)
+
+
+def _object(request: dict[str, Any], field: str) -> dict[str, Any]:
+    found = request.get(field)
+    if not isinstance(found, dict):
+        raise InvalidInputError("must be an object", field=field, value=found)
+    return found
 
 
 def _where(error: BaseException) -> str:
