@@ -110,7 +110,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "vectors",
         "head_file keys replay checkpoint",
         "journal",
-        "excerpt opening",
+        "excerpt opening search",
         "repair",
     ),
     "lifecycle": (

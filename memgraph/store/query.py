@@ -15,6 +15,7 @@ from memgraph.index.index import Index, scope_name
 from memgraph.index.supersession import superseded
 from memgraph.index.vectors import VectorSearch
 from memgraph.journal.envelope import Event
+from memgraph.journal.search import histories
 from memgraph.model.base import checked
 from memgraph.model.ids import stored_form
 from memgraph.model.link import EXPLICIT_RELATIONS, Link
@@ -27,7 +28,7 @@ from memgraph.store.commit.access import Mark, PendingAccess
 from memgraph.store.commit.vectors import check_model, has_vector
 from memgraph.store.disclosure import DeletedSources, Disclosures, Lineage
 from memgraph.store.projection.projector import Projector
-from memgraph.store.undeletion import Deleted, deleted, deleted_of, histories, reasons_of_deletion
+from memgraph.store.undeletion import Deleted, deleted, deleted_of, reasons_of_deletion
 
 Mask = NDArray[np.bool_]
 ORDERS = ("relevance", "created", "accessed")
