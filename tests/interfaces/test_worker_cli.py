@@ -20,11 +20,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from memgraph import MemGraph
+from memgraph.errors import DiskFullError, StorageError
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
-from memgraph.interfaces.worker.client import WorkerAnsweredError, ask, is_served, perform
+from memgraph.interfaces.worker.client import ask, is_served
 from memgraph.interfaces.worker.place import PROTOCOL, RELEASE, Place, place_of
-from tests.interfaces.workers import impostor, served, socket_folder
+from tests.interfaces.workers import impostor, recalled, served, socket_folder
 
 FACT = "The harbour opens at six"
 HOOK = [sys.executable, "-m", "memgraph.interfaces.worker.hook"]
@@ -356,23 +357,20 @@ def test_a_store_without_room_still_recalls(copied: Callable[[str], Path], small
     disk = small_disk("size=64m")
     home = disk / "store"
     shutil.copytree(copied("one"), home)
-    task = {"task": "When does the harbour open?"}
+    task = "When does the harbour open?"
     with MemGraph.open(home) as memory, served(memory, home) as (place, _):
-        assert FACT in perform(place, "recall", task, timeout_s=30)["text"]
+        assert FACT in recalled(place, task)
         ballast = disk / "ballast"
         with suppress(OSError), ballast.open("wb") as file:
             while True:
                 file.write(bytes(1 << 16))
                 file.flush()
         for _ in range(3):
-            assert FACT in perform(place, "recall", task, timeout_s=30)["text"]
-        with pytest.raises(WorkerAnsweredError) as caught:
-            perform(
-                place, "save_observation", {"text": "The harbour has two gates, one of them closed." * 10}, timeout_s=30
-            )
-        assert caught.value.type in {"StorageError", "DiskFullError"}
+            assert FACT in recalled(place, task)
+        with pytest.raises((StorageError, DiskFullError)):
+            memory.save_observation("The harbour has two gates, one of them closed." * 10)
         ballast.unlink()
-        assert FACT in perform(place, "recall", task, timeout_s=30)["text"]
+        assert FACT in recalled(place, task)
 
 
 @pytest.mark.long

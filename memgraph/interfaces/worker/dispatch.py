@@ -1,4 +1,4 @@
-"""What a worker answers to a request: translates it to an operation, and the operation's answer or error to JSON."""
+"""What a worker answers to a request: what a command prints or a hook injects, or the error, as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from memgraph.interfaces.refusals import message_of
 from memgraph.interfaces.worker.place import INTERNAL, OTHER_SETTINGS, settings_mark
 from memgraph.interfaces.worker.tenant import Tenant
 from memgraph.logs import logger_of
-from memgraph.model.base import checked
 
 logger = logger_of(__name__)
 
@@ -40,17 +39,6 @@ def answer(tenant: Tenant, request: dict[str, Any]) -> dict[str, Any]:
 def failure(kind: str, message: str) -> dict[str, Any]:
     """Return the document of an error."""
     return {"error": {"type": kind, "message": message}}
-
-
-def _operation(tenant: Tenant, request: dict[str, Any]) -> Any:
-    from memgraph.interfaces.operations import Caller, perform
-    from memgraph.interfaces.operations.operation import Toolset
-
-    caller = Caller.parse(request.get("caller") or {})
-    toolset: Toolset = checked(Toolset, request.get("toolset", "full"), "toolset")
-    arguments = _object(request, "arguments")
-    found = perform(tenant.memory(), caller, str(request["operation"]), arguments, toolset=toolset)
-    return found.model_dump(mode="json")
 
 
 def _lookup(tenant: Tenant, request: dict[str, Any]) -> Any:
@@ -89,7 +77,6 @@ def _where(error: BaseException) -> str:
 
 _KINDS: Mapping[str, Callable[[Tenant, dict[str, Any]], Any]] = {
     "hook": _hook,
-    "operation": _operation,
     "lookup": _lookup,
 }
 """What a request may ask for, by the key that names it."""

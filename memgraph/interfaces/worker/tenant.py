@@ -62,8 +62,7 @@ class Tenant:
     def warm_up(self) -> None:
         """Open the store and load the index, the model and the doors, so that the next recall need not. Errors are logged."""
         try:
-            import memgraph.interfaces.agents.hooks
-            import memgraph.interfaces.operations  # noqa: F401
+            import memgraph.interfaces.agents.hooks  # noqa: F401
 
             self.memory().search_memories("warm up", limit=1)  # a search is not recorded
             self.is_ready = True
