@@ -78,7 +78,8 @@ class Ranking:
     def best_of_types(self, most: Mapping[int, int]) -> list[int]:
         """Return the constraints, and the best other slots with a maximum number of each type; best first.
 
-        A memory that merely restates the single memory behind it takes that one's place: the other is left out.
+        A memory that merely restates the single memory behind it takes that one's place: the other is left out. So is a line of a task with far less
+        evidence than its best one (`leading_lines`).
         """
         search = self.search
         chosen = np.intersect1d(search.constraints, search.slots).tolist()
@@ -87,7 +88,9 @@ class Ranking:
             slots = np.setdiff1d(search.slots[types[search.slots] == code], list(restated))
             chosen += rank.best(search.index, search.scores, slots, count)
             restated |= {slot for one in chosen for slot in walk.restated_sources(search, one)}
-        return rank.best(search.index, search.scores, np.array(chosen, dtype=np.int64), len(chosen))
+        return floor.leading_lines(
+            search, rank.best(search.index, search.scores, np.array(chosen, dtype=np.int64), len(chosen))
+        )
 
     def explanations(self, slots: Sequence[int]) -> list[Explanation]:
         """Return the explanation of each slot's rank: the parts of its score, and from where it was reached."""

@@ -51,7 +51,7 @@ from memgraph.store.access.scope import Scope, scope_of
 
 logger = logger_of(__name__)
 
-STAGES_VERSION = "2"
+STAGES_VERSION = "3"
 """Version of stages and terms, increased when rankings change at equal settings."""
 _TOO_LONG = "the best memory found takes {} tokens: raise max_tokens (--max-tokens)"
 _NO_PLACES = (

@@ -36,8 +36,14 @@ SESSION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
     help=f"Default: the git work tree, or else the directory, that {PROJECT_VARIABLE} names.",
 )
 @click.option("--session", metavar="ID", help=f"Default: {SESSION_VARIABLE}, if it is set.")
+@click.option(
+    "--answer-orders",
+    "answers_orders",
+    is_flag=True,
+    help="Ask the client's model to answer open work orders, up to three a session, if the client offers sampling.",
+)
 @pass_settings
-def mcp(settings: Settings, toolset: Any, project: str | None, session: str | None) -> None:
+def mcp(settings: Settings, toolset: Any, project: str | None, session: str | None, answers_orders: bool) -> None:
     """Serve the store to agents over MCP, on standard input and output."""
     from memgraph.errors import MissingExtraError
 
@@ -52,7 +58,7 @@ def mcp(settings: Settings, toolset: Any, project: str | None, session: str | No
         notice("waiting for an MCP client on standard input; `memgraph docs mcp` says how to configure one")
     caller = caller_of(settings, os.environ, project=project, session=session)
     with logs_shown(settings):
-        serve(Resident(lambda: _opened(settings)), caller, toolset=toolset)
+        serve(Resident(lambda: _opened(settings)), caller, toolset=toolset, answers_orders=answers_orders)
 
 
 def caller_of(

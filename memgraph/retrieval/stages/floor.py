@@ -6,6 +6,7 @@ about it. Evidence does (`evidence.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import exp, log
 
 import numpy as np
@@ -21,6 +22,7 @@ from memgraph.retrieval.stages.evidence import (
     deviations,
     evidence,
     has_cosine,
+    is_question,
     names_a_matter,
 )
 from memgraph.retrieval.stages.rank import best
@@ -45,12 +47,17 @@ _LEADING = 5
 _OTHER_WORDS, _MOST_IN_OTHER_WORDS, _STANDING_OUT = 0.2, 3, 1.0
 """If no memory has a fifth of the words of a task that is not short, meaning alone speaks for them: then weaker evidence does not count, and
 only the best few lines are kept, which must be more similar to the task than the store's memories on the average, by so many deviations."""
+_BESIDE_BEST, _BESIDE_FEW, _FEW_LINES = 1.5, 0.3, 2
+"""By how much less evidence (difference of the log-odds) than its best line a task's other lines may have: the first few, and those after them."""
+_LEAST = 1e-9
 _LINKS = frozenset({"MENTIONS", "SUPPORTS", "DERIVED_FROM", "CONTRADICTS", "SUPERSEDES", "TAGGED"})
 _EVIDENCE = frozenset({"SUPPORTS", "DERIVED_FROM"})
+_STATED = _EVIDENCE | {"CONTRADICTS", "SUPERSEDES"}
+"""Links between memories themselves, not over something that both name: what is said of a memory is as worth telling."""
 _MOST_SOURCES = 2
 """A generalisation of more sources must suffice by itself: one of them says little about what they have in common."""
 
-_SAVED_COSINE, _SAVED_WITH_WORD = 0.25, 0.14
+_SAVED_COSINE, _SAVED_WITH_WORD = 0.28, 0.22
 """Bounds for saved facts: by the cosine alone, and with a shared word. They are absolute, and the cosine is not corrected for
 length: a preference has few words, and in a store of a few every word is rare."""
 _SAVED_STANDING_OUT, _SAVED_COSINE_WEIGHT, _SAVED_WORD_STANDING_OUT = 6.5, 10.0, 2.0
@@ -109,6 +116,29 @@ def apply(search: Search) -> None:
     _put_first(search, search.constraints, by=_AHEAD)
 
 
+def leading_lines(search: Search, slots: Sequence[int]) -> list[int]:
+    """Return those of a recall's lines, best first, that are worth their place in a prompt.
+
+    A question needs every piece of its answer, and keeps all lines. A task needs the few that bear on it: beside a line with much evidence, those with
+    far less only distract. The first line stays, and so does what is there for another reason: constraints and matching saved facts.
+    """
+    if not search.floor or is_question(search.text):
+        return list(slots)
+    given = {*search.constraints.tolist(), *search.matching.tolist()}
+    judged = [slot for slot in slots if slot not in given]
+    odds = {slot: _log_odds(float(search.evidence[slot])) for slot in judged}
+    highest, kept = max(odds.values(), default=0.0), judged[:1]
+    for slot in judged[1:]:
+        if odds[slot] >= highest - (_BESIDE_BEST if len(kept) < _FEW_LINES else _BESIDE_FEW):
+            kept.append(slot)
+    return [slot for slot in slots if slot in given or slot in kept]
+
+
+def _log_odds(probability: float) -> float:
+    inside = min(max(probability, _LEAST), 1.0 - _LEAST)
+    return log(inside / (1.0 - inside))
+
+
 def _put_first(search: Search, slots: Slots, *, by: float = 0.0) -> None:
     """Raise the scores of some candidates above all others, by more the nearer they are to the query."""
     if len(slots):
@@ -124,6 +154,7 @@ def _judge_lines(search: Search, floor: float) -> Slots:
     found = evidence(
         search, _united(search.slots, *(added.origins for added in search.added if added.origins is not None))
     )
+    search.evidence = found.copy()
     enough, line = _enough(search, floor), floor * _LINE_SHARE
     search.is_near[saved[found[saved] >= enough]] = True
     leading = _leading(search, slots)
@@ -133,6 +164,7 @@ def _judge_lines(search: Search, floor: float) -> Slots:
         search.is_near[best(search.index, found, standing, _MOST_IN_OTHER_WORDS)] = True
         return _united()
     general = _is_general(search)
+    _hand_on(search)
     linked = _linked(search, general, found, enough, line)
     if knows or len(linked):
         search.is_near[slots[found[slots] >= np.where(general[slots], enough, line)]] = True
@@ -185,6 +217,15 @@ def _linked(search: Search, general: Mask, found: Scores, enough: float, line: f
     return _standing_out(search, among, 0.0)
 
 
+def _hand_on(search: Search) -> None:
+    """Give a memory the evidence of one that it supports, derives from, contradicts or supersedes, or the reverse."""
+    for added in search.added:
+        if added.origins is not None:
+            stated = np.array([relation in _STATED for relation in added.relations], dtype=np.bool_)
+            slots, origins = added.slots[stated], added.origins[stated]
+            search.evidence[slots] = np.maximum(search.evidence[slots], search.evidence[origins])
+
+
 def _standing_out(search: Search, slots: Slots, least: float) -> Slots:
     """Return those of these slots that are by so many deviations more similar to the query than the store's memories, and those without cosine."""
     standing = deviations(search, slots)
@@ -208,7 +249,7 @@ def _matching_saved(search: Search, floor: float) -> Slots:
     standing = deviations(search, saved)
     if standing is not None:
         by_words &= standing >= _SAVED_WORD_STANDING_OUT * scale
-        by_meaning = standing + _SAVED_COSINE_WEIGHT * near >= _SAVED_STANDING_OUT * scale
+        by_meaning &= standing + _SAVED_COSINE_WEIGHT * near >= _SAVED_STANDING_OUT * scale
     matching: Slots = saved[shares_words & (by_words | ~has_cosine(search, saved)) | by_meaning]
     return matching
 

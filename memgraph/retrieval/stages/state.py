@@ -110,8 +110,10 @@ class Search:
         Further contributions.
     floor : float or None
         Evidence that a recalled memory needs; None: none.
+    evidence : ndarray, float64
+        Evidence of the candidates, in [0, 1]; 0 without a floor.
     is_near : ndarray, bool
-        Memories that have it.
+        Memories that have enough of it.
     matching : ndarray, int
         Of them the saved facts that match the query by themselves.
     constraints : ndarray, int
@@ -147,6 +149,7 @@ class Search:
     dense: Scores = field(init=False)
     text_score: Scores = field(init=False)
     added: list[Added] = field(default_factory=list)
+    evidence: Scores = field(init=False)
     is_near: Mask = field(init=False)
     matching: Slots = field(init=False)
     constraints: Slots = field(init=False)
@@ -157,6 +160,7 @@ class Search:
         count = len(self.index)
         self.meaning, self.dense, self.text_score = np.zeros(count), np.zeros(count), np.zeros(count)
         self.coverage, self.scores, self.length_factor = np.zeros(count), np.zeros(count), np.zeros(count)
+        self.evidence = np.zeros(count)
         self.slots = self.seeds = np.empty(0, dtype=np.int64)
         self.is_near = np.ones(count, dtype=np.bool_)
         self.matching = self.constraints = np.empty(0, dtype=np.int64)

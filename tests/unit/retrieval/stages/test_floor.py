@@ -9,6 +9,7 @@ import pytest
 import memgraph
 from memgraph.embedding.onnx import MODEL_NAME
 from memgraph.retrieval.retrieval import settings_version
+from memgraph.retrieval.stages.evidence import is_question
 from memgraph.testing import FakeEmbedder
 
 DEPLOY = "The deploy to production failed because the disk of the build host was full"
@@ -80,10 +81,10 @@ def test_names_that_the_store_does_not_know_are_evidence_against_it(notes: Any) 
 
 def test_a_saved_fact_is_judged_by_its_own_rule_and_comes_first(notes: Any) -> None:
     notes.insert_memory(saved("Prefer tabs"))
-    notes.insert_memory(saved("Deploy on Mondays"))
+    notes.insert_memory(saved("Deploy to production on Mondays"))
     result = memgraph.MemoryRetrieval(notes).retrieve({"task_description": "deploy to production, disk of the host"})
 
-    assert [memory.content for memory in result.memories] == ["Deploy on Mondays", DEPLOY]
+    assert [memory.content for memory in result.memories] == ["Deploy to production on Mondays", DEPLOY]
     first = result.explanations[0]
     terms = first.model_dump(exclude={"memory_id", "score", "path"})
     assert first.saved > 0
@@ -301,12 +302,12 @@ def beside(cosine: float, place: int) -> list[float]:
 
 @pytest.fixture
 def many(open_store: Any) -> Any:
-    """Return a function that opens a store of 60 other memories and these, by their cosines with `OTHER_WORDS`."""
+    """Return a function that opens a store of 60 other memories and these, by their cosines with a task."""
 
-    def opened(cosines: dict[str, float], others: float = 0.0) -> Any:
+    def opened(cosines: dict[str, float], others: float = 0.0, task: str = OTHER_WORDS) -> Any:
         rest = {f"Note {number}: the kettle hums": others + 0.05 * (number % 3 - 1) for number in range(60)}
         texts = enumerate((rest | cosines).items(), 1)
-        vectors = {text: beside(cosine, place) for place, (text, cosine) in texts} | {OTHER_WORDS: beside(1.0, 1)}
+        vectors = {text: beside(cosine, place) for place, (text, cosine) in texts} | {task: beside(1.0, 1)}
         store = open_store(embedder=FakeEmbedder(dimension=384, name=MODEL_NAME, vectors=vectors))
         store.insert_memories([episode(text) for text in rest])
         return store
@@ -316,7 +317,7 @@ def many(open_store: Any) -> Any:
 
 def test_of_a_task_in_other_words_only_the_best_three_lines_are_kept(many: Any) -> None:
     cosines = {
-        f"Entry {word}: {' '.join(NUMBERS[:8])} sheep jumped over dry stone walls": 0.8 - 0.05 * number
+        f"Entry {word}: {' '.join(NUMBERS[:8])} sheep jumped over dry stone walls": 0.8 - 0.01 * number
         for number, word in enumerate("abcde")
     }
     store = many(cosines)
@@ -324,6 +325,59 @@ def test_of_a_task_in_other_words_only_the_best_three_lines_are_kept(many: Any) 
 
     assert recalled(store, OTHER_WORDS) == list(cosines)[:3]
     assert len(recalled(store, OTHER_WORDS, floor="off")) == 5
+
+
+CABLE = "The signal cable of the eastern crane broke in the frost"
+CRANES = {
+    CABLE: 0.8,
+    "The signal cable of the eastern crane broke again": 0.75,
+    "The eastern crane has a new driver since spring": 0.3,
+}
+
+
+def test_a_task_gets_no_line_with_far_less_evidence_than_its_best_one(many: Any) -> None:
+    store = many(CRANES, task=(task := "Replace the signal cable of the eastern crane that broke"))
+    store.insert_memories([episode(text) for text in CRANES])
+
+    assert recalled(store, task) == list(CRANES)[:2]
+    assert len(recalled(store, task, floor="off")) == 5
+
+
+def test_a_question_gets_every_line_with_evidence(many: Any) -> None:
+    store = many(CRANES, task=(question := "What of the signal cable of the eastern crane broke?"))
+    store.insert_memories([episode(text) for text in CRANES])
+
+    assert recalled(store, question) == list(CRANES)
+
+
+def test_after_two_lines_a_task_gets_those_with_as_much_evidence_alone(many: Any) -> None:
+    cosines = {
+        f"The signal cable of crane {name} broke": cosine
+        for name, cosine in zip("abcd", (0.8, 0.75, 0.7, 0.79), strict=True)
+    }
+    store = many(cosines, task=(task := "Replace the signal cable of the crane that broke"))
+    store.insert_memories([episode(text) for text in cosines])
+
+    assert recalled(store, task) == [list(cosines)[place] for place in (0, 3)]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_asked"),
+    [
+        ("Where does the parser read dates?", True),
+        ("who owns the release script", True),
+        ("¿Dónde está la clave?", True),
+        ("Was Mrs. Hall the owner of the script?", True),
+        ("When I run the parser, it drops dates. Repair it.", False),
+        ("When I run the parser, it drops dates", False),
+        ("Can we drop the old parser?", False),
+        ("The parser drops dates. Could that be the locale?", False),
+        ("Drop the old parser", False),
+        ("", False),
+    ],
+)
+def test_what_a_question_is(text: str, is_asked: bool) -> None:
+    assert is_question(text) is is_asked
 
 
 @pytest.mark.parametrize(("others", "is_recalled"), [(0.0, True), (0.68, False)])
@@ -347,7 +401,7 @@ def test_the_words_of_a_long_task_count_by_their_amount(many: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cosine", "others", "is_recalled"), [(0.24, 0.0, True), (0.3, 0.25, False), (0.1, 0.0, False)]
+    ("cosine", "others", "is_recalled"), [(0.3, 0.0, True), (0.3, 0.25, False), (0.24, 0.0, False)]
 )
 def test_among_many_memories_a_saved_fact_must_stand_out(
     cosine: float, others: float, is_recalled: bool, many: Any
