@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.model.base import Name, checked
-from memgraph.model.ids import stored_form
+from memgraph.model.ids import MIN_ID_CHARS, stored_form
 from memgraph.model.link import Link
 from memgraph.model.memory import (
     MemoryType,
@@ -23,6 +24,8 @@ from memgraph.store.access.permitted import everything
 from memgraph.store.access.scope import concerning
 from memgraph.store.access.visible import visible
 from memgraph.store.query import Mask, Reader
+
+_SHOWN_IDS = 5
 
 
 class Listings:
@@ -56,6 +59,12 @@ class Listings:
         """Return these memories in this order, without deleted ones."""
         ids = checked(list[str], memory_ids, "memory_ids")
         return self._reader.read(ids) if self._access.is_owner else self._read(ids)
+
+    def ids_from(self, beginning: str) -> list[str]:
+        """Return the ids with this prefix; one pass over all."""
+        with self._reader.frozen():
+            may, slot = self._mask(), self._reader.index.slot
+            return [one for one in self._reader.ids_from(beginning) if may[slot(one)]]
 
     def _read(self, memory_ids: Sequence[str]) -> list[StoredMemory]:
         """Return those of some memories that are not deleted and that whoever reads may have."""
@@ -168,6 +177,38 @@ class Listings:
         """Count memories that are neither archived nor deleted."""
         with self._reader.frozen():
             return self._reader.stats(self._mask())
+
+
+def only_id(beginning: str, ids_from: Callable[[str], Sequence[str]]) -> str:
+    """Return the id with this prefix: a complete id unchanged, otherwise the only match.
+
+    Parameters
+    ----------
+    ids_from : callable
+        Returns the ids with a prefix.
+
+    Raises
+    ------
+    NotFoundError
+        No id has this prefix.
+    InvalidInputError
+        The prefix is too short, or ambiguous.
+    """
+    given = checked(str, beginning, "id").strip().lower()
+    if whole := stored_form(given):
+        return whole
+    if len(given) < MIN_ID_CHARS:
+        problem = f"must be an id, or at least its first {MIN_ID_CHARS} characters"
+        raise InvalidInputError(problem, field="id", value=beginning)
+    found = sorted(ids_from(given))
+    if not found:
+        raise NotFoundError("memory", beginning)
+    if len(found) > 1:
+        shown = ", ".join(found[:_SHOWN_IDS]) + (", …" if len(found) > _SHOWN_IDS else "")
+        raise InvalidInputError(
+            f"matches {len(found)} ids ({shown}); give more characters", field="id", value=beginning
+        )
+    return found[0]
 
 
 def listings_for(reader: Reader, access: Access, auditing: Auditing) -> Listings:

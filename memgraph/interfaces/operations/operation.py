@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Model, Name, Text
-from memgraph.model.ids import stored_form
 from memgraph.model.memory import StoredMemory
 
 if TYPE_CHECKING:  # a door lists its operations before it needs a store, whose import takes a second
@@ -98,12 +98,13 @@ class Call:
         InvalidInputError
             The prefix is too short or ambiguous.
         """
-        store = self.memory.store
-        memory_id = stored_form(beginning) or store.find_id(beginning)
-        found = self.listings.get_memory(memory_id)
-        if found is None:
-            raise NotFoundError("memory", beginning, listed_by="search_memories")
-        return found
+        from memgraph.store.listing import only_id
+
+        with suppress(NotFoundError):
+            found = self.listings.get_memory(only_id(beginning, self.listings.ids_from))
+            if found is not None:
+                return found
+        raise NotFoundError("memory", beginning, listed_by="search_memories")
 
     def may_read(self, memory_ids: Sequence[str]) -> bool:
         """Return whether all these memories exist and the caller may read them."""
