@@ -91,7 +91,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
     "interfaces": (
         "operations refusals lookups resident",
-        "adk anthropic langgraph pydantic_ai agents",
+        "adk anthropic langchain langgraph llama_index openai_agents pydantic_ai agents",
         "mcp worker",
         "cli",
     ),

@@ -321,3 +321,11 @@ EPISODE = {
     "reasoning": "The orders table is busy",
     "outcome": "success",
 }
+
+
+def test_a_justification_that_is_too_short_is_refused(door_for, memory):
+    saved = memory.save_observation("The till needs a coin.").memory_id
+    door = door_for(Caller(agent="coach", justification="treatment"))
+    for name, arguments in (("get_memory", {"id": saved}), ("recall", {"task": "open the till"})):
+        with pytest.raises(RefusedError, match="more than 20 characters"):
+            door(name, arguments)

@@ -254,6 +254,13 @@ def test_the_hook_lets_the_prompt_through_whatever_happens(
     assert not (tmp_path / "none").exists()
 
 
+def test_the_hook_does_not_wait_long_for_a_worker_that_hangs(home: Path, place: Place) -> None:
+    with impostor(place, None):
+        text, took_s = hook("claude-code", "--budget", "30")
+    assert text == ""
+    assert took_s < 10
+
+
 def test_the_hook_does_not_wait_for_an_input_that_never_ends(home: Path) -> None:
     with subprocess.Popen([*HOOK, "x", "--budget", "0.1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.wait(10) == 0

@@ -17,6 +17,7 @@ from memgraph.interfaces.agents.orders import orders_request
 from memgraph.interfaces.agents.overview import overview_of
 from memgraph.interfaces.agents.preferences import preferences_of
 from memgraph.interfaces.agents.sessions import SessionLog
+from memgraph.interfaces.operations.tracing import memory_span
 from memgraph.logs import logger_of
 from memgraph.model.results.retrieval import RetrievalResult
 
@@ -92,7 +93,9 @@ def _recalled(hook: _Hook) -> str:
     project = hook.project
     if not event.text:
         return ""
-    found = hook.memory.recall(event.text, agent=hook.client.name, project=project, session_id=event.session_id)
+    with memory_span(hook.memory, "search_memory", query=event.text) as describe:
+        found = hook.memory.recall(event.text, agent=hook.client.name, project=project, session_id=event.session_id)
+        describe([one.id for one in found.memories])
     known = hook.log.shown()
     new = found.model_copy(update={"memories": [one for one in found.memories if one.id not in known]})
     text, given = _fitting(hook, new)

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, JsonValue
 
 from memgraph.errors import NotFoundError
-from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Operation
+from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Operation, Traced
 from memgraph.model.base import Name, Prose
 from memgraph.model.results.distillation import WorkOrder
 
@@ -102,5 +102,8 @@ OPERATIONS = (
         run=_answer,
         effect="write",
         is_idempotent=True,
+        traced=Traced(
+            "create_memory", lambda data: [*data.get("new_memory_ids", []), *data.get("merged_memory_ids", [])]
+        ),
     ),
 )

@@ -22,6 +22,9 @@ Toolset = Literal["core", "full"]
 Effect = Literal["read", "write", "maintain"]
 """What an operation needs a right to: reading, storing and correcting memories, or maintenance of the whole store."""
 
+SpanName = Literal["create_memory", "update_memory", "upsert_memory", "delete_memory", "search_memory"]
+"""What OpenTelemetry calls an operation on memories (semantic conventions for generative AI)."""
+
 A = TypeVar("A", bound="Arguments")
 
 
@@ -110,11 +113,32 @@ class Call:
         """Return whether all these memories exist and the caller may read them."""
         from memgraph.store.access.visible import visible
 
-        reader = self.memory.store.reader
+        reader, access = (
+            self.memory.store.reader,
+            self.access,
+        )  # refusing the access is recorded, so not in a block of reads
         with reader.frozen():
-            may = visible(reader, self.access, "read")
+            may = visible(reader, access, "read")
             slots = [reader.index.slot(one) for one in memory_ids]
         return all(slot >= 0 and bool(may[slot]) for slot in slots)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """How an operation appears in traces.
+
+    Attributes
+    ----------
+    name : str
+    ids : callable
+        Returns the ids of the memories that the operation stored, changed or returned, from its answer's data.
+    query : str or None
+        The argument that is searched for.
+    """
+
+    name: SpanName
+    ids: Callable[[dict[str, Any]], Sequence[str]]
+    query: str | None = None
 
 
 @dataclass(frozen=True)
@@ -133,6 +157,8 @@ class Operation(Generic[A]):
         Whether calling it twice with equal arguments changes no more than calling it once.
     toolset : {"core", "full"}
         ``core`` operations are always offered to agents.
+    traced : Traced or None
+        None: it is no operation on memories that OpenTelemetry has a name for.
     """
 
     name: str
@@ -143,6 +169,7 @@ class Operation(Generic[A]):
     is_destructive: bool = False
     is_idempotent: bool = False
     toolset: Toolset = "full"
+    traced: Traced | None = None
 
     @property
     def schema(self) -> dict[str, Any]:

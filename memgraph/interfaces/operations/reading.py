@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Operation
+from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Operation, Traced
 from memgraph.model.base import Name
 from memgraph.model.ids import MIN_ID_CHARS
 from memgraph.model.memory import MemoryType, StoredMemory, TrustClass
@@ -130,6 +130,10 @@ def fields_of(memory: StoredMemory) -> dict[str, Any]:
     return memory.model_dump(mode="json", exclude=_VECTOR)
 
 
+def _ids_of_memories(data: dict[str, Any]) -> list[str]:
+    return [one["id"] for one in data["memories"]]
+
+
 def line_of(memory: StoredMemory, mark: str = "") -> str:
     """Return a memory as one line: the beginning of its id, its type, a mark, its text."""
     kinds = ", ".join(filter(None, (memory.type, mark, "" if memory.privacy_tier == "public" else memory.privacy_tier)))
@@ -148,6 +152,7 @@ OPERATIONS = (
         run=_recall,
         effect="read",
         toolset="core",
+        traced=Traced("search_memory", _ids_of_memories, query="task"),
     ),
     Operation(
         name="search_memories",
@@ -160,6 +165,7 @@ OPERATIONS = (
         effect="read",
         is_idempotent=True,
         toolset="core",
+        traced=Traced("search_memory", lambda data: [one["memory"]["id"] for one in data["results"]], query="query"),
     ),
     Operation(
         name="get_memory",
@@ -169,6 +175,7 @@ OPERATIONS = (
         effect="read",
         is_idempotent=True,
         toolset="core",
+        traced=Traced("search_memory", lambda data: [data["memory"]["id"]]),
     ),
     Operation(
         name="ask",
@@ -177,6 +184,7 @@ OPERATIONS = (
         run=_ask,
         effect="read",
         is_idempotent=True,
+        traced=Traced("search_memory", lambda data: data.get("ids", []), query="question"),
     ),
     Operation(
         name="list_memories",
@@ -185,5 +193,6 @@ OPERATIONS = (
         run=_list,
         effect="read",
         is_idempotent=True,
+        traced=Traced("search_memory", _ids_of_memories),
     ),
 )

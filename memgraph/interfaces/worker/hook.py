@@ -17,6 +17,8 @@ from memgraph.interfaces.worker.place import MAX_REQUEST_BYTES, place_of
 
 BUDGET_S = 3.0
 """Time for everything, if ``--budget`` does not say otherwise: a first recall may have to start the worker."""
+_GREETING_S = 1.5
+"""A worker that accepts and says nothing hangs: each of a session's hooks would wait for its whole budget otherwise."""
 _HARD_STOP_S = 0.5
 _START = "SessionStart"
 _KEPT_FOR = frozenset({"claude-code"})
@@ -75,7 +77,7 @@ def _answer(client: str, home: str | None, budget_s: float) -> str:
     kept = _kept_overview(client, place.home, event)
     request = {"hook": client, "event": event}
     try:
-        answer = ask(place, request, timeout_s=budget_s, starts=not kept)
+        answer = ask(place, request, timeout_s=budget_s, greeting_s=_GREETING_S, starts=not kept)
     except WorkerUnavailableError as error:
         if not kept:
             raise
