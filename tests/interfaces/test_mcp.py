@@ -531,6 +531,13 @@ class TestWhoCalls:
         assert (caller.project, caller.session) == expected
         assert caller.agent == Caller().agent
 
+    def test_a_dot_is_the_project_of_the_directory_in_which_the_server_is_started(self, tmp_path, monkeypatch):
+        (tmp_path / "quay" / ".git").mkdir(parents=True)
+        (tmp_path / "quay" / "src").mkdir()
+        monkeypatch.chdir(tmp_path / "quay" / "src")
+        caller = caller_of(Settings(), {"CLAUDE_PROJECT_DIR": "/a/shop"}, project=".", session=None)
+        assert caller.project == "quay"
+
     def test_the_agent_is_chosen_by_who_starts_the_server(self):
         caller = caller_of(Settings(agent="coach", justification="y" * 30), {}, project=None, session=None)
         assert (caller.agent, caller.justification) == ("coach", "y" * 30)

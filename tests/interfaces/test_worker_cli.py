@@ -172,23 +172,26 @@ def test_a_worker_that_hangs_or_talks_nonsense_costs_a_second(home: Path, place:
 # The hook
 
 
-def test_a_session_begins_with_the_kept_overview_while_no_worker_runs(home: Path, place: Place, tmp_path: Path) -> None:
+@pytest.mark.parametrize("client", ["claude-code", "codex"])
+def test_a_session_begins_with_the_kept_overview_while_no_worker_runs(
+    home: Path, place: Place, tmp_path: Path, client: str
+) -> None:
     project = tmp_path / "port"
     (project / ".git").mkdir(parents=True)
     event = {"hook_event_name": "SessionStart", "session_id": "1", "cwd": str(project), "source": "startup"}
     with MemGraph.open(home) as memory:
-        rendered = render_overview(memory, "port", agent="claude-code")
-        expected = answer_hook(memory, "claude-code", event)
+        rendered = render_overview(memory, "port", agent=client)
+        expected = answer_hook(memory, client, event)
     assert FACT in rendered
     assert json.loads(expected)["hookSpecificOutput"]["additionalContext"] == rendered
     with impostor(place, None):  # one that hangs
-        assert hook("claude-code", "--budget", "0.5", stdin=json.dumps(event))[0] == expected
-    assert hook("claude-code", "--budget", "0.5", stdin=json.dumps(event))[0] == expected
+        assert hook(client, "--budget", "0.5", stdin=json.dumps(event))[0] == expected
+    assert hook(client, "--budget", "0.5", stdin=json.dumps(event))[0] == expected
     until = time.monotonic() + 60
     while not is_served(place) and time.monotonic() < until:
         time.sleep(0.02)
     assert is_served(place), "it was started for the first prompt"
-    assert hook("claude-code", "--budget", "30", stdin=json.dumps(event))[0] == expected
+    assert hook(client, "--budget", "30", stdin=json.dumps(event))[0] == expected
 
 
 def test_an_overview_that_something_was_written_since_is_not_printed(home: Path, place: Place, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def _started(hook: _Hook) -> str:
         hook.log.add("lost context")
     if waiting_jobs(hook.home, hook.client.name):  # of a session that was cut off, with the machine perhaps
         hook.learn(hook.memory, hook.client.name, LEARN_EVERY_S)
-    return overview_of(hook.memory, hook.project, agent=hook.client.name, max_chars=hook.client.max_chars)
+    return overview_of(hook.memory, hook.project, agent=hook.client.name, fits=hook.client.fits)
 
 
 def _recalled(hook: _Hook) -> str:
@@ -110,7 +110,7 @@ def _fitting(hook: _Hook, found: RetrievalResult) -> tuple[str, RetrievalResult]
     while found.memories:
         notes = hook.memory.format_context_for_prompt(found, format="notes", when_nothing="empty", with_ids=True)
         text = f"{notes}\n\nquery_id: {found.query_id}"
-        if len(text) <= hook.client.max_chars:
+        if hook.client.fits(text):
             return (text, found) if notes else ("", found)
         found = found.model_copy(update={"memories": found.memories[:-1]})
     return "", found

@@ -21,9 +21,9 @@ _GREETING_S = 1.5
 """A worker that accepts and says nothing hangs: each of a session's hooks would wait for its whole budget otherwise."""
 _HARD_STOP_S = 0.5
 _START = "SessionStart"
-_KEPT_FOR = frozenset({"claude-code"})
+_KEPT_FOR = frozenset({"claude-code", "codex"})
 """Clients whose sessions begin with an overview, and whose hooks print it in this form."""
-_KEPT_CHARS = 9_000
+_KEPT_BYTES = 9_000
 _USAGE = "usage: memgraph-hook CLIENT [--home DIR] [--budget SECONDS] < EVENT.json"
 
 
@@ -100,7 +100,7 @@ def _kept_overview(client: str, home: str, event: Any) -> str:
 
     project = work_tree_name(cwd) or os.path.basename(cwd.rstrip("/"))
     text = kept_overview(Path(home), project, client) or ""
-    if not text or len(text) > _KEPT_CHARS:
+    if not text or len(text.encode()) > _KEPT_BYTES:
         return ""
     return json.dumps({"hookSpecificOutput": {"hookEventName": _START, "additionalContext": text}})
 
