@@ -90,7 +90,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
     "interfaces": (
-        "operations refusals lookups",
+        "operations refusals lookups resident",
         "adk anthropic langchain langgraph llama_index openai_agents pydantic_ai agents",
         "mcp worker",
         "http",
@@ -119,7 +119,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "vectors",
         "head_file keys replay checkpoint",
         "journal",
-        "excerpt opening",
+        "excerpt opening search",
         "repair",
     ),
     "lifecycle": (

@@ -29,9 +29,9 @@ from memgraph import MemGraph
 from memgraph.errors import BusyError
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.mcp import caller_of, mcp
-from memgraph.interfaces.mcp.resident import Resident
 from memgraph.interfaces.mcp.server import INSTRUCTIONS, Perform, server_of
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, offered, perform
+from memgraph.interfaces.resident import Resident
 from tests.documents import DOCS, blocks
 
 CORE = {one.name for one in offered("core")}

@@ -51,8 +51,8 @@ def mcp(settings: Settings, toolset: Any, project: str | None, session: str | No
     from memgraph.errors import MissingExtraError
 
     try:
-        from memgraph.interfaces.mcp.resident import Resident
         from memgraph.interfaces.mcp.stdio import serve
+        from memgraph.interfaces.resident import Resident
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types", "anyio"}:
             raise

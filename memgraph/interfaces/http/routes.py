@@ -21,6 +21,7 @@ from memgraph.interfaces.http.access.tokens import Token
 from memgraph.interfaces.http.contract import KEY, PROJECT, SESSION
 from memgraph.interfaces.http.problems import problem, problem_of
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller
+from memgraph.interfaces.refusals import message_of
 from memgraph.logs import logger_of
 
 logger = logger_of(__name__)
@@ -49,11 +50,10 @@ def safely(endpoint: Endpoint) -> Endpoint:
         except MemGraphError as error:
             return problem_of(error)
         except OSError as error:
-            return problem(HTTPStatus.INSUFFICIENT_STORAGE, f"the system refused: {error.strerror or error}")
+            return problem(HTTPStatus.INSUFFICIENT_STORAGE, message_of(error))
         except Exception as error:
             logger.error("%s failed: %s", request.url.path, type(error).__name__, exc_info=logger.isEnabledFor(10))
-            detail = f"an error in memgraph ({type(error).__name__}); its log says where. `memgraph doctor` examines the store"
-            return problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail)
+            return problem(HTTPStatus.INTERNAL_SERVER_ERROR, f"the request {message_of(error)}")
 
     return answer
 

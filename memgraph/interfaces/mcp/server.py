@@ -25,6 +25,7 @@ from memgraph.interfaces.operations import Answer, Operation, offered
 from memgraph.interfaces.operations.operation import Toolset
 from memgraph.interfaces.refusals import message_of
 from memgraph.logs import logger_of
+from memgraph.model.ids import MIN_ID_CHARS
 from memgraph.ports import Progress
 
 _logger = logger_of(__name__)
@@ -65,7 +66,7 @@ _MEMORY = types.ResourceTemplate(
     name="memory",
     title="A memory",
     uri_template=f"{_SCHEME}{{id}}",
-    description="One memory with all its fields; the id, or its first 8 characters.",
+    description=f"One memory with all its fields; the id, or its first {MIN_ID_CHARS} characters.",
     mime_type="text/plain",
 )
 
@@ -98,17 +99,11 @@ def server_of(
     async def in_thread(name: str, call: Callable[[], Answer]) -> Answer:
         try:
             return await to_thread.run_sync(call, limiter=threads)
-        except MemGraphError as error:
+        except (MemGraphError, OSError) as error:
             raise _FailedError(message_of(error)) from None
-        except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            raise _FailedError(f"{where}{error.strerror or error}") from None
         except Exception as error:
             _logger.error("%s failed: %s", name, type(error).__name__, exc_info=_logger.isEnabledFor(10))
-            raise _FailedError(
-                f"{name} failed unexpectedly ({type(error).__name__}): an error in memgraph. Go on without it; "
-                "`memgraph doctor` examines the store"
-            ) from None
+            raise _FailedError(f"{name} {message_of(error)}") from None
 
     async def list_tools(_context: _Context, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=tools)

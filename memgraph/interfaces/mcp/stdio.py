@@ -24,10 +24,10 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from memgraph.interfaces.mcp.resident import Resident
 from memgraph.interfaces.mcp.server import server_of
 from memgraph.interfaces.operations import Answer, Caller, perform
 from memgraph.interfaces.operations.operation import Toolset
+from memgraph.interfaces.resident import Resident
 from memgraph.ports import Progress
 
 _QUEUED_LINES = 16

@@ -45,7 +45,7 @@ def _sleep(call: Call, given: Sleep) -> Answer:
 
 
 def _next(call: Call, given: NextOrder) -> Answer:
-    project = None if given.order_id else given.project or call.caller.project
+    project = None if given.order_id else call.project(given.project)
     orders = call.memory.distillation.list(project=project)
     order = next((one for one in orders if given.order_id in (None, one.id) and _is_for(call, one)), None)
     if order is None:

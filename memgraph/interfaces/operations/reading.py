@@ -37,7 +37,9 @@ class Search(Arguments):
 
     query: Words = Field(description="What to look for, in a few words.")
     type: MemoryType | None = Field(default=None, description="Only memories of this type.")
-    project: Name | None = Field(default=None, description="Only this project's memories and those of no project.")
+    project: Name | None = Field(
+        default=None, description="Default: the project you work in; memories of no project are always included."
+    )
     limit: Few = 10
 
 
@@ -76,7 +78,7 @@ def _recall(call: Call, given: Recall) -> Answer:
         given.task,
         agent=caller.agent,
         justification=caller.justification,
-        project=given.project or caller.project,
+        project=call.project(given.project),
         **query,
     )
     text = call.memory.format_context_for_prompt(found, format="notes", with_ids=True)
@@ -93,7 +95,7 @@ def _search(call: Call, given: Search) -> Answer:
         types=[given.type] if given.type else None,
         agent=caller.agent,
         justification=caller.justification,
-        project_id=given.project or caller.project,
+        project_id=call.project(given.project),
         task_id=caller.task,
     )
     lines = [line_of(one.memory, "" if one.has_evidence else "only similar") for one in found]
@@ -114,19 +116,18 @@ def _ask(call: Call, given: Ask) -> Answer:
         given.question,
         agent=caller.agent,
         justification=caller.justification,
-        project_id=given.project or caller.project,
+        project_id=call.project(given.project),
         task_id=caller.task,
     )
     return Answer(text=found.message, data=found.data or {})
 
 
 def _list(call: Call, given: List) -> Answer:
-    caller = call.caller
-    with call.memory.as_agent(caller.agent, justification=caller.justification, progress=call.progress) as view:
-        end = given.offset + given.limit
-        listed = view.store.list_memories(type=given.type, project_id=given.project or caller.project, limit=end + 1)
-        found = listed[given.offset : end]
-        lines, rows = [line_of(one) for one in found], [fields_of(one) for one in found]
+    end = given.offset + given.limit
+    project = call.project(given.project)
+    listed = call.listings.list_memories(type=given.type, project_id=project, limit=end + 1)
+    found = listed[given.offset : end]
+    lines, rows = [line_of(one) for one in found], [fields_of(one) for one in found]
     following = end if len(listed) > end else None
     if following is not None:
         lines.append(f"next_offset: {following}")
@@ -167,7 +168,7 @@ OPERATIONS = (
     Operation(
         name="search_memories",
         description=(
-            "Search all memories for a few words, best first. Unlike recall it also returns what is only similar, marked so. "
+            "Search the memories of the project, and those of no project, for a few words, best first. Unlike recall it also returns what is only similar, marked so. "
             "Use it to look something up or to find the id of a memory."
         ),
         arguments=Search,

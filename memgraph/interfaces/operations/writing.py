@@ -88,7 +88,7 @@ def _observe(call: Call, given: Observe) -> Answer:
         given.text,
         agent=caller.agent,
         context=given.domain,
-        project=given.project or caller.project,
+        project=call.project(given.project),
         session_id=caller.session,
         tags=given.tags or None,
     )
@@ -108,7 +108,7 @@ def _episode(call: Call, given: SaveEpisode) -> Answer:
         given.action,
         given.outcome,
         agent_name=caller.agent,
-        project=given.project or caller.project,
+        project=call.project(given.project),
         session_id=caller.session,
         task_id=caller.task,
         tags=given.tags or None,
@@ -133,7 +133,7 @@ def _feedback(call: Call, given: Feedback) -> Answer:
 def _remember(call: Call, given: Remember) -> Answer:
     caller = call.caller
     kept = call.memory.commands.remember(
-        given.text, given.tags or None, project_id=given.project or caller.project, agent=caller.agent
+        given.text, given.tags or None, project_id=call.project(given.project), agent=caller.agent
     )
     return Answer(text=kept.message, data=kept.data or {})
 

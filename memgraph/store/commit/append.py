@@ -24,6 +24,7 @@ from memgraph.model.memory import AgentMemory, Vector
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.ports import Embedder
 from memgraph.store.commit.access import NOTHING_DRAINED, PendingAccess
+from memgraph.store.commit.effects import check_effect
 from memgraph.store.commit.requests import next_commit_id
 from memgraph.store.commit.vectors import VectorModel, check_model, checked_vector, vector_model
 from memgraph.store.projection.projector import Projector
@@ -129,6 +130,7 @@ class Appender:
         for scope, task_id, writes in checked:
             # reject mixed scopes before anything is written
             CommitDraft(scope, [payload_of(write) for write in writes], task_id=task_id, actor=actor)
+        check_effect(payload_of(write) for _, _, writes in checked for write in writes)
         self._check([(task_id, payload_of(write)) for _, task_id, writes in checked for write in writes])
         placed = iter(self._placed([write for _, _, writes in checked for write in writes]))
         with self._projector.gate.view:

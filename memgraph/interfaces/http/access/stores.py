@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memgraph.interfaces.http.access.answers import Answers
 from memgraph.interfaces.http.access.tokens import FOLDER
-from memgraph.interfaces.mcp.resident import Resident
+from memgraph.interfaces.resident import Resident
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
