@@ -48,6 +48,12 @@ COMMANDS: dict[str, Entry] = {
         "memories.agent_input", "outcome", "Record the outcome of a recall, and which of its memories were used.", "use"
     ),
     "mcp": Entry("mcp", "mcp", "Serve the store to an agent's client over MCP, on standard input and output.", "use"),
+    "serve": Entry(
+        "serve",
+        "serve",
+        "Serve the store over HTTP until interrupted: REST under /v1, MCP under /mcp, pages at /.",
+        "use",
+    ),
     "connect": Entry(
         "connect", "connect", "Connect a coding agent, such as claude-code; without AGENT, list how each stands.", "use"
     ),
@@ -151,6 +157,9 @@ COMMANDS: dict[str, Entry] = {
     ),
     "worker": Entry(
         "maintenance.worker", "worker", "Show, stop or run the process that keeps the store open for hooks.", "store"
+    ),
+    "token": Entry(
+        "serve", "token", "Make, list or revoke the tokens of those who may call `memgraph serve`.", "store"
     ),
     "completion": Entry(
         "maintenance.completion",
