@@ -23,6 +23,7 @@ from memgraph import MemGraph
 from memgraph.errors import DiskFullError, StorageError
 from memgraph.interfaces.agents.hooks import answer_hook
 from memgraph.interfaces.agents.overview import render_overview
+from memgraph.interfaces.agents.sessions import SessionLog
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.worker.client import ask, is_served
@@ -192,6 +193,22 @@ def test_a_session_begins_with_the_kept_overview_while_no_worker_runs(
         time.sleep(0.02)
     assert is_served(place), "it was started for the first prompt"
     assert hook(client, "--budget", "30", stdin=json.dumps(event))[0] == expected
+
+
+def test_the_worker_hears_of_a_start_that_was_answered_without_it(home: Path, place: Place, tmp_path: Path) -> None:
+    event = {"hook_event_name": "SessionStart", "session_id": "1", "cwd": str(tmp_path / "port"), "source": "startup"}
+    with MemGraph.open(home) as memory:
+        render_overview(memory, "port", agent="claude-code")
+    with impostor(place, None):  # one that hangs: what was kept could be printed
+        for source in ("clear", "compact"):
+            lost = event | {"source": source}
+            assert hook("claude-code", "--budget", "0.3", stdin=json.dumps(lost))[0] == ""
+    assert FACT in hook("claude-code", stdin=json.dumps(event))[0]
+    log = SessionLog(home, "claude-code", "1")
+    until = time.monotonic() + 60
+    while not log.records() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert log.last("began") is not None
 
 
 def test_an_overview_that_something_was_written_since_is_not_printed(home: Path, place: Place, tmp_path: Path) -> None:
