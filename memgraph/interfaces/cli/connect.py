@@ -85,7 +85,9 @@ def disconnect(settings: Settings, agent: str, dry_run: bool) -> None:
     from memgraph.interfaces.agents.preferences import forget_preferences
 
     config = load_config({"home": settings.home})
-    stands = disconnect_program(connector_of(agent, installed_version()), config.keys_home, dry_run=dry_run)
+    connector = connector_of(agent, installed_version())
+    options = _options(config.home, answer_orders=False)
+    stands = disconnect_program(connector, config.keys_home, options, dry_run=dry_run)
     if not dry_run and stands.home:
         forget_preferences(Path(stands.home), agent)
     removed = [path for path in stands.written if path not in stands.missing]

@@ -108,27 +108,20 @@ class Standing(Model):
         return self.binary is not None or self.folder is not None
 
 
-def standing(connector: Connector, place: Path, *, asks: bool = True) -> Standing:
-    """Return how a program stands.
+def standing(connector: Connector, place: Path) -> Standing:
+    """Return how a program stands. The program itself is asked which hooks it skips, which takes up to some seconds.
 
     Parameters
     ----------
     place : Path
         The user's configuration directory, in which receipts are kept.
-    asks : bool
-        Ask the program itself which hooks it skips, which takes up to some seconds.
     """
     try:
         receipt = _receipt_of(connector, place)
-        parts = _parts(connector, receipt)
+        stands = _compared(connector, receipt)
     except StorageError as error:
         return _standing(connector, None, [], []).model_copy(update={"state": "broken", "problem": str(error)})
-    missing = [part.path for part in parts if part.state == "missing"] if receipt else []
-    if receipt:
-        missing += [path for path in commands(receipt.options) if not os.access(path, os.X_OK)]
-        missing += [] if find_spec("mcp") else [MCP_EXTRA]
-    stands = _standing(connector, receipt, parts, missing)
-    if not asks or receipt is None or stands.binary is None or connector.unapproved is None:
+    if receipt is None or stands.binary is None or connector.unapproved is None:
         return stands
     unapproved = connector.unapproved(stands.binary)
     state = "needs approval" if unapproved and stands.state == "connected" else stands.state
@@ -167,16 +160,22 @@ def connect(connector: Connector, place: Path, options: Options, *, release: str
     return standing(connector, place)
 
 
-def disconnect(connector: Connector, place: Path, *, dry_run: bool = False) -> Standing:
+def disconnect(connector: Connector, place: Path, options: Options, *, dry_run: bool = False) -> Standing:
     """Remove what connecting wrote, and return what stays because the user changed or added it. Idempotent.
+
+    Parameters
+    ----------
+    options : Options
+        If there is no receipt, what was written with these is recognised, whatever they say of work orders; so are memgraph's entries in
+        files of the user's.
 
     Raises
     ------
     StorageError
-        A file of the user's is not valid, and was left as it is; or something cannot be written.
+        A file of the user's is not valid, and was left as it is; the receipt is damaged; or something cannot be written.
     """
-    receipt = _receipt_of(connector, place)
-    before = standing(connector, place, asks=False)
+    receipt = read_receipt(place, connector.name) or _recognised(connector, options)
+    before = _compared(connector, receipt)
     if receipt is None or dry_run:
         return before
     try:
@@ -216,9 +215,24 @@ def _receipt_of(connector: Connector, place: Path) -> Receipt | None:
     return found if all(is_complete) else None
 
 
-def _parts(connector: Connector, receipt: Receipt | None) -> list[Part]:
+def _recognised(connector: Connector, options: Options) -> Receipt | None:
+    """Return a receipt of what stands there as connecting writes it, complete or not; None if nothing does."""
+    found = Receipt(release="", options=options)
+    for answer_orders in (False, True):
+        for change in connector.changes(options.model_copy(update={"answer_orders": answer_orders})):
+            change.recover(found)
+    return found if found.files or found.merged else None
+
+
+def _compared(connector: Connector, receipt: Receipt | None) -> Standing:
+    """Return how what was written stands, without asking the program."""
     options = receipt.options if receipt else Options(home="", scripts=str(scripts_folder()))
-    return [part for change in connector.changes(options) for part in change.parts(receipt)]
+    parts = [part for change in connector.changes(options) for part in change.parts(receipt)]
+    missing = [part.path for part in parts if part.state == "missing"] if receipt else []
+    if receipt:
+        missing += [path for path in commands(receipt.options) if not os.access(path, os.X_OK)]
+        missing += [] if find_spec("mcp") else [MCP_EXTRA]
+    return _standing(connector, receipt, parts, missing)
 
 
 def _standing(connector: Connector, receipt: Receipt | None, parts: Sequence[Part], missing: Sequence[str]) -> Standing:

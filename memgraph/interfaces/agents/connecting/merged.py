@@ -148,7 +148,8 @@ class MergedFile:
         document = self._parsed(self._read() or "")
         found = [one for one in self.entries if self._is_unknown(one, document, None)]
         insertions = [self._adopted(one, document) for one in found]
-        receipt.merged[str(self.path)] = Merged(sha256="", insertions=insertions)
+        if insertions:
+            receipt.merged[str(self.path)] = Merged(sha256="", insertions=insertions)
         return all(one in found or one.value in _values(document, one) for one in self.entries)
 
     def _is_unknown(self, entry: Entry, document: Any, known: Merged | None) -> bool:
