@@ -11,6 +11,7 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from memgraph.errors import StorageError
 
@@ -108,11 +109,21 @@ def open_own(path: Path) -> int:
 
 def read_own(path: Path) -> bytes:
     """Return the bytes of a regular file. Raise `OSError` for a pipe, which would block, and for a link."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
+    with open_regular(path) as file:
+        return file.read()
+
+
+def open_regular(path: Path, *, follows_links: bool = False) -> BinaryIO:
+    """Open a regular file for reading. Raise `OSError` for anything else: a pipe, which would block, and, unless wanted, a link."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follows_links else os.O_NOFOLLOW)
+    descriptor = os.open(path, flags)
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is not a file")
-        return file.read()
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
 
 
 def clear_folder(path: Path) -> None:

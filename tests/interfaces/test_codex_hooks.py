@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -102,6 +105,23 @@ def test_codex_gets_what_is_known_at_the_start_at_prompts_and_at_failures(memory
 def test_a_tool_of_which_no_failure_can_be_seen_gets_nothing(memory: MemGraph, events: Any, changed: Any) -> None:
     memory.save_observation(CAUSE, project="shop")
     assert answered(memory, "codex", events[2] | changed) is None
+
+
+def test_a_pipe_or_a_link_in_place_of_the_session_is_not_waited_for(
+    memory: MemGraph, events: Any, tmp_path: Path
+) -> None:
+    memory.save_observation(CAUSE, project="shop")
+    link, pipe = tmp_path / "link.jsonl", tmp_path / "pipe.jsonl"
+    link.symlink_to(events[2]["transcript_path"])
+    os.mkfifo(pipe)
+    writer = threading.Timer(5, lambda: pipe.write_bytes(b""))  # releases a reader that waits
+    writer.daemon = True
+    writer.start()
+    began = time.monotonic()
+    assert answered(memory, "codex", events[2] | {"transcript_path": str(pipe)}) is None
+    assert time.monotonic() - began < 4
+    writer.cancel()
+    assert answered(memory, "codex", events[2] | {"transcript_path": str(link)}) is None
 
 
 def test_an_answer_to_codex_is_short_enough_to_stay_in_the_context(memory: MemGraph, events: Any) -> None:
