@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import sys
 from collections.abc import Callable
@@ -242,6 +243,18 @@ def test_own_files_among_others_take_only_themselves_away(tmp_path: Path) -> Non
     assert [part.state for part in change.parts(receipt)] == ["current", "current"]
     change.undo(receipt)
     assert tree(tmp_path) == before
+
+
+def test_a_file_is_not_written_through_a_link_in_the_temporary_files_place(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("mine", "utf-8")
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / "hooks" / f".a.json.{os.getpid()}.tmp").symlink_to(other)
+    receipt = Receipt(release="1", options=Options(home="", scripts=""))
+    OwnFiles(tmp_path / "hooks", {"a.json": b"{}"}, is_own_folder=False).apply(receipt)
+    assert other.read_text("utf-8") == "mine"
+    assert (tmp_path / "hooks" / "a.json").read_bytes() == b"{}"
+    assert not (tmp_path / "hooks" / "a.json").is_symlink()
 
 
 @pytest.fixture
