@@ -82,8 +82,9 @@ def test_codex_gets_what_is_known_at_the_start_at_prompts_and_at_failures(memory
     memory.save_observation(CAUSE, project="shop")
     start, prompt, failed, succeeded, stop, end = events
     assert LESSON in context_of(answered(memory, "codex", start), start)
+    assert answered(memory, "codex", prompt) is None, "the session has it from the overview"
+    prompt, failed = prompt | {"session_id": "another"}, failed | {"session_id": "a third"}
     assert LESSON in context_of(answered(memory, "codex", prompt), prompt)
-    failed = failed | {"session_id": "another"}
     assert CAUSE in context_of(answered(memory, "codex", failed), failed)
     assert answered(memory, "codex", succeeded) is None
     assert answered(memory, "codex", stop) is None
@@ -140,7 +141,7 @@ def test_a_session_of_codex_is_learned_and_what_was_injected_is_not(
     known = memory.save_observation(LESSON, project="shop").memory_id
     path = Path(events[0]["transcript_path"])
     lines = path.read_text("utf-8")
-    for event in events[:2]:
+    for event in (events[0] | {"session_id": "another"}, events[1]):
         text = context_of(answered(memory, "codex", event), event)
         inside = json.dumps(text)[1:-1]
         lines = lines.replace(f"INJECTED {event['hook_event_name']} query_id: q-{event['hook_event_name']}", inside)

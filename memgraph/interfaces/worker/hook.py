@@ -84,7 +84,7 @@ def _answer(client: str, home: str | None, budget_s: float) -> str:
         answer = ask(place, request, timeout_s=budget_s, greeting_s=_GREETING_S, starts=not kept)
     except WorkerUnavailableError as error:
         if error.is_absent and _is_start(event):
-            _deliver(place, request)
+            _deliver(place, {**request, "is_printed": bool(kept)})
         if not kept:
             raise
         _say(f"{error}; printed what was kept")
@@ -121,7 +121,8 @@ def _kept_overview(client: str, home: str, event: Any) -> str:
     from memgraph.interfaces.agents.kept import kept_overview
 
     project = work_tree_name(cwd) or os.path.basename(cwd.rstrip("/"))
-    text = kept_overview(Path(home), project, client) or ""
+    kept = kept_overview(Path(home), project, client)
+    text = kept.text if kept else ""
     if not text or len(text.encode()) > _KEPT_BYTES:
         return ""
     return json.dumps({"hookSpecificOutput": {"hookEventName": _START, "additionalContext": text}})
