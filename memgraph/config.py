@@ -118,9 +118,7 @@ class AgentMemoryConfig(Model):
         default=True, description="Whether keys, tokens and passwords are redacted before anything is stored."
     )
     consolidation_enabled: bool = Field(default=True, description="Whether memories are extracted from build logs.")
-    retrieval_budget: RetrievalBudget = Field(
-        default_factory=RetrievalBudget, description="Limits on what a recall returns."
-    )
+    retrieval_budget: RetrievalBudget = Field(default_factory=RetrievalBudget, description="Limits on a recall.")
     retrieval_floor: Floor = Field(
         default="auto",
         description="Evidence that a recalled memory needs: auto (calibrated), off or a number from 0 to 1. Also min_similarity.",
@@ -210,6 +208,7 @@ class AgentMemoryConfig(Model):
         le=1_048_576,
         description="Context length of ollama_model in tokens, prompt and answer together; longer logs are shortened to fit.",
     )
+    max_task_links: Count = Field(default=3, description="Maximum number of other tasks that a task may read.")
     ollama_embedding_dimension: int = Field(
         default=0,
         ge=0,

@@ -150,7 +150,42 @@ CREATE NODE TABLE Agent (id STRING PRIMARY KEY, name STRING DEFAULT '');
 
 CREATE NODE TABLE Session (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '', last_memory_id STRING DEFAULT '');
 
-CREATE NODE TABLE Task (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '');
+// `name` is the task's id in write scopes. A task that memories merely name has no status; `touched_at` is the last commit in its scope.
+CREATE NODE TABLE Task (
+  id STRING PRIMARY KEY,
+  name STRING DEFAULT '',
+  title STRING DEFAULT '',
+  status STRING DEFAULT '',
+  project_id STRING DEFAULT '',
+  seq INT64,
+  created_at TIMESTAMP,
+  touched_at TIMESTAMP
+);
+
+// A part of a task's state: it held from the event `seq` until the event `closed_seq`, or still holds. `kind` is title, status, goal,
+// decision, constraint, open_question, next_action, artifact, link, state or confirmation.
+CREATE NODE TABLE TaskItem (
+  id STRING PRIMARY KEY,
+  task_id STRING DEFAULT '',
+  kind STRING DEFAULT '',
+  name STRING DEFAULT '',
+  content STRING DEFAULT '',
+  reason STRING DEFAULT '',
+  resolution STRING DEFAULT '',
+  actor STRING DEFAULT '',
+  seq INT64,
+  closed_seq INT64,
+  created_at TIMESTAMP,
+  closed_at TIMESTAMP
+);
+
+// The tasks that a session works on, the current one last.
+CREATE NODE TABLE SessionTasks (
+  id STRING PRIMARY KEY,
+  name STRING DEFAULT '',
+  stack STRING[] DEFAULT CAST([] AS STRING[]),
+  switched_at TIMESTAMP
+);
 
 CREATE NODE TABLE Tag (id STRING PRIMARY KEY, name STRING DEFAULT '');
 

@@ -143,6 +143,11 @@ class Reader:
         with self._projector.holding():
             return [row for _, row in sorted(self._projector.ask(lambda engine: list(engine.scan(table))))]
 
+    def held(self, table: str, source: str, moment: int | str | None) -> list[Row]:
+        """Return the nodes to which a node has edges of this table and that held at an event or a time; None: now."""
+        with self._projector.holding():
+            return self._projector.ask(lambda engine: engine.held(table, source, moment))
+
     def rows(self, memory_ids: Sequence[str]) -> list[Row]:
         """Return these memories' rows in this order, without deleted ones: for bulk reading. Do not modify them."""
         with self._projector.reading():
@@ -326,20 +331,17 @@ class Reader:
     def stats(self) -> MemoryStats:
         """Count memories that are neither archived nor deleted."""
         with self.frozen():
-            return self._counts(self.index)
-
-    def _counts(self, index: Index) -> MemoryStats:
-        mask = self._current(index)
-        total = int(mask.sum())
-        types = index.column("type")
-        return MemoryStats(
-            total=total,
-            by_type={kind: int((mask & (types == code)).sum()) for code, kind in enumerate(MEMORY_TYPES)},
-            avg_relevance=float(self.relevance()[mask].mean()) if total else 0.0,
-            pinned_count=int((mask & index.column("is_pinned")).sum()),
-            suppressed_count=int((mask & index.column("is_suppressed")).sum()),
-            db_size_bytes=size_on_disk(self._projector.journal.folder.parent),
-        )
+            index = self.index
+            mask, types = self._current(index), index.column("type")
+            total = int(mask.sum())
+            return MemoryStats(
+                total=total,
+                by_type={kind: int((mask & (types == code)).sum()) for code, kind in enumerate(MEMORY_TYPES)},
+                avg_relevance=float(self.relevance()[mask].mean()) if total else 0.0,
+                pinned_count=int((mask & index.column("is_pinned")).sum()),
+                suppressed_count=int((mask & index.column("is_suppressed")).sum()),
+                db_size_bytes=size_on_disk(self._projector.journal.folder.parent),
+            )
 
     def _current(self, index: Index) -> Mask:
         mask: Mask = index.column("is_live") & ~index.column("is_archived")

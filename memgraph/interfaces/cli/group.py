@@ -47,6 +47,9 @@ COMMANDS: dict[str, Entry] = {
     "outcome": Entry(
         "memories.agent_input", "outcome", "Record the outcome of a recall, and which of its memories were used.", "use"
     ),
+    "task": Entry(
+        "tasks.task", "task", "Register tasks, switch between them, and record what is decided and open in them.", "use"
+    ),
     "mcp": Entry("mcp", "mcp", "Serve the store to an agent's client over MCP, on standard input and output.", "use"),
     "connect": Entry(
         "connect", "connect", "Connect a coding agent, such as claude-code; without AGENT, list how each stands.", "use"

@@ -24,6 +24,7 @@ from memgraph.model.memory import AgentMemory, Vector
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.ports import Embedder
 from memgraph.store.commit.access import NOTHING_DRAINED, PendingAccess
+from memgraph.store.commit.task_gate import check_task_events
 from memgraph.store.commit.vectors import VectorModel, check_model, checked_vector, vector_model
 from memgraph.store.projection.projector import Projector
 
@@ -129,6 +130,8 @@ class Appender:
             # reject mixed scopes before anything is written
             CommitDraft(scope, [payload_of(write) for write in writes], task_id=task_id, actor=actor)
         self._check([(task_id, payload_of(write)) for _, task_id, writes in checked for write in writes])
+        for _, task_id, writes in checked:
+            check_task_events(task_id, [payload_of(write) for write in writes], self._projector.rows.get)
         placed = iter(self._placed([write for _, _, writes in checked for write in writes]))
         with self._projector.gate.view:
             drained = self.pending.drain(self._projector.rows.get) if self._projector.has_graph else NOTHING_DRAINED

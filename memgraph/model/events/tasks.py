@@ -1,0 +1,224 @@
+"""Events of tasks, of their links and of the sessions that work on them.
+
+The task is the one whose write scope the commit has: a payload does not repeat it, so an event can never change another task. The
+names in capitals are seed 4's.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from memgraph.model.base import MAX_ITEMS, Content, Name, Prose, Text
+from memgraph.model.events.payload import SYSTEM, Payload, WriteScope
+from memgraph.model.ids import MemoryId
+from memgraph.model.results.tasks import MAX_STACK, TaskStatus
+
+_TASK: frozenset[WriteScope] = frozenset({"task"})
+
+
+class TaskPayload(Payload):
+    """Base of the events of one task."""
+
+    SCOPES = _TASK
+
+
+class TaskCreated(TaskPayload):
+    """A task was registered."""
+
+    TYPE = "TASK_CREATED"
+
+    title: Name
+    project_id: Name | None = None
+
+
+class TitleSet(TaskPayload):
+    """The title was changed."""
+
+    TYPE = "TITLE_SET"
+
+    title: Name
+
+
+class TaskStatusSet(TaskPayload):
+    """The status was changed."""
+
+    TYPE = "task.status_set"
+
+    status: TaskStatus
+    reason: Text | None = None
+
+
+class TaskLinked(TaskPayload):
+    """The task may read another one."""
+
+    TYPE = "task.linked"
+
+    target_id: Name
+
+
+class TaskUnlinked(TaskPayload):
+    """The task no longer reads another one."""
+
+    TYPE = "task.unlinked"
+
+    target_id: Name
+
+
+class GoalSet(TaskPayload):
+    """The goal was set; it replaces the former one."""
+
+    TYPE = "GOAL_SET"
+
+    goal: Content
+
+
+class ItemEvent(TaskPayload):
+    """Base of the events of one item of a task, which another event may close."""
+
+    id: MemoryId
+
+
+class DecisionMade(ItemEvent):
+    """A decision was made."""
+
+    TYPE = "DECISION_MADE"
+
+    decision: Content
+    reason: Text | None = None
+
+
+class DecisionReverted(ItemEvent):
+    """A decision no longer holds."""
+
+    TYPE = "DECISION_REVERTED"
+
+    reason: Text | None = None
+
+
+class ConstraintAdded(ItemEvent):
+    """A constraint holds from now on."""
+
+    TYPE = "CONSTRAINT_ADDED"
+
+    constraint: Content
+
+
+class ConstraintRemoved(ItemEvent):
+    """A constraint no longer holds."""
+
+    TYPE = "CONSTRAINT_REMOVED"
+
+    reason: Text | None = None
+
+
+class OpenQuestionAdded(ItemEvent):
+    """A question is open."""
+
+    TYPE = "OPEN_QUESTION_ADDED"
+
+    question: Content
+
+
+class OpenQuestionResolved(ItemEvent):
+    """A question was answered."""
+
+    TYPE = "OPEN_QUESTION_RESOLVED"
+
+    resolution: Text | None = None
+
+
+class NextActionSet(ItemEvent):
+    """Something is to be done."""
+
+    TYPE = "NEXT_ACTION_SET"
+
+    action: Content
+
+
+class NextActionCompleted(ItemEvent):
+    """It was done."""
+
+    TYPE = "NEXT_ACTION_COMPLETED"
+
+    result: Text | None = None
+
+
+class ArtifactLinked(ItemEvent):
+    """Something that the task made or needs: a file, a commit, an address."""
+
+    TYPE = "ARTIFACT_LINKED"
+
+    artifact: Content
+    title: Name | None = None
+
+
+class StatePatchApplied(TaskPayload):
+    """Named values of the task's state were set or removed.
+
+    Attributes
+    ----------
+    changed : dict of str to str
+    removed : list of str
+    """
+
+    TYPE = "STATE_PATCH_APPLIED"
+
+    changed: Annotated[dict[Name, Prose], Field(max_length=MAX_ITEMS)] = Field(default_factory=dict)
+    removed: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> StatePatchApplied:
+        if not (self.changed or self.removed):
+            raise ValueError("must set or remove a value")
+        if twice := sorted(self.changed.keys() & set(self.removed)):
+            raise ValueError(f"sets and removes {twice[0]!r}")
+        return self
+
+
+class UserConfirmed(TaskPayload):
+    """The user agreed: in which words, and to what."""
+
+    TYPE = "USER_CONFIRMED"
+
+    message: Content
+    confirmed: Text | None = None
+
+
+class SessionTasksSet(Payload):
+    """A session works on other tasks than before.
+
+    Attributes
+    ----------
+    stack : list of str
+        The tasks, the one it works on last; the others are interrupted.
+    """
+
+    TYPE = "session.tasks_set"
+    SCOPES = SYSTEM
+
+    session_id: Name
+    stack: Annotated[list[Name], Field(max_length=MAX_STACK)] = Field(default_factory=list)
+
+
+TASK_EVENTS: tuple[type[Payload], ...] = (
+    TaskCreated,
+    TitleSet,
+    TaskStatusSet,
+    TaskLinked,
+    TaskUnlinked,
+    GoalSet,
+    DecisionMade,
+    DecisionReverted,
+    ConstraintAdded,
+    ConstraintRemoved,
+    OpenQuestionAdded,
+    OpenQuestionResolved,
+    NextActionSet,
+    NextActionCompleted,
+    ArtifactLinked,
+    StatePatchApplied,
+    UserConfirmed,
+    SessionTasksSet,
+)

@@ -1,0 +1,122 @@
+"""Tasks, their state at a moment, and what a session works on."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from memgraph.model.base import Model, Timestamp
+
+TaskStatus = Literal["active", "suspended", "archived", "closed"]
+MAX_STACK = 3
+"""Tasks that a session holds at once: the one it works on, and those it has interrupted."""
+ItemKind = Literal[
+    "title", "status", "goal", "decision", "constraint", "open_question", "next_action", "artifact", "link", "state",
+    "confirmation",
+]  # fmt: skip
+
+
+class Task(Model):
+    """A registered task.
+
+    Attributes
+    ----------
+    id : str
+        What memories and commits name as their `task_id`.
+    status : {"active", "suspended", "archived", "closed"}
+        Archived and closed tasks do not change.
+    touched_at : str
+        The last commit in the task's scope.
+    """
+
+    id: str
+    title: str
+    status: TaskStatus
+    project_id: str | None = None
+    created_at: Timestamp
+    touched_at: Timestamp
+
+
+class TaskItem(Model):
+    """A part of a task's state.
+
+    Attributes
+    ----------
+    kind : str
+        title, status, goal, decision, constraint, open_question, next_action, artifact, link, state or confirmation.
+    name : str or None
+        Of a value of the state: its name.
+    reason : str or None
+        Of a decision or a status: why. Of an artifact: its title. Of a confirmation: what was confirmed.
+    resolution : str or None
+        Why it was closed, or with what result.
+    seq, closed_seq : int
+        The events that opened and closed it.
+    """
+
+    id: str
+    task_id: str
+    kind: ItemKind
+    name: str | None = None
+    content: str
+    reason: str | None = None
+    resolution: str | None = None
+    actor: Literal["user", "agent", "system"]
+    seq: int
+    created_at: Timestamp
+    closed_seq: int | None = None
+    closed_at: Timestamp | None = None
+
+
+class TaskSnapshot(Model):
+    """A task's state at a moment.
+
+    Attributes
+    ----------
+    as_of : int, str or None
+        The event or the time; None: now.
+    through : int
+        The last event that changed something of it by then.
+    state : dict of str to str
+        Named values.
+    links : list of str
+        The tasks that it may read.
+    confirmation : TaskItem or None
+        What the user confirmed last.
+    """
+
+    task_id: str
+    title: str
+    status: TaskStatus
+    project_id: str | None = None
+    as_of: int | str | None = None
+    through: int
+    goal: str | None = None
+    decisions: list[TaskItem] = Field(default_factory=list)
+    constraints: list[TaskItem] = Field(default_factory=list)
+    open_questions: list[TaskItem] = Field(default_factory=list)
+    next_actions: list[TaskItem] = Field(default_factory=list)
+    artifacts: list[TaskItem] = Field(default_factory=list)
+    state: dict[str, str] = Field(default_factory=dict)
+    links: list[str] = Field(default_factory=list)
+    confirmation: TaskItem | None = None
+
+
+class SessionTasks(Model):
+    """The tasks that a session works on.
+
+    Attributes
+    ----------
+    stack : list of str
+        At most three: the current one last, before it those that were interrupted.
+    """
+
+    session_id: str
+    stack: list[str] = Field(default_factory=list)
+    switched_at: Timestamp | None = None
+
+    @property
+    def active(self) -> str | None:
+        """The current task."""
+        return self.stack[-1] if self.stack else None
