@@ -179,6 +179,29 @@ CREATE NODE TABLE TaskItem (
   closed_at TIMESTAMP
 );
 
+// A pin, under its memory's id: it is one from the event `seq` until the event `closed_seq`.
+CREATE NODE TABLE Pin (
+  id STRING PRIMARY KEY,
+  kind STRING DEFAULT '',
+  task_id STRING DEFAULT '',
+  expires_at TIMESTAMP,
+  seq INT64,
+  closed_seq INT64,
+  created_at TIMESTAMP,
+  closed_at TIMESTAMP
+);
+
+// A request to remove a pin: `state` is open, confirmed or cancelled; its id is derived from a token that nobody can read here.
+CREATE NODE TABLE PinRemoval (
+  id STRING PRIMARY KEY,
+  pin_id STRING DEFAULT '',
+  state STRING DEFAULT '',
+  requested_at TIMESTAMP,
+  expires_at TIMESTAMP,
+  uptime_ms INT64,
+  closed_at TIMESTAMP
+);
+
 // The tasks that a session works on, the current one last.
 CREATE NODE TABLE SessionTasks (
   id STRING PRIMARY KEY,

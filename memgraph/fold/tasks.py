@@ -1,4 +1,4 @@
-"""Folds events about tasks and about the sessions that work on them.
+"""Folds events about tasks, about pins, and about the sessions that work on tasks.
 
 A task's state is a set of items, each with the event that opened it (`seq`) and the one that closed it (`closed_seq`). An item is never
 removed, so what held at an earlier event is a query on the present graph and needs no replay.
@@ -27,6 +27,11 @@ from memgraph.model.events.tasks import (
     NextActionSet,
     OpenQuestionAdded,
     OpenQuestionResolved,
+    PinAdded,
+    PinEdited,
+    PinRemoveCancelled,
+    PinRemoved,
+    PinRemoveRequested,
     SessionTasksSet,
     StatePatchApplied,
     TaskCreated,
@@ -40,6 +45,7 @@ from memgraph.model.ids import natural_id
 from memgraph.ports import Row
 
 TASK, ITEM, HAS_ITEM, LINKED, SESSION = "Task", "TaskItem", "HAS_ITEM", "LINKED", "SessionTasks"
+PIN, REMOVAL = "Pin", "PinRemoval"
 
 
 class Opening(NamedTuple):
@@ -169,6 +175,53 @@ def session_set(workspace: Workspace, event: Event, payload: SessionTasksSet) ->
     workspace.put(SESSION, key, sparse(row))
 
 
+def pinned(workspace: Workspace, event: Event, payload: PinAdded) -> None:
+    """Fold ``PIN_ADDED``."""
+    known = {"id": payload.id, "kind": payload.kind, "task_id": event.task_id, "expires_at": payload.expires_at}
+    row = {**known, "seq": event.seq, "created_at": event.timestamp}
+    workspace.put(PIN, payload.id, sparse(row))
+
+
+def pin_edited(workspace: Workspace, _event: Event, payload: PinEdited) -> None:
+    """Fold ``pin.edited``."""
+    row = workspace.get(PIN, payload.id)
+    if is_pin(row):
+        new = {"kind": payload.kind, "expires_at": payload.expires_at}
+        workspace.put(PIN, payload.id, sparse({**(row or {}), **new}))
+
+
+def removal_requested(workspace: Workspace, event: Event, payload: PinRemoveRequested) -> None:
+    """Fold ``PIN_REMOVE_REQUESTED``."""
+    times = {"requested_at": event.timestamp, "expires_at": payload.expires_at, "uptime_ms": payload.uptime_ms}
+    row = {"id": payload.request_id, "pin_id": payload.id, "state": "open", **times}
+    workspace.put(REMOVAL, payload.request_id, row)
+
+
+def removal_cancelled(workspace: Workspace, event: Event, payload: PinRemoveCancelled) -> None:
+    """Fold ``pin.remove_cancelled``."""
+    _settle(workspace, event, payload.request_id, "cancelled")
+
+
+def unpinned(workspace: Workspace, event: Event, payload: PinRemoved) -> None:
+    """Fold ``PIN_REMOVED``."""
+    row = workspace.get(PIN, payload.id)
+    if row is not None and is_pin(row):
+        workspace.put(PIN, payload.id, {**row, "closed_seq": event.seq, "closed_at": event.timestamp})
+    if payload.request_id is not None:
+        _settle(workspace, event, payload.request_id, "confirmed")
+
+
+def is_pin(row: Row | None) -> bool:
+    """Return whether a row of a pin is that of one that was not removed."""
+    return row is not None and "closed_seq" not in row
+
+
+def _settle(workspace: Workspace, event: Event, request_id: str, state: str) -> None:
+    row = workspace.get(REMOVAL, request_id)
+    if row is not None and row["state"] == "open":
+        workspace.put(REMOVAL, request_id, {**row, "state": state, "closed_at": event.timestamp})
+
+
 def session_key(session_id: str) -> str:
     """Return the key of the row that holds a session's tasks."""
     return natural_id("session tasks", session_id)
@@ -259,6 +312,11 @@ HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     StatePatchApplied.TYPE: patched,
     UserConfirmed.TYPE: confirmed,
     SessionTasksSet.TYPE: session_set,
+    PinAdded.TYPE: pinned,
+    PinEdited.TYPE: pin_edited,
+    PinRemoveRequested.TYPE: removal_requested,
+    PinRemoveCancelled.TYPE: removal_cancelled,
+    PinRemoved.TYPE: unpinned,
     **dict.fromkeys(OPENINGS, opened),
     **dict.fromkeys(CLOSINGS, closed),
 }

@@ -37,6 +37,7 @@ from memgraph.model.ids import MIN_ID_CHARS, new_id
 from memgraph.model.results.tasks import Task, TaskItem, TaskSnapshot, TaskStatus
 from memgraph.store import AgentMemoryStore
 from memgraph.store.past.as_of import When
+from memgraph.tasks.pins import Pins
 from memgraph.tasks.registry import find_task, has_task, id_for, item_of, list_tasks, snapshot
 from memgraph.tasks.sessions import TaskSessions
 
@@ -59,6 +60,11 @@ class Tasks:
     def sessions(self) -> TaskSessions:
         """Which tasks sessions work on."""
         return TaskSessions(self.store)
+
+    @cached_property
+    def pins(self) -> Pins:
+        """Pinned texts, for every task or for one."""
+        return Pins(self.store)
 
     def upsert(
         self, title: str, *, task_id: str | None = None, project: str | None = None, actor: Actor = "user"

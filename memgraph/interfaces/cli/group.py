@@ -50,6 +50,12 @@ COMMANDS: dict[str, Entry] = {
     "task": Entry(
         "tasks.task", "task", "Register tasks, switch between them, and record what is decided and open in them.", "use"
     ),
+    "pins": Entry(
+        "tasks.pins",
+        "pins",
+        "Pin texts for every task or for one: add, edit, remove in two steps, write and read.",
+        "use",
+    ),
     "mcp": Entry("mcp", "mcp", "Serve the store to an agent's client over MCP, on standard input and output.", "use"),
     "connect": Entry(
         "connect", "connect", "Connect a coding agent, such as claude-code; without AGENT, list how each stands.", "use"

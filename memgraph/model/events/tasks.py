@@ -1,4 +1,4 @@
-"""Events of tasks, of their links and of the sessions that work on them.
+"""Events of tasks, of pins and of the sessions that work on tasks.
 
 The task is the one whose write scope the commit has: a payload does not repeat it, so an event can never change another task. The
 names in capitals are seed 4's.
@@ -10,10 +10,10 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from memgraph.model.base import MAX_ITEMS, Content, Name, Prose, Text
-from memgraph.model.events.payload import SYSTEM, Payload, WriteScope
+from memgraph.model.base import MAX_ITEMS, Content, Name, Prose, Text, Timestamp
+from memgraph.model.events.payload import SYSTEM, Payload, Whole, WriteScope
 from memgraph.model.ids import MemoryId
-from memgraph.model.results.tasks import MAX_STACK, TaskStatus
+from memgraph.model.results.tasks import MAX_STACK, PinKind, TaskStatus
 
 _TASK: frozenset[WriteScope] = frozenset({"task"})
 
@@ -202,6 +202,82 @@ class SessionTasksSet(Payload):
     stack: Annotated[list[Name], Field(max_length=MAX_STACK)] = Field(default_factory=list)
 
 
+class PinPayload(Payload):
+    """Base of the events of a pin, in the write scope of its memory.
+
+    Attributes
+    ----------
+    id : str
+        The memory.
+    """
+
+    id: MemoryId
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [self.id]
+
+
+class PinAdded(PinPayload):
+    """A memory of the same commit is a pin."""
+
+    TYPE = "PIN_ADDED"
+
+    kind: PinKind
+    expires_at: Timestamp | None = None
+
+
+class PinEdited(PinPayload):
+    """A pin was edited; events of the same commit change its memory."""
+
+    TYPE = "pin.edited"
+
+    kind: PinKind
+    expires_at: Timestamp | None = None
+
+
+class PinRemoveRequested(PinPayload):
+    """Somebody wants to remove a pin and got a token.
+
+    Attributes
+    ----------
+    request_id : str
+        Derived from the token by the store's key: the journal does not hold the token.
+    expires_at : str
+        The end of the token's life by the clock.
+    uptime_ms : int
+        The machine's monotonic time at the request, by which the token's life is measured too.
+    """
+
+    TYPE = "PIN_REMOVE_REQUESTED"
+
+    request_id: MemoryId
+    expires_at: Timestamp
+    uptime_ms: Whole
+
+
+class PinRemoveCancelled(PinPayload):
+    """A request was withdrawn: its token removes nothing."""
+
+    TYPE = "pin.remove_cancelled"
+
+    request_id: MemoryId
+
+
+class PinRemoved(PinPayload):
+    """A memory is no pin any more.
+
+    Attributes
+    ----------
+    request_id : str or None
+        The request that was confirmed; None: the user forgot the memory, pin or not.
+    """
+
+    TYPE = "PIN_REMOVED"
+
+    request_id: MemoryId | None = None
+
+
 TASK_EVENTS: tuple[type[Payload], ...] = (
     TaskCreated,
     TitleSet,
@@ -221,4 +297,9 @@ TASK_EVENTS: tuple[type[Payload], ...] = (
     StatePatchApplied,
     UserConfirmed,
     SessionTasksSet,
+    PinAdded,
+    PinEdited,
+    PinRemoveRequested,
+    PinRemoveCancelled,
+    PinRemoved,
 )

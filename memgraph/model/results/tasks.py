@@ -1,4 +1,4 @@
-"""Tasks, their state at a moment, and what a session works on."""
+"""Tasks, their state at a moment, pins, and what a session works on."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ ItemKind = Literal[
     "title", "status", "goal", "decision", "constraint", "open_question", "next_action", "artifact", "link", "state",
     "confirmation",
 ]  # fmt: skip
+PinKind = Literal["fact", "preference", "constraint", "temporary"]
+PIN_KINDS: tuple[PinKind, ...] = ("fact", "preference", "constraint", "temporary")
 
 
 class Task(Model):
@@ -120,3 +122,52 @@ class SessionTasks(Model):
     def active(self) -> str | None:
         """The current task."""
         return self.stack[-1] if self.stack else None
+
+
+class Pin(Model):
+    """A pinned text. It changes only by an explicit edit, and goes only by a confirmed removal.
+
+    Attributes
+    ----------
+    id : str
+        The id of the memory that holds it.
+    kind : {"fact", "preference", "constraint", "temporary"}
+        A constraint comes before everything else in a recall; what is temporary ends by itself.
+    task_id : str or None
+        The task that it belongs to; None: every task.
+    expires_at : str or None
+        When a temporary pin ends.
+    removed_at : str or None
+        When it was removed.
+    """
+
+    id: str
+    kind: PinKind
+    content: str
+    task_id: str | None = None
+    created_at: Timestamp
+    expires_at: Timestamp | None = None
+    removed_at: Timestamp | None = None
+
+
+class PinUpsert(Model):
+    """The pin of a text, and whether it is new."""
+
+    pin: Pin
+    is_new: bool
+
+
+class PinRemoval(Model):
+    """A request to remove a pin: it is removed by confirming the token before it expires."""
+
+    pin: Pin
+    token: str
+    expires_at: Timestamp
+
+
+class PinsRead(Model):
+    """What reading a Markdown view changed: ids of pins that were added or edited, and the number of those left as they were."""
+
+    added: list[str] = Field(default_factory=list)
+    edited: list[str] = Field(default_factory=list)
+    unchanged: int = 0

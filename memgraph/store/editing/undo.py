@@ -11,7 +11,7 @@ from memgraph.model.base import checked
 from memgraph.model.events.memories import MemoryRevised
 from memgraph.model.events.payload import Whole, WriteScope
 from memgraph.model.events.store import CommitUndone
-from memgraph.model.events.tasks import TaskPayload
+from memgraph.model.events.tasks import PinPayload, TaskPayload
 from memgraph.model.results.curation import ChangedMemory, FieldChange, UndoResult
 from memgraph.ports import Row
 from memgraph.store.commit.writer import Writer
@@ -45,7 +45,7 @@ _WHY_NOT = {
     "distil.answered": "it closes a work order; `forget` or `delete` the memories of the answer instead",
     "distil.attempted": "it answers a part of a work order; `forget` or `delete` the memories of the answer instead",
 }
-_OF_A_TASK = "it belongs to a task's record, which is only continued; record what holds instead (`memgraph docs tasks`)"
+_OF_A_TASK = "it belongs to the record of a task or a pin, which is only continued; record what holds instead (`memgraph docs tasks`)"
 _ACTS = REVERSIBLE | {"outcome.recorded", "build.consolidated", "distil.answered"}
 """Types of events that are no mere record of reading or of a run: an undoing without a number does not pass over them."""
 _MAINTAINED = KEPT_FIELDS | {"floor"}
@@ -141,7 +141,9 @@ class Undoing:
     ) -> None:
         other = next((one for one in events if one.type not in REVERSIBLE | {CommitUndone.TYPE}), None)
         if other is not None:
-            why = _OF_A_TASK if isinstance(other.payload, TaskPayload) else _WHY_NOT.get(other.type, _UPKEEP)
+            why = (
+                _OF_A_TASK if isinstance(other.payload, TaskPayload | PinPayload) else _WHY_NOT.get(other.type, _UPKEEP)
+            )
             which = "" if len(events) == 1 else f", which belongs to the same commit as event {other.seq},"
             raise UndoError(f"{other.type} is not reversible{which}: {why}", seq=commit.first)
         if (by := undoings.undone_by(commit.id)) is not None:
