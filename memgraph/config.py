@@ -209,6 +209,7 @@ class AgentMemoryConfig(Model):
         description="Context length of ollama_model in tokens, prompt and answer together; longer logs are shortened to fit.",
     )
     max_task_links: Count = Field(default=3, description="Maximum number of other tasks that a task may read.")
+    working_memory_days: Count = Field(default=7, description="Days after which a session's working memory is void.")
     ollama_embedding_dimension: int = Field(
         default=0,
         ge=0,

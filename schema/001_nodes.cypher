@@ -210,6 +210,29 @@ CREATE NODE TABLE SessionTasks (
   switched_at TIMESTAMP
 );
 
+// What a session is doing now, and what a chat is about; `name` is the session. Neither is recalled.
+CREATE NODE TABLE WorkingMemory (
+  id STRING PRIMARY KEY,
+  name STRING DEFAULT '',
+  task STRING DEFAULT '',
+  context STRING[] DEFAULT CAST([] AS STRING[]),
+  pending STRING[] DEFAULT CAST([] AS STRING[]),
+  notes STRING DEFAULT '',
+  updated_at TIMESTAMP
+);
+
+CREATE NODE TABLE ChatContext (id STRING PRIMARY KEY, name STRING DEFAULT '', context STRING DEFAULT '', updated_at TIMESTAMP);
+
+// A text that is kept until `expires_at`. It is not recalled unless it is promoted to a memory.
+CREATE NODE TABLE TransientItem (
+  id STRING PRIMARY KEY,
+  name STRING DEFAULT '',
+  content STRING DEFAULT '',
+  task_id STRING DEFAULT '',
+  expires_at TIMESTAMP,
+  created_at TIMESTAMP
+);
+
 CREATE NODE TABLE Tag (id STRING PRIMARY KEY, name STRING DEFAULT '');
 
 // `short_name` is the short form of a name: session.ts for auth/session.ts, smith for Dr. Anna Smith.

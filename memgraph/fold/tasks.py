@@ -17,6 +17,7 @@ from memgraph.journal.envelope import Event
 from memgraph.model.events.payload import sparse
 from memgraph.model.events.tasks import (
     ArtifactLinked,
+    ChatContextSet,
     ConstraintAdded,
     ConstraintRemoved,
     DecisionMade,
@@ -39,13 +40,17 @@ from memgraph.model.events.tasks import (
     TaskStatusSet,
     TaskUnlinked,
     TitleSet,
+    TransientRemoved,
+    TransientSet,
     UserConfirmed,
+    WorkingMemorySet,
 )
 from memgraph.model.ids import natural_id
 from memgraph.ports import Row
 
 TASK, ITEM, HAS_ITEM, LINKED, SESSION = "Task", "TaskItem", "HAS_ITEM", "LINKED", "SessionTasks"
 PIN, REMOVAL = "Pin", "PinRemoval"
+WORKING, CONTEXT, TRANSIENT = "WorkingMemory", "ChatContext", "TransientItem"
 
 
 class Opening(NamedTuple):
@@ -222,6 +227,41 @@ def _settle(workspace: Workspace, event: Event, request_id: str, state: str) -> 
         workspace.put(REMOVAL, request_id, {**row, "state": state, "closed_at": event.timestamp})
 
 
+def working_set(workspace: Workspace, event: Event, payload: WorkingMemorySet) -> None:
+    """Fold ``session.working_memory_set``."""
+    fields = sparse(payload.model_dump(exclude={"session_id"}))
+    _set(workspace, WORKING, payload.session_id, {**fields, "updated_at": event.timestamp} if fields else None)
+
+
+def context_set(workspace: Workspace, event: Event, payload: ChatContextSet) -> None:
+    """Fold ``session.context_set``."""
+    fields = {"context": payload.context, "updated_at": event.timestamp} if payload.context else None
+    _set(workspace, CONTEXT, payload.session_id, fields)
+
+
+def transient_set(workspace: Workspace, event: Event, payload: TransientSet) -> None:
+    """Fold ``transient.set``."""
+    fields = payload.model_dump(exclude={"item_id"})
+    _set(workspace, TRANSIENT, payload.item_id, {**sparse(fields), "created_at": event.timestamp})
+
+
+def transient_removed(workspace: Workspace, _event: Event, payload: TransientRemoved) -> None:
+    """Fold ``transient.removed``."""
+    for item_id in payload.item_ids:
+        _set(workspace, TRANSIENT, item_id, None)
+
+
+def note_key(table: str, name: str) -> str:
+    """Return the key of a session's note or of a transient item."""
+    return natural_id(table, name)
+
+
+def _set(workspace: Workspace, table: str, name: str, fields: Row | None) -> None:
+    key = note_key(table, name)
+    if fields is not None or workspace.get(table, key) is not None:
+        workspace.put(table, key, None if fields is None else {"id": key, "name": name, **fields})
+
+
 def session_key(session_id: str) -> str:
     """Return the key of the row that holds a session's tasks."""
     return natural_id("session tasks", session_id)
@@ -312,6 +352,10 @@ HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     StatePatchApplied.TYPE: patched,
     UserConfirmed.TYPE: confirmed,
     SessionTasksSet.TYPE: session_set,
+    WorkingMemorySet.TYPE: working_set,
+    ChatContextSet.TYPE: context_set,
+    TransientSet.TYPE: transient_set,
+    TransientRemoved.TYPE: transient_removed,
     PinAdded.TYPE: pinned,
     PinEdited.TYPE: pin_edited,
     PinRemoveRequested.TYPE: removal_requested,

@@ -40,6 +40,7 @@ from memgraph.store.past.as_of import When
 from memgraph.tasks.pins import Pins
 from memgraph.tasks.registry import find_task, has_task, id_for, item_of, list_tasks, snapshot
 from memgraph.tasks.sessions import TaskSessions
+from memgraph.tasks.working import Working
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ class Tasks:
     def pins(self) -> Pins:
         """Pinned texts, for every task or for one."""
         return Pins(self.store)
+
+    @cached_property
+    def working(self) -> Working:
+        """What sessions are doing, what chats are about, and texts that are kept for a while."""
+        return Working(self.store)
 
     def upsert(
         self, title: str, *, task_id: str | None = None, project: str | None = None, actor: Actor = "user"

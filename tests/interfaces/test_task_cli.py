@@ -90,3 +90,29 @@ def test_what_is_refused(run: Any, args: list[str], code: int, says: str) -> Non
     run("task", "close", "closed")
     assert says in run("task", *args, code=code)
     run("task", "add", "decision", "It still works", "--task", "open")
+
+
+def test_what_a_session_is_doing(run: Any) -> None:
+    assert run("session") == "No task.\nNo working memory.\n"
+    run("task", "new", "Fix the login", "--switch")
+    run("session", "set", "--doing", "Debug", "--context", "a", "--context", "b", "--pending", "c", "--notes", "d")
+    run("session", "about", "Webhooks")
+    shown = run("session", "show").splitlines()
+    assert shown[:-1] == [
+        "shell works on fix-the-login", "About: Webhooks", "Doing: Debug", "Context:", "  a", "  b", "Pending:", "  c", "Notes: d",
+    ]  # fmt: skip
+    document = json.loads(run("session", "--json"))
+    assert (document["working_memory"]["pending"], document["context"]["context"]) == (["c"], "Webhooks")
+    assert json.loads(run("session", "show", "--session", "other", "--json"))["working_memory"] is None
+    assert run("session", "clear") == "Cleared.\n"
+    assert run("session", "clear") == "There was no working memory.\n"
+    run("session", "keep", "phone", "Ann is on the phone", "--for", "30m")
+    run("session", "keep", "mine", "Of the task", "--task", "fix-the-login")
+    assert "Ann is on the phone" in run("session", "kept")
+    assert "Of the task" in run("session", "kept", "--task", "fix-the-login")
+    assert "Ann is on the phone" in run("session", "promote", "phone")
+    assert run("session", "kept") == "Nothing is kept.\n"
+    assert run("session", "prune") == "0 texts removed\n"
+    assert "is no time" in run("session", "keep", "x", "y", "--for", "soon", code=2)
+    assert "is empty" in run("session", "set", code=1)
+    assert "has not expired" in run("session", "promote", "phone", code=1)

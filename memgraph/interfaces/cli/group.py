@@ -56,6 +56,7 @@ COMMANDS: dict[str, Entry] = {
         "Pin texts for every task or for one: add, edit, remove in two steps, write and read.",
         "use",
     ),
+    "session": Entry("tasks.session", "session", "Show or set what a session is doing; keep texts for a while.", "use"),
     "mcp": Entry("mcp", "mcp", "Serve the store to an agent's client over MCP, on standard input and output.", "use"),
     "connect": Entry(
         "connect", "connect", "Connect a coding agent, such as claude-code; without AGENT, list how each stands.", "use"

@@ -16,6 +16,7 @@ from memgraph.model.ids import MemoryId
 from memgraph.model.results.tasks import MAX_STACK, PinKind, TaskStatus
 
 _TASK: frozenset[WriteScope] = frozenset({"task"})
+_Notes = Annotated[list[Content], Field(max_length=100)]
 
 
 class TaskPayload(Payload):
@@ -202,6 +203,50 @@ class SessionTasksSet(Payload):
     stack: Annotated[list[Name], Field(max_length=MAX_STACK)] = Field(default_factory=list)
 
 
+class WorkingMemorySet(Payload):
+    """The working memory of a session was replaced as a whole; without any field it was cleared."""
+
+    TYPE = "session.working_memory_set"
+    SCOPES = SYSTEM
+
+    session_id: Name
+    task: Prose | None = None
+    context: _Notes = Field(default_factory=list)
+    pending: _Notes = Field(default_factory=list)
+    notes: Prose | None = None
+
+
+class ChatContextSet(Payload):
+    """What a chat is about was stated again; None: it is not known any more."""
+
+    TYPE = "session.context_set"
+    SCOPES = SYSTEM
+
+    session_id: Name
+    context: Prose | None = None
+
+
+class TransientSet(Payload):
+    """A text is kept until a time; it replaces the former one of this name."""
+
+    TYPE = "transient.set"
+    SCOPES = SYSTEM
+
+    item_id: Name
+    content: Content
+    expires_at: Timestamp
+    task_id: Name | None = None
+
+
+class TransientRemoved(Payload):
+    """Texts that were kept for a while are no longer."""
+
+    TYPE = "transient.removed"
+    SCOPES = SYSTEM
+
+    item_ids: Annotated[list[Name], Field(min_length=1, max_length=MAX_ITEMS)]
+
+
 class PinPayload(Payload):
     """Base of the events of a pin, in the write scope of its memory.
 
@@ -297,6 +342,10 @@ TASK_EVENTS: tuple[type[Payload], ...] = (
     StatePatchApplied,
     UserConfirmed,
     SessionTasksSet,
+    WorkingMemorySet,
+    ChatContextSet,
+    TransientSet,
+    TransientRemoved,
     PinAdded,
     PinEdited,
     PinRemoveRequested,

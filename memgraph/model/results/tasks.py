@@ -171,3 +171,45 @@ class PinsRead(Model):
     added: list[str] = Field(default_factory=list)
     edited: list[str] = Field(default_factory=list)
     unchanged: int = 0
+
+
+class WorkingMemory(Model):
+    """What a session is doing now.
+
+    Attributes
+    ----------
+    task, notes : str or None
+    context, pending : list of str
+        What matters for the task; what is still to be done.
+    """
+
+    session_id: str
+    task: str | None = None
+    context: list[str] = Field(default_factory=list)
+    pending: list[str] = Field(default_factory=list)
+    notes: str | None = None
+    updated_at: Timestamp
+
+
+class ChatContext(Model):
+    """What a chat is about; the last one holds."""
+
+    session_id: str
+    context: str
+    updated_at: Timestamp
+
+
+class TransientItem(Model):
+    """A text that is kept for a while and then forgotten, unless it is promoted to a memory.
+
+    Attributes
+    ----------
+    task_id : str or None
+        The task that it belongs to.
+    """
+
+    id: str
+    content: str
+    expires_at: Timestamp
+    task_id: str | None = None
+    created_at: Timestamp

@@ -61,7 +61,9 @@ def test_a_snapshot_is_what_holds_now(tasks: Any) -> None:
 
 def test_a_snapshot_at_an_earlier_event_knows_nothing_later(tasks: Any, clock: Any) -> None:
     question = tasks.ask("login", "Which key?")
-    tasks.patch_state("login", {"phase": "design"})
+    tasks.revert("login", tasks.decide("login", "Use cookies").id)
+    tasks.patch_state("login", {"phase": "design", "gone": "x"})
+    tasks.patch_state("login", removed=["gone"])
     tasks.set_status("login", "suspended")
     then = tasks.snapshot("login")
     at = clock()
@@ -75,6 +77,7 @@ def test_a_snapshot_at_an_earlier_event_knows_nothing_later(tasks: Any, clock: A
         found = tasks.snapshot("login", as_of=moment)
         assert found.model_copy(update={"as_of": None}) == then
         assert found.open_questions[0].resolution is None
+        assert (found.decisions, found.state) == ([], {"phase": "design"})
     assert tasks.snapshot("login").title == "Fix the sign-in"
 
 
