@@ -168,6 +168,16 @@ class Tasks:
         """
         return snapshot(self.store, task_id, as_of=as_of)
 
+    def related(self, task_id: str, *, as_of: int | When | None = None) -> builtins.list[TaskSnapshot]:
+        """Return the states of the tasks that a task is linked to, in the order of their links: they are read, never written to.
+
+        Parameters
+        ----------
+        as_of : int, str, date or datetime, optional
+            As for `snapshot`, of the links and of their tasks.
+        """
+        return [snapshot(self.store, one, as_of=as_of) for one in snapshot(self.store, task_id, as_of=as_of).links]
+
     def commit(
         self, scope: str, events: Sequence[TaskPayload], *, task_id: str | None = None, actor: Actor = "agent"
     ) -> builtins.list[Event]:

@@ -51,6 +51,11 @@ def test_two_tasks_in_a_session(run: Any) -> None:
     assert shown[-2:] == ["  branch = tokens", "  phase = review"]
     assert "* fix-the-login" in run("task")
     assert run("task", "link", "fix-the-login", "write-the-docs") == "fix-the-login may read write-the-docs\n"
+    related = run("task", "show", "--related").splitlines()[len(shown) + 1 :]
+    assert related == ["[related task: write-the-docs] write-the-docs (active): Write the docs"]
+    assert [one["task_id"] for one in json.loads(run("task", "show", "--related", "--json"))["related"]] == [
+        "write-the-docs"
+    ]
     assert "may read no other task" in run("task", "unlink", "fix-the-login", "write-the-docs")
     assert "closed" in run("task", "close", "fix-the-login", "--reason", "done")
     assert [one["id"] for one in json.loads(run("task", "list", "--json"))] == ["write-the-docs"]

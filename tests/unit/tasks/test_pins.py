@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memgraph import InvalidInputError, MemGraph, MemGraphError, NotFoundError, SemanticMemory
-from memgraph.errors import ScopeError
+from memgraph.errors import ScopeError, UndoError
 from memgraph.lifecycle import sleep
 from memgraph.model.events.tasks import PinAdded, PinEdited, PinRemoved
 from memgraph.model.ids import new_id
@@ -243,6 +243,14 @@ class TestRemoval:
         with pytest.raises(InvalidInputError, match="has expired"):
             pins.confirm_removal(pin.id, asked.token)
 
+    def test_a_machine_that_sleeps_does_not_prolong_it(self, pins: Pins, clock: Any) -> None:
+        """Its uptime may stand still meanwhile."""
+        pin = pins.upsert(RULE).pin
+        asked = pins.request_removal(pin.id)
+        clock.advance(seconds=181)
+        with pytest.raises(InvalidInputError, match="has expired"):
+            pins.confirm_removal(pin.id, asked.token)
+
     def test_a_token_does_not_outlive_the_machine(self, pins: Pins, uptime: Uptime) -> None:
         pin = pins.upsert(RULE).pin
         asked = pins.request_removal(pin.id)
@@ -275,6 +283,21 @@ class TestRemoval:
         known = memory.store.get_memory(pin.id)
         assert known is not None
         assert known.is_suppressed
+
+
+def test_undo_neither_changes_nor_passes_over_them(pins: Pins, memory: MemGraph) -> None:
+    memory.commands.remember("An earlier change by the user")
+    pin = pins.upsert(RULE).pin
+    before = state(pins, pin.id)
+    with pytest.raises(UndoError, match="is not reversible"):
+        memory.curation.undo()
+    with pytest.raises(UndoError, match="belongs to the record of a task or a pin"):
+        memory.curation.undo(memory.curation.history(pin.id)[-1].event)
+    memory.tasks.decide("login", "Use tokens")
+    with pytest.raises(UndoError, match=r"event \d+ \(DECISION_MADE by the user"):
+        memory.curation.undo()
+    assert state(pins, pin.id) == before
+    assert [entry.what for entry in memory.curation.history(pin.id)][-1] == "made a pin"
 
 
 def test_a_constraint_comes_first_in_recalls_of_its_task_alone(pins: Pins, memory: MemGraph) -> None:

@@ -42,6 +42,10 @@ def test_tasks_are_listed_by_status_and_project(tasks: Any) -> None:
 def test_a_link_is_an_edge_from_the_task_that_reads(tasks: Any) -> None:
     assert tasks.link("login", "docs").links == ["docs"]
     assert tasks.snapshot("docs").links == []
+    assert tasks.related("docs") == []
+    tasks.decide("docs", "Use Markdown")
+    assert [item.content for item in tasks.related("login")[0].decisions] == ["Use Markdown"]
+    assert tasks.snapshot("login").decisions == []
     ends = (task_key("login"), task_key("docs"))
     assert tasks.store.reader.record(LINKED, ends) is not None
     assert tasks.unlink("login", "docs").links == []

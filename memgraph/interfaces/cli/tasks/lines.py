@@ -47,6 +47,11 @@ def snapshot_lines(one: TaskSnapshot) -> list[str]:
     return lines
 
 
+def related_label(task_id: str) -> str:
+    """Return the label of what comes from a linked task."""
+    return f"[related task: {plain(task_id)}]"
+
+
 def _item_line(item: TaskItem) -> str:
     note = f" ({_NOTES.get(item.kind, '')} {plain(item.reason)})" if item.reason else ""
     return f"  {item.id[:_SHORT]}  {plain(item.content)}{note}"

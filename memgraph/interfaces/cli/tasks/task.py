@@ -11,7 +11,7 @@ from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, Subgroup, pass_settings, past_options
 from memgraph.interfaces.cli.base.output import emit, emit_json, plain, print_lines
-from memgraph.interfaces.cli.tasks.lines import snapshot_lines, task_line
+from memgraph.interfaces.cli.tasks.lines import related_label, snapshot_lines, task_line
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
@@ -109,14 +109,21 @@ def list_(
 @task.command("show", cls=ReadingCommand)
 @click.argument("id_", metavar="[ID]", required=False)
 @click.option("--at", metavar="MOMENT", help="As it was at an event (its number) or a time.")
+@click.option("--related", is_flag=True, help="Also what holds in the tasks that it is linked to.")
 @_of_session
 @pass_settings
-def show(settings: Settings, id_: str | None, at: str | None, session: str) -> None:
+def show(settings: Settings, id_: str | None, at: str | None, related: bool, session: str) -> None:
     """Show what holds in a task: goal, decisions, constraints, open questions, next actions, artifacts, state, links."""
     with opened(settings) as memory:
         name = id_ or _current(memory, session)
-        found = memory.tasks.snapshot(name, as_of=int(at) if at and at.isdecimal() else at)
-    emit(settings, found, snapshot_lines(found))
+        as_of = int(at) if at and at.isdecimal() else at
+        found = memory.tasks.snapshot(name, as_of=as_of)
+        others = memory.tasks.related(name, as_of=as_of) if related else []
+    document = found.model_dump(mode="json")
+    if related:
+        document["related"] = [one.model_dump(mode="json") for one in others]
+    labelled = [f"{related_label(one.task_id)} {line}" for one in others for line in snapshot_lines(one)]
+    emit(settings, document, [*snapshot_lines(found), *labelled])
 
 
 @task.command("link")
