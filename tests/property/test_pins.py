@@ -25,6 +25,7 @@ steps = st.lists(
         st.integers(0, 5),
         st.integers(0, 5),
     ),
+    min_size=12,
     max_size=40,
 )
 
@@ -118,7 +119,7 @@ def act(memory: MemGraph, pins: Pins, clock: FakeClock, model: Model, what: str,
         memory.maintenance.sleep()
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 def test_pins_change_only_explicitly(tmp_path_factory: Any, steps: Any) -> None:
     folder, clock, model = tmp_path_factory.mktemp("pins"), FakeClock(), Model()

@@ -34,12 +34,14 @@ steps = st.lists(
                 "switch",
                 "memory",
                 "none",
+                "reopen",
             ]
         ),
         st.sampled_from(TASKS),
         st.sampled_from(TASKS),
         st.integers(0, 3),
     ),
+    min_size=12,
     max_size=40,
 )
 
@@ -164,27 +166,34 @@ def refused(call: Callable[[], Any]) -> None:
     raise AssertionError("it was not refused")
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 def test_tasks_never_mix_and_their_past_stays(tmp_path_factory: Any, steps: Any) -> None:
     folder = tmp_path_factory.mktemp("tasks")
-    clock, kept = FakeClock(), []
+    clock, kept, model = FakeClock(), [], Model()
     config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, engine=in_memory()) as store:
-        memory, model = MemGraph(store), Model()
-        for name in TASKS:
-            memory.tasks.upsert(name, task_id=name)
-        for step in steps:
-            clock.advance(seconds=1)
-            others = {name: found(memory, name) for name in TASKS if name != step[1]}
-            act(memory, model, *step)
-            assert {name: found(memory, name) for name in others} == others, "another task has changed"
-            assert found(memory, step[1]) == expected(model, step[1])
-            assert memory.tasks.sessions.get("s").stack == model.stack
-            kept.append((store.now(), store.reader.index.offset.seq, step[1], found(memory, step[1])))
-        for at, seq, name, state in kept:
-            assert found(memory, name, as_of=at) == state
-            assert found(memory, name, as_of=seq) == state
-        before = rows(store)
-        store.rebuild()
-        assert rows(store) == before, "the projection is that of the journal"
+
+    def opened() -> MemGraph:
+        return MemGraph(AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, engine=in_memory()))
+
+    memory = opened()
+    for name in TASKS:
+        memory.tasks.upsert(name, task_id=name)
+    for step in steps:
+        clock.advance(seconds=1)
+        others = {name: found(memory, name) for name in TASKS if name != step[1]}
+        if step[0] == "reopen":  # the engine is a new one: all is replayed
+            memory.close()
+            memory = opened()
+        act(memory, model, *step)
+        assert {name: found(memory, name) for name in others} == others, "another task has changed"
+        assert found(memory, step[1]) == expected(model, step[1])
+        assert memory.tasks.sessions.get("s").stack == model.stack
+        kept.append((memory.store.now(), memory.store.reader.index.offset.seq, step[1], found(memory, step[1])))
+    for at, seq, name, state in kept:
+        assert found(memory, name, as_of=at) == state
+        assert found(memory, name, as_of=seq) == state
+    before = rows(memory.store)
+    memory.store.rebuild()
+    assert rows(memory.store) == before, "the projection is that of the journal"
+    memory.close()

@@ -151,6 +151,14 @@ class TestImmutable:
         assert pin.id in [one.id for one in memory.store.list_memories()]
         assert not pins.store.reader.superseded()[pins.store.reader.index.slot(pin.id)]
 
+    def test_a_copy_that_was_remembered_before_does_not_take_its_place(self, pins: Pins, memory: MemGraph) -> None:
+        memory.commands.remember(RULE)
+        pin = pins.upsert(RULE, kind="constraint").pin
+        before = state(pins, pin.id)
+        sleep(memory.store)
+        assert state(pins, pin.id) == before
+        assert not memory.store.reader.superseded().any()
+
     def test_a_use_is_no_change(self, pins: Pins, memory: MemGraph) -> None:
         pin = pins.upsert(RULE, kind="constraint").pin
         before = state(pins, pin.id)
