@@ -24,7 +24,7 @@ from memgraph.model.memory import MEMORY_TYPES, MemoryType, PrivacyTier, StoredM
 from memgraph.model.relevance import confidence_label
 from memgraph.model.results.listing import MemoryCommandResult, MemoryExport, MemoryListEntry, MemoryStats, State
 from memgraph.model.results.retrieval import RetrievalQuery
-from memgraph.model.timestamps import age, epoch_days, to_iso
+from memgraph.model.timestamps import age, to_iso
 from memgraph.ports import Embedder, Progress
 from memgraph.privacy.access import OWNER
 from memgraph.retrieval import MemoryRetrieval
@@ -32,9 +32,8 @@ from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.pipeline import near_ids
 from memgraph.retrieval.stages.rank import best
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.hidden_sources import withheld
-from memgraph.store.access.permitted import permitted
-from memgraph.store.access.scope import admitted, scope_of
+from memgraph.store.access.scope import scope_of
+from memgraph.store.access.visible import visible
 from memgraph.tasks.pins import Pins
 from memgraph.text.cutting import preview, shortened
 from memgraph.transfer import export_of, import_into
@@ -199,11 +198,7 @@ class MemoryCommands:
         self._store.auditing.check_asked(access, "search", tiers=asked.privacy_tiers)
         with self._store.reader.frozen():
             index = self._store.reader.index
-            shared = admitted(index, scope_of(asked, access), epoch_days(self._store.now()))
-            if (may := permitted(self._store.reader, access, "search")) is not None:
-                shared &= may
-            if (hidden := withheld(self._store.reader)) is not None:
-                shared &= ~hidden
+            shared = visible(self._store.reader, access, "search", scope=scope_of(asked, access))
             episodes = shared & ~superseded(index, shared) & (index.column("type") == MEMORY_TYPES.index("episodic"))
             scores, near = likeness(self._store, query, vector, episodes)
             nearest = [index.ids.names[slot] for slot in best(index, scores, np.flatnonzero(near), _ASK_MOST)]

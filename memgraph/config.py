@@ -4,36 +4,25 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import platformdirs
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from memgraph.errors import ConfigError, InvalidInputError
 from memgraph.model.base import Address, Count, Floor, Model, Name, storable
 from memgraph.model.build import ConsolidationConfig as ConsolidationConfig  # noqa: PLC0414 - public here
-from memgraph.model.model_usage import ChatServer, ModelBudget
+from memgraph.model.model_usage import ChatServer, EmbeddingModel, ModelBudget
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.privacy.access import AgentPermissions
 
 DEFAULT_HOME = "~/.memgraph"
 OLLAMA_PREFIX = "ollama:"
-_OLLAMA_MODEL = re.compile(r"ollama:[\w.:/@-]{1,200}")
-
-
-def _known_model(name: str) -> str:
-    if name in {"minilm", "none"} or _OLLAMA_MODEL.fullmatch(name):
-        return name
-    raise ValueError("must be minilm, none or ollama:NAME, such as ollama:nomic-embed-text")
-
-
-EmbeddingModel = Annotated[Name, AfterValidator(_known_model)]
 _ENVIRONMENT = {
     "MEMGRAPH_HOME": "home",
     "MEMGRAPH_KEYS_HOME": "keys_home",
@@ -51,6 +40,7 @@ _ENVIRONMENT = {
     "MEMGRAPH_RECALL_WHEN_NOTHING": "recall_when_nothing",
     "MEMGRAPH_SLEEP_TRIGGER": "sleep_trigger",
     "MEMGRAPH_EMBEDDING_MODEL": "embedding_model",
+    "MEMGRAPH_TRACING": "tracing",
     "MEMGRAPH_EXTRACTOR": "extractor",
     "MEMGRAPH_DISTIL_ORDERS_A_DAY": "distil_orders_a_day",
     "MEMGRAPH_OLLAMA_HOST": "ollama_host",
@@ -158,6 +148,11 @@ class AgentMemoryConfig(Model):
         default="kuzu",
         description="The graph engine: kuzu, or ladybug, its maintained fork (installed by the extra `ladybug`). "
         "`memgraph rebuild --engine NAME` switches a store.",
+    )
+    tracing: Literal["off", "spans", "content"] = Field(
+        default="off",
+        description="OpenTelemetry spans of operations on memories (installed by the extra `otel`): off; spans, without any text; "
+        "or content, also with the texts of queries and of public memories.",
     )
     agents: dict[Name, AgentPermissions] = Field(
         default_factory=dict,

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-import pytest
-
 from memgraph import MemGraph
 from memgraph.errors import MemGraphError
 from memgraph.interfaces.operations import Answer, Caller, perform
@@ -59,30 +57,7 @@ def over_mcp(memory: MemGraph, caller: Caller) -> Iterator[Door]:
         yield call
 
 
-@contextmanager
-def through_worker(memory: MemGraph, caller: Caller) -> Iterator[Door]:
-    """Ask a worker on a Unix socket."""
-    from memgraph.interfaces.worker import client
-    from tests.interfaces.workers import served, socket_folder
-
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        socket_folder(patch),
-        served(memory, memory.store.config.home) as (place, _),
-    ):
-
-        def call(name: str, arguments: Mapping[str, Any]) -> Answer:
-            try:
-                found = client.perform(place, name, dict(arguments), caller=caller.model_dump(), timeout_s=30)
-            except client.WorkerAnsweredError as error:
-                raise RefusedError(error.message) from None
-            return Answer(**found)
-
-        yield call
-
-
 DOORS: Mapping[str, Callable[[MemGraph, Caller], AbstractContextManager[Door]]] = {
     "direct": directly,
     "mcp": over_mcp,
-    "worker": through_worker,
 }

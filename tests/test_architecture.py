@@ -89,7 +89,12 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "history",
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
-    "interfaces": ("operations refusals lookups", "adk anthropic langgraph pydantic_ai agents", "mcp worker", "cli"),
+    "interfaces": (
+        "operations refusals lookups resident",
+        "adk anthropic langchain langgraph llama_index openai_agents pydantic_ai agents",
+        "mcp worker",
+        "cli",
+    ),
     "interfaces.agents": (
         "events kept sessions",
         "preferences jobs overview connecting",
@@ -105,7 +110,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "vectors",
         "head_file keys replay checkpoint",
         "journal",
-        "excerpt opening",
+        "excerpt opening search",
         "repair",
     ),
     "lifecycle": (

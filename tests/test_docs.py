@@ -42,7 +42,16 @@ REASONS: dict[str, Callable[[str], bool]] = {
     "installs packages": lambda text: "pip install" in text,
     "a process has one engine": lambda text: all("--engine" in line for line in text.splitlines()),
     "needs a framework, and tested in tests/interfaces/frameworks/test_programs.py": lambda text: any(
-        f"from memgraph.interfaces.{name} import" in text for name in ("adk", "anthropic", "langgraph", "pydantic_ai")
+        f"from memgraph.interfaces.{name} import" in text
+        for name in (
+            "adk",
+            "anthropic",
+            "langchain",
+            "langgraph",
+            "llama_index",
+            "openai_agents",
+            "pydantic_ai",
+        )
     ),
     "needs an Ollama server": lambda text: all("ollama:" in line for line in text.splitlines()),
 }

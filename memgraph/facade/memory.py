@@ -30,7 +30,7 @@ from memgraph.retrieval import (
     project_overview,
 )
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.permitted import readable
+from memgraph.store.access.visible import readable
 from memgraph.store.past.as_of import When
 
 if TYPE_CHECKING:

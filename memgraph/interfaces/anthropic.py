@@ -22,6 +22,7 @@ from anthropic.types.beta import (
 
 from memgraph.errors import MemGraphError
 from memgraph.facade import MemGraph
+from memgraph.interfaces.refusals import message_of
 from memgraph.items import Items, Put
 from memgraph.items.item import MEMORIES
 from memgraph.model.agent_input import UNNAMED
@@ -47,7 +48,7 @@ def _said(method: Callable[[MemGraphMemoryTool, C], str]) -> Callable[[MemGraphM
         try:
             return method(tool, command)
         except MemGraphError as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(message_of(error)) from error
 
     return tell
 

@@ -105,13 +105,13 @@ def project_hint(memory: MemGraph, project: str | None, *, agent: str | None = N
     if project is None:
         return None
     from memgraph.privacy.access import OWNER
-    from memgraph.store.access.permitted import permitted
     from memgraph.store.access.scope import projects_of
+    from memgraph.store.access.visible import visible
 
     reader = memory.store.reader
     access = OWNER if agent is None else memory.store.access_of(agent)
     with reader.frozen():
-        known = projects_of(reader.index, permitted(reader, access, "search"))
+        known = projects_of(reader.index, visible(reader, access, "search"))
     if project in known:
         return None
     more = f" and {len(known) - _SHOWN_PROJECTS:,} more" if len(known) > _SHOWN_PROJECTS else ""

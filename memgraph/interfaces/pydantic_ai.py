@@ -19,6 +19,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from memgraph.errors import MemGraphError
 from memgraph.facade import MemGraph
 from memgraph.interfaces.operations import Caller, Operation, offered, perform
+from memgraph.interfaces.refusals import message_of
 from memgraph.logs import logger_of
 from memgraph.model.results.retrieval import MAX_TASK_CHARS
 
@@ -105,7 +106,7 @@ class MemGraphMemory(AbstractCapability[Any]):
                     perform, self.memory, self.caller, operation.name, arguments, toolset="core"
                 )
             except MemGraphError as error:
-                raise ToolFailed(str(error)) from error
+                raise ToolFailed(message_of(error)) from error
             return done.text
 
         schema = operation.arguments.model_json_schema(by_alias=False)

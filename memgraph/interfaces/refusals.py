@@ -1,14 +1,25 @@
-"""The message of a refusal, for people and programs outside Python."""
+"""What a door says of an error, for people and programs outside Python."""
 
 from __future__ import annotations
 
 from memgraph.errors import InvalidInputError, MemGraphError
 
 
-def message_of(error: MemGraphError) -> str:
-    """Return an error's message without the secrets of the value that was refused."""
+def message_of(error: BaseException) -> str:
+    """Return an error's message without the secrets of the value that was refused.
+
+    The message of an error that nobody expected is left out: it may quote memories.
+    """
     from memgraph.extraction.secrets import redact, redact_any
 
+    if isinstance(error, OSError) and not isinstance(error, MemGraphError):
+        where = f"{error.filename}: " if error.filename else ""
+        return redact(f"{where}{error.strerror or error}").value
+    if not isinstance(error, MemGraphError):
+        return (
+            f"failed unexpectedly ({type(error).__name__}): an error in memgraph. Go on without it; "
+            "`memgraph doctor` examines the store"
+        )
     if isinstance(error, InvalidInputError) and error.value is not None:  # redact first: the message shortens the value
         value = redact_any(error.value)
         if value.number:

@@ -36,8 +36,7 @@ from memgraph.ports import Row
 from memgraph.privacy.access import Access, Operation
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.hidden_sources import withheld
-from memgraph.store.access.permitted import permitted
+from memgraph.store.access.visible import visible
 
 logger = logger_of(__name__)
 
@@ -251,9 +250,7 @@ class Items:
         slots = np.array([index.slot(one) for one in ids], dtype=np.int64)
         if not len(slots):
             return []
-        mask = ~index.column("is_suppressed")[slots]
-        if (may := permitted(reader, self._access, "read")) is not None:
-            mask &= may[slots]
+        mask = (visible(reader, self._access, "read") & ~index.column("is_suppressed"))[slots]
         for place in np.flatnonzero(mask & (index.column("invalid_days")[slots] <= epoch_days(self._store.now()))):
             mask[place] = all(row.get("invalidation_reason") == REPLACED for row in reader.rows([ids[int(place)]]))
         return [bool(one) for one in mask]
@@ -302,11 +299,7 @@ class Items:
     def _others(self) -> Iterator[Item]:
         """Yield the memories that a list shows and that are no items, newest first."""
         reader = self._store.reader
-        mask = reader.listed()
-        if (telltale := withheld(reader)) is not None:
-            mask &= ~telltale
-        if (may := permitted(reader, self._access, "read")) is not None:
-            mask &= may
+        mask = reader.listed() & visible(reader, self._access, "read")
         rows = reader.rows(reader.ranked_ids(mask, by="created"))
         for row in rows:
             if row.get("source") != ITEM_SOURCE and row.get("project_id") in (
@@ -346,8 +339,7 @@ class Items:
         if not rows:
             return []
         with reader.frozen():
-            may = permitted(reader, self._access, "read")
-            is_hidden = may is not None and not may[reader.index.slot(first)]
+            is_hidden = not visible(reader, self._access, "read")[reader.index.slot(first)]
         if is_hidden:
             problem = "the item belongs to a domain of which the agent may not have memories"
             raise PermissionDeniedError(problem, agent=self._agent)

@@ -1,7 +1,8 @@
-"""The cost of model calls, and the budget of one run."""
+"""Models that a store uses: which one embeds, the server of another, the cost of calls and the budget of one run."""
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -9,10 +10,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from memgraph.errors import BudgetSpentError
-from memgraph.model.base import Address, Count, Model, Text
+from memgraph.model.base import Address, Count, Model, Name, Text
+
+_OLLAMA_MODEL = re.compile(r"ollama:[\w.:/@-]{1,200}")
+
+
+def _known_model(name: str) -> str:
+    if name in {"minilm", "none"} or _OLLAMA_MODEL.fullmatch(name):
+        return name
+    raise ValueError("must be minilm, none or ollama:NAME, such as ollama:nomic-embed-text")
+
+
+EmbeddingModel = Annotated[Name, AfterValidator(_known_model)]
+"""The name of an embedding model, as in the setting ``embedding_model``."""
 
 
 class ModelBudget(Model):

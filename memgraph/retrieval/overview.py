@@ -12,12 +12,10 @@ from memgraph.model.memory import (
     StoredSemanticMemory,
 )
 from memgraph.model.results.context import AgentContext
-from memgraph.model.timestamps import epoch_days
 from memgraph.retrieval.context.budget import count_tokens, within_tokens
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.hidden_sources import withheld
-from memgraph.store.access.permitted import readable
-from memgraph.store.access.scope import Scope, admitted
+from memgraph.store.access.scope import Scope
+from memgraph.store.access.visible import visible
 from memgraph.store.query import Mask
 
 MAX_PINNED = 8
@@ -38,10 +36,7 @@ def project_overview(store: AgentMemoryStore, project: str | None, *, agent: str
     reader = store.reader
     with reader.frozen():
         index = reader.index
-        mask: Mask = reader.listed() & ~reader.superseded() & admitted(index, scope, epoch_days(store.now()))
-        mask &= readable(access)(reader)
-        if (hidden := withheld(reader)) is not None:
-            mask &= ~hidden
+        mask: Mask = reader.listed() & ~reader.superseded() & visible(reader, access, "read", "search", scope=scope)
         pinned = index.column("is_pinned")
         found = reader.read(reader.ranked_ids(mask & pinned, limit=MAX_PINNED))
         for kind, most in MAX_OTHERS.items():
@@ -58,7 +53,7 @@ def project_overview(store: AgentMemoryStore, project: str | None, *, agent: str
         similar_episodes=[one for one in found if isinstance(one, StoredEpisodicMemory)],
         procedural_rules=[one for one in found if isinstance(one, StoredProceduralMemory)],
         total_tokens_used=sum(count_tokens(one.content) for one in found),
-        certainty="high",
+        certainty="high" if found else "none",  # without a task there is none that they might not concern
     )
 
 

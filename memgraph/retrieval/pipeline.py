@@ -18,9 +18,8 @@ from memgraph.retrieval.stages.certainty import LOW, certainty_of
 from memgraph.retrieval.stages.filter import admit
 from memgraph.retrieval.stages.state import Counts, Search
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.hidden_sources import withheld
-from memgraph.store.access.permitted import permitted
 from memgraph.store.access.scope import Scope
+from memgraph.store.access.visible import visible
 
 
 class Stage(NamedTuple):
@@ -157,8 +156,7 @@ def ranked(
         wanted=wanted,
         floor=least,
         is_covered=store.vector_model.name != MODEL_NAME or is_covered(text),
-        withheld=withheld(reader),
-        permitted=permitted(reader, scope.access, "search"),
+        visible=lambda: visible(reader, scope.access, "search", scope=scope),
     )
     reports = []
     for stage in STAGES:

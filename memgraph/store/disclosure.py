@@ -6,28 +6,29 @@ and the derivations that no event has undone, are read from the journal.
 
 from __future__ import annotations
 
-import mmap
-import os
 import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
+from memgraph.journal.search import events_of, histories, holds
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised, MemoryUndeleted
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import PrivacyTier
-from memgraph.store.undeletion import histories
 
 _DERIVED_FROM = "DERIVED_FROM"
-_DELETED = b'"type":"memory.deleted"'
-_MARKS = (_DELETED, b'"type":"memory.undeleted"', b'"type":"memory.derived"')
-_OF_A_LINK = f'"{_DERIVED_FROM}"'.encode()
+_ABOUT_DERIVATION = {
+    MemoryDeleted.TYPE: None,
+    MemoryUndeleted.TYPE: None,
+    MemoryDerived.TYPE: None,
+    MemoryLinked.TYPE: _DERIVED_FROM,
+    MemoryUnlinked.TYPE: _DERIVED_FROM,
+}
 
 
 class Disclosure(NamedTuple):
@@ -134,10 +135,8 @@ class DeletedSources:
         events: Iterable[Event] = journal.events_after(self._seq) if self._seq else ()
         if not self._is_read:
             is_new = any(isinstance(event.payload, MemoryDeleted) for event in events)
-            self._is_read = is_new or (
-                not self._seq and any(map(_holds_deletion, sorted(journal.folder.glob("*.jsonl"))))
-            )
-            events = (journal.event(line) for line in journal.lines() if _matters(line.data)) if self._is_read else ()
+            self._is_read = is_new or (not self._seq and holds(journal, MemoryDeleted.TYPE))
+            events = events_of(journal, _ABOUT_DERIVATION) if self._is_read else ()
         return sum(self._derivations.note(event) for event in events) > 0
 
     def _states(self) -> dict[str, Disclosure]:
@@ -185,20 +184,6 @@ class _Derivations:
         if not deleted:
             return Lineage()
         return Lineage({one: states[one] for one in deleted}, {one: set(made) for one, made in self._made_from.items()})
-
-
-def _holds_deletion(segment: Path) -> bool:
-    """Return whether a file of the journal holds a deletion, without reading its lines one by one."""
-    with segment.open("rb") as file:
-        if not os.fstat(file.fileno()).st_size:
-            return False
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
-            return held.find(_DELETED) >= 0
-
-
-def _matters(line: bytes) -> bool:
-    """Return whether a line may be about a deletion or a derivation. Others are not parsed."""
-    return any(mark in line for mark in _MARKS) or _OF_A_LINK in line
 
 
 def _after(before: Disclosure, changed: Mapping[str, Any], cleared: Iterable[str]) -> Disclosure:

@@ -1,33 +1,104 @@
-"""Reading memories by id and as lists; lists leave out hidden and withheld memories."""
+"""Reading memories by id and as lists, for the owner or as an agent may have them; lists leave out hidden and withheld memories."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
+from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.model.base import Name, checked
+from memgraph.model.ids import MIN_ID_CHARS, stored_form
 from memgraph.model.link import Link
-from memgraph.model.memory import MemoryType, PrivacyTier, StoredMemory, TrustClass
+from memgraph.model.memory import (
+    MemoryType,
+    PrivacyTier,
+    StoredMemory,
+    StoredProceduralMemory,
+    StoredSemanticMemory,
+    TrustClass,
+)
 from memgraph.model.results.listing import MemoryStats
-from memgraph.store.access.hidden_sources import withheld
+from memgraph.privacy.access import OWNER, Access
+from memgraph.store.access.auditing import Auditing
+from memgraph.store.access.permitted import everything
 from memgraph.store.access.scope import concerning
-from memgraph.store.query import Reader
+from memgraph.store.access.visible import visible
+from memgraph.store.query import Mask, Reader
+
+_SHOWN_IDS = 5
 
 
 class Listings:
-    """Reads memories and links: one, several, all, or those in a list."""
+    """Reads memories: one, several, counts, or those in a list. An agent gets what it may have, without ids of other memories.
 
-    def __init__(self, reader: Reader) -> None:
+    Parameters
+    ----------
+    access : Access
+        Who reads.
+    on_read : callable
+        Called with the memories that were read.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        access: Access = OWNER,
+        on_read: Callable[[Sequence[StoredMemory]], None] = lambda _memories: None,
+    ) -> None:
         self._reader = reader
+        self._access = access
+        self._on_read = on_read
         self.check: Callable[..., None] = lambda **_asked: None
         """Called with the `tiers` and the `domain` that a list is restricted to; raises if whoever asks can have nothing of them."""
 
     def get_memory(self, id: str) -> StoredMemory | None:
         """Return a memory unless it is deleted."""
-        return self._reader.get(id)
+        return next(iter(self.read_memories([stored_form(checked(str, id, "id"))])), None)
 
     def read_memories(self, memory_ids: Sequence[str]) -> list[StoredMemory]:
         """Return these memories in this order, without deleted ones."""
-        return self._reader.read(checked(list[str], memory_ids, "memory_ids"))
+        ids = checked(list[str], memory_ids, "memory_ids")
+        return self._reader.read(ids) if self._access.is_owner else self._read(ids)
+
+    def ids_from(self, beginning: str) -> list[str]:
+        """Return the ids with this prefix; one pass over all."""
+        with self._reader.frozen():
+            may, slot = self._mask(), self._reader.index.slot
+            return [one for one in self._reader.ids_from(beginning) if may[slot(one)]]
+
+    def _read(self, memory_ids: Sequence[str]) -> list[StoredMemory]:
+        """Return those of some memories that are not deleted and that whoever reads may have."""
+        with self._reader.frozen():
+            may, slot = self._mask(), self._reader.index.slot
+            there = [one for one in memory_ids if (place := slot(one)) >= 0 and may[place]]
+            found = [self._without_others(one, may) for one in self._reader.read(there)]
+        self._on_read(found)
+        return found
+
+    def _mask(self, *, all_states: bool = True) -> Mask:
+        """Return which slots whoever reads may have. The owner may have, of all states, what is withheld, too."""
+        if self._access.is_owner and all_states:
+            return everything(self._reader)
+        return visible(self._reader, self._access, "read")
+
+    def _without_others(self, memory: StoredMemory, may: Mask) -> StoredMemory:
+        """Return a memory without the ids of memories that an agent may not have."""
+        if self._access.is_owner:
+            return memory
+        index = self._reader.index
+
+        def is_hidden(one: str, *, unless_gone: bool = False) -> bool:
+            place = index.slot(one)
+            return not may[place] if place >= 0 else not unless_gone
+
+        fewer: dict[str, object] = {}
+        if memory.previous_id is not None and is_hidden(memory.previous_id):
+            fewer["previous_id"] = None
+        if isinstance(memory, StoredSemanticMemory | StoredProceduralMemory):
+            fewer["supporting_memory_ids"] = [one for one in memory.supporting_memory_ids if not is_hidden(one)]
+        events = memory.source_event_ids  # of a source's records, which no memory has, and of memories
+        fewer["source_event_ids"] = [one for one in events if not is_hidden(one, unless_gone=True)]
+        return memory.model_copy(update=fewer)
 
     def query_by_type(
         self, type: MemoryType, *, limit: int = 50, include_suppressed: bool = False
@@ -81,8 +152,8 @@ class Listings:
             mask = self._reader.listed(
                 type=type, project_id=project_id, include_suppressed=include_suppressed, state=state
             )
-            if state is None and not include_suppressed and (telltale := withheld(self._reader)) is not None:
-                mask &= ~telltale
+            may = self._mask(all_states=state is not None or include_suppressed)
+            mask &= may
             mask &= concerning(
                 self._reader.index,
                 session=checked(Name | None, session, "session"),
@@ -93,11 +164,62 @@ class Listings:
                 domain=domain,
                 ids=checked(list[str] | None, ids, "ids"),
             )
-            return self._reader.read(self._reader.ranked_ids(mask, by=by, limit=limit))
+            found = self._reader.read(self._reader.ranked_ids(mask, by=by, limit=limit))
+            found = [self._without_others(one, may) for one in found]
+        self._on_read(found)
+        return found
 
     def get_all_memories(self, *, include_suppressed: bool = False) -> list[StoredMemory]:
         """Return all listed memories, most relevant first."""
         return self.list_memories(include_suppressed=include_suppressed)
+
+    def get_stats(self) -> MemoryStats:
+        """Count memories that are neither archived nor deleted."""
+        with self._reader.frozen():
+            return self._reader.stats(self._mask())
+
+
+def only_id(beginning: str, ids_from: Callable[[str], Sequence[str]]) -> str:
+    """Return the id with this prefix: a complete id unchanged, otherwise the only match.
+
+    Parameters
+    ----------
+    ids_from : callable
+        Returns the ids with a prefix.
+
+    Raises
+    ------
+    NotFoundError
+        No id has this prefix.
+    InvalidInputError
+        The prefix is too short, or ambiguous.
+    """
+    given = checked(str, beginning, "id").strip().lower()
+    if whole := stored_form(given):
+        return whole
+    if len(given) < MIN_ID_CHARS:
+        problem = f"must be an id, or at least its first {MIN_ID_CHARS} characters"
+        raise InvalidInputError(problem, field="id", value=beginning)
+    found = sorted(ids_from(given))
+    if not found:
+        raise NotFoundError("memory", beginning)
+    if len(found) > 1:
+        shown = ", ".join(found[:_SHOWN_IDS]) + (", …" if len(found) > _SHOWN_IDS else "")
+        raise InvalidInputError(
+            f"matches {len(found)} ids ({shown}); give more characters", field="id", value=beginning
+        )
+    return found[0]
+
+
+def listings_for(reader: Reader, access: Access, auditing: Auditing) -> Listings:
+    """Return what an agent may read of a store; sensitive memories that it gets are recorded. Unlike a view of the store it costs nothing."""
+    listings = Listings(reader, access, partial(auditing.record_disclosure, access, "read"))
+    listings.check = partial(auditing.check_asked, access, "read")
+    return listings
+
+
+class OwnersListings(Listings):
+    """Reads everything in a store, links included. An agent's view of a store holds only what the agent may have."""
 
     def every_memory(self) -> Iterator[StoredMemory]:
         """Iterate over all memories that are not deleted, in any state, in the order of recording."""
@@ -110,7 +232,3 @@ class Listings:
     def every_link(self) -> list[Link]:
         """Return all links except NEXT, in a fixed order."""
         return self._reader.every_link()
-
-    def get_stats(self) -> MemoryStats:
-        """Count memories that are neither archived nor deleted."""
-        return self._reader.stats()

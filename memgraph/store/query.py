@@ -15,6 +15,7 @@ from memgraph.index.index import Index, scope_name
 from memgraph.index.supersession import superseded
 from memgraph.index.vectors import VectorSearch
 from memgraph.journal.envelope import Event
+from memgraph.journal.search import histories
 from memgraph.model.base import checked
 from memgraph.model.ids import stored_form
 from memgraph.model.link import EXPLICIT_RELATIONS, Link
@@ -27,7 +28,7 @@ from memgraph.store.commit.access import Mark, PendingAccess
 from memgraph.store.commit.vectors import check_model, has_vector
 from memgraph.store.disclosure import DeletedSources, Disclosures, Lineage
 from memgraph.store.projection.projector import Projector
-from memgraph.store.undeletion import Deleted, deleted, deleted_of, histories, reasons_of_deletion
+from memgraph.store.undeletion import Deleted, deleted, deleted_of, reasons_of_deletion
 
 Mask = NDArray[np.bool_]
 ORDERS = ("relevance", "created", "accessed")
@@ -202,8 +203,7 @@ class Reader:
             memory_id = stored_form(memory_id)
             if self._projector.rows.get("Memory", memory_id) is None:
                 raise NotFoundError("memory", memory_id)
-            links = self._projector.ask(lambda engine: engine.links_of(memory_id))
-            found = sorted(links, key=lambda link: (link[0], link[1]))
+            found = sorted(self._projector.ask(lambda engine: engine.links_of(memory_id)), key=lambda link: link[:2])
         return [_link(table, key, row) for table, key, row in found]
 
     def listed(
@@ -223,7 +223,7 @@ class Reader:
         checked(str | None, project_id, "project_id")
         index = self.index
         if state is None:
-            mask = self._current(index) & (index.column("invalid_days") > self._days())
+            mask = self._current(index) & (index.column("invalid_days") > self.now_days())
             if not include_suppressed:
                 mask &= ~index.column("is_suppressed")
         else:
@@ -246,7 +246,7 @@ class Reader:
         if state == "superseded":
             return live & self.superseded()
         if state == "invalidated":
-            return live & (index.column("invalid_days") <= self._days())
+            return live & (index.column("invalid_days") <= self.now_days())
         out: Mask = live & index.column(f"is_{state}")
         return out
 
@@ -268,7 +268,7 @@ class Reader:
     def relevance(self, slots: NDArray[Any] | slice = slice(None)) -> NDArray[np.float64]:
         """Return the current relevance of these slots; by default of all."""
         index = self.index
-        days = np.maximum(0.0, self._days() - index.column("anchored_days")[slots])
+        days = np.maximum(0.0, self.now_days() - index.column("anchored_days")[slots])
         rates = np.array([self._curve.rate(kind) for kind in MEMORY_TYPES])[index.column("type")[slots]]
         faded = np.maximum(index.column("floor")[slots], index.column("anchor")[slots] * np.exp(-rates * days))
         return np.where(index.column("is_pinned")[slots], 1.0, faded)
@@ -328,20 +328,19 @@ class Reader:
         if (search := self._search) is not None:
             search.look_again()
 
-    def stats(self) -> MemoryStats:
-        """Count memories that are neither archived nor deleted."""
-        with self.frozen():
-            index = self.index
-            mask, types = self._current(index), index.column("type")
-            total = int(mask.sum())
-            return MemoryStats(
-                total=total,
-                by_type={kind: int((mask & (types == code)).sum()) for code, kind in enumerate(MEMORY_TYPES)},
-                avg_relevance=float(self.relevance()[mask].mean()) if total else 0.0,
-                pinned_count=int((mask & index.column("is_pinned")).sum()),
-                suppressed_count=int((mask & index.column("is_suppressed")).sum()),
-                db_size_bytes=size_on_disk(self._projector.journal.folder.parent),
-            )
+    def stats(self, among: Mask) -> MemoryStats:
+        """Count the masked memories that are neither archived nor deleted. Call it in a frozen block."""
+        index = self.index
+        mask, types = self._current(index) & among, index.column("type")
+        total = int(mask.sum())
+        return MemoryStats(
+            total=total,
+            by_type={kind: int((mask & (types == code)).sum()) for code, kind in enumerate(MEMORY_TYPES)},
+            avg_relevance=float(self.relevance()[mask].mean()) if total else 0.0,
+            pinned_count=int((mask & index.column("is_pinned")).sum()),
+            suppressed_count=int((mask & index.column("is_suppressed")).sum()),
+            db_size_bytes=size_on_disk(self._projector.journal.folder.parent),
+        )
 
     def _current(self, index: Index) -> Mask:
         mask: Mask = index.column("is_live") & ~index.column("is_archived")
@@ -392,7 +391,8 @@ class Reader:
             search = self._search = VectorSearch(self._projector.journal.vectors(named.model, named.dimension))
         return search
 
-    def _days(self) -> float:
+    def now_days(self) -> float:
+        """Return the clock's time in days, as in the index."""
         return epoch_days(self._now())
 
 

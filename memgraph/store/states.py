@@ -29,7 +29,7 @@ from memgraph.model.base import checked
 from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryDeleted
 from memgraph.model.events.payload import Actor
-from memgraph.model.ids import MIN_ID_CHARS, stored_form
+from memgraph.model.ids import stored_form
 from memgraph.model.link import REPLACED, Link, oriented
 from memgraph.model.memory import StoredMemory
 from memgraph.model.timestamps import to_iso
@@ -37,11 +37,11 @@ from memgraph.ports import Row
 from memgraph.store.commit.append import Write
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
+from memgraph.store.listing import only_id
 from memgraph.store.query import Reader
 from memgraph.store.undeletion import deleted_ids, undeletions
 
 """Minimum length of an abbreviated id."""
-_SHOWN_IDS = 5
 _BOTH_HOLD = "neither replaces the other"
 
 
@@ -272,25 +272,13 @@ class Transitions:
         InvalidInputError
             The prefix is too short, or ambiguous.
         """
-        given = checked(str, beginning, "id").strip().lower()
-        if whole := stored_form(given):
-            return whole
-        if len(given) < MIN_ID_CHARS:
-            problem = f"must be an id, or at least its first {MIN_ID_CHARS} characters"
-            raise InvalidInputError(problem, field="id", value=beginning)
+        if deleted:
+            return only_id(beginning, self._deleted_from)
+        return only_id(beginning, self._reader.ids_from)
+
+    def _deleted_from(self, beginning: str) -> list[str]:
         with self._reader.frozen():
-            if deleted:
-                found = [one for one in deleted_ids(self._journal, given) if not self._is_there(one)]
-            else:
-                found = self._reader.ids_from(given)
-        if not found:
-            raise NotFoundError("memory", beginning)
-        if len(found) > 1:
-            shown = ", ".join(sorted(found)[:_SHOWN_IDS]) + (", …" if len(found) > _SHOWN_IDS else "")
-            raise InvalidInputError(
-                f"matches {len(found)} ids ({shown}); give more characters", field="id", value=beginning
-            )
-        return found[0]
+            return [one for one in deleted_ids(self._journal, beginning) if not self._is_there(one)]
 
     def _set(self, id: str, changes: Changes) -> StoredMemory:
         """Change the fields that differ, if any."""

@@ -29,7 +29,7 @@ from memgraph.store.commit.writer import Writer
 from memgraph.store.delegation import delegated as _by
 from memgraph.store.disclosure import Disclosures
 from memgraph.store.editing.curation import Curation
-from memgraph.store.listing import Listings
+from memgraph.store.listing import OwnersListings
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
 from memgraph.store.maintenance.reembedding import Reembedding
 from memgraph.store.maintenance.vector_repair import DamagedVectors, DamageNotice
@@ -119,6 +119,7 @@ class AgentMemoryStore:
         self._place = place
         self._now = now
         self._projector = projector
+        self._release = view.release if view else projector.close
         self._journal = journal = projector.journal
         notice = DamageNotice(is_silent=view is not None)
         shared: dict[str, Any] = {"now": now, "curve": config.forgetting_curve, "on_damage": notice.log}
@@ -128,10 +129,10 @@ class AgentMemoryStore:
         self._reader = reader = Reader(projector, embedder=lambda: writer.embedder, pending=writer.pending, **shared)
         self._batches = Batches(projector, flush=writer.flush, refused=refused)
         self._insertions = Insertions(writer, self._batches)
-        self._listings = Listings(reader)
+        self._listings = OwnersListings(reader)
         self._usage = Usage(writer, reader, now)
         self._verifying = Verifying(projector, reader)
-        self._queries = Queries(projector, reader, now, check_graph=view.lease.check if view else lambda: None)
+        self._queries = Queries(projector, reader, now, check_graph=view.open.lease.check if view else lambda: None)
         self._transitions = Transitions(journal, writer, reader, now)
         self._curation = Curation(journal, writer, reader, now)
         self._awaiting = AwaitingVectors(projector, writer, now)
@@ -275,16 +276,16 @@ class AgentMemoryStore:
     import_memories = _by("_insertions", Insertions.import_memories)
     without_secrets = _by("_writer", Writer.without_secrets)
 
-    get_memory = _by("_listings", Listings.get_memory)
-    read_memories = _by("_listings", Listings.read_memories)
-    every_memory = _by("_listings", Listings.every_memory)
-    links = _by("_listings", Listings.links)
-    every_link = _by("_listings", Listings.every_link)
-    get_stats = _by("_listings", Listings.get_stats)
-    list_memories = _by("_listings", Listings.list_memories)
-    query_by_type = _by("_listings", Listings.query_by_type)
-    query_by_project = _by("_listings", Listings.query_by_project)
-    get_all_memories = _by("_listings", Listings.get_all_memories)
+    get_memory = _by("_listings", OwnersListings.get_memory)
+    read_memories = _by("_listings", OwnersListings.read_memories)
+    every_memory = _by("_listings", OwnersListings.every_memory)
+    links = _by("_listings", OwnersListings.links)
+    every_link = _by("_listings", OwnersListings.every_link)
+    get_stats = _by("_listings", OwnersListings.get_stats)
+    list_memories = _by("_listings", OwnersListings.list_memories)
+    query_by_type = _by("_listings", OwnersListings.query_by_type)
+    query_by_project = _by("_listings", OwnersListings.query_by_project)
+    get_all_memories = _by("_listings", OwnersListings.get_all_memories)
 
     record_access = _by("_usage", Usage.record_access)
     record_retrieval = _by("_usage", Usage.record_retrieval)
@@ -337,14 +338,15 @@ class AgentMemoryStore:
         finally:
             self._is_closed = True
             self._writer.pending.stop()
-            self._projector.close()
+            self._views.close()
+            self._release()
             self._place = self._place._replace(copy=None)  # a copy is removed unless a view of the past still uses it
 
     def _reading(self, view: PastView) -> PastStore:
         try:
             return PastStore(self.config, self._place, view, embedder=self.embedder)
         except BaseException:
-            view.lease.release()
+            view.release()
             raise
 
     def _check_open(self) -> None:
@@ -373,28 +375,20 @@ class PastStore(AgentMemoryStore):
     def __init__(self, config: AgentMemoryConfig, place: Place, view: PastView, *, embedder: Embedder) -> None:
         self.as_of, self.is_recorded = view.past.as_of, view.past.recorded
         self.agent = view.past.access.agent if view.past.access else None
-        self._lease = view.lease
         self._assemble(
             config,
             place,
-            view.projector,
+            view.open.projector,
             now=lambda: view.past.as_of,
             embedder=embedder,
             annotator=RuleAnnotator(),
-            refused=view.journal.why,
-            writer_of=partial(NoWriter, view.journal),
+            refused=view.open.journal.why,
+            writer_of=partial(NoWriter, view.open.journal),
             view=view,
         )
-        self._reader.today = cache(lambda: Disclosures(view.journal.every_event()))
+        self._reader.today = cache(lambda: Disclosures(view.open.journal.every_event()))
 
     def act_for(self, access: Access, auditing: Auditing) -> Self:
         """Check what is asked of this agent's view, and record the sensitive memories that it gives."""
         self._queries.on_query, self._listings.check = auditing.watch(access, self._reader)
         return self
-
-    def close(self) -> None:
-        """Release everything. Idempotent."""
-        try:
-            super().close()
-        finally:
-            self._lease.release()

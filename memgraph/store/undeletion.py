@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
-
-import orjson
+from typing import NamedTuple
 
 from memgraph.errors import NotFoundError
 from memgraph.fold.last_state import LastState, last_known
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
-from memgraph.journal.segments import Line
+from memgraph.journal.search import histories, is_of, lines_of, named_in, payload_in
 from memgraph.journal.vectors.damage import holds
 from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.memories import MemoryDeleted, MemoryUndeleted, RecallAgain, VectorRef
+from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryUndeleted, RecallAgain, VectorRef
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Row
@@ -25,9 +22,6 @@ from memgraph.store.commit.vectors import VectorModel, has_vector
 
 IsLive = Callable[[str], bool]
 Undeletion = tuple[MemoryUndeleted, list[MemoryLinked]]
-_ADDED = b'"type":"memory.added"'
-_DELETED = b'"type":"memory.deleted"'
-_ID = re.compile(rb"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 
 def undeletions(
@@ -55,10 +49,10 @@ def undeletions(
     events: dict[str, list[Event]] = {memory_id: [] for memory_id in memory_ids}
     needles = {memory_id.encode(): memory_id for memory_id in memory_ids}
     for line in journal.lines() if needles else ():
-        if _ADDED in line.data:
-            memory = _payload(journal, line)["memory"]
+        if is_of(line, MemoryAdded.TYPE):
+            memory = payload_in(journal, line)["memory"]
             order.previous[memory["id"]] = memory.get("previous_id")
-        for named in _named(line, needles):
+        for named in named_in(line, needles):
             events[named].append(journal.event(line))
     restored: set[str] = set()
     for memory_id in memory_ids:
@@ -76,12 +70,8 @@ def undeletions(
 
 def deleted_ids(journal: Journal, beginning: str) -> list[str]:
     """Return the ids with this prefix that were ever deleted; one pass over the journal."""
-    found: dict[str, None] = {}
-    needle = f'"id":"{beginning}'.encode()
-    for line in journal.lines():
-        if _DELETED in line.data and needle in line.data:
-            found[_payload(journal, line)["id"]] = None
-    return list(found)
+    lines = lines_of(journal, MemoryDeleted.TYPE, id=beginning)
+    return list(dict.fromkeys(payload_in(journal, line)["id"] for line in lines))
 
 
 class Deleted(NamedTuple):
@@ -93,12 +83,8 @@ class Deleted(NamedTuple):
 
 def deleted_of(journal: Journal, source: str, is_live: IsLive) -> list[Deleted]:
     """Return a source's deleted memories in id order; two passes over the journal, the second only if there are any."""
-    marker = f'"source":{orjson.dumps(source).decode()}'.encode()
-    added = {
-        _payload(journal, line)["memory"]["id"]
-        for line in journal.lines()
-        if _ADDED in line.data and marker in line.data
-    }
+    memories = (payload_in(journal, line)["memory"] for line in lines_of(journal, MemoryAdded.TYPE, source=source))
+    added = {memory["id"] for memory in memories if memory.get("source") == source}
     return deleted(journal, sorted(one for one in added if not is_live(one)))
 
 
@@ -115,33 +101,8 @@ def deleted(journal: Journal, memory_ids: Sequence[str]) -> list[Deleted]:
 
 def reasons_of_deletion(journal: Journal) -> dict[str, str | None]:
     """Return the stated reasons of the memories' latest deletions, by id; one pass over the journal."""
-    deletions = (_payload(journal, line) for line in journal.lines() if _DELETED in line.data)
+    deletions = (payload_in(journal, line) for line in lines_of(journal, MemoryDeleted.TYPE))
     return {one["id"]: one.get("reason") for one in deletions}
-
-
-def histories(journal: Journal, memory_ids: Sequence[str]) -> dict[str, list[Event]]:
-    """Return the events that refer to some memories, by id; one pass over the journal for any number of ids."""
-    found: dict[str, list[Event]] = {memory_id: [] for memory_id in memory_ids}
-    needles = {memory_id.encode(): memory_id for memory_id in memory_ids}
-    for line in journal.lines() if needles else ():
-        for named in _named(line, needles):
-            found[named].append(journal.event(line))
-    return found
-
-
-def _named(line: Line, needles: Mapping[bytes, str]) -> list[str]:
-    """Return the memories, of these by their ids in bytes, that a line names."""
-    if len(needles) == 1:
-        return [memory_id for needle, memory_id in needles.items() if needle in line.data]
-    return [needles[named] for named in needles.keys() & set(_ID.findall(line.data))]
-
-
-def _payload(journal: Journal, line: Line) -> Any:
-    """Return a line's payload as stored: it was verified when the journal was opened."""
-    try:
-        return orjson.loads(line.data)["payload"]
-    except (ValueError, KeyError, TypeError):  # changed since: verification will report it
-        return journal.event(line).content
 
 
 @dataclass(slots=True)

@@ -22,9 +22,10 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from memgraph import MemGraph, SemanticMemory  # noqa: E402
-from memgraph.interfaces.worker.client import ask, perform  # noqa: E402
+from memgraph.interfaces.worker.client import ask  # noqa: E402
 from memgraph.interfaces.worker.place import Place, place_of  # noqa: E402
 from tests.benchmarks.figures import percentile  # noqa: E402
+from tests.interfaces.workers import recalled  # noqa: E402
 
 SCRIPTS = Path(sys.executable).parent
 CITIES = (
@@ -136,7 +137,7 @@ def _asked(place: Place, runs: int) -> list[tuple[float, float | None]]:
     found: list[tuple[float, float | None]] = []
     for number in range(runs):
         began = time.perf_counter()
-        perform(place, "recall", {"task": f"How does bus {number} go to Oulu?"}, timeout_s=30)
+        recalled(place, f"How does bus {number} go to Oulu?")
         found.append((time.perf_counter() - began, None))
     return found
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from memgraph import MemGraph
-from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError, PermissionDeniedError
-from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, offered, perform
+from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError, PermissionDeniedError, ReadOnlyError
+from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, Operation, offered, perform
+from memgraph.interfaces.operations.operation import Arguments, Call
 from memgraph.model.memory import EpisodicMemory, SemanticMemory
+from memgraph.store.commit.effects import RECORDS_OF_READING
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
 from tests.doors import DOORS, Door, RefusedError
 
@@ -174,6 +177,39 @@ def test_an_operation_outside_the_toolset_does_not_exist(memory):
         perform(memory, Caller(), "forget", {"id": "x"}, toolset="core")
 
 
+def test_an_operation_that_reads_writes_nothing_but_records_of_it(memory):
+    def write(call: Call, _given: Arguments) -> Answer:
+        call.memory.save_observation("The shop is blue.")
+        return Answer(text="", data={})
+
+    one = Operation(name="x", description="Writes.", arguments=Arguments, run=write, effect="read")
+    before = memory.store.digest()
+    with pytest.raises(ReadOnlyError, match=r"memory\.added"):
+        one.perform(Call(memory), {})
+    assert memory.store.digest() == before
+    replace(one, effect="write").perform(Call(memory), {})
+    assert memory.store.digest() != before
+    saved = memory.store.list_memories()[0].id
+    arguments: dict[str, dict[str, Any]] = {
+        "recall": {"task": "which colour has the shop"},
+        "search_memories": {"query": "shop"},
+        "get_memory": {"id": saved},
+        "ask": {"question": "which colour has the shop"},
+        "list_memories": {},
+        "query": {"cypher": "MATCH (m:Memory) RETURN m.id"},
+        "stats": {},
+        "next_work_order": {},
+    }
+    assert arguments.keys() == {one.name for one in OPERATIONS.values() if one.effect == "read"}
+    before_seq = max(event.seq for event in memory.store.reader.events_after(0))
+    for name, given in arguments.items():
+        perform(memory, Caller(agent="coach"), name, given)
+    memory.store.flush()
+    written = [event.payload for event in memory.store.reader.events_after(before_seq)]
+    assert written
+    assert all(isinstance(one, RECORDS_OF_READING) for one in written)
+
+
 class TestPrivacy:
     @pytest.fixture
     def private(self, memory) -> str:
@@ -220,13 +256,48 @@ class TestPrivacy:
         assert kept.invalid_at is None
         assert kept.user_feedback is None
 
+    def test_what_repeats_a_forgotten_memory_does_not_exist_for_an_agent(self, door, memory):
+        told = memory.store.insert_memory(
+            EpisodicMemory(content="The FORGOTTENWORD is in the cellar", source="test")
+        ).id
+        derived = SemanticMemory(
+            content="Keep the FORGOTTENWORD in the cellar", source="compression", supporting_memory_ids=[told]
+        )
+        repeats = memory.store.insert_memory(derived).id
+        memory.commands.forget(told)
+        calls = {
+            "get_memory": [{"id": repeats}, {"id": repeats[:8]}],
+            "record_outcome": [{"query_id": told, "outcome": "success", "used": [repeats]}],
+            "invalidate_memory": [{"id": repeats, "reason": "no"}],
+            "feedback": [{"id": repeats, "feedback": "meh"}],
+            "forget": [{"id": repeats}],
+        }
+        for name, tried in calls.items():
+            for arguments in tried:
+                with pytest.raises(RefusedError, match="no memory") as caught:
+                    door(name, arguments)
+                assert "FORGOTTENWORD" not in str(caught.value)
+        for name, arguments in (
+            ("list_memories", {}),
+            ("search_memories", {"query": "cellar"}),
+            ("recall", {"task": "where is the cellar"}),
+            ("query", {"cypher": f"MATCH (m:Memory) WHERE m.id = '{repeats}' RETURN m.content"}),
+        ):
+            answer = door(name, arguments)
+            assert "FORGOTTENWORD" not in f"{answer.text}{answer.data}", name
+        kept = memory.store.get_memory(repeats)  # the owner
+        assert (kept.is_suppressed, kept.invalid_at) == (False, None)
+        memory.commands.unforget(told)
+        assert "FORGOTTENWORD" in door("get_memory", {"id": repeats}).text
+
     def test_an_unknown_and_a_hidden_id_are_refused_alike(self, door, private):
-        errors = []
+        errors = set()
         for one in (private, "00000000-0000-4000-8000-000000000000"):
-            with pytest.raises(RefusedError) as caught:
-                door("get_memory", {"id": one})
-            errors.append(str(caught.value).replace(one, "ID"))
-        assert errors[0] == errors[1]
+            for given in (one, one[:8]):
+                with pytest.raises(RefusedError) as caught:
+                    door("get_memory", {"id": given})
+                errors.add(str(caught.value).replace(given, "ID"))
+        assert len(errors) == 1, errors
 
     def test_its_own_agent_has_it_and_writes_no_other_domain(self, door_for, memory, private):
         door = door_for(Caller(agent="coach"))
@@ -250,3 +321,11 @@ EPISODE = {
     "reasoning": "The orders table is busy",
     "outcome": "success",
 }
+
+
+def test_a_justification_that_is_too_short_is_refused(door_for, memory):
+    saved = memory.save_observation("The till needs a coin.").memory_id
+    door = door_for(Caller(agent="coach", justification="treatment"))
+    for name, arguments in (("get_memory", {"id": saved}), ("recall", {"task": "open the till"})):
+        with pytest.raises(RefusedError, match="more than 20 characters"):
+            door(name, arguments)

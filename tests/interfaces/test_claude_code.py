@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from memgraph import MemGraph
+from memgraph import MemGraph, assets
 from memgraph.interfaces.agents.jobs import waiting_jobs
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
@@ -31,7 +32,7 @@ HOOK = Path(sys.executable).parent / "memgraph-hook"
 RULE = "Never run make test before make fixtures, because the departures are generated."
 STAND_IN = """#!{python}
 import json, sys
-from memgraph import MemGraph
+from memgraph import MemGraph, assets
 from memgraph.interfaces.agents.hooks import answer_hook
 
 home = sys.argv[sys.argv.index("--home") + 1]
@@ -199,6 +200,23 @@ def test_the_plugin_is_valid_and_loaded(client: Client, run: Any, isolated_envir
         assert {f"mcp__plugin_memgraph_memgraph__{one.name}" for one in offered("core")} <= tools
 
 
+def test_the_plugin_of_the_package_works_without_being_connected(client: Client, run: Any, home: Path) -> None:
+    """As it is in the wheel, with the commands that are on PATH: for those who install plugins in a way of their own."""
+    fact = "KeyError: 'departures' in make test means that make fixtures was not run."
+    run("observe", fact, "--project", "harbour")
+    plugin = str(assets.folder("agents") / "claude-code")
+    client.environment |= {"PATH": f"{HOOK.parent}:{os.environ['PATH']}", "MEMGRAPH_HOME": str(home)}
+    with MessagesServer(["Hello."]) as server:
+        client.prompt(server, "What does KeyError: 'departures' in make test mean?", "--plugin-dir", plugin)
+        assert "means that make fixtures was not run" in text_of(server.requests[0])
+        tools = {tool["name"] for tool in server.requests[0]["tools"]}
+        assert {f"mcp__plugin_memgraph_memgraph__{one.name}" for one in offered("core")} <= tools
+    assert CLAUDE
+    validation = [CLAUDE, "plugin", "validate", plugin]
+    told = subprocess.run(validation, env=client.environment, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
 @pytest.mark.parametrize(
     "hook",
     ["#!/bin/sh\nexit 2\n", "#!/bin/sh\necho no JSON; exit 1\n", "#!/bin/sh\nexec sleep 100\n", None],
@@ -231,6 +249,32 @@ def test_a_broken_store_lets_the_prompt_through(client: Client, run: Any, home: 
         path.write_bytes(b"broken")
     with MessagesServer(["Hello."]) as server:
         assert "Hello." in client.prompt(server, "hi")
+
+
+def test_a_worker_that_hangs_lets_the_prompt_through(client: Client, run: Any, home: Path) -> None:
+    """A stopped process accepts connections and says nothing: what a worker looks like that waits for a lock or a disk."""
+    run("connect", "claude-code")
+    run("observe", "KeyError: 'departures' in make test means that make fixtures was not run.", "--project", "harbour")
+    asked = "What does KeyError: 'departures' in make test mean?"
+    with MessagesServer(["Hello."]) as server:
+        client.prompt(server, "hi")
+        began = time.monotonic()
+        client.prompt(server, asked)
+        usual_s = time.monotonic() - began
+        assert "means that make fixtures was not run" in text_of(server.requests[1]), "the worker runs and answers"
+    learned(home)
+    pid = json.loads(run("worker", "status", "--json"))["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with MessagesServer(["Hello."]) as server:
+            began = time.monotonic()
+            assert "Hello." in client.prompt(server, asked)
+            print(
+                f"a session of one prompt took {time.monotonic() - began:.1f} s with a stopped worker, else {usual_s:.1f} s"
+            )
+            assert "means that make fixtures was not run" not in text_of(server.requests[0])
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 def test_the_agent_is_asked_for_answers_and_gives_them(client: Client, run: Any, home: Path) -> None:
@@ -266,3 +310,29 @@ def test_disconnecting_leaves_the_clients_directory_as_it_would_be(
     run("connect", "claude-code")
     run("disconnect", "claude-code")
     assert {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_disconnecting_after_use_leaves_what_the_user_has_and_has_changed(
+    client: Client, run: Any, isolated_environment: Path
+) -> None:
+    folder = isolated_environment / ".claude"
+    own = folder / "skills" / "tides" / "SKILL.md"
+    own.parent.mkdir(parents=True)
+    own.write_text("---\nname: tides\ndescription: Reads the tide table.\n---\nLook at tides.csv.\n", "utf-8")
+    (folder / "settings.json").write_text('{"model":"sonnet" }\n', "utf-8")
+    run("connect", "claude-code")
+    with MessagesServer(["Hello."]) as server:
+        client.prompt(server, "hi")
+    own.write_text(own.read_text("utf-8") + "The harbour is closed at ebb.\n", "utf-8")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "memgraph" not in path.parts}
+    run("disconnect", "claude-code")
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    left = [path for path in folder.rglob("*memgraph*") if "projects" not in path.parts]
+    assert left in ([], [folder / "plugins" / "data" / "memgraph-skills-dir"]), (
+        "the client makes this one, and it is empty"
+    )
+    assert not any(list(path.iterdir()) for path in left)
+    with MessagesServer(["Hello."]) as server:
+        client.prompt(server, "hi")
+        assert "memgraph:memgraph" not in text_of(server.requests[0])
+        assert not [tool for tool in server.requests[0]["tools"] if "memgraph" in tool["name"]]

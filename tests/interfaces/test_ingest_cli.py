@@ -151,6 +151,18 @@ def test_nothing_that_can_be_read_is_a_failure(run: Any, tmp_path: Path, reports
     assert "contains no file for junit (.xml)" in none.stderr
 
 
+def test_codex_without_a_path_reads_codexs_own_sessions(
+    run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = Path(__file__).parents[1] / "fixtures" / "codex" / "session.jsonl"
+    folder = tmp_path / "codex" / "sessions" / "2026" / "11" / "23"
+    folder.mkdir(parents=True)
+    (folder / "rollout-1.jsonl").write_bytes(recorded.read_bytes())
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    told = json.loads(run("codex", "--json").stdout)
+    assert told["reports"][0]["source"] == "transcripts:019f0c3a-7d10-7c2e-9a55-20c0ffee0004"
+
+
 def test_transcripts_without_a_path_are_claude_codes_own(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import mcp_types as types
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import HealthCheck, Phase, given, settings
@@ -28,9 +29,9 @@ from memgraph import MemGraph
 from memgraph.errors import BusyError
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.mcp import caller_of, mcp
-from memgraph.interfaces.mcp.resident import Resident
 from memgraph.interfaces.mcp.server import INSTRUCTIONS, Perform, server_of
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, offered, perform
+from memgraph.interfaces.resident import Resident
 from tests.documents import DOCS, blocks
 
 CORE = {one.name for one in offered("core")}
@@ -58,7 +59,8 @@ class Connected:
 
 @contextlib.contextmanager
 def connected(performed: Perform, *, mode: str = "auto", **options: Any) -> Iterator[Connected]:
-    client = Client(server_of(performed, **options), mode=mode)
+    sampling = options.pop("sampling", None)
+    client = Client(server_of(performed, **options), mode=mode, sampling_callback=sampling)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client) as opened:
         yield Connected(portal, opened)
 
@@ -94,6 +96,68 @@ class TestWhatIsOffered:
             for wrong in ((client.read_resource, "memgraph://other/1"), (client.get_prompt, "after_task", {})):
                 with pytest.raises(MCPError, match=r"are memgraph://memory|are before_task"):
                     ask(*wrong)
+
+
+class TestSampling:
+    """Work orders answered by the client's model, for which a callback of the official client stands in."""
+
+    REPLY = '{"statements": [], "verdict": "newer holds"}'
+
+    @pytest.fixture
+    def memory(self, tmp_path: Path) -> Iterator[MemGraph]:
+        with MemGraph.open(tmp_path / "store", keys_home=tmp_path / "keys", embedder=None) as memory:
+            for text in ("The importer handles empty files.", "The importer does not handle empty files."):
+                memory.save_observation(text)
+            memory.maintenance.sleep(phases=["work-orders"])
+            yield memory
+
+    def answered(self, memory: MemGraph, replies: list[str], **options: Any) -> list[str]:
+        """Return what the client's model was asked, after it has given these replies."""
+        asked: list[str] = []
+        enough = threading.Event()
+
+        async def sample(_context: Any, params: types.CreateMessageRequestParams) -> Any:
+            asked.append(params.messages[-1].content.text)
+            if not replies:
+                enough.set()
+                return types.ErrorData(code=-1, message="the user declined")
+            return types.CreateMessageResult(
+                role="assistant", model="none", content=types.TextContent(text=replies.pop(0))
+            )
+
+        def run(name: str, arguments: Any, progress: Any) -> Answer:
+            found = perform(memory, Caller(), name, arguments, progress=progress)
+            if name == "next_work_order" and found.data["order"] is None:
+                enough.set()
+            return found
+
+        given = {"answer": run, "mode": "legacy", "sampling": sample, **options}
+        with connected(run, **given) as server:
+            if given["answer"] and given["sampling"]:
+                assert enough.wait(5)
+            assert server.text("stats")  # the session goes on
+        return asked
+
+    def test_the_clients_model_answers_an_order(self, memory):
+        [order] = memory.distillation.list()
+        asked = self.answered(memory, [self.REPLY])
+        assert len(asked) == 1
+        assert order.id in asked[0]
+        assert [one.id for one in memory.distillation.list(state="answered")] == [order.id]
+
+    def test_what_is_refused_can_be_corrected(self, memory):
+        asked = self.answered(memory, ["I cannot say", '{"verdict": "no such"}', f"```json\n{self.REPLY}\n```"])
+        assert "not a JSON object" in asked[1]
+        assert asked[2].startswith("Refused: ")
+        assert memory.distillation.list() == []
+
+    def test_a_user_who_declines_is_not_asked_again(self, memory):
+        assert len(self.answered(memory, [])) == 1
+        assert len(memory.distillation.list()) == 1
+
+    @pytest.mark.parametrize("options", [{"answer": None}, {"sampling": None}])
+    def test_nobody_is_asked_without_consent_and_offer(self, memory, options):
+        assert self.answered(memory, [self.REPLY], **options) == []
 
 
 class TestFailures:
@@ -466,6 +530,13 @@ class TestWhoCalls:
         caller = caller_of(Settings(), environment, **({"project": None, "session": None} | given))
         assert (caller.project, caller.session) == expected
         assert caller.agent == Caller().agent
+
+    def test_a_dot_is_the_project_of_the_directory_in_which_the_server_is_started(self, tmp_path, monkeypatch):
+        (tmp_path / "quay" / ".git").mkdir(parents=True)
+        (tmp_path / "quay" / "src").mkdir()
+        monkeypatch.chdir(tmp_path / "quay" / "src")
+        caller = caller_of(Settings(), {"CLAUDE_PROJECT_DIR": "/a/shop"}, project=".", session=None)
+        assert caller.project == "quay"
 
     def test_the_agent_is_chosen_by_who_starts_the_server(self):
         caller = caller_of(Settings(agent="coach", justification="y" * 30), {}, project=None, session=None)

@@ -27,11 +27,10 @@ from memgraph.interfaces.worker.client import (
     ask,
     is_served,
     look_up,
-    perform,
 )
 from memgraph.interfaces.worker.place import PROTOCOL, RELEASE, Place, line_of, place_of, read_line, send_line
 from memgraph.interfaces.worker.server import take_lock
-from tests.interfaces.workers import impostor, served, socket_folder
+from tests.interfaces.workers import impostor, recalled, searched, served, socket_folder
 
 ROOT = Path(__file__).parents[2]
 FACT = "The harbour opens at six"
@@ -64,8 +63,8 @@ def place(memory: MemGraph, tmp_path: Path) -> Place:
     return it
 
 
-def found(place: Place) -> Any:
-    return perform(place, "search_memories", {"query": "harbour"}, timeout_s=10)
+def found(place: Place) -> str:
+    return searched(place, "harbour")
 
 
 # Who serves, and who is served
@@ -160,10 +159,10 @@ def test_a_socket_left_behind_is_replaced_and_the_lock_decides(memory: MemGraph,
         found(place)
     assert caught.value.is_absent
     with served(memory, Path(place.home)):
-        assert FACT in found(place)["text"]
+        assert FACT in found(place)
         assert is_served(place)
         assert take_lock(place) is None
-        assert FACT in found(place)["text"]
+        assert FACT in found(place)
     assert not is_served(place)
     assert not Path(place.socket).exists()
 
@@ -209,7 +208,7 @@ def test_a_worker_does_not_stop_for_an_older_client(memory: MemGraph, place: Pla
     with served(memory, Path(place.home)):
         with pytest.raises(WorkerAnsweredError, match="newer release"):
             ask(place, {"version": "0.1.0", "stop": True}, timeout_s=10)
-        assert FACT in found(place)["text"]
+        assert FACT in found(place)
 
 
 # Requests
@@ -231,13 +230,15 @@ def test_what_is_no_request_is_refused_or_dropped_and_the_worker_lives(memory: M
     with served(memory, Path(place.home)):
         for data in (b"{\n", b"\xff\n", b"[" * 100_000 + b"\n", b"{}{}\n", b"x" * (places.MAX_REQUEST_BYTES + 2)):
             assert raw(place, data) is None
-        for request in ([], 7, {}, {"operation": "recall"}, {"lookup": "no"}, {"operation": "no", "arguments": {}}):
+        for request in ([], 7, {}, {"operation": "recall"}, {"lookup": "no"}, {"lookup": "no", "arguments": {}}):
             assert "error" in raw(place, json.dumps(request).encode() + b"\n"), request
-        refused = {"operation": "stats", "arguments": {}, "caller": {"agent": "x", "owner": True}}
-        assert raw(place, json.dumps(refused).encode() + b"\n")["error"]["type"] == "InvalidInputError"
-        core = {"operation": "stats", "arguments": {}, "toolset": "core"}
-        assert raw(place, json.dumps(core).encode() + b"\n")["error"]["type"] == "NotFoundError"
-        assert FACT in found(place)["text"]
+        for request, field in (
+            ({"lookup": "ask"}, "arguments"),
+            ({"lookup": "ask", "arguments": {"query": "x"}}, "agent"),
+        ):
+            error = raw(place, json.dumps(request).encode() + b"\n")["error"]
+            assert (error["type"], field in error["message"]) == ("InvalidInputError", True), error
+        assert FACT in found(place)
 
 
 def test_each_store_has_its_own_worker(
@@ -246,29 +247,30 @@ def test_each_store_has_its_own_worker(
     other = MemGraph(open_store("other"))
     other.commands.remember("The harbour closes at nine")
     with served(memory, Path(place.home)), served(other, tmp_path / "other") as (second, _):
-        assert FACT in found(place)["text"]
-        assert FACT not in found(second)["text"]
-        assert "closes at nine" in found(second)["text"]
+        assert FACT in found(place)
+        assert FACT not in found(second)
+        assert "closes at nine" in found(second)
 
 
 def test_one_that_says_nothing_does_not_keep_others_waiting(memory: MemGraph, place: Place) -> None:
     with served(memory, Path(place.home)), socket.socket(socket.AF_UNIX) as silent:
         silent.connect(place.socket)
-        assert FACT in found(place)["text"]
+        assert FACT in found(place)
 
 
 def test_a_failure_of_ours_is_an_answer_and_the_log_has_no_texts(
     memory: MemGraph, place: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("INFO", logger="memgraph"), served(memory, Path(place.home)):
-        with pytest.raises(WorkerAnsweredError, match="KeyError") as caught:
+        who = {"agent": None, "justification": None, "project": None, "all_tasks": False}
+        with pytest.raises(WorkerAnsweredError, match="TypeError") as caught:
             look_up(
-                place, "recall", {"task": FACT}, timeout_s=10
-            )  # incomplete arguments: only our command line sends them
+                place, "ask", {"query": FACT, "scope": 7, **who}, timeout_s=10
+            )  # our command line sends no such scope
         assert not caught.value.is_refusal
-        perform(place, "recall", {"task": FACT}, timeout_s=10)
+        recalled(place, FACT)
         with pytest.raises(WorkerAnsweredError, match="floor"):
-            perform(place, "recall", {"task": FACT, "floor": FACT}, timeout_s=10)
+            recalled(place, FACT, floor=FACT)
     lines = [one.getMessage() for one in caplog.records if one.name.startswith("memgraph.interfaces")]
     assert len(lines) == 3
     assert "failed: " in lines[0]
@@ -278,7 +280,7 @@ def test_a_failure_of_ours_is_an_answer_and_the_log_has_no_texts(
 def test_a_refused_secret_is_not_sent_back(memory: MemGraph, place: Place) -> None:
     secret = "ghp_" + "a1B2" * 9
     with served(memory, Path(place.home)), pytest.raises(WorkerAnsweredError) as caught:
-        perform(place, "search_memories", {"query": "x", "type": secret}, timeout_s=10)
+        searched(place, "x", limit=secret)
     assert secret not in str(caught.value)
 
 
@@ -286,7 +288,7 @@ def test_many_ask_at_once(memory: MemGraph, place: Place) -> None:
     answers: list[Any] = []
 
     with served(memory, Path(place.home)):
-        threads = [threading.Thread(target=lambda: answers.append(found(place)["text"])) for _ in range(50)]
+        threads = [threading.Thread(target=lambda: answers.append(found(place))) for _ in range(50)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -312,7 +314,7 @@ def test_who_comes_while_it_ends_is_told_so_and_may_ask_again(memory: MemGraph, 
             early.connect(place.socket)
             server.stop("a test")
             read_line(early, 1000, time.monotonic() + 10)
-            send_line(early, line_of({"operation": "stats", "arguments": {}}), time.monotonic() + 10)
+            send_line(early, line_of({"hook": "claude-code", "event": {}}), time.monotonic() + 10)
             answer = read_line(early, 10_000, time.monotonic() + 10)
         assert answer["error"]["type"] == places.RETIRING
     with (
@@ -336,7 +338,7 @@ def test_a_request_that_runs_is_answered_before_it_ends(memory: MemGraph, place:
         return memory
 
     with served(slow, Path(place.home)) as (_, server):
-        thread = threading.Thread(target=lambda: answers.append(found(place)["text"]))
+        thread = threading.Thread(target=lambda: answers.append(found(place)))
         thread.start()
         begun.wait(10)
         assert ask(place, {"stop": True}, timeout_s=10) is True

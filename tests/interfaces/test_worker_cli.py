@@ -20,11 +20,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from memgraph import MemGraph
+from memgraph.errors import DiskFullError, StorageError
+from memgraph.interfaces.agents.hooks import answer_hook
+from memgraph.interfaces.agents.overview import render_overview
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
-from memgraph.interfaces.worker.client import WorkerAnsweredError, ask, is_served, perform
+from memgraph.interfaces.worker.client import ask, is_served
 from memgraph.interfaces.worker.place import PROTOCOL, RELEASE, Place, place_of
-from tests.interfaces.workers import impostor, served, socket_folder
+from tests.interfaces.workers import impostor, recalled, served, socket_folder
 
 FACT = "The harbour opens at six"
 HOOK = [sys.executable, "-m", "memgraph.interfaces.worker.hook"]
@@ -169,6 +172,37 @@ def test_a_worker_that_hangs_or_talks_nonsense_costs_a_second(home: Path, place:
 # The hook
 
 
+@pytest.mark.parametrize("client", ["claude-code", "codex"])
+def test_a_session_begins_with_the_kept_overview_while_no_worker_runs(
+    home: Path, place: Place, tmp_path: Path, client: str
+) -> None:
+    project = tmp_path / "port"
+    (project / ".git").mkdir(parents=True)
+    event = {"hook_event_name": "SessionStart", "session_id": "1", "cwd": str(project), "source": "startup"}
+    with MemGraph.open(home) as memory:
+        rendered = render_overview(memory, "port", agent=client)
+        expected = answer_hook(memory, client, event)
+    assert FACT in rendered
+    assert json.loads(expected)["hookSpecificOutput"]["additionalContext"] == rendered
+    with impostor(place, None):  # one that hangs
+        assert hook(client, "--budget", "0.5", stdin=json.dumps(event))[0] == expected
+    assert hook(client, "--budget", "0.5", stdin=json.dumps(event))[0] == expected
+    until = time.monotonic() + 60
+    while not is_served(place) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert is_served(place), "it was started for the first prompt"
+    assert hook(client, "--budget", "30", stdin=json.dumps(event))[0] == expected
+
+
+def test_an_overview_that_something_was_written_since_is_not_printed(home: Path, place: Place, tmp_path: Path) -> None:
+    event = {"hook_event_name": "SessionStart", "session_id": "1", "cwd": str(tmp_path / "port")}
+    with MemGraph.open(home) as memory:
+        assert FACT in render_overview(memory, "port", agent="claude-code")
+        memory.commands.forget(FACT)
+    with impostor(place, None):
+        assert hook("claude-code", "--budget", "0.5", stdin=json.dumps(event))[0] == ""
+
+
 def test_the_hook_imports_the_standard_library_alone() -> None:
     code = "import sys, memgraph.interfaces.worker.hook; print(*sys.modules)"
     names = subprocess.run(
@@ -221,6 +255,13 @@ def test_the_hook_lets_the_prompt_through_whatever_happens(
     monkeypatch.setenv("MEMGRAPH_WORKER_DIR", "/dev/null/none")
     assert hook("claude-code")[0] == ""
     assert not (tmp_path / "none").exists()
+
+
+def test_the_hook_does_not_wait_long_for_a_worker_that_hangs(home: Path, place: Place) -> None:
+    with impostor(place, None):
+        text, took_s = hook("claude-code", "--budget", "30")
+    assert text == ""
+    assert took_s < 10
 
 
 def test_the_hook_does_not_wait_for_an_input_that_never_ends(home: Path) -> None:
@@ -356,23 +397,20 @@ def test_a_store_without_room_still_recalls(copied: Callable[[str], Path], small
     disk = small_disk("size=64m")
     home = disk / "store"
     shutil.copytree(copied("one"), home)
-    task = {"task": "When does the harbour open?"}
+    task = "When does the harbour open?"
     with MemGraph.open(home) as memory, served(memory, home) as (place, _):
-        assert FACT in perform(place, "recall", task, timeout_s=30)["text"]
+        assert FACT in recalled(place, task)
         ballast = disk / "ballast"
         with suppress(OSError), ballast.open("wb") as file:
             while True:
                 file.write(bytes(1 << 16))
                 file.flush()
         for _ in range(3):
-            assert FACT in perform(place, "recall", task, timeout_s=30)["text"]
-        with pytest.raises(WorkerAnsweredError) as caught:
-            perform(
-                place, "save_observation", {"text": "The harbour has two gates, one of them closed." * 10}, timeout_s=30
-            )
-        assert caught.value.type in {"StorageError", "DiskFullError"}
+            assert FACT in recalled(place, task)
+        with pytest.raises((StorageError, DiskFullError)):
+            memory.save_observation("The harbour has two gates, one of them closed." * 10)
         ballast.unlink()
-        assert FACT in perform(place, "recall", task, timeout_s=30)["text"]
+        assert FACT in recalled(place, task)
 
 
 @pytest.mark.long

@@ -15,9 +15,18 @@ from typing import Any
 import pytest
 
 from memgraph import MemGraph
+from memgraph.interfaces.worker.client import look_up
 from memgraph.interfaces.worker.place import Place, line_of, place_of, read_line, send_line
 from memgraph.interfaces.worker.server import Server, take_lock
 from memgraph.interfaces.worker.tenant import Tenant
+
+_WHO: dict[str, Any] = {
+    "agent": None,
+    "justification": None,
+    "project": None,
+    "all_tasks": False,
+    "scope": {"session": None, "task_id": None, "tiers": [], "min_trust": None},
+}
 
 
 @contextmanager
@@ -49,6 +58,21 @@ def served(
         if closes:
             tenant.close()
         os.close(lock)
+
+
+def searched(place: Place, text: str, *, timeout_s: float = 10, **options: Any) -> str:
+    """Return the texts that ``memgraph search`` prints, asked of a worker."""
+    given = {**_WHO, "text": text, "limit": 10, "domain": None, "include_archived": False, "as_json": False, **options}
+    rows = look_up(place, "search", given, timeout_s=timeout_s)["found"]["rows"]
+    return "\n".join(content for content, _ in rows)
+
+
+def recalled(place: Place, task: str, *, timeout_s: float = 30, **options: Any) -> str:
+    """Return what ``memgraph recall`` prints, asked of a worker."""
+    limits = dict.fromkeys(("max_tokens", "max_episodic", "max_semantic", "max_procedural", "floor", "when_nothing"))
+    given = {**_WHO, **limits, "task": task, "form": "notes", "explain": False, "as_json": False, **options}
+    text: str = look_up(place, "recall", given, timeout_s=timeout_s)["found"]["formatted"]
+    return text
 
 
 @contextmanager

@@ -37,7 +37,7 @@ from langgraph.store.sqlite import SqliteStore
 
 from memgraph.interfaces.langgraph import MemGraphStore
 
-LABELS = st.sampled_from(["a", "b", "A", "a-b", "ä", "x y", "[a]", "%"])
+LABELS = st.sampled_from(["a", "b", "A", "a-b", "ä", "x y", "[a]", "%", "a*", "a\n"])
 NAMESPACES = st.lists(LABELS, min_size=1, max_size=3).map(tuple)
 PREFIXES = st.lists(LABELS, max_size=2).map(tuple)
 KEYS = st.sampled_from(["k", "K", "k.1", "ü k", "/x/y", "'; --"])

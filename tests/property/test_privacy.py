@@ -22,7 +22,9 @@ from memgraph.commands import MemoryCommands
 from memgraph.errors import MemGraphError
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings
 from memgraph.interfaces.cli.group import cli
+from memgraph.model.memory import StoredMemory
 from memgraph.retrieval import MemoryRetrieval
+from memgraph.store.listing import listings_for
 from memgraph.testing import FakeClock, FakeEmbedder
 
 COUNT = 200
@@ -185,6 +187,11 @@ def words(found: object) -> set[str]:
     return set(WORD.findall(found if isinstance(found, str) else repr(found)))
 
 
+def fields(memories: list[StoredMemory]) -> list[dict[str, Any]]:
+    """Return what is the same in an agent's view; after a deletion, a view does not know what came before."""
+    return [one.model_dump(exclude={"embedding", "previous_id"}) for one in memories]
+
+
 def asked(memory: MemGraph, agent: Agent) -> Iterator[tuple[str, object]]:
     """Yield everything that the methods return that act for an agent."""
     who: dict[str, Any] = {"agent": agent.name, "justification": agent.why}
@@ -248,6 +255,15 @@ def test_an_agents_view_holds_what_it_may_have_and_nothing_else(world: World, ag
         found = {name: words(what) for name, what in seen(view, tmp_path)}
         for memory_id, word in world.ids.items():
             assert (view.commands.show(memory_id) is not None) == (word in allowed)
+        lists = listings_for(memory.store.reader, memory.store.access_of(agent.name, agent.why), memory.store.auditing)
+        assert fields(lists.list_memories()) == fields(view.store.list_memories())
+        assert {one.previous_id for one in lists.list_memories()} <= {
+            None,
+            *(one for one, word in world.ids.items() if word in allowed),
+        }
+        assert words(fields(lists.read_memories(list(world.ids)))) == allowed
+        size = {"db_size_bytes": 0}
+        assert lists.get_stats().model_copy(update=size) == view.commands.stats().model_copy(update=size)
     assert {name: got - allowed for name, got in found.items() if got - allowed} == {}
 
 

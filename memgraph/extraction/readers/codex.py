@@ -80,6 +80,8 @@ def _called(item: dict[str, Any]) -> dict[str, Any]:
     given = _object(item.get("arguments")) or _object(item.get("action"))
     patch = item.get("input") if isinstance(item.get("input"), str) else given.get("input") or given.get("patch")
     name, told = item.get("name"), given
+    if isinstance(item.get("namespace"), str) and isinstance(name, str):  # of an MCP server's tool
+        name = f"{item['namespace']}__{name}"
     if command := _command(given):
         name, told = "Bash", {"command": command}
         patch = command if "*** Begin Patch" in command else patch

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from memgraph.disk.work_tree import work_tree_name
 from memgraph.extraction.secrets import redact
 from memgraph.model.base import Name, checked
 from memgraph.model.build import BuildEventLog, BuildTask, TaskOutcome
@@ -207,9 +208,5 @@ def project_of_directory(path: object) -> str:
     own = one_line(re.split(r"[/\\]", path.rstrip("/\\"))[-1], 300)
     if not Path(path).is_absolute():  # of another system
         return own
-    try:
-        folder = Path(path).resolve()
-        top = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
-    except (OSError, ValueError):
-        return own
-    return one_line(top.name, 300) or own if top else own
+    top = work_tree_name(path)
+    return one_line(top, 300) or own if top else own

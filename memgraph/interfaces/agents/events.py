@@ -44,8 +44,6 @@ class HookClient(Protocol):
     ----------
     name : str
         As in ``memgraph connect NAME``.
-    max_chars : int
-        Maximum characters of an answer.
     """
 
     @property
@@ -53,9 +51,8 @@ class HookClient(Protocol):
         """Name of the client."""
         ...
 
-    @property
-    def max_chars(self) -> int:
-        """Maximum characters of an answer."""
+    def fits(self, text: str) -> bool:
+        """Return whether an answer is not too long for the client."""
         ...
 
     def event_of(self, payload: Mapping[str, Any]) -> HookEvent | None:

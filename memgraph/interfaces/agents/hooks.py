@@ -17,6 +17,7 @@ from memgraph.interfaces.agents.orders import orders_request
 from memgraph.interfaces.agents.overview import overview_of
 from memgraph.interfaces.agents.preferences import preferences_of
 from memgraph.interfaces.agents.sessions import SessionLog
+from memgraph.interfaces.operations.tracing import memory_span
 from memgraph.logs import logger_of
 from memgraph.model.results.retrieval import RetrievalResult
 
@@ -83,7 +84,7 @@ def _started(hook: _Hook) -> str:
         hook.log.add("lost context")
     if waiting_jobs(hook.home, hook.client.name):  # of a session that was cut off, with the machine perhaps
         hook.learn(hook.memory, hook.client.name, LEARN_EVERY_S)
-    return overview_of(hook.memory, hook.project, agent=hook.client.name, max_chars=hook.client.max_chars)
+    return overview_of(hook.memory, hook.project, agent=hook.client.name, fits=hook.client.fits)
 
 
 def _recalled(hook: _Hook) -> str:
@@ -92,7 +93,9 @@ def _recalled(hook: _Hook) -> str:
     project = hook.project
     if not event.text:
         return ""
-    found = hook.memory.recall(event.text, agent=hook.client.name, project=project, session_id=event.session_id)
+    with memory_span(hook.memory, "search_memory", query=event.text) as describe:
+        found = hook.memory.recall(event.text, agent=hook.client.name, project=project, session_id=event.session_id)
+        describe([one.id for one in found.memories])
     known = hook.log.shown()
     new = found.model_copy(update={"memories": [one for one in found.memories if one.id not in known]})
     text, given = _fitting(hook, new)
@@ -107,7 +110,7 @@ def _fitting(hook: _Hook, found: RetrievalResult) -> tuple[str, RetrievalResult]
     while found.memories:
         notes = hook.memory.format_context_for_prompt(found, format="notes", when_nothing="empty", with_ids=True)
         text = f"{notes}\n\nquery_id: {found.query_id}"
-        if len(text) <= hook.client.max_chars:
+        if hook.client.fits(text):
             return (text, found) if notes else ("", found)
         found = found.model_copy(update={"memories": found.memories[:-1]})
     return "", found

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from memgraph.facade import MemGraph
 from memgraph.interfaces.agents.kept import keep_overview, kept_overview, state_of
 
 
-def overview_of(memory: MemGraph, project: str | None, *, agent: str, max_chars: int) -> str:
+def overview_of(memory: MemGraph, project: str | None, *, agent: str, fits: Callable[[str], bool]) -> str:
     """Return the overview of a project for an agent. It needs no model."""
     text = kept_overview(memory.store.config.home, project or "", agent)
     text = render_overview(memory, project, agent=agent) if text is None else text
-    while len(text) > max_chars:
+    while text and not fits(text):
         text = text[: text.rstrip().rfind("\n")] if "\n" in text.rstrip() else ""
     return text
 

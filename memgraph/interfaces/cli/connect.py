@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,11 +97,16 @@ def disconnect(settings: Settings, agent: str, dry_run: bool) -> None:
         "in_the_way": stands.in_the_way,
         "is_dry_run": dry_run,
     }
-    if stands.state in {"not connected", "not supported"}:
+    if stands.state == "not connected":
         lines = [f"{stands.title} was not connected."]
     else:
-        lines = [f"{'Would remove' if dry_run else 'Removed'} {count(len(removed), 'file')} of {stands.title}."]
-        lines += [f"  {plain(path)}" for path in removed] if dry_run else []
+        own = [path for path in removed if path not in stands.merged]
+        lines = (
+            [f"{'Would remove' if dry_run else 'Removed'} {count(len(own), 'file')} of {stands.title}."] if own else []
+        )
+        lines += [f"  {plain(path)}" for path in own] if dry_run else []
+        taken = [path for path in removed if path in stands.merged]
+        lines += [f"{'Would remove' if dry_run else 'Removed'} memgraph's entries from {plain(path)}" for path in taken]
     lines += [f"Kept, because you changed or added it: {plain(path)}" for path in kept]
     lines += [f"Not written by this installation, so it stays: {plain(path)}" for path in stands.in_the_way]
     emit(settings, document, lines)
@@ -114,6 +120,7 @@ def _options(home: Path, *, answer_orders: bool) -> Options:
     return Options(
         home=str(home),
         is_default_home=home == Path(DEFAULT_HOME).expanduser(),
+        keys_home=os.environ.get("MEMGRAPH_KEYS_HOME", ""),
         scripts=str(scripts_folder()),
         answer_orders=answer_orders,
     )
@@ -142,10 +149,16 @@ def _remarks(stands: Standing) -> list[str]:
     for path in stands.missing:
         hint = f"pip install '{path}'" if "[" in path else f"{again} writes it, or reinstall memgraph-kuzu"
         lines.append(f"  missing: {plain(path)}; {hint}")
-    lines += [f"  changed by you, and left as it is: {plain(path)}" for path in stands.changed]
+    lines += [f"  changed by you, and left as it is: {plain(path)}" for path in (*stands.changed, *stands.edited)]
     lines += [f"  not written by `memgraph connect`: {plain(path)}" for path in (*stands.extra, *stands.in_the_way)]
     if stands.state == "outdated":
         lines.append(f"  written by an earlier version; {again} brings it up to date")
+    if stands.problem:
+        lines.append(f"  {plain(stands.problem)}")
+    if stands.unapproved is None:
+        lines.append(f"  did not say whether the user has approved its hooks; {stands.how_to_approve} if not")
+    elif stands.unapproved:
+        lines.append(f"  skips the hooks {', '.join(stands.unapproved)}: {stands.how_to_approve}")
     if stands.answer_orders:
         lines.append("  the agent is asked to answer work orders")
     return lines

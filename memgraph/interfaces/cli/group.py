@@ -221,8 +221,7 @@ def _exit_code(run: Any) -> int:
         Refused(message_of(error)).show()
         return FAILED
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        Refused(NO_DIRECTORY if _is_lost() else f"{where}{error.strerror or error}").show()
+        Refused(NO_DIRECTORY if _is_lost() else message_of(error)).show()
         return FAILED
     except SystemExit as exit_:  # click raises it when a pipe breaks, `main` when the process is terminated
         if exit_.code == TERMINATED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from memgraph.interfaces.operations import Caller
 
 PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
+HERE = "."
+"""As a project: that of the directory in which the server is started."""
 SESSION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
 
 
@@ -33,17 +36,23 @@ SESSION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
 @click.option(
     "--project",
     metavar="NAME",
-    help=f"Default: the git work tree, or else the directory, that {PROJECT_VARIABLE} names.",
+    help=f"Default: the git work tree, or else the directory, that {PROJECT_VARIABLE} names. A dot: those in which the server is started.",
 )
 @click.option("--session", metavar="ID", help=f"Default: {SESSION_VARIABLE}, if it is set.")
+@click.option(
+    "--answer-orders",
+    "answers_orders",
+    is_flag=True,
+    help="Ask the client's model to answer open work orders, up to three a session, if the client offers sampling.",
+)
 @pass_settings
-def mcp(settings: Settings, toolset: Any, project: str | None, session: str | None) -> None:
+def mcp(settings: Settings, toolset: Any, project: str | None, session: str | None, answers_orders: bool) -> None:
     """Serve the store to agents over MCP, on standard input and output."""
     from memgraph.errors import MissingExtraError
 
     try:
-        from memgraph.interfaces.mcp.resident import Resident
         from memgraph.interfaces.mcp.stdio import serve
+        from memgraph.interfaces.resident import Resident
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types", "anyio"}:
             raise
@@ -52,20 +61,21 @@ def mcp(settings: Settings, toolset: Any, project: str | None, session: str | No
         notice("waiting for an MCP client on standard input; `memgraph docs mcp` says how to configure one")
     caller = caller_of(settings, os.environ, project=project, session=session)
     with logs_shown(settings):
-        serve(Resident(lambda: _opened(settings)), caller, toolset=toolset)
+        serve(Resident(lambda: _opened(settings)), caller, toolset=toolset, answers_orders=answers_orders)
 
 
 def caller_of(
     settings: Settings, environment: Mapping[str, str], *, project: str | None, session: str | None
 ) -> Caller:
     """Return who calls: what the options say, else what the client's environment says."""
+    directory = str(Path.cwd()) if project == HERE else environment.get(PROJECT_VARIABLE, "").strip()
     from memgraph.extraction.readers.source import project_of_directory
     from memgraph.interfaces.operations import Caller
 
     given = {
         "agent": settings.agent,
         "justification": settings.justification,
-        "project": project or project_of_directory(environment.get(PROJECT_VARIABLE, "").strip()),
+        "project": project if project and project != HERE else project_of_directory(directory),
         "session": session or environment.get(SESSION_VARIABLE, "").strip(),
     }
     return Caller.parse({name: value for name, value in given.items() if value})

@@ -20,10 +20,12 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from memgraph.errors import MemGraphError
+from memgraph.interfaces.mcp.sampling import answer_orders, background
 from memgraph.interfaces.operations import Answer, Operation, offered
 from memgraph.interfaces.operations.operation import Toolset
 from memgraph.interfaces.refusals import message_of
 from memgraph.logs import logger_of
+from memgraph.model.ids import MIN_ID_CHARS
 from memgraph.ports import Progress
 
 _logger = logger_of(__name__)
@@ -64,35 +66,38 @@ _MEMORY = types.ResourceTemplate(
     name="memory",
     title="A memory",
     uri_template=f"{_SCHEME}{{id}}",
-    description="One memory with all its fields; the id, or its first 8 characters.",
+    description=f"One memory with all its fields; the id, or its first {MIN_ID_CHARS} characters.",
     mime_type="text/plain",
 )
 
 
-def server_of(perform: Perform, *, toolset: Toolset = "core") -> Server[dict[str, Any]]:
+def server_of(perform: Perform, *, toolset: Toolset = "core", answer: Perform | None = None) -> Server[dict[str, Any]]:
     """Return a server that offers the operations of a toolset.
 
-    `perform` is called in threads, up to four at a time, and may raise a `MemGraphError`.
+    `perform` is called in threads, up to four at a time, and may raise a `MemGraphError`. With `answer`, which performs operations of
+    any toolset, clients that offer sampling are asked to answer work orders.
     """
     tools = [_tool(one) for one in offered(toolset)]
     limiter = CapacityLimiter(_AT_ONCE)
 
     async def run(context: _Context, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Perform an operation in a thread. If the call is cancelled, the operation ends at its next report of progress, or as usual."""
+        return await in_thread(name, partial(perform, name, arguments, _Reporter(context)))
+
+    async def run_unasked(name: str, arguments: Mapping[str, Any]) -> tuple[Answer | None, str]:
         try:
-            call = partial(perform, name, arguments, _Reporter(context))
+            return await in_thread(name, partial(answer or perform, name, arguments, None)), ""
+        except _FailedError as error:
+            return None, str(error)
+
+    async def in_thread(name: str, call: Callable[[], Answer]) -> Answer:
+        try:
             return await to_thread.run_sync(call, limiter=limiter)
-        except MemGraphError as error:
+        except (MemGraphError, OSError) as error:
             raise _FailedError(message_of(error)) from None
-        except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            raise _FailedError(f"{where}{error.strerror or error}") from None
         except Exception as error:
             _logger.error("%s failed: %s", name, type(error).__name__, exc_info=_logger.isEnabledFor(10))
-            raise _FailedError(
-                f"{name} failed unexpectedly ({type(error).__name__}): an error in memgraph. Go on without it; "
-                "`memgraph doctor` examines the store"
-            ) from None
+            raise _FailedError(f"{name} {message_of(error)}") from None
 
     async def list_tools(_context: _Context, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=tools)
@@ -130,7 +135,7 @@ def server_of(perform: Perform, *, toolset: Toolset = "core") -> Server[dict[str
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=_BEFORE_TASK.description, messages=[message])
 
-    return Server(
+    server = Server(
         "memgraph",
         version=version("memgraph-kuzu"),
         title="memgraph",
@@ -142,7 +147,11 @@ def server_of(perform: Perform, *, toolset: Toolset = "core") -> Server[dict[str
         on_read_resource=read_resource,
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
+        lifespan=background,
     )
+    if answer is not None:
+        answer_orders(server, run_unasked)
+    return server
 
 
 class _FailedError(Exception):

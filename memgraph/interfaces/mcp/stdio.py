@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from threading import Thread
 from typing import Any, cast
@@ -23,28 +24,30 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from memgraph.interfaces.mcp.resident import Resident
 from memgraph.interfaces.mcp.server import server_of
 from memgraph.interfaces.operations import Answer, Caller, perform
 from memgraph.interfaces.operations.operation import Toolset
+from memgraph.interfaces.resident import Resident
 from memgraph.ports import Progress
 
 _QUEUED_LINES = 16
 _MOST_DIGITS = 100
 
 
-def serve(store: Resident, caller: Caller, *, toolset: Toolset = "core") -> None:
+def serve(store: Resident, caller: Caller, *, toolset: Toolset = "core", answers_orders: bool = False) -> None:
     """Serve until standard input ends or the process gets SIGINT or SIGTERM; then close the store.
 
     Operations that are running come to their end first, or to their next report of progress: what was stored stays stored.
+    With `answers_orders` the models of clients that offer sampling are asked to answer open work orders.
     While serving, standard output belongs to the protocol: what else writes to it goes to standard error.
     """
 
-    def run(name: str, arguments: Mapping[str, Any], progress: Progress | None) -> Answer:
-        return perform(store.memory(), caller, name, arguments, toolset=toolset, progress=progress)
+    def run(offered: Toolset, name: str, arguments: Mapping[str, Any], progress: Progress | None) -> Answer:
+        return perform(store.memory(), caller, name, arguments, toolset=offered, progress=progress)
 
+    answer = partial(run, "full") if answers_orders else None
     try:
-        anyio.run(_serve, server_of(run, toolset=toolset))
+        anyio.run(_serve, server_of(partial(run, toolset), toolset=toolset, answer=answer))
     finally:
         store.close()
 

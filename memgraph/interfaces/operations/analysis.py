@@ -31,7 +31,8 @@ class Stats(Arguments):
 def _query(call: Call, given: Query) -> Answer:
     if (given.cypher is None) == (given.name is None):
         raise InvalidInputError("give either cypher or the name of a query", field="cypher")
-    with _view(call) as view:
+    caller = call.caller
+    with call.memory.as_agent(caller.agent, justification=caller.justification, progress=call.progress) as view:
         if given.name is not None:
             rows = list(view.store.query(given.name, **given.params))
         else:
@@ -44,13 +45,8 @@ def _query(call: Call, given: Query) -> Answer:
 
 
 def _stats(call: Call, _given: Stats) -> Answer:
-    with _view(call) as view:
-        found = view.commands.stats().model_dump(mode="json")
+    found = call.listings.get_stats().model_dump(mode="json")
     return Answer(text="\n".join(f"{name}: {value}" for name, value in found.items()), data=found)
-
-
-def _view(call: Call) -> Any:
-    return call.memory.as_agent(call.caller.agent, justification=call.caller.justification, progress=call.progress)
 
 
 OPERATIONS = (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from memgraph.errors import NotFoundError
 from memgraph.interfaces.operations import analysis, learning, reading, writing
 from memgraph.interfaces.operations.operation import Answer, Call, Caller, Operation, Toolset
+from memgraph.interfaces.operations.tracing import memory_span
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
@@ -32,7 +33,7 @@ def perform(
     toolset: Toolset = "full",
     progress: Progress | None = None,
 ) -> Answer:
-    """Run an operation for a caller.
+    """Run an operation for a caller. The one place where operations of doors are traced.
 
     Raises
     ------
@@ -44,4 +45,11 @@ def perform(
     operation = OPERATIONS.get(name)
     if operation is None or (toolset == "core" and operation.toolset != "core"):
         raise NotFoundError("operation", name, known=[one.name for one in offered(toolset)])
-    return operation.perform(Call(memory, caller, progress), arguments)
+    call, traced = Call(memory, caller, progress), operation.traced
+    if traced is None or memory.store.config.tracing == "off":
+        return operation.perform(call, arguments)
+    query = arguments.get(traced.query) if traced.query else None
+    with memory_span(memory, traced.name, query=query if isinstance(query, str) else None) as describe:
+        answer = operation.perform(call, arguments)
+        describe(traced.ids(answer.data))
+    return answer

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, JsonValue
 
 from memgraph.errors import NotFoundError
-from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Operation
+from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Operation, Traced
 from memgraph.model.base import Name, Prose
 from memgraph.model.results.distillation import WorkOrder
 
@@ -45,7 +45,7 @@ def _sleep(call: Call, given: Sleep) -> Answer:
 
 
 def _next(call: Call, given: NextOrder) -> Answer:
-    project = None if given.order_id else given.project or call.caller.project
+    project = None if given.order_id else call.project(given.project)
     orders = call.memory.distillation.list(project=project)
     order = next((one for one in orders if given.order_id in (None, one.id) and _is_for(call, one)), None)
     if order is None:
@@ -102,5 +102,8 @@ OPERATIONS = (
         run=_answer,
         effect="write",
         is_idempotent=True,
+        traced=Traced(
+            "create_memory", lambda data: [*data.get("new_memory_ids", []), *data.get("merged_memory_ids", [])]
+        ),
     ),
 )

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Model, Name, Text
-from memgraph.model.ids import stored_form
 from memgraph.model.memory import StoredMemory
 
 if TYPE_CHECKING:  # a door lists its operations before it needs a store, whose import takes a second
     from memgraph.facade import MemGraph
     from memgraph.ports import Progress
     from memgraph.privacy.access import Access
+    from memgraph.store.listing import Listings
 
 Toolset = Literal["core", "full"]
 Effect = Literal["read", "write", "maintain"]
 """What an operation needs a right to: reading, storing and correcting memories, or maintenance of the whole store."""
+
+SpanName = Literal["create_memory", "update_memory", "upsert_memory", "delete_memory", "search_memory"]
+"""What OpenTelemetry calls an operation on memories (semantic conventions for generative AI)."""
 
 A = TypeVar("A", bound="Arguments")
 
@@ -76,6 +80,17 @@ class Call:
         """What the caller may have."""
         return self.memory.store.access_of(self.caller.agent, self.caller.justification)
 
+    @property
+    def listings(self) -> Listings:
+        """The store's memories, counts and lists, as the caller may read them."""
+        from memgraph.store.listing import listings_for
+
+        return listings_for(self.memory.store.reader, self.access, self.memory.store.auditing)
+
+    def project(self, given: str | None) -> str | None:
+        """Return the project that an operation is about: the given one, else the caller's."""
+        return given or self.caller.project
+
     def readable(self, beginning: str) -> StoredMemory:
         """Return the memory with this id, or with this unique prefix of it, if the caller may read it.
 
@@ -86,23 +101,44 @@ class Call:
         InvalidInputError
             The prefix is too short or ambiguous.
         """
-        store = self.memory.store
-        memory_id = stored_form(beginning) or store.find_id(beginning)
-        found = store.get_memory(memory_id) if self.may_read([memory_id]) else None
-        if found is None:
-            raise NotFoundError("memory", beginning, listed_by="search_memories")
-        store.auditing.record_disclosure(self.access, "read", [found])
-        return found
+        from memgraph.store.listing import only_id
+
+        with suppress(NotFoundError):
+            found = self.listings.get_memory(only_id(beginning, self.listings.ids_from))
+            if found is not None:
+                return found
+        raise NotFoundError("memory", beginning, listed_by="search_memories")
 
     def may_read(self, memory_ids: Sequence[str]) -> bool:
         """Return whether all these memories exist and the caller may read them."""
-        from memgraph.store.access.permitted import permitted
+        from memgraph.store.access.visible import visible
 
-        reader = self.memory.store.reader
+        reader, access = (
+            self.memory.store.reader,
+            self.access,
+        )  # refusing the access is recorded, so not in a block of reads
         with reader.frozen():
-            may = permitted(reader, self.access, "read")
+            may = visible(reader, access, "read")
             slots = [reader.index.slot(one) for one in memory_ids]
-        return all(slot >= 0 and (may is None or bool(may[slot])) for slot in slots)
+        return all(slot >= 0 and bool(may[slot]) for slot in slots)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """How an operation appears in traces.
+
+    Attributes
+    ----------
+    name : str
+    ids : callable
+        Returns the ids of the memories that the operation stored, changed or returned, from its answer's data.
+    query : str or None
+        The argument that is searched for.
+    """
+
+    name: SpanName
+    ids: Callable[[dict[str, Any]], Sequence[str]]
+    query: str | None = None
 
 
 @dataclass(frozen=True)
@@ -114,12 +150,15 @@ class Operation(Generic[A]):
     description : str
         What it does and when to call it, for a language model: at most 2,048 characters, which is where clients cut.
     effect : {"read", "write", "maintain"}
+        One that reads can write nothing but records of what was read: `perform` sees to it.
     is_destructive : bool
         Whether it takes memories out of force.
     is_idempotent : bool
         Whether calling it twice with equal arguments changes no more than calling it once.
     toolset : {"core", "full"}
         ``core`` operations are always offered to agents.
+    traced : Traced or None
+        None: it is no operation on memories that OpenTelemetry has a name for.
     """
 
     name: str
@@ -130,6 +169,7 @@ class Operation(Generic[A]):
     is_destructive: bool = False
     is_idempotent: bool = False
     toolset: Toolset = "full"
+    traced: Traced | None = None
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -156,7 +196,13 @@ class Operation(Generic[A]):
                         f"{self.name} has no such argument; it has {', '.join(self.arguments.model_fields) or 'none'}"
                     )
                     raise InvalidInputError(problem, field=str(name))
-        return self.run(call, self.arguments.parse(arguments))
+        given = self.arguments.parse(arguments)
+        if self.effect != "read":
+            return self.run(call, given)
+        from memgraph.store.commit.effects import reading_only
+
+        with reading_only():
+            return self.run(call, given)
 
     @property
     def _names(self) -> set[str]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Operation
+from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Operation, Traced
 from memgraph.model.base import Name
 from memgraph.model.ids import MIN_ID_CHARS
 from memgraph.model.memory import MemoryType, StoredMemory, TrustClass
@@ -36,7 +36,9 @@ class Search(Arguments):
 
     query: Words = Field(description="What to look for, in a few words.")
     type: MemoryType | None = Field(default=None, description="Only memories of this type.")
-    project: Name | None = Field(default=None, description="Only this project's memories and those of no project.")
+    project: Name | None = Field(
+        default=None, description="Default: the project you work in; memories of no project are always included."
+    )
     limit: Few = 10
 
 
@@ -72,7 +74,7 @@ def _recall(call: Call, given: Recall) -> Answer:
         given.task,
         agent=caller.agent,
         justification=caller.justification,
-        project=given.project or caller.project,
+        project=call.project(given.project),
         **query,
     )
     text = call.memory.format_context_for_prompt(found, format="notes", with_ids=True)
@@ -89,7 +91,7 @@ def _search(call: Call, given: Search) -> Answer:
         types=[given.type] if given.type else None,
         agent=caller.agent,
         justification=caller.justification,
-        project_id=given.project or caller.project,
+        project_id=call.project(given.project),
         task_id=caller.task,
     )
     lines = [line_of(one.memory, "" if one.has_evidence else "only similar") for one in found]
@@ -110,23 +112,26 @@ def _ask(call: Call, given: Ask) -> Answer:
         given.question,
         agent=caller.agent,
         justification=caller.justification,
-        project_id=given.project or caller.project,
+        project_id=call.project(given.project),
         task_id=caller.task,
     )
     return Answer(text=found.message, data=found.data or {})
 
 
 def _list(call: Call, given: List) -> Answer:
-    caller = call.caller
-    with call.memory.as_agent(caller.agent, justification=caller.justification, progress=call.progress) as view:
-        found = view.store.list_memories(type=given.type, project_id=given.project or caller.project, limit=given.limit)
-        lines, rows = [line_of(one) for one in found], [fields_of(one) for one in found]
-    return Answer(text="\n".join(lines) or "There are no such memories.", data={"memories": rows})
+    project = call.project(given.project)
+    found = call.listings.list_memories(type=given.type, project_id=project, limit=given.limit)
+    rows = [fields_of(one) for one in found]
+    return Answer(text="\n".join(map(line_of, found)) or "There are no such memories.", data={"memories": rows})
 
 
 def fields_of(memory: StoredMemory) -> dict[str, Any]:
     """Return a memory's JSON fields without its vector."""
     return memory.model_dump(mode="json", exclude=_VECTOR)
+
+
+def _ids_of_memories(data: dict[str, Any]) -> list[str]:
+    return [one["id"] for one in data["memories"]]
 
 
 def line_of(memory: StoredMemory, mark: str = "") -> str:
@@ -147,11 +152,12 @@ OPERATIONS = (
         run=_recall,
         effect="read",
         toolset="core",
+        traced=Traced("search_memory", _ids_of_memories, query="task"),
     ),
     Operation(
         name="search_memories",
         description=(
-            "Search all memories for a few words, best first. Unlike recall it also returns what is only similar, marked so. "
+            "Search the memories of the project, and those of no project, for a few words, best first. Unlike recall it also returns what is only similar, marked so. "
             "Use it to look something up or to find the id of a memory."
         ),
         arguments=Search,
@@ -159,6 +165,7 @@ OPERATIONS = (
         effect="read",
         is_idempotent=True,
         toolset="core",
+        traced=Traced("search_memory", lambda data: [one["memory"]["id"] for one in data["results"]], query="query"),
     ),
     Operation(
         name="get_memory",
@@ -168,6 +175,7 @@ OPERATIONS = (
         effect="read",
         is_idempotent=True,
         toolset="core",
+        traced=Traced("search_memory", lambda data: [data["memory"]["id"]]),
     ),
     Operation(
         name="ask",
@@ -176,6 +184,7 @@ OPERATIONS = (
         run=_ask,
         effect="read",
         is_idempotent=True,
+        traced=Traced("search_memory", lambda data: data.get("ids", []), query="question"),
     ),
     Operation(
         name="list_memories",
@@ -184,5 +193,6 @@ OPERATIONS = (
         run=_list,
         effect="read",
         is_idempotent=True,
+        traced=Traced("search_memory", _ids_of_memories),
     ),
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Operation
+from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Operation, Traced
 from memgraph.model.agent_input import FeedbackWord, ToolOutcome
 from memgraph.model.base import MAX_ITEMS, Name, Prose
 from memgraph.model.ids import MIN_ID_CHARS
@@ -88,7 +88,7 @@ def _observe(call: Call, given: Observe) -> Answer:
         given.text,
         agent=caller.agent,
         context=given.domain,
-        project=given.project or caller.project,
+        project=call.project(given.project),
         session_id=caller.session,
         tags=given.tags or None,
     )
@@ -108,7 +108,7 @@ def _episode(call: Call, given: SaveEpisode) -> Answer:
         given.action,
         given.outcome,
         agent_name=caller.agent,
-        project=given.project or caller.project,
+        project=call.project(given.project),
         session_id=caller.session,
         task_id=caller.task,
         tags=given.tags or None,
@@ -133,7 +133,7 @@ def _feedback(call: Call, given: Feedback) -> Answer:
 def _remember(call: Call, given: Remember) -> Answer:
     caller = call.caller
     kept = call.memory.commands.remember(
-        given.text, given.tags or None, project_id=given.project or caller.project, agent=caller.agent
+        given.text, given.tags or None, project_id=call.project(given.project), agent=caller.agent
     )
     return Answer(text=kept.message, data=kept.data or {})
 
@@ -149,6 +149,10 @@ def _writable(call: Call, beginning: str) -> StoredMemory:
     memory = call.readable(beginning)
     call.memory.check_may_write(call.caller.agent, memory.domain)
     return memory
+
+
+def _id(data: dict[str, Any]) -> list[str]:
+    return [data["id"]] if "id" in data else []
 
 
 def _noticed(text: str, notice: str | None) -> str:
@@ -167,6 +171,7 @@ OPERATIONS = (
         effect="write",
         is_idempotent=True,
         toolset="core",
+        traced=Traced("update_memory", lambda data: [*data["used"], *data["overridden"]]),
     ),
     Operation(
         name="save_observation",
@@ -179,6 +184,7 @@ OPERATIONS = (
         effect="write",
         is_idempotent=True,
         toolset="core",
+        traced=Traced("upsert_memory", lambda data: [data["memory_id"]] if data["memory_id"] else []),
     ),
     Operation(
         name="save_episode",
@@ -190,6 +196,7 @@ OPERATIONS = (
         run=_episode,
         effect="write",
         toolset="core",
+        traced=Traced("create_memory", lambda data: [data["episode_id"]]),
     ),
     Operation(
         name="invalidate_memory",
@@ -203,6 +210,7 @@ OPERATIONS = (
         is_destructive=True,
         is_idempotent=True,
         toolset="core",
+        traced=Traced("update_memory", _id),
     ),
     Operation(
         name="feedback",
@@ -211,6 +219,7 @@ OPERATIONS = (
         run=_feedback,
         effect="write",
         is_idempotent=True,
+        traced=Traced("update_memory", _id),
     ),
     Operation(
         name="remember",
@@ -218,6 +227,7 @@ OPERATIONS = (
         arguments=Remember,
         run=_remember,
         effect="write",
+        traced=Traced("upsert_memory", lambda data: data.get("ids", [])),
     ),
     Operation(
         name="forget",
@@ -227,5 +237,6 @@ OPERATIONS = (
         effect="write",
         is_destructive=True,
         is_idempotent=True,
+        traced=Traced("delete_memory", _id),
     ),
 )

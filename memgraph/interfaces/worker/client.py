@@ -105,21 +105,6 @@ def ask(
         time.sleep(_POLL_S)
 
 
-def perform(
-    place: Place,
-    operation: str,
-    arguments: dict[str, Any],
-    *,
-    caller: dict[str, Any] | None = None,
-    toolset: str = "full",
-    timeout_s: float,
-    starts: bool = False,
-) -> Any:
-    """Return a worker's answer to an operation: its text and its data. Parameters and errors are those of `ask`."""
-    request = {"operation": operation, "arguments": arguments, "caller": caller or {}, "toolset": toolset}
-    return ask(place, request, timeout_s=timeout_s, starts=starts)
-
-
 def look_up(place: Place, name: str, arguments: Any, *, timeout_s: float, greeting_s: float = 60.0) -> Any:
     """Return what a running worker answers to a lookup of the command line, if it has this process's settings."""
     request = {"lookup": name, "arguments": arguments, "settings": settings_mark()}

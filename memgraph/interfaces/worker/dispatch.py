@@ -1,4 +1,4 @@
-"""What a worker answers to a request: translates it to an operation, and the operation's answer or error to JSON."""
+"""What a worker answers to a request: what a command prints or a hook injects, or the error, as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from memgraph.interfaces.refusals import message_of
 from memgraph.interfaces.worker.place import INTERNAL, OTHER_SETTINGS, settings_mark
 from memgraph.interfaces.worker.tenant import Tenant
 from memgraph.logs import logger_of
-from memgraph.model.base import checked
 
 logger = logger_of(__name__)
 
@@ -42,24 +41,11 @@ def failure(kind: str, message: str) -> dict[str, Any]:
     return {"error": {"type": kind, "message": message}}
 
 
-def _operation(tenant: Tenant, request: dict[str, Any]) -> Any:
-    from memgraph.interfaces.operations import Caller, perform
-    from memgraph.interfaces.operations.operation import Toolset
-
-    caller = Caller.parse(request.get("caller") or {})
-    toolset: Toolset = checked(Toolset, request.get("toolset", "full"), "toolset")
-    arguments = request.get("arguments")
-    if not isinstance(arguments, dict):
-        raise InvalidInputError("must be an object", field="arguments", value=arguments)
-    found = perform(tenant.memory(), caller, str(request["operation"]), arguments, toolset=toolset)
-    return found.model_dump(mode="json")
-
-
 def _lookup(tenant: Tenant, request: dict[str, Any]) -> Any:
     lookup = LOOKUPS.get(str(request["lookup"]))
     if lookup is None:
         raise InvalidInputError(f"must be one of {', '.join(LOOKUPS)}", field="lookup", value=request["lookup"])
-    found = lookup(tenant.memory(), request["arguments"])
+    found = lookup(tenant.memory(), _Arguments(_object(request, "arguments")))
     return {"found": found, "warnings": tenant.take_warnings()}
 
 
@@ -67,10 +53,21 @@ def _hook(tenant: Tenant, request: dict[str, Any]) -> Any:
     """Return what an agent's hook prints."""
     from memgraph.interfaces.agents.hooks import answer_hook
 
-    event = request.get("event")
-    if not isinstance(event, dict):
-        raise InvalidInputError("must be an object", field="event", value=event)
-    return answer_hook(tenant.memory(), str(request["hook"]), event)
+    return answer_hook(tenant.memory(), str(request["hook"]), _object(request, "event"))
+
+
+class _Arguments(dict[str, Any]):
+    """Arguments of which a missing one is refused by its name."""
+
+    def __missing__(self, name: str) -> Any:
+        raise InvalidInputError("is missing", field=name)
+
+
+def _object(request: dict[str, Any], field: str) -> dict[str, Any]:
+    found = request.get(field)
+    if not isinstance(found, dict):
+        raise InvalidInputError("must be an object", field=field, value=found)
+    return found
 
 
 def _where(error: BaseException) -> str:
@@ -80,7 +77,6 @@ def _where(error: BaseException) -> str:
 
 _KINDS: Mapping[str, Callable[[Tenant, dict[str, Any]], Any]] = {
     "hook": _hook,
-    "operation": _operation,
     "lookup": _lookup,
 }
 """What a request may ask for, by the key that names it."""

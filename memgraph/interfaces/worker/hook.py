@@ -12,12 +12,18 @@ import sys
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from memgraph.interfaces.worker.client import WorkerAnsweredError, WorkerUnavailableError, ask
+from memgraph.interfaces.worker.client import WorkerAnsweredError, WorkerUnavailableError, ask, start
 from memgraph.interfaces.worker.place import MAX_REQUEST_BYTES, place_of
 
 BUDGET_S = 3.0
 """Time for everything, if ``--budget`` does not say otherwise: a first recall may have to start the worker."""
+_GREETING_S = 1.5
+"""A worker that accepts and says nothing hangs: each of a session's hooks would wait for its whole budget otherwise."""
 _HARD_STOP_S = 0.5
+_START = "SessionStart"
+_KEPT_FOR = frozenset({"claude-code", "codex"})
+"""Clients whose sessions begin with an overview, and whose hooks print it in this form."""
+_KEPT_BYTES = 9_000
 _USAGE = "usage: memgraph-hook CLIENT [--home DIR] [--budget SECONDS] < EVENT.json"
 
 
@@ -68,8 +74,35 @@ def _answer(client: str, home: str | None, budget_s: float) -> str:
     place = place_of(home)
     if place is None:
         raise _GivenUpError("there is no store; `memgraph connect` creates one")
-    answer = ask(place, {"hook": client, "event": event}, timeout_s=budget_s, starts=True)
+    kept = _kept_overview(client, place.home, event)
+    request = {"hook": client, "event": event}
+    try:
+        answer = ask(place, request, timeout_s=budget_s, greeting_s=_GREETING_S, starts=not kept)
+    except WorkerUnavailableError as error:
+        if not kept:
+            raise
+        if error.is_absent:
+            start(place)  # for the session's first prompt
+        _say(f"{error}; printed what was kept")
+        return kept
     return answer if isinstance(answer, str) else ""
+
+
+def _kept_overview(client: str, home: str, event: Any) -> str:
+    """Return what a worker would print at the start of a session, if it was rendered beforehand and is still valid; else ""."""
+    cwd = event.get("cwd") if isinstance(event, dict) and event.get("hook_event_name") == _START else None
+    if client not in _KEPT_FOR or not isinstance(cwd, str) or not os.path.isabs(cwd):
+        return ""
+    from pathlib import Path
+
+    from memgraph.disk.work_tree import work_tree_name
+    from memgraph.interfaces.agents.kept import kept_overview
+
+    project = work_tree_name(cwd) or os.path.basename(cwd.rstrip("/"))
+    text = kept_overview(Path(home), project, client) or ""
+    if not text or len(text.encode()) > _KEPT_BYTES:
+        return ""
+    return json.dumps({"hookSpecificOutput": {"hookEventName": _START, "additionalContext": text}})
 
 
 def _print(text: str) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
-import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from memgraph.errors import ClosedError, MemGraphError
+from memgraph.interfaces.resident import Resident
 from memgraph.interfaces.worker.place import Place, store_id_of
 from memgraph.logs import logger_of
 
@@ -45,11 +44,8 @@ class Tenant:
     def __init__(self, place: Place, open_memory: Callable[[], MemGraph]) -> None:
         self._place = place
         self._open = open_memory
-        self._guard = threading.Lock()
-        self._memory: MemGraph | None = None
-        self._error: tuple[float, MemGraphError] | None = None
+        self._resident = Resident(self._opened, retry_s=_TRY_AGAIN_S)
         self.is_ready = False
-        self._is_closed = False
         self._settings = self._settings_file()
         self.warnings = _Warnings(logging.WARNING)
 
@@ -61,26 +57,12 @@ class Tenant:
         MemGraphError
             It cannot be opened. The same error is raised for some seconds.
         """
-        with self._guard:
-            if self._is_closed:
-                raise ClosedError("the worker is ending")
-            if self._memory is None:
-                if self._error is not None and time.monotonic() < self._error[0]:
-                    raise self._error[1]
-                if reason := self.change():  # opening would create a store where one was removed
-                    raise ClosedError(f"the worker is ending: {reason}")
-                try:
-                    self._memory = self._open()
-                except MemGraphError as error:
-                    self._error = time.monotonic() + _TRY_AGAIN_S, error
-                    raise
-            return self._memory
+        return self._resident.memory()
 
     def warm_up(self) -> None:
         """Open the store and load the index, the model and the doors, so that the next recall need not. Errors are logged."""
         try:
-            import memgraph.interfaces.agents.hooks
-            import memgraph.interfaces.operations  # noqa: F401
+            import memgraph.interfaces.agents.hooks  # noqa: F401
 
             self.memory().search_memories("warm up", limit=1)  # a search is not recorded
             self.is_ready = True
@@ -97,9 +79,10 @@ class Tenant:
 
     def flush(self) -> None:
         """Commit pending access records now: other processes may ask for them. Errors are logged."""
-        if self._memory is not None and self._is_there():
+        memory = self._resident.opened
+        if memory is not None and self._is_there():
             try:
-                self._memory.store.flush()
+                memory.store.flush()
             except MemGraphError as error:
                 logger.warning("access records were not written yet: %s", error.loggable)
 
@@ -109,13 +92,15 @@ class Tenant:
 
     def close(self) -> None:
         """Close the store, unless it is gone: closing writes the index. Errors are logged."""
-        with self._guard:
-            self._is_closed = True
-            if self._memory is not None and self._is_there():
-                try:
-                    self._memory.close()
-                except MemGraphError as error:
-                    logger.warning("the store was not closed cleanly: %s", error.loggable)
+        try:
+            self._resident.close(leaves=not self._is_there())
+        except MemGraphError as error:
+            logger.warning("the store was not closed cleanly: %s", error.loggable)
+
+    def _opened(self) -> MemGraph:
+        if reason := self.change():  # opening would create a store where one was removed
+            raise ClosedError(f"the worker is ending: {reason}")
+        return self._open()
 
     def _is_there(self) -> bool:
         return store_id_of(self._place.home) == self._place.store_id

@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from memgraph.index.columns import OUTCOMES, TRUST
-from memgraph.index.index import scope_name
 from memgraph.lifecycle.dedup.equal_text import differ, equal_memories
 from memgraph.model.memory import AgentMemory
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.permitted import Permits, everything
+from memgraph.store.access.scope import of_or_none
 
 _MOST_READ = 20
 
@@ -38,10 +38,7 @@ def is_forgotten(
     mask = store.reader.listed(state="suppressed") & may(store.reader)
     if mask.any() and _is_in_force(store, memory):
         return False
-    project = index.column("project")
-    mask &= (project == -1) | (project == index.scopes.find(scope_name("project", memory.project_id or "")))
-    task = index.column("task")
-    mask &= (task == -1) | (task == index.scopes.find(scope_name("task", memory.task_id or "")))
+    mask &= of_or_none(index, "project", memory.project_id) & of_or_none(index, "task", memory.task_id)
     outcome, unknown = index.column("outcome"), OUTCOMES.index("unknown")
     if memory.outcome != "unknown":  # an unknown outcome contradicts nothing
         mask &= (outcome == OUTCOMES.index(memory.outcome)) | (outcome == unknown)
@@ -63,6 +60,5 @@ def _is_in_force(store: AgentMemoryStore, memory: AgentMemory) -> bool:
     """Return whether the user said the same again after it was forgotten."""
     index = store.reader.index
     mask = store.reader.listed() & (index.column("trust") == TRUST.index("user"))
-    project = index.column("project")
-    mask &= (project == -1) | (project == index.scopes.find(scope_name("project", memory.project_id or "")))
+    mask &= of_or_none(index, "project", memory.project_id)
     return bool(equal_memories(store.reader, memory.content, mask))

@@ -7,14 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from memgraph.retrieval.stages.state import Search
-from memgraph.store.access.scope import admitted
 
 
 def admit(search: Search) -> Mapping[str, int]:
     """Set the mask of slots that may be scored."""
-    search.mask = admitted(search.index, search.scope, search.now_days)
-    if search.withheld is not None:
-        search.mask &= ~search.withheld
-    if search.permitted is not None:
-        search.mask &= search.permitted
+    search.mask = search.visible()
     return {"admitted": int(np.count_nonzero(search.mask))}

@@ -73,6 +73,8 @@ class Search:
 
     Attributes
     ----------
+    visible : callable
+        Returns the slots that whoever asks may have, of those that are asked about.
     has_vector, cosines, relevance : callable
         For given slots: whether there is a comparable vector (by default of all), cosine with a vector, current
         relevance.
@@ -80,10 +82,6 @@ class Search:
         Number of results that may be requested of each type.
     is_covered : bool
         Whether the embedding model covers the query, so that its cosines are evidence.
-    withheld : ndarray, bool, or None
-        Derived memories that are withheld; None if there are none.
-    permitted : ndarray, bool, or None
-        Memories that the asking agent may have; None: all.
     mask : ndarray, bool
         Slots that may be scored.
     meaning : ndarray, float64
@@ -130,14 +128,13 @@ class Search:
     scope: Scope
     config: RetrievalConfig
     now_days: float
+    visible: Callable[[], Mask]
     has_vector: Callable[..., Mask]
     cosines: Callable[[Vector, Slots | slice], Scores]
     relevance: Callable[[Slots], Scores]
     wanted: int = 0
     floor: float | None = None
     is_covered: bool = True
-    withheld: Mask | None = None
-    permitted: Mask | None = None
     mask: Mask = field(init=False)
     meaning: Scores = field(init=False)
     terms: list[Term] = field(default_factory=list)

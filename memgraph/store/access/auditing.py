@@ -13,6 +13,7 @@ from memgraph.config import AgentMemoryConfig
 from memgraph.errors import ClosedError, PermissionDeniedError, ReadOnlyError, StorageError
 from memgraph.index.columns import TIERS
 from memgraph.journal.journal import Journal
+from memgraph.journal.search import events_of
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import MAX_ITEMS, Limit, Name, Text, checked
@@ -23,7 +24,6 @@ from memgraph.store.commit.writer import Writer
 from memgraph.store.query import Reader
 
 logger = logger_of(__name__)
-_AUDITED = b'"type":"access.audited"'
 
 
 class Auditing:
@@ -113,11 +113,10 @@ class Auditing:
         """
         checked(Name | None, agent, "agent")
         found: deque[AccessAudited] = deque(maxlen=checked(Limit, limit, "limit"))
-        for line in self._journal.lines():
-            if _AUDITED in line.data:
-                payload = self._journal.event(line).payload
-                if isinstance(payload, AccessAudited) and agent in (None, payload.agent):
-                    found.append(payload)
+        for event in events_of(self._journal, {AccessAudited.TYPE: None}):
+            payload = event.payload
+            if isinstance(payload, AccessAudited) and agent in (None, payload.agent):
+                found.append(payload)
         return list(found)
 
     @contextmanager

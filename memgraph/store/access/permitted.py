@@ -54,20 +54,6 @@ def everything(reader: Reader) -> Mask:
     return np.ones(len(reader.index), dtype=np.bool_)
 
 
-def readable(access: Access) -> Permits:
-    """Return the function that finds which slots an agent may read and find: all that a write may disclose to it, or change."""
-
-    def may(reader: Reader) -> Mask:
-        found = everything(reader)
-        operations: tuple[Operation, ...] = ("read", "search")
-        for operation in operations:
-            if (mask := permitted(reader, access, operation)) is not None:
-                found &= mask
-        return found
-
-    return may
-
-
 def _by_state(index: Index, access: Access, operation: Operation) -> Mask:
     """Return which slots the agent may have by their own tier and domain."""
     tier, domain = index.column("tier"), index.column("domain")

@@ -77,9 +77,9 @@ def admitted(index: Index, scope: Scope, now_days: float) -> Mask:
     if not scope.include_archived:
         mask &= ~index.column("is_archived")
     if scope.project_id is not None:
-        mask &= _of_or_none(index, "project", scope.project_id)
+        mask &= of_or_none(index, "project", scope.project_id)
     if not scope.all_tasks:
-        mask &= _of_or_none(index, "task", scope.task_id)
+        mask &= of_or_none(index, "task", scope.task_id)
     bound = index.column("is_session_bound")
     if bound.any():
         mask &= ~bound | of_session(index, scope.session if scope.session is not None else scope.asking_session)
@@ -87,7 +87,7 @@ def admitted(index: Index, scope: Scope, now_days: float) -> Mask:
         mask &= of_session(index, scope.session) | (index.column("session") == -1)
     if scope.domain is not None:
         general = index.scopes.find(scope_name("domain", "general"))
-        mask &= _of_or_none(index, "domain", scope.domain) | (index.column("domain") == general)
+        mask &= of_or_none(index, "domain", scope.domain) | (index.column("domain") == general)
     if scope.types is not None:
         mask &= np.isin(index.column("type"), [MEMORY_TYPES.index(kind) for kind in scope.types])
     if scope.among is not None:
@@ -155,8 +155,8 @@ def projects_of(index: Index, among: Mask | None = None) -> list[str]:
     return sorted(index.scopes.names[code].removeprefix(prefix) for code in codes if code >= 0)
 
 
-def _of_or_none(index: Index, column: str, name: str | None) -> Mask:
-    """Return which slots belong to this project, task or domain, or to none."""
+def of_or_none(index: Index, column: str, name: str | None) -> Mask:
+    """Return which slots belong to this project, task or domain, or to none; None: to none."""
     values = index.column(column)
     found: Mask = values == -1
     return found if name is None else found | (values == _code(index, column, name))

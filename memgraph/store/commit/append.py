@@ -25,6 +25,7 @@ from memgraph.model.memory import AgentMemory, Vector
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.ports import Embedder, Row
 from memgraph.store.commit.access import NOTHING_DRAINED, PendingAccess
+from memgraph.store.commit.effects import check_effect
 from memgraph.store.commit.pin_gate import check_pins
 from memgraph.store.commit.task_gate import check_task_events
 from memgraph.store.commit.vectors import VectorModel, check_model, checked_vector, vector_model
@@ -131,6 +132,7 @@ class Appender:
         for scope, task_id, writes in checked:
             # reject mixed scopes before anything is written
             CommitDraft(scope, [payload_of(write) for write in writes], task_id=task_id, actor=actor)
+        check_effect(payload_of(write) for _, _, writes in checked for write in writes)
         self._check([(task_id, payload_of(write)) for _, task_id, writes in checked for write in writes])
         for _, task_id, writes in checked:
             payloads = [payload_of(write) for write in writes]

@@ -8,13 +8,13 @@ from typing import Any
 from memgraph.errors import NotFoundError
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
+from memgraph.journal.search import histories
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevised, MemoryUndeleted
 from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
 from memgraph.model.results.curation import FieldChange, HistoryEntry
 from memgraph.store.editing.commits import Undoings, recorded_commits
 from memgraph.store.editing.lives import VECTOR_FIELDS, Lives, differences
-from memgraph.store.undeletion import histories
 from memgraph.text.cutting import preview
 
 _STATES: dict[str, tuple[str, str]] = {

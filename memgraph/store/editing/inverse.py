@@ -11,6 +11,7 @@ import numpy as np
 from memgraph.errors import UndoError
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
+from memgraph.journal.search import histories
 from memgraph.journal.vectors.damage import holds
 from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryDeleted, MemoryRevised, RecordPatch
@@ -22,7 +23,7 @@ from memgraph.store.commit.vectors import has_vector
 from memgraph.store.commit.writer import Writer
 from memgraph.store.editing.lives import LinkKey, Lives, differences, in_order, link_keys
 from memgraph.store.query import Reader
-from memgraph.store.undeletion import histories, undeletions
+from memgraph.store.undeletion import undeletions
 
 UNDONE = "undone"
 """The stated reason of a deletion that undoes an addition."""

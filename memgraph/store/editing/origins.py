@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from memgraph.journal.journal import Journal
+from memgraph.journal.search import histories
 from memgraph.model.events.intake import BuildConsolidated, SourceRead
 from memgraph.model.events.memories import MemoryAdded
 from memgraph.model.link import Link
@@ -15,7 +16,6 @@ from memgraph.model.results.curation import HistoryEntry, Origin, Relation, Sour
 from memgraph.store.editing.commits import recorded_commits
 from memgraph.store.editing.history import described, entry_of
 from memgraph.store.query import Reader
-from memgraph.store.undeletion import histories
 
 MOST_PLACES = 20
 _FACTS = (

@@ -40,7 +40,7 @@ from memgraph.model.events.tasks import TASK_EVENTS
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Row
 from memgraph.privacy.access import Access
-from memgraph.store.access.permitted import permitted
+from memgraph.store.access.visible import visible
 from memgraph.store.query import Reader
 
 Openings = Mapping[int, Row]
@@ -83,23 +83,31 @@ class AgentSelection:
 
     Parameters
     ----------
-    reader : Reader
-        Of the store; it must not be inside a frozen block.
-    events : iterable of Event
-        All events of the store.
+    access : Access
+        The agent's.
     """
 
-    def __init__(self, reader: Reader, access: Access, events: Iterable[Event]) -> None:
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._recalls: set[str] = set()
+
+    def select(self, reader: Reader, events: Iterable[Event]) -> None:
+        """Find out which events the agent may have; before any is sifted.
+
+        Parameters
+        ----------
+        reader : Reader
+            Of the store; it must not be inside a frozen block.
+        events : iterable of Event
+            All events of the store.
+        """
+        access = self._access
         with reader.frozen():
             index = reader.index
-            mask = permitted(reader, access, "read")
-            live = index.column("is_live")
-            slots = np.flatnonzero(live if mask is None else live & mask)
-            self._visible = {index.ids.names[slot] for slot in slots.tolist()}
-            hidden = [] if mask is None else [index.ids.names[slot] for slot in np.flatnonzero(live & ~mask).tolist()]
+            mask, live = visible(reader, access, "read"), index.column("is_live")
+            self._visible = {index.ids.names[slot] for slot in np.flatnonzero(live & mask).tolist()}
+            hidden = [index.ids.names[slot] for slot in np.flatnonzero(live & ~mask).tolist()]
             self._builds = {(row.get("project_id"), row.get("build_id")) for row in reader.rows(hidden)}
-        self._agent = access.agent
-        self._recalls: set[str] = set()
         self._openings, self._before, every = _openings(events, self._visible, access)
         self._hidden = every - self._visible
 
@@ -152,7 +160,7 @@ class AgentSelection:
             uses = [one for one in payload.accesses if one.id in visible]
             return _with(event, payload, accesses=uses) if uses else None
         if isinstance(payload, RetrievalRecorded):
-            if self._agent == UNNAMED or payload.agent_name != self._agent:
+            if self._access.agent in (UNNAMED, None) or payload.agent_name != self._access.agent:
                 return None  # what others asked, and in which project and session, is theirs
             self._recalls.add(payload.query_id)
             return _with(event, payload, results=[one for one in payload.results if one.id in visible])

@@ -46,7 +46,8 @@ from memgraph.privacy.access import Access
 from memgraph.store.commit.writer import Writer
 from memgraph.store.opening import open_projector
 from memgraph.store.past.agents import AgentSelection
-from memgraph.store.past.views import KeptViews, Lease
+from memgraph.store.past.shared import OpenView, SharedViews
+from memgraph.store.past.views import KeptViews
 from memgraph.store.projection.projector import Projector
 from memgraph.store.query import Reader
 
@@ -55,7 +56,9 @@ logger = logger_of(__name__)
 When = str | date | datetime
 _WEEK = re.compile(r"\d{4}-?W\d\d", re.ASCII)
 _TO_ITS_SUNDAY = timedelta(days=6)
-_VIEW_VERSION = "3"
+MOST_OF_AGENTS = 2
+"""Number of cached views of agents. All are of the journal's present end: a write makes them useless."""
+_VIEW_VERSION = "4"
 """Version of the meaning of a moment; increased when the same moment shows something else."""
 
 
@@ -86,6 +89,8 @@ class Views:
         self._reader = reader
         self._now = now
         self._kept = KeptViews(folder)
+        self._kept_of_agents = KeptViews(folder / "agents", most=MOST_OF_AGENTS)
+        self._shared = SharedViews()
         self._of = of
 
     def open(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> PastView:
@@ -101,30 +106,52 @@ class Views:
             raise InvalidInputError(problem, field="when", value=when)
         past = Past(self._moment(when), recorded=recorded)
         why = f"this is the store as it was at {past.as_of}, which is read-only; open the store itself to write"
-        return self._view(past, self._excerpt(past, past.sift, why), lambda: past.check(when), progress)
+        journal = self._excerpt(past, past.sift, why)
 
-    def open_for(self, access: Access, *, progress: Progress | None = None) -> PastView:
-        """Return the journal, graph and index that an agent may read, as of now, or of the view's moment."""
-        checked(Callback, progress, "progress")
-        past = Past(self._now(), recorded=self._of is not None and self._of.recorded, access=access)
-        self._reader.settle()
-        selection = AgentSelection(self._reader, access, self._reader.events_after(0))
-        why = f"this is the store as the agent {access.agent!r} may read it, which is read-only; open the store itself to write"
-        journal = self._journal
-        sift = journal.and_sifted(selection.sift) if isinstance(journal, Excerpt) else selection.sift
-        return self._view(past, self._excerpt(past, sift, why), lambda: None, progress)
-
-    def _view(self, past: Past, journal: Excerpt, check: Callable[[], None], progress: Progress | None) -> PastView:
         def make(folder: Path) -> None:
-            projector = open_projector(self._config, journal, folder)
-            try:
-                projector.rebuild(progress)
-            finally:
-                projector.close()
-            check()
+            self._fill(folder, journal, progress)
+            past.check(when)
 
         lease = self._kept.take(journal.name, make)
-        return PastView(past, lease, open_projector(self._config, journal, lease.folder), journal)
+        view = OpenView(lease, open_projector(self._config, journal, lease.folder), journal)
+        return PastView(past, view, view.close)
+
+    def open_for(self, access: Access, *, progress: Progress | None = None) -> PastView:
+        """Return the journal, graph and index that an agent may read, as of now, or of the view's moment.
+
+        Threads that ask at the same time, and until something is written, share them.
+        """
+        checked(Callback, progress, "progress")
+        past = Past(self._now(), recorded=self._of is not None and self._of.recorded, access=access)
+        selection = AgentSelection(access)
+        why = f"this is the store as the agent {access.agent!r} may read it, which is read-only; open the store itself to write"
+        of = self._journal
+        sift = of.and_sifted(selection.sift) if isinstance(of, Excerpt) else selection.sift
+        journal = self._excerpt(past, sift, why)
+
+        def make() -> OpenView:
+            # after the excerpt's end is known: what was made private since then is not selected
+            selection.select(self._reader, self._reader.events_after(0))
+            end = journal.tail.chain.seq
+            lease = self._kept_of_agents.take(
+                journal.name, lambda folder: self._fill(folder, journal, progress), since=end
+            )
+            return OpenView(lease, open_projector(self._config, journal, lease.folder), journal)
+
+        view, release = self._shared.take(journal.name, make)
+        return PastView(past, view, release)
+
+    def close(self) -> None:
+        """Close the agent's view that is kept open for the next reader. Idempotent."""
+        self._shared.close()
+
+    def _fill(self, folder: Path, journal: Excerpt, progress: Progress | None) -> None:
+        """Make the graph and index of a view in a directory."""
+        projector = open_projector(self._config, journal, folder)
+        try:
+            projector.rebuild(progress)
+        finally:
+            projector.close()
 
     def _excerpt(self, past: Past, sift: Callable[[], Sift], why: str) -> Excerpt:
         """Return the excerpt of the journal, including all that is recorded so far."""
@@ -195,12 +222,11 @@ class Past:
 
 
 class PastView(NamedTuple):
-    """A moment with its readable state: in use until the lease is released."""
+    """A moment with its readable state: in use until `release` is called."""
 
     past: Past
-    lease: Lease
-    projector: Projector
-    journal: Excerpt
+    open: OpenView
+    release: Callable[[], None]
 
 
 class NoWriter(Writer):

@@ -22,7 +22,7 @@ from memgraph.logs import logger_of
 logger = logger_of(__name__)
 
 MOST_KEPT = 4
-"""Number of cached views; the least recently used ones beyond it are removed."""
+"""Number of cached views of a directory; the least recently used ones beyond it are removed."""
 _USED = "used"
 _ABANDONED_AFTER_S = 3600.0
 """Age at which a temporary directory is abandoned for certain."""
@@ -55,25 +55,28 @@ class Lease:
 
 
 class KeptViews:
-    """The cached views of one store, by key."""
+    """The cached views in one directory, by key."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, most: int = MOST_KEPT) -> None:
         self._folder = folder
+        self._most = most
 
-    def take(self, key: str, make: Callable[[Path], None]) -> Lease:
+    def take(self, key: str, make: Callable[[Path], None], *, since: int | None = None) -> Lease:
         """Return a view, and create it unless it is cached.
 
         Parameters
         ----------
         make : callable
             Fills the given directory.
+        since : int, optional
+            The state of the store that the view belongs to: views of other states are never asked for again, and removed.
 
         Raises
         ------
         StorageError
             A system call fails.
         """
-        place = self._folder / key
+        place = self._folder / (key if since is None else f"{since}-{key}")
         try:
             while (lease := _lease(place)) is None:
                 self._make(place, make)
@@ -83,7 +86,7 @@ class KeptViews:
                 problem = "is not a directory, but views of the past need a directory of this name; move the file"
                 raise StorageError(problem, path=self._folder) from None
             raise StorageError(f"a view of the past cannot be stored here: {error.strerror}", path=place) from None
-        self._tidy()
+        self._tidy(since)
         return lease
 
     def _make(self, place: Path, make: Callable[[Path], None]) -> None:
@@ -102,12 +105,13 @@ class KeptViews:
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
-    def _tidy(self) -> None:
-        """Remove the least recently used views and abandoned directories. This only saves space, so failures are just logged."""
+    def _tidy(self, since: int | None) -> None:
+        """Remove outdated and the least recently used views, and abandoned directories. This only saves space: failures are just logged."""
         try:
             aged = sorted((folder.stat().st_mtime, folder) for folder in self._folder.iterdir())
             named = [folder for _, folder in aged if not folder.name.startswith(".") and (folder / _USED).exists()]
-            for folder in named[:-MOST_KEPT]:
+            outdated = [one for one in named if since is not None and not one.name.startswith(f"{since}-")]
+            for folder in {*named[: -self._most], *outdated}:
                 _remove(folder)
             for used_at, folder in aged:
                 if folder.name.startswith(".") and used_at < time.time() - _ABANDONED_AFTER_S:

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from memgraph.errors import InvalidInputError
-from memgraph.interfaces.agents.clients import claude_code
+from memgraph.interfaces.agents.clients import claude_code, codex, copilot, cursor, gemini, opencode
 from memgraph.interfaces.agents.clients.claude_shape import ClaudeShape
+from memgraph.interfaces.agents.clients.codex_hooks import CodexShape
 from memgraph.interfaces.agents.connecting.connector import Connector
 from memgraph.interfaces.agents.events import HookClient
 
-HOOK_CLIENTS: Mapping[str, HookClient] = {one.name: one for one in (ClaudeShape("claude-code"),)}
+HOOK_CLIENTS: Mapping[str, HookClient] = {
+    one.name: one
+    for one in (
+        ClaudeShape("claude-code"),
+        CodexShape(),
+        copilot.CopilotShape(copilot.NAME),
+        gemini.GeminiShape(gemini.NAME, gemini.KINDS),
+        cursor.CursorShape(cursor.NAME, cursor.KINDS),
+    )
+}
 
 
 def connectors(release: str) -> list[Connector]:
-    """Return all known agent programs, those that can be connected first."""
+    """Return all known agent programs."""
     return [
         claude_code.connector(release),
-        Connector("codex", "Codex", ("codex",), lambda: _folder("CODEX_HOME", ".codex")),
-        Connector("copilot", "GitHub Copilot CLI", ("copilot",), lambda: _folder("COPILOT_HOME", ".copilot")),
-        Connector("gemini", "Gemini CLI", ("gemini",), lambda: Path.home() / ".gemini"),
-        Connector("opencode", "OpenCode", ("opencode",), lambda: _folder("OPENCODE_CONFIG_DIR", ".config/opencode")),
-        Connector("cursor", "Cursor", ("cursor", "cursor-agent"), lambda: Path.home() / ".cursor"),
+        codex.connector(),
+        copilot.connector(),
+        gemini.connector(),
+        opencode.connector(),
+        cursor.connector(),
     ]
 
 
@@ -54,9 +63,7 @@ def transcripts_of(name: str) -> Path:
     return _TRANSCRIPTS[name]()
 
 
-_TRANSCRIPTS: Mapping[str, Callable[[], Path]] = {"claude-code": claude_code.transcripts_folder}
-
-
-def _folder(variable: str, default: str) -> Path:
-    named = os.environ.get(variable, "").strip()
-    return Path(named).expanduser().absolute() if named else Path.home() / default
+_TRANSCRIPTS: Mapping[str, Callable[[], Path]] = {
+    "claude-code": claude_code.transcripts_folder,
+    "codex": codex.transcripts_folder,
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from memgraph.errors import InvalidInputError
@@ -14,7 +14,7 @@ from memgraph.extraction.readers.tool_uses import description_of, is_own
 from memgraph.interfaces.agents.events import EventKind, HookEvent
 from memgraph.model.results.retrieval import MAX_SEARCHED_CHARS
 
-_KINDS: dict[str, EventKind] = {
+KINDS: Mapping[str, EventKind] = {
     "SessionStart": "session started",
     "UserPromptSubmit": "prompt submitted",
     "PostToolUseFailure": "tool failed",
@@ -30,26 +30,40 @@ _MAX_FIELD_CHARS = 4_096
 
 @dataclass(frozen=True)
 class ClaudeShape:
-    """The hooks of a client that speaks as Claude Code does."""
+    """The hooks of a client that speaks as Claude Code does.
+
+    Attributes
+    ----------
+    name : str
+    kinds : mapping of str to EventKind
+        Its names of the events.
+    max_chars : int
+        Maximum characters of an answer.
+    """
 
     name: str
+    kinds: Mapping[str, EventKind] = field(default_factory=lambda: KINDS)
     max_chars: int = 9_000
+
+    def fits(self, text: str) -> bool:
+        """Return whether an answer is not too long."""
+        return len(text) <= self.max_chars
 
     def event_of(self, payload: Mapping[str, Any]) -> HookEvent | None:
         """Return what a payload reports; None if there is nothing to do."""
-        kind = _KINDS.get(str(payload.get("hook_event_name")))
+        kind = self.kinds.get(str(payload.get("hook_event_name")))
         if kind is None or (kind == "prompt submitted" and payload.get("source") in _NOT_FROM_THE_USER):
             return None
-        failed = _failure(payload) if kind == "tool failed" else ""
+        failed = self.failure(payload) if kind == "tool failed" else ""
         if kind == "tool failed" and not failed:
             return None
         return HookEvent(
             kind,
-            session_id=one_line(_field(payload, "session_id", is_required=True), 300),
-            cwd=_field(payload, "cwd")[:_MAX_FIELD_CHARS],
-            transcript=_field(payload, "transcript_path")[:_MAX_FIELD_CHARS],
+            session_id=one_line(text_field(payload, "session_id", is_required=True), 300),
+            cwd=text_field(payload, "cwd")[:_MAX_FIELD_CHARS],
+            transcript=text_field(payload, "transcript_path")[:_MAX_FIELD_CHARS],
             text=failed or (_prompt(payload) if kind == "prompt submitted" else ""),
-            call_id=one_line(_field(payload, "tool_use_id"), 300),
+            call_id=one_line(text_field(payload, "tool_use_id"), 300),
             has_lost_context=kind == "session started" and payload.get("source") in {"clear", "compact"},
             is_answer=payload.get("stop_hook_active") is True,
         )
@@ -59,8 +73,21 @@ class ClaudeShape:
         output = {"hookEventName": payload["hook_event_name"], "additionalContext": text}
         return json.dumps({"hookSpecificOutput": output})
 
+    def failure(self, payload: Mapping[str, Any]) -> str:
+        """Return what was done and how it failed; "" if a person interrupted it, or it was a use of memgraph itself."""
+        if payload.get("is_interrupt") is True:
+            return ""
+        return failure_of(payload.get("tool_name"), payload.get("tool_input"), payload.get("error"))
 
-def _field(payload: Mapping[str, Any], name: str, *, is_required: bool = False) -> str:
+
+def text_field(payload: Mapping[str, Any], name: str, *, is_required: bool = False) -> str:
+    """Return a field that is a text; "" if it is missing.
+
+    Raises
+    ------
+    InvalidInputError
+        It is something else, or a required one is missing.
+    """
     value = payload.get(name)
     if isinstance(value, str) and (value or not is_required):
         return storable_text(value)
@@ -74,13 +101,10 @@ def _prompt(payload: Mapping[str, Any]) -> str:
     return storable_text(prompt[:MAX_SEARCHED_CHARS]).strip() if isinstance(prompt, str) else ""
 
 
-def _failure(payload: Mapping[str, Any]) -> str:
-    """Return what was done and how it failed; "" if a person interrupted it, or it was a use of memgraph itself."""
-    tool, given, error = payload.get("tool_name"), payload.get("tool_input"), payload.get("error")
+def failure_of(tool: object, given: object, error: object) -> str:
+    """Return what a tool did and how it failed; "" for a use of memgraph itself."""
     given = given if isinstance(given, dict) else {}
-    if payload.get("is_interrupt") is True or not isinstance(tool, str) or not isinstance(error, str):
-        return ""
-    if is_own(tool, given):
+    if not isinstance(tool, str) or not isinstance(error, str) or is_own(tool, given):
         return ""
     file = one_line(given.get("file_path") or given.get("notebook_path") or given.get("path"))
     said = error_lines(storable_text(error), limit=_ERROR_LINES)

@@ -6,8 +6,9 @@ from typing import Literal, NamedTuple, Protocol
 
 from memgraph.interfaces.agents.connecting.receipt import Receipt
 
-PartState = Literal["missing", "current", "outdated", "changed", "extra", "in the way"]
-"""Not there; as it would be written now; as an earlier version wrote it; changed by the user since; added by the user; there before."""
+PartState = Literal["missing", "current", "outdated", "changed", "edited", "extra", "in the way"]
+"""Not there; as it would be written now; as an earlier version wrote it; changed by the user since, so that it is the user's; changed, but still
+memgraph's; added by the user; there before."""
 
 
 class Part(NamedTuple):
@@ -36,4 +37,8 @@ class Change(Protocol):
 
     def undo(self, receipt: Receipt) -> None:
         """Remove what is as the receipt says, and strike it from the receipt. What users changed or added stays."""
+        ...
+
+    def recover(self, receipt: Receipt) -> bool:
+        """Note in an empty receipt what of this change stands, for a receipt that was lost. Return whether all of it does."""
         ...

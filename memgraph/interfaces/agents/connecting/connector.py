@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from memgraph.errors import InvalidInputError, MemGraphError
+from memgraph.errors import MemGraphError, StorageError
 from memgraph.interfaces.agents.connecting.change import Change, Part
 from memgraph.interfaces.agents.connecting.receipt import (
     Options,
@@ -22,13 +22,13 @@ from memgraph.interfaces.agents.connecting.receipt import (
     drop_receipt,
     keep_receipt,
     read_receipt,
-    sha256_of,
 )
 from memgraph.model.base import Model
 
 MCP_EXTRA = "memgraph-kuzu[mcp]"
 """What has to be installed for `memgraph mcp`."""
-State = Literal["connected", "not connected", "outdated", "incomplete", "not supported"]
+State = Literal["connected", "not connected", "outdated", "incomplete", "needs approval", "broken"]
+"""``broken``: a file of the program cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -43,18 +43,24 @@ class Connector:
         Commands by which it is found on PATH.
     folder : callable
         Returns the user's directory of the program, which need not exist.
-    changes : callable or None
-        Returns what connecting writes. None: it cannot be connected yet.
+    changes : callable
+        Returns what connecting writes.
     hint : str
         What the user has to do after connecting.
+    unapproved : callable, optional
+        Called with the program's path, returns the events whose hooks the program skips until the user has approved
+        them; None if it does not answer.
+    how_to_approve : str
     """
 
     name: str
     title: str
     binaries: Sequence[str]
     folder: Callable[[], Path]
-    changes: Callable[[Options], Sequence[Change]] | None = None
+    changes: Callable[[Options], Sequence[Change]]
     hint: str = ""
+    unapproved: Callable[[str], Sequence[str] | None] | None = None
+    how_to_approve: str = ""
 
 
 class Standing(Model):
@@ -64,8 +70,16 @@ class Standing(Model):
     ----------
     binary, folder : str or None
         Where it was found.
-    changed, extra, in_the_way : list of str
-        Files that the user changed after they were written; files that the user added; files that stood there before.
+    written, merged : list of str
+        All files that are written; those of the user's that entries are merged into.
+    changed, edited, extra, in_the_way : list of str
+        Files that the user changed after they were written; files whose entries the user changed, but are memgraph's still; files that the
+        user added; files that stood there before.
+    unapproved : list of str or None
+        Events whose hooks the program skips until the user has approved them; None if it did not say.
+    how_to_approve : str
+    problem : str or None
+        Why a file of the program cannot be read.
     missing : list of str
         Files, commands of memgraph and extras that should be there.
     """
@@ -78,10 +92,15 @@ class Standing(Model):
     home: str | None = None
     answer_orders: bool = False
     written: list[str] = Field(default_factory=list)
+    merged: list[str] = Field(default_factory=list)
     changed: list[str] = Field(default_factory=list)
+    edited: list[str] = Field(default_factory=list)
     extra: list[str] = Field(default_factory=list)
     in_the_way: list[str] = Field(default_factory=list)
     missing: list[str] = Field(default_factory=list)
+    unapproved: list[str] | None = Field(default_factory=list)
+    how_to_approve: str = ""
+    problem: str | None = None
 
     @property
     def is_found(self) -> bool:
@@ -89,21 +108,32 @@ class Standing(Model):
         return self.binary is not None or self.folder is not None
 
 
-def standing(connector: Connector, place: Path) -> Standing:
+def standing(connector: Connector, place: Path, *, asks: bool = True) -> Standing:
     """Return how a program stands.
 
     Parameters
     ----------
     place : Path
         The user's configuration directory, in which receipts are kept.
+    asks : bool
+        Ask the program itself which hooks it skips, which takes up to some seconds.
     """
-    receipt = _receipt_of(connector, place)
-    parts = _parts(connector, receipt)
+    try:
+        receipt = _receipt_of(connector, place)
+        parts = _parts(connector, receipt)
+    except StorageError as error:
+        return _standing(connector, None, [], []).model_copy(update={"state": "broken", "problem": str(error)})
     missing = [part.path for part in parts if part.state == "missing"] if receipt else []
     if receipt:
         missing += [path for path in commands(receipt.options) if not os.access(path, os.X_OK)]
         missing += [] if find_spec("mcp") else [MCP_EXTRA]
-    return _standing(connector, receipt, parts, missing)
+    stands = _standing(connector, receipt, parts, missing)
+    if not asks or receipt is None or stands.binary is None or connector.unapproved is None:
+        return stands
+    unapproved = connector.unapproved(stands.binary)
+    state = "needs approval" if unapproved and stands.state == "connected" else stands.state
+    how = "" if unapproved == [] else connector.how_to_approve
+    return stands.model_copy(update={"state": state, "unapproved": unapproved, "how_to_approve": how})
 
 
 def connect(connector: Connector, place: Path, options: Options, *, release: str, dry_run: bool = False) -> Standing:
@@ -113,17 +143,11 @@ def connect(connector: Connector, place: Path, options: Options, *, release: str
 
     Raises
     ------
-    InvalidInputError
-        It cannot be connected yet.
     MemGraphError
         Files that are not memgraph's stand in the way. Nothing is written.
     StorageError
-        Something cannot be written.
+        A file of the user's is not valid: nothing is written. Or something cannot be written.
     """
-    if connector.changes is None:
-        raise InvalidInputError(
-            "cannot be connected yet; `memgraph connect` lists what can", field="agent", value=connector.name
-        )
     before = _receipt_of(connector, place)
     changes = connector.changes(options)
     parts = [part for change in changes for part in change.parts(before)]
@@ -138,18 +162,29 @@ def connect(connector: Connector, place: Path, options: Options, *, release: str
         for change in changes:
             change.apply(receipt)
     finally:
-        keep_receipt(place, connector.name, receipt)
+        if receipt.files or receipt.merged or receipt.folders:
+            keep_receipt(place, connector.name, receipt)
     return standing(connector, place)
 
 
 def disconnect(connector: Connector, place: Path, *, dry_run: bool = False) -> Standing:
-    """Remove what connecting wrote, and return what stays because the user changed or added it. Idempotent."""
+    """Remove what connecting wrote, and return what stays because the user changed or added it. Idempotent.
+
+    Raises
+    ------
+    StorageError
+        A file of the user's is not valid, and was left as it is; or something cannot be written.
+    """
     receipt = _receipt_of(connector, place)
-    before = standing(connector, place)
-    if receipt is None or connector.changes is None or dry_run:
+    before = standing(connector, place, asks=False)
+    if receipt is None or dry_run:
         return before
-    for change in connector.changes(receipt.options):
-        change.undo(receipt)
+    try:
+        for change in connector.changes(receipt.options):
+            change.undo(receipt)
+    except StorageError:
+        keep_receipt(place, connector.name, receipt)  # of what is still written
+        raise
     drop_receipt(place, connector.name)
     return before
 
@@ -173,19 +208,15 @@ def commands(options: Options) -> tuple[str, str]:
 def _receipt_of(connector: Connector, place: Path) -> Receipt | None:
     """Return the receipt of a program. If it was lost, one is made up where everything stands as it would be written now."""
     receipt = read_receipt(place, connector.name)
-    if receipt is not None or connector.changes is None:
+    if receipt is not None:
         return receipt
     options = Options(home="", scripts=str(scripts_folder()))
-    parts = [part for change in connector.changes(options) for part in change.parts(None)]
-    if any(part.state != "current" for part in parts if part.state != "extra"):
-        return None
-    files = {part.path: sha256_of(Path(part.path).read_bytes()) for part in parts if part.state == "current"}
-    return Receipt(release="", options=options, files=files)
+    found = Receipt(release="", options=options)
+    is_complete = [change.recover(found) for change in connector.changes(options)]
+    return found if all(is_complete) else None
 
 
 def _parts(connector: Connector, receipt: Receipt | None) -> list[Part]:
-    if connector.changes is None:
-        return []
     options = receipt.options if receipt else Options(home="", scripts=str(scripts_folder()))
     return [part for change in connector.changes(options) for part in change.parts(receipt)]
 
@@ -195,9 +226,7 @@ def _standing(connector: Connector, receipt: Receipt | None, parts: Sequence[Par
     for part in parts:
         found.setdefault(part.state, []).append(part.path)
     state: State = "connected"
-    if connector.changes is None:
-        state = "not supported"
-    elif receipt is None:
+    if receipt is None:
         state = "not connected"
     elif missing:
         state = "incomplete"
@@ -213,8 +242,12 @@ def _standing(connector: Connector, receipt: Receipt | None, parts: Sequence[Par
         folder=str(folder) if folder.is_dir() else None,
         home=(receipt.options.home or None) if receipt else None,
         answer_orders=receipt.options.answer_orders if receipt else False,
-        written=[part.path for part in parts if part.state in {"missing", "outdated", "current"}] if receipt else [],
+        written=[part.path for part in parts if part.state in {"missing", "outdated", "edited", "current"}]
+        if receipt
+        else [],
+        merged=sorted(receipt.merged) if receipt else [],
         changed=found.get("changed", []),
+        edited=found.get("edited", []),
         extra=found.get("extra", []),
         in_the_way=found.get("in the way", []),
         missing=list(missing),

@@ -75,11 +75,18 @@ class OwnFiles:
         inside = {parent for path in ours for parent in path.parents if parent.is_relative_to(self.top)}
         made = {Path(one) for one in receipt.folders}
         for folder in sorted(inside if self.is_own_folder else inside & made, key=lambda one: -len(one.parts)):
-            _remove_empty(folder)
+            remove_empty(folder)
         for folder in sorted(made, key=lambda one: -len(one.parts)):
             if self.top.is_relative_to(folder):
-                _remove_empty(folder)
+                remove_empty(folder)
                 receipt.folders.remove(str(folder))
+
+    def recover(self, receipt: Receipt) -> bool:
+        """Note in a receipt which files stand as they would be written now. Return whether all of them do."""
+        parts = [part for part in self.parts(None) if part.state != "extra"]
+        found = [part.path for part in parts if part.state == "current"]
+        receipt.files.update({path: sha256_of(Path(path).read_bytes()) for path in found})
+        return len(found) == len(parts)
 
     def _state(self, name: str, data: bytes, written: Mapping[str, str]) -> PartState:
         path = self.top / name
@@ -104,7 +111,7 @@ class OwnFiles:
 
     def _make_folder(self, wanted: Mapping[str, bytes], receipt: Receipt) -> None:
         """Write the directory beside its place, then move it there: a client sees all of it or nothing."""
-        _make_folders(self.top.parent, receipt)
+        make_folders(self.top.parent, receipt)
         temporary = Path(mkdtemp(prefix=f".{self.top.name}.", suffix=".tmp", dir=self.top.parent))
         try:
             for name, data in wanted.items():
@@ -123,7 +130,7 @@ class OwnFiles:
         for name, data in wanted.items():
             path = self.top / name
             if _bytes(path) != data:
-                _make_folders(path.parent, receipt)
+                make_folders(path.parent, receipt)
                 temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
                 try:
                     temporary.write_bytes(data)
@@ -134,14 +141,16 @@ class OwnFiles:
             receipt.files[str(path)] = sha256_of(data)
 
 
-def _make_folders(path: Path, receipt: Receipt) -> None:
+def make_folders(path: Path, receipt: Receipt) -> None:
+    """Make a directory with its parents, and note in a receipt which were missing."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir()
         receipt.folders.append(str(folder))
 
 
-def _remove_empty(folder: Path) -> None:
+def remove_empty(folder: Path) -> None:
+    """Remove a directory if it is empty."""
     with suppress(OSError):  # not empty, or gone
         folder.rmdir()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field, ValidationError
 
@@ -22,6 +23,8 @@ class Options(Model):
         The store's directory.
     is_default_home : bool
         It need not be named: clients find it.
+    keys_home : str
+        The user's configuration directory if it is not the default: programs that start servers without the environment need it. Else "".
     scripts : str
         The directory of the commands ``memgraph`` and ``memgraph-hook``.
     answer_orders : bool
@@ -30,8 +33,59 @@ class Options(Model):
 
     home: str
     is_default_home: bool = True
+    keys_home: str = ""
     scripts: str
     answer_orders: bool = False
+
+
+class Insertion(Model):
+    """A value that was inserted into a file of the user's.
+
+    Attributes
+    ----------
+    keys : list of str
+        Where it is: the path of keys to it, or to the list that it was added to.
+    is_item : bool
+        It was added to a list.
+    value : object
+    depth : int
+        How many of the keys existed before.
+    offset : int
+        Place in the text, in characters; -1 if it is not known.
+    text : str
+        What was inserted, with the parents that did not exist.
+    tail : str
+        The end of `text` that only moves the closing bracket to a line of its own.
+    """
+
+    keys: list[str]
+    is_item: bool = False
+    value: Any
+    depth: int = 0
+    offset: int = -1
+    text: str = ""
+    tail: str = ""
+
+
+class Merged(Model):
+    """What was inserted into one file.
+
+    Attributes
+    ----------
+    sha256 : str
+        Digest of the file as it was written.
+    before : str or None
+        What the file held if that was only white space; None if it held more. "" if there was no file.
+    is_new : bool
+        There was no file.
+    insertions : list of Insertion
+        In the order in which they were made; offsets are those of the text at that time.
+    """
+
+    sha256: str
+    before: str | None = None
+    is_new: bool = False
+    insertions: list[Insertion] = Field(default_factory=list)
 
 
 class Receipt(Model):
@@ -45,12 +99,15 @@ class Receipt(Model):
         SHA-256 of each file as it was written, by its absolute path.
     folders : list of str
         Directories that did not exist before, outermost first.
+    merged : dict of str to Merged
+        What was inserted into files of the user's, by their absolute paths.
     """
 
     release: str
     options: Options
     files: dict[str, str] = Field(default_factory=dict)
     folders: list[str] = Field(default_factory=list)
+    merged: dict[str, Merged] = Field(default_factory=dict)
 
 
 def sha256_of(data: bytes) -> str:

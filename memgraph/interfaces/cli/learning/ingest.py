@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -69,6 +68,8 @@ class Kind:
         Whether hidden files in a directory are read, too.
     folder_is_project : bool
         Whether all files in a directory belong to one project, named after the directory by default.
+    agent : str or None
+        The agent program whose sessions are read if no path is given.
     """
 
     about: str
@@ -76,6 +77,7 @@ class Kind:
     endings: frozenset[str] = frozenset()
     reads_hidden: bool = False
     folder_is_project: bool = False
+    agent: str | None = None
 
 
 KINDS = {
@@ -90,6 +92,14 @@ KINDS = {
         _reader("TranscriptReader"),
         frozenset({".jsonl"}),
         reads_hidden=True,
+        agent="claude-code",
+    ),
+    "codex": Kind(
+        "Read sessions of Codex; without PATH, all of them.",
+        _reader("TranscriptReader"),
+        frozenset({".jsonl"}),
+        reads_hidden=True,
+        agent="codex",
     ),
     "trajectories": Kind("Read SWE-agent trajectories.", _reader("TrajectoryReader"), frozenset({".traj"})),
     "reflexion": Kind(
@@ -125,9 +135,9 @@ def ingest() -> None:
 def _command(name: str, kind: Kind) -> click.Command:
     @pass_settings
     def command(settings: Settings, paths: tuple[str, ...], project: str | None) -> None:
-        run(settings, name, [Path(path) for path in paths] or [_transcripts()], project)
+        run(settings, name, [Path(path) for path in paths] or _sessions(kind), project)
 
-    needs_path = name != "transcripts"
+    needs_path = kind.agent is None
     params: list[click.Parameter] = [
         click.Argument(["paths"], nargs=-1, required=needs_path, metavar="PATH..." if needs_path else "[PATH]..."),
         click.Option(["--project"], metavar="NAME", help="The memories' project.  [default: the source's name]"),
@@ -139,10 +149,11 @@ for _name, _kind in KINDS.items():
     ingest.add_command(_command(_name, _kind))
 
 
-def _transcripts() -> Path:
-    """Return the directory of Claude Code's transcripts."""
-    named = os.environ.get("CLAUDE_CONFIG_DIR", "").strip()
-    return (Path(named) if named else Path.home() / ".claude") / "projects"
+def _sessions(kind: Kind) -> list[Path]:
+    """Return where the agent program of a kind of source keeps its sessions."""
+    from memgraph.interfaces.agents.clients.catalogue import transcripts_of
+
+    return [transcripts_of(kind.agent)] if kind.agent else []
 
 
 def run(settings: Settings, name: str, paths: Sequence[Path], project: str | None) -> None:

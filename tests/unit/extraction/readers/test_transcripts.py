@@ -338,6 +338,25 @@ def test_a_codex_log_is_read_like_a_transcript(tmp_path: Path) -> None:
     assert [said.action for said in build.user_interventions] == ["Fix the cart. No emojis."]
 
 
+def test_what_a_codex_session_was_told_by_memgraph_is_not_read(tmp_path: Path) -> None:
+    rule = "Never paint the pier green."
+    recall = {"namespace": "mcp__memgraph", "name": "recall", "call_id": "1", "arguments": '{"task": "paint"}'}
+    other = {"namespace": "mcp__tides", "name": "next", "call_id": "2", "arguments": '{"query": "high"}'}
+    path = transcript(
+        tmp_path / "rollout-3.jsonl",
+        codex("session_meta", 0, id="c-3", cwd=CWD),
+        codex_said("developer", f"Notes from past work in shop. {rule}", 0),
+        codex_said("user", "What do we know of the pier?", 1),
+        codex("response_item", 2, type="function_call", **recall),
+        codex("response_item", 3, type="function_call_output", call_id="1", output=[{"type": "text", "text": rule}]),
+        codex("response_item", 4, type="function_call", **other),
+        codex("response_item", 5, type="function_call_output", call_id="2", output="at noon"),
+    )
+    build = only_build(path)
+    assert [task.description for task in build.tasks] == ["mcp__tides__next: high"]
+    assert rule not in build.model_dump_json()
+
+
 def test_codex_logs_of_the_first_form_have_no_payload(tmp_path: Path) -> None:
     path = transcript(
         tmp_path / "rollout-2.jsonl",

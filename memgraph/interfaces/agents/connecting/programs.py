@@ -1,0 +1,54 @@
+"""What the files of several programs have in common: commands of memgraph in them, and how these are recognised."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+from memgraph.interfaces.agents.connecting.connector import commands
+from memgraph.interfaces.agents.connecting.receipt import Options
+
+_NAMES = frozenset({"memgraph", "memgraph-hook"})
+
+
+def user_folder(variable: str, default: str) -> Path:
+    """Return the directory that an environment variable names, else a directory below the user's home."""
+    named = os.environ.get(variable, "").strip() if variable else ""
+    return Path(named).expanduser().absolute() if named else Path.home() / default
+
+
+def server_command(client: str, options: Options) -> list[str]:
+    """Return the command that serves the store over MCP."""
+    toolset = ["--toolset", "full"] if options.answer_orders else []
+    return [commands(options)[0], "mcp", "--agent", client, *toolset]
+
+
+def server_environment(options: Options) -> dict[str, str]:
+    """Return the store's place, and that of its keys, for programs that pass little of their own environment to servers."""
+    keys = {"MEMGRAPH_KEYS_HOME": options.keys_home} if options.keys_home else {}
+    return {"MEMGRAPH_HOME": options.home, **keys}
+
+
+def hook_command(client: str, options: Options, *, budget_s: int) -> str:
+    """Return the shell command of a hook."""
+    home = [] if options.is_default_home else ["--home", options.home]
+    return shlex.join([commands(options)[1], client, "--budget", str(budget_s), *home])
+
+
+def is_memgraphs(value: Any) -> bool:
+    """Return whether an entry of a program's file runs memgraph: a server, a hook, or a group of hooks."""
+    if not isinstance(value, dict):
+        return False
+    hooks = value.get("hooks")
+    if isinstance(hooks, list):
+        return any(map(is_memgraphs, hooks))
+    command = value.get("command", value.get("bash"))
+    if isinstance(command, str):
+        try:
+            command = shlex.split(command)
+        except ValueError:
+            return False
+    first = command[0] if isinstance(command, list) and command else None
+    return isinstance(first, str) and Path(first).name in _NAMES

@@ -1,0 +1,110 @@
+"""Work orders answered by the client's own model, where the client lets a server ask it (MCP sampling). The user opts in.
+
+A client offers this only in sessions with a handshake, and asks its user as it sees fit. Nothing waits for the answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import mcp_types as types
+from anyio.abc import TaskGroup
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.session import ServerSession
+from mcp.shared.exceptions import MCPError
+
+from memgraph.interfaces.operations import Answer
+from memgraph.logs import logger_of
+
+_logger = logger_of(__name__)
+MAX_ORDERS = 3
+"""Work orders answered in one session, as many as an agent is asked for at the end of one."""
+_MOST_REPLIES = 3
+_MOST_TOKENS = 4_000
+_MOST_REPLY_CHARS = 100_000
+_ONLY_JSON = "Reply with the JSON object of the answer and nothing else."
+Run = Callable[[str, Mapping[str, Any]], Awaitable[tuple[Answer | None, str]]]
+"""Performs an operation for the caller: its answer, or None and the text of the refusal."""
+
+
+@asynccontextmanager
+async def background(_server: Any) -> AsyncIterator[dict[str, Any]]:
+    """Hold the tasks that run beside a session; they end with it."""
+    async with anyio.create_task_group() as tasks:
+        yield {"tasks": tasks}
+        tasks.cancel_scope.cancel()
+
+
+def answer_orders(server: Server[dict[str, Any]], run: Run) -> None:
+    """Have a server ask the models of clients that offer sampling for answers, from the beginning of each session."""
+
+    async def begin(context: ServerRequestContext[dict[str, Any], Any], _params: types.NotificationParams) -> None:
+        offered = context.session.client_capabilities
+        if offered is not None and offered.sampling is not None:
+            tasks: TaskGroup = context.lifespan_context["tasks"]
+            tasks.start_soon(_answer_all, context.session, run)
+
+    server.add_notification_handler("notifications/initialized", types.NotificationParams, begin)
+
+
+async def _answer_all(session: ServerSession, run: Run) -> None:
+    seen = set[str]()
+    try:
+        while len(seen) < MAX_ORDERS:
+            found, refusal = await run("next_work_order", {})
+            order = found.data["order"] if found is not None else None
+            if found is None or order is None or order["order"]["id"] in seen:
+                _logger.info("asked for %d answers to work orders; %s", len(seen), refusal or "no other is open")
+                return
+            seen.add(order["order"]["id"])
+            await _answer_one(session, run, order["order"]["id"], found.text)
+    except MCPError as error:  # the user declined, or the client cannot after all
+        _logger.info("the client answers no work orders: %s", error)
+
+
+async def _answer_one(session: ServerSession, run: Run, order_id: str, question: str) -> None:
+    """Ask for the answer to one order, and for corrections of what is refused. What stays refused leaves the order open."""
+    messages = [_message("user", f"{question}\n\n{_ONLY_JSON}")]
+    for _ in range(_MOST_REPLIES):
+        reply = await _reply(session, messages)
+        answer = _json_of(reply)
+        if answer is None:
+            problem = "this is not a JSON object"
+        else:
+            given, problem = await run("answer_work_order", {"order_id": order_id, "answer": answer})
+            if given is not None:
+                if not given.data["problems"] or not given.data["attempts_left"]:
+                    return
+                problem = "; ".join(given.data["problems"])
+        messages += [
+            _message("assistant", reply),
+            _message("user", f"Refused: {problem}. Send the whole answer again, corrected. {_ONLY_JSON}"),
+        ]
+
+
+async def _reply(session: ServerSession, messages: list[types.SamplingMessage]) -> str:
+    asked = types.CreateMessageRequest(
+        params=types.CreateMessageRequestParams(messages=messages, max_tokens=_MOST_TOKENS)
+    )
+    found = await session.send_request(asked, types.CreateMessageResult)
+    text = found.content.text if isinstance(found.content, types.TextContent) else ""
+    return text[:_MOST_REPLY_CHARS]
+
+
+def _json_of(reply: str) -> dict[str, Any] | None:
+    """Return the JSON object in a reply, also in a fence or between words."""
+    start, end = reply.find("{"), reply.rfind("}")
+    try:
+        found = json.loads(reply[start : end + 1]) if 0 <= start < end else None
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _message(role: types.Role, text: str) -> types.SamplingMessage:
+    return types.SamplingMessage(role=role, content=types.TextContent(text=text))

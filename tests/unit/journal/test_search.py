@@ -1,0 +1,49 @@
+"""Events found by the bytes of their lines are those that parsing every line finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memgraph.journal.search import events_of, histories, holds, lines_of, payload_in
+from memgraph.model.events.links import MemoryLinked
+from memgraph.model.events.memories import MemoryAdded, MemoryDeleted
+
+
+@pytest.fixture
+def journal(store: Any) -> Any:
+    said = 'He wrote "type":"memory.deleted" and "relation":"DERIVED_FROM" on the wall'
+    first = store.insert_memory({"type": "semantic", "content": said, "source": "notes"})
+    second = store.insert_memory({"type": "semantic", "content": "The wall is white", "source": "notes of May"})
+    store.link(first.id, "RELATED_TO", second.id)
+    return store._journal
+
+
+def test_text_in_a_memory_imitates_no_event(journal: Any, store: Any) -> None:
+    assert not holds(journal, MemoryDeleted.TYPE)
+    assert list(lines_of(journal, MemoryDeleted.TYPE)) == []
+    assert list(events_of(journal, {MemoryDeleted.TYPE: None, MemoryLinked.TYPE: "DERIVED_FROM"})) == []
+    gone = store.list_memories()[0].id
+    store.delete_memory(gone)
+    assert holds(journal, MemoryDeleted.TYPE)
+    assert [event.payload.id for event in events_of(journal, {MemoryDeleted.TYPE: None})] == [gone]
+
+
+def test_what_is_found_is_what_reading_everything_finds(journal: Any) -> None:
+    every = list(journal.events_after(0))
+    for type_ in {event.type for event in every}:
+        assert list(events_of(journal, {type_: None})) == [event for event in every if event.type == type_]
+    (linked,) = events_of(journal, {MemoryLinked.TYPE: "RELATED_TO"})
+    ids = [linked.payload.source_id, linked.payload.target_id]
+    by_id = {one: [event for event in every if one in str(event.content)] for one in ids}
+    assert histories(journal, ids) == by_id
+    assert histories(journal, ids[:1]) == {ids[0]: by_id[ids[0]]}
+
+
+def test_a_field_is_found_by_how_its_value_begins(journal: Any) -> None:
+    found = [
+        payload_in(journal, line)["memory"]["source"] for line in lines_of(journal, MemoryAdded.TYPE, source="notes o")
+    ]
+    assert found == ["notes of May"]
+    assert len(list(lines_of(journal, MemoryAdded.TYPE, source="notes"))) == 2
