@@ -26,7 +26,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.index.columns import PIN_SOURCE
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.lifecycle.dedup.merge import joined, merge_writes
 from memgraph.lifecycle.dedup.near_groups import Group, Near
@@ -60,7 +59,6 @@ _WATCH = Watch(
 )
 """Events that can change which memories say the same."""
 
-_NEVER_MERGED = MADE_FROM_OTHERS | {PIN_SOURCE}
 Mask = NDArray[np.bool_]
 Slots = NDArray[np.int64]
 
@@ -171,7 +169,7 @@ def may_be_one(opposed: Mapping[str, set[str]], kept: StoredMemory, other: Store
     """
     if kept.is_pinned and other.is_pinned and not is_equal(kept.content, other.content):
         return False
-    if {kept.source, other.source} & _NEVER_MERGED:
+    if {kept.source, other.source} & MADE_FROM_OTHERS:
         return False
     ours, theirs = ({memory.id, *memory.source_event_ids} for memory in (kept, other))
     if other.id in ours or kept.id in theirs:

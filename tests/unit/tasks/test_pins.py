@@ -356,7 +356,7 @@ class TestMarkdown:
                 read_markdown(pins, text)
         assert pins.get(pin.id) == pin
 
-    @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(content=st.text(min_size=1, max_size=60).filter(lambda text: text.strip() and "\x00" not in text))
     def test_every_text_survives(self, pins: Pins, content: str) -> None:
         made = pins.upsert(content)

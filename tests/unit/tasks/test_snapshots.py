@@ -21,6 +21,7 @@ from memgraph.model.events.tasks import (
 from memgraph.model.ids import new_id
 
 MOST_MS = 20.0
+pytestmark = pytest.mark.embedded
 
 
 def texts(items: list[Any]) -> list[str]:
