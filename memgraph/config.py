@@ -43,6 +43,8 @@ _ENVIRONMENT = {
     "MEMGRAPH_TRACING": "tracing",
     "MEMGRAPH_EXTRACTOR": "extractor",
     "MEMGRAPH_DISTIL_ORDERS_A_DAY": "distil_orders_a_day",
+    "MEMGRAPH_MAX_TASK_LINKS": "max_task_links",
+    "MEMGRAPH_WORKING_MEMORY_DAYS": "working_memory_days",
     "MEMGRAPH_OLLAMA_HOST": "ollama_host",
     "MEMGRAPH_OLLAMA_MODEL": "ollama_model",
     "MEMGRAPH_OLLAMA_TIMEOUT_S": "ollama_timeout_s",
