@@ -102,6 +102,20 @@ def test_a_closed_task_can_be_opened_again(tasks: Any) -> None:
     assert tasks.decide("login", "Use tokens").content == "Use tokens"
 
 
+@pytest.mark.embedded
+def test_what_an_agent_may_read_holds_no_tasks(tasks: Any, memory: MemGraph) -> None:
+    tasks.decide("login", "Use tokens")
+    tasks.pins.upsert("Never deploy on Fridays", kind="constraint")
+    tasks.working.replace("s", task="Debug")
+    tasks.working.keep("a", "x", ttl_s=60)
+    with memory.as_agent("A") as view:
+        assert view.tasks.list() == view.tasks.pins.list(all_tasks=True) == view.tasks.working.kept() == []
+        assert not view.tasks.working.exists("s")
+        for table in ("TaskItem", "Pin", "PinRemoval"):
+            assert view.store.reader.every_record(table) == []
+        assert [one.content for one in view.store.list_memories()] == ["Never deploy on Fridays"]
+
+
 class TestSessions:
     def test_a_session_interrupts_and_resumes(self, tasks: Any) -> None:
         sessions = tasks.sessions
