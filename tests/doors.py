@@ -57,7 +57,36 @@ def over_mcp(memory: MemGraph, caller: Caller) -> Iterator[Door]:
         yield call
 
 
+@contextmanager
+def over_http(memory: MemGraph, caller: Caller) -> Iterator[Door]:
+    """POST to the server's application with a token of the caller's agent."""
+    from starlette.testclient import TestClient
+
+    from memgraph.interfaces.http.access.gate import Gate
+    from memgraph.interfaces.http.access.stores import Stores
+    from memgraph.interfaces.http.access.tokens import token_file
+    from memgraph.interfaces.http.app import app_of
+
+    home = memory.store.config.home
+    tokens = token_file(home)
+    _, secret = tokens.create("admin", agent=caller.agent, justification=caller.justification)
+    given = {"Memgraph-Project": caller.project, "Memgraph-Session": caller.session}
+    headers = {"Authorization": f"Bearer {secret}", **{name: value for name, value in given.items() if value}}
+    app = app_of(Gate(Stores(lambda _: home, lambda _: memory), tokens), close_stores=False)
+    with TestClient(app, headers=headers) as client:
+
+        def call(name: str, arguments: Mapping[str, Any]) -> Answer:
+            found = client.post(f"/v1/{name}", json=arguments)
+            if found.is_error:
+                assert found.headers["content-type"] == "application/problem+json"
+                raise RefusedError(found.json()["detail"])
+            return Answer(**found.json())
+
+        yield call
+
+
 DOORS: Mapping[str, Callable[[MemGraph, Caller], AbstractContextManager[Door]]] = {
     "direct": directly,
     "mcp": over_mcp,
+    "http": over_http,
 }

@@ -93,6 +93,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "operations refusals lookups resident",
         "adk anthropic langchain langgraph llama_index openai_agents pydantic_ai agents",
         "mcp worker",
+        "http",
         "cli",
     ),
     "interfaces.agents": (
@@ -103,7 +104,20 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "learning hooks",
         "detached",
     ),
-    "interfaces.cli": ("base", "memories learning analysis maintenance tasks viz", "connect demo docs mcp", "group"),
+    "interfaces.http": (
+        "access",
+        "problems contract metrics",
+        "limits routes",
+        "pages tools",
+        "app",
+        "run",
+    ),
+    "interfaces.cli": (
+        "base",
+        "memories learning analysis maintenance tasks viz",
+        "connect demo docs mcp serve",
+        "group",
+    ),
     "journal": (
         "envelope",
         "segments",

@@ -53,6 +53,9 @@ REASONS: dict[str, Callable[[str], bool]] = {
             "pydantic_ai",
         )
     ),
+    "needs a server, and tested in tests/interfaces/test_http_server.py": lambda text: all(
+        line.startswith("curl -sf ") for line in text.splitlines()
+    ),
     "needs an Ollama server": lambda text: all("ollama:" in line for line in text.splitlines()),
 }
 """Why a block may be left unrun, and how that can be seen in its text."""

@@ -41,7 +41,7 @@ _HEAD_FIELDS: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class CommitDraft:
-    """Events to be committed together, before they are numbered and signed.
+    """Events to be committed together, before they are numbered and signed. Without a `commit_id` a random one is drawn.
 
     Raises
     ------
@@ -53,6 +53,7 @@ class CommitDraft:
     payloads: Sequence[Payload]
     task_id: str | None = None
     actor: Actor = "agent"
+    commit_id: str | None = None
 
     def __post_init__(self) -> None:
         if (self.write_scope == "task") != (self.task_id is not None):
@@ -144,7 +145,7 @@ def seal(drafts: Sequence[CommitDraft], chain: Chain, key: SigningKey, now: str)
     events: list[Event] = []
     seq, signature = chain.seq, chain.signature
     for draft in drafts:
-        commit_id = str(uuid4())
+        commit_id = draft.commit_id or str(uuid4())
         for index, payload in enumerate(draft.payloads):
             seq += 1
             content = payload.dump()

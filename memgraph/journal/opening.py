@@ -25,7 +25,7 @@ FORMAT = 1
 _MANIFEST = "manifest.json"
 _BEGUN = {"lock", "lock.pid"}
 """Files that a journal folder may hold while it is being created."""
-_NO_EVENTS = {"config.toml", "graph.lock", "graph.lock.pid", "journal", "past"}
+_NO_EVENTS = {"config.toml", "graph.lock", "graph.lock.pid", "journal", "past", "server"}
 """Entries that a store's directory may hold without events."""
 _MADE_FROM_EVENTS = (
     "graph/memgraph.kuzu",

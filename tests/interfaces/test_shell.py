@@ -293,6 +293,8 @@ class _Filled:
             "repair": [],
             "worker status": [],
             "worker stop": [],
+            "token create": [],
+            "token list": [],
             "config init": [],
             "config show": [],
             "completion": ["bash"],
@@ -343,6 +345,8 @@ ELSEWHERE = {
     "worker run": "test_worker_cli.py",
     "connect": "test_connect_cli.py",
     "disconnect": "test_connect_cli.py",
+    "serve": "test_http_server.py",
+    "token revoke": "test_http_server.py",
 }
 """Commands that take long, and the tests that read their document."""
 SERVERS = {"mcp"}

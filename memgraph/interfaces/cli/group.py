@@ -58,6 +58,12 @@ COMMANDS: dict[str, Entry] = {
     ),
     "session": Entry("tasks.session", "session", "Show or set what a session is doing; keep texts for a while.", "use"),
     "mcp": Entry("mcp", "mcp", "Serve the store to an agent's client over MCP, on standard input and output.", "use"),
+    "serve": Entry(
+        "serve",
+        "serve",
+        "Serve the store over HTTP until interrupted: REST under /v1, MCP under /mcp, pages at /.",
+        "use",
+    ),
     "connect": Entry(
         "connect", "connect", "Connect a coding agent, such as claude-code; without AGENT, list how each stands.", "use"
     ),
@@ -161,6 +167,9 @@ COMMANDS: dict[str, Entry] = {
     ),
     "worker": Entry(
         "maintenance.worker", "worker", "Show, stop or run the process that keeps the store open for hooks.", "store"
+    ),
+    "token": Entry(
+        "serve", "token", "Make, list or revoke the tokens of those who may call `memgraph serve`.", "store"
     ),
     "completion": Entry(
         "maintenance.completion",

@@ -71,14 +71,20 @@ _MEMORY = types.ResourceTemplate(
 )
 
 
-def server_of(perform: Perform, *, toolset: Toolset = "core", answer: Perform | None = None) -> Server[dict[str, Any]]:
+def server_of(
+    perform: Perform,
+    *,
+    toolset: Toolset = "core",
+    answer: Perform | None = None,
+    limiter: CapacityLimiter | None = None,
+) -> Server[dict[str, Any]]:
     """Return a server that offers the operations of a toolset.
 
-    `perform` is called in threads, up to four at a time, and may raise a `MemGraphError`. With `answer`, which performs operations of
+    `perform` is called in threads, up to four at a time unless a `limiter` says otherwise, and may raise a `MemGraphError`. With `answer`, which performs operations of
     any toolset, clients that offer sampling are asked to answer work orders.
     """
     tools = [_tool(one) for one in offered(toolset)]
-    limiter = CapacityLimiter(_AT_ONCE)
+    threads = limiter or CapacityLimiter(_AT_ONCE)
 
     async def run(context: _Context, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Perform an operation in a thread. If the call is cancelled, the operation ends at its next report of progress, or as usual."""
@@ -92,7 +98,7 @@ def server_of(perform: Perform, *, toolset: Toolset = "core", answer: Perform | 
 
     async def in_thread(name: str, call: Callable[[], Answer]) -> Answer:
         try:
-            return await to_thread.run_sync(call, limiter=limiter)
+            return await to_thread.run_sync(call, limiter=threads)
         except (MemGraphError, OSError) as error:
             raise _FailedError(message_of(error)) from None
         except Exception as error:

@@ -15,6 +15,7 @@ from memgraph.text.safe import visible_line
 
 _VECTOR = {"embedding"}
 MAX_RESULTS = 100
+MAX_OFFSET = 1_000_000
 Few = Annotated[int, Field(ge=1, le=MAX_RESULTS)]
 Words = Annotated[str, Field(min_length=1, max_length=MAX_TASK_CHARS)]
 _Tokens = Annotated[int, Field(ge=1, le=100_000)]
@@ -61,6 +62,9 @@ class List(Arguments):
     type: MemoryType | None = None
     project: Name | None = None
     limit: Few = 20
+    offset: Annotated[int, Field(ge=0, le=MAX_OFFSET)] = Field(
+        default=0, description="How many to leave out: next_offset of the page before."
+    )
 
 
 def _recall(call: Call, given: Recall) -> Answer:
@@ -119,10 +123,17 @@ def _ask(call: Call, given: Ask) -> Answer:
 
 
 def _list(call: Call, given: List) -> Answer:
+    end = given.offset + given.limit
     project = call.project(given.project)
-    found = call.listings.list_memories(type=given.type, project_id=project, limit=given.limit)
-    rows = [fields_of(one) for one in found]
-    return Answer(text="\n".join(map(line_of, found)) or "There are no such memories.", data={"memories": rows})
+    listed = call.listings.list_memories(type=given.type, project_id=project, limit=end + 1)
+    found = listed[given.offset : end]
+    lines, rows = [line_of(one) for one in found], [fields_of(one) for one in found]
+    following = end if len(listed) > end else None
+    if following is not None:
+        lines.append(f"next_offset: {following}")
+    return Answer(
+        text="\n".join(lines) or "There are no such memories.", data={"memories": rows, "next_offset": following}
+    )
 
 
 def fields_of(memory: StoredMemory) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from memgraph.model.base import MAX_ITEMS, Limit, Name, Text, checked
 from memgraph.model.events.recalls import AccessAudited
 from memgraph.model.memory import PrivacyTier, StoredMemory
 from memgraph.privacy.access import Access, Operation, access_of
+from memgraph.store.commit.requests import Requests
 from memgraph.store.commit.writer import Writer
 from memgraph.store.query import Reader
 
@@ -27,13 +28,20 @@ logger = logger_of(__name__)
 
 
 class Auditing:
-    """Decides what agents may ask for, and records what was refused or justified."""
+    """Decides what agents may ask for, and records what was refused or justified.
+
+    Attributes
+    ----------
+    requests : Requests
+        Finds the commits that a client's request made.
+    """
 
     def __init__(self, config: AgentMemoryConfig, journal: Journal, writer: Writer, now: Callable[[], str]) -> None:
         self._agents = config.agents
         self._journal = journal
         self._writer = writer
         self._now = now
+        self.requests = Requests(journal)
 
     def access_of(self, agent: str = UNNAMED, justification: str | None = None) -> Access:
         """Return the access of an agent with its permissions from the settings.

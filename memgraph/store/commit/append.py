@@ -27,6 +27,7 @@ from memgraph.ports import Embedder, Row
 from memgraph.store.commit.access import NOTHING_DRAINED, PendingAccess
 from memgraph.store.commit.effects import check_effect
 from memgraph.store.commit.pin_gate import check_pins
+from memgraph.store.commit.requests import next_commit_id
 from memgraph.store.commit.task_gate import check_task_events
 from memgraph.store.commit.vectors import VectorModel, check_model, checked_vector, vector_model
 from memgraph.store.projection.projector import Projector
@@ -143,7 +144,8 @@ class Appender:
             drained = self.pending.drain(self._projector.rows.get) if self._projector.has_graph else NOTHING_DRAINED
         drafts = [CommitDraft("system", [*drained.payloads, *self._switch(checked)], actor="system")]
         for scope, task_id, writes in checked:
-            drafts.append(CommitDraft(scope, [next(placed) for _ in writes], task_id=task_id, actor=actor))
+            payloads = [next(placed) for _ in writes]
+            drafts.append(CommitDraft(scope, payloads, task_id=task_id, actor=actor, commit_id=next_commit_id()))
         if not any(draft.payloads for draft in drafts):
             return []
         before = self._projector.journal.tail.chain.seq

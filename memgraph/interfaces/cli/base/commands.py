@@ -43,6 +43,8 @@ OTHER_WORDS = {
     **dict.fromkeys(("page", "charts", "plot"), "viz"),
     **dict.fromkeys(("install", "setup"), "connect"),
     **dict.fromkeys(("uninstall",), "disconnect"),
+    **dict.fromkeys(("server", "http", "api", "rest"), "serve"),
+    **dict.fromkeys(("tokens", "login"), "token"),
     **dict.fromkeys(("completions", "autocomplete"), "completion"),
 }
 """Words that other tools use for a command. They are suggested, not run: some change the store."""

@@ -1,0 +1,119 @@
+"""The gate: decides from the token who calls and what is allowed, and runs operations for it, a few at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import HTTPConnection
+
+from memgraph.errors import PermissionDeniedError
+from memgraph.interfaces.http.access.stores import Stores
+from memgraph.interfaces.http.access.tokens import RefusedTokenError, Scope, Token, TokenFile
+from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, perform
+from memgraph.interfaces.operations.operation import Effect, Toolset
+from memgraph.ports import Progress
+
+AT_ONCE = 4
+"""Operations that run at the same time. One that needs a view of what an agent may have takes 200 MB and more."""
+NEEDS: Mapping[Effect, Scope] = {"read": "read", "write": "write", "maintain": "admin"}
+"""The scope that an operation needs, by its effect."""
+
+
+class Gate:
+    """Knows the tokens and the stores.
+
+    Parameters
+    ----------
+    tokens : TokenFile or None
+        None: whoever reaches the server acts as `unasked`. The server then listens on loopback only.
+    unasked : Token
+        What a request without a token may do, if there are no tokens.
+    """
+
+    def __init__(self, stores: Stores, tokens: TokenFile | None, *, unasked: Token | None = None) -> None:
+        self.stores = stores
+        self._tokens = tokens
+        self._unasked = unasked
+        self.threads = CapacityLimiter(AT_ONCE)
+
+    @property
+    def asks(self) -> bool:
+        """Whether requests need a token."""
+        return self._tokens is not None
+
+    def token_of(self, secret: str | None) -> Token:
+        """Return what a presented token allows.
+
+        Raises
+        ------
+        RefusedTokenError
+        """
+        if self._tokens is None:
+            if self._unasked is None:
+                raise RefusedTokenError("this server has no tokens; run `memgraph token create`")
+            return self._unasked
+        if not secret:
+            raise RefusedTokenError("this server needs a token: send the header `Authorization: Bearer TOKEN`")
+        return self._tokens.verified(secret)
+
+    def run(
+        self,
+        token: Token,
+        caller: Caller,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        key: str | None = None,
+        toolset: Toolset = "full",
+        progress: Progress | None = None,
+    ) -> tuple[Answer, bool]:
+        """Run an operation; return the answer, and whether it was kept from an earlier request with this key.
+
+        Raises
+        ------
+        PermissionDeniedError
+            The token does not allow it.
+        MemGraphError
+            What the operation raises.
+        """
+        operation = OPERATIONS.get(name)
+        if operation is not None:  # `perform` says what there is instead
+            check(token, NEEDS[operation.effect])
+        memory = self.stores.memory(token.tenant)
+        call = partial(perform, memory, caller, name, arguments, toolset=toolset, progress=progress)
+        if key is None or operation is None or operation.effect != "write":
+            return call(), False
+        return self.stores.answers(token.tenant).once(
+            key,
+            owner=token.id,
+            request={"operation": name, "arguments": arguments, "caller": caller.model_dump(mode="json")},
+            requests=memory.store.auditing.requests,
+            run=call,
+        )
+
+    async def in_thread(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run a function in one of the few threads. It is never abandoned: what it has begun to store, it stores."""
+        return await to_thread.run_sync(partial(function, *args, **kwargs), limiter=self.threads)
+
+
+def check(token: Token, scope: Scope) -> None:
+    """Refuse a token that does not allow a scope.
+
+    Raises
+    ------
+    PermissionDeniedError
+    """
+    if not token.allows(scope):
+        problem = (
+            f"this needs a token of scope {scope}, and this one has {token.scope}; ask who runs the server for another"
+        )
+        raise PermissionDeniedError(problem, agent=token.agent)
+
+
+def bearer(connection: HTTPConnection) -> str | None:
+    """Return the token in the Authorization header."""
+    kind, _, secret = connection.headers.get("authorization", "").partition(" ")
+    return secret.strip() if kind.lower() == "bearer" else None

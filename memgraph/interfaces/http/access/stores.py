@@ -1,0 +1,72 @@
+"""The stores of a server, each opened when it is first needed: one, or one for each tenant under a root."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from memgraph.interfaces.http.access.answers import Answers
+from memgraph.interfaces.http.access.tokens import FOLDER
+from memgraph.interfaces.resident import Resident
+
+if TYPE_CHECKING:
+    from memgraph.facade import MemGraph
+
+
+class Stores:
+    """Opens stores and the answers kept for their clients. Thread-safe.
+
+    Parameters
+    ----------
+    home_of : callable
+        Returns the directory of a tenant's store; of the only store for None.
+    open_store : callable
+        Opens the store in a directory, or raises.
+    """
+
+    def __init__(self, home_of: Callable[[str | None], Path], open_store: Callable[[Path], MemGraph]) -> None:
+        self._home_of = home_of
+        self._open = open_store
+        self._guard = Lock()
+        self._residents: dict[str | None, Resident] = {}
+        self._answers: dict[str | None, Answers] = {}
+
+    def memory(self, tenant: str | None) -> MemGraph:
+        """Return a tenant's store.
+
+        Raises
+        ------
+        MemGraphError, OSError
+            It cannot be opened, or the server is ending.
+        """
+        with self._guard:
+            resident = self._residents.setdefault(tenant, Resident(lambda: self._open(self._home_of(tenant))))
+        return resident.memory()
+
+    def answers(self, tenant: str | None) -> Answers:
+        """Return the answers kept for a tenant's clients.
+
+        Raises
+        ------
+        StorageError
+        """
+        with self._guard:
+            if tenant not in self._answers:
+                self._answers[tenant] = Answers(self._home_of(tenant) / FOLDER / "answers.sqlite")
+            return self._answers[tenant]
+
+    @property
+    def open_count(self) -> int:
+        """Number of stores that were asked for."""
+        return len(self._residents)
+
+    def close(self) -> None:
+        """Close all stores. Idempotent."""
+        with self._guard:
+            residents, answers = list(self._residents.values()), list(self._answers.values())
+        for resident in residents:
+            resident.close()
+        for one in answers:
+            one.close()

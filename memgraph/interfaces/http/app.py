@@ -1,0 +1,127 @@
+"""The application: REST, MCP and pages behind one gate."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from memgraph.errors import MemGraphError
+from memgraph.interfaces.http.access.gate import Gate, bearer, check
+from memgraph.interfaces.http.contract import document
+from memgraph.interfaces.http.limits import Limited, Limits, Secured
+from memgraph.interfaces.http.metrics import ROUTE, Counted, Metrics
+from memgraph.interfaces.http.pages import Pages
+from memgraph.interfaces.http.problems import problem, problem_of
+from memgraph.interfaces.http.routes import json_response, routes_of, token_of
+from memgraph.interfaces.http.tools import Tools
+
+OPEN = {"/healthz", "/openapi.json", "/login"}
+"""Paths that need no token: they show nothing of a store."""
+
+
+def app_of(gate: Gate, *, limits: Limits | None = None, close_stores: bool = True) -> ASGIApp:
+    """Return the application of a server. It can be started once.
+
+    Parameters
+    ----------
+    close_stores : bool
+        Close the stores when the application ends.
+    """
+    limits = limits or Limits()
+    schema = document(asks=gate.asks)
+    pages = Pages(gate)
+    tools, all_tools = (Tools(gate, name, body_bytes=limits.body_bytes) for name in ("core", "full"))
+
+    async def health(_request: Request) -> Response:
+        return json_response({"status": "ok"}, {})
+
+    async def openapi(_request: Request) -> Response:
+        return json_response(schema, {})
+
+    async def counters(request: Request) -> Response:
+        check(token_of(request), "read")
+        return metrics.page()
+
+    routes: list[BaseRoute] = [
+        Route("/healthz", health, methods=["GET"], name="health"),
+        Route("/openapi.json", openapi, methods=["GET"], name="openapi"),
+        Route("/metrics", counters, methods=["GET"], name="metrics"),
+        *routes_of(gate),
+        *pages.routes(),
+        Route("/mcp", tools, methods=["POST"], name="mcp"),
+        Route("/mcp/full", all_tools, methods=["POST"], name="mcp"),
+    ]
+
+    @asynccontextmanager
+    async def lifespan(_app: Any) -> AsyncIterator[None]:
+        async with tools.manager.run(), all_tools.manager.run():
+            try:
+                yield
+            finally:
+                if close_stores:
+                    await gate.in_thread(gate.stores.close)
+
+    inner = Starlette(
+        routes=[_named(one) for one in routes], lifespan=lifespan, exception_handlers={HTTPException: _no_route}
+    )
+    inner.router.redirect_slashes = False
+    limited = Limited(inner, limits)
+    metrics = Metrics(running=lambda: limited.running, stores=lambda: gate.stores.open_count)
+    admitted = _Admitted(limited, gate, pages)
+    return Counted(Secured(admitted, only_loopback=not gate.asks), metrics)
+
+
+class _Admitted:
+    """Admits requests whose token is valid, and keeps what it allows in the request's scope."""
+
+    def __init__(self, app: ASGIApp, gate: Gate, pages: Pages) -> None:
+        self._app = app
+        self._gate = gate
+        self._pages = pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in OPEN:
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        is_page = self._pages.has(scope["path"])
+        try:
+            secret = bearer(request) or (self._pages.secret_of(request) if is_page else None)
+            scope["memgraph.token"] = self._gate.token_of(secret)
+        except MemGraphError as error:
+            refusal = self._pages.to_login() if is_page and not bearer(request) else problem_of(error)
+            await refusal(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def _named(route: BaseRoute) -> BaseRoute:
+    """Let a route write its name into the scope, for the counters."""
+    if isinstance(route, Route):
+        app, name = route.app, route.name
+
+        async def named(scope: Scope, receive: Receive, send: Send) -> None:
+            scope[ROUTE] = name
+            await app(scope, receive, send)
+
+        route.app = named
+    return route
+
+
+async def _no_route(_request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.INTERNAL_SERVER_ERROR
+    headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+    hint = {
+        404: "there is no such path; /openapi.json lists what there is",
+        405: f"this path takes {headers.get('Allow', 'another method')}",
+    }
+    return problem(status, hint.get(status, "the request was refused"), headers=headers)

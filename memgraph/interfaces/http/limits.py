@@ -1,0 +1,191 @@
+"""Limits of requests: how many at once, how large, how slow; and what every response says to browsers."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from time import monotonic
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from memgraph.interfaces.http.problems import problem
+from memgraph.model.base import Model
+
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+SECURITY = {
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Headers of every response that has none of its own."""
+
+
+class Limits(Model):
+    """Limits of a server.
+
+    Attributes
+    ----------
+    body_bytes : int
+        Largest body of a request.
+    body_s, head_s : float
+        Time for the body, and for the head, to arrive.
+    requests : int
+        Requests that run or wait for a thread; another one is answered with 429.
+    connections : int
+        Open connections; another one is answered with 503.
+    ending_s : float
+        Time that requests have to end when the server is stopped.
+    """
+
+    body_bytes: int = 4 << 20
+    body_s: float = 10.0
+    head_s: float = 10.0
+    requests: int = 128
+    connections: int = 512
+    ending_s: float = 30.0
+
+
+class Secured:
+    """Answers only requests that a page of another site cannot have made, and sets the headers of `SECURITY`."""
+
+    def __init__(self, app: ASGIApp, *, only_loopback: bool) -> None:
+        self._app = app
+        self._only_loopback = only_loopback
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_secured(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        app = self._refusal(Headers(scope=scope)) or self._app
+        await app(scope, receive, send_secured)
+
+    def _refusal(self, headers: Headers) -> Response | None:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if self._only_loopback and _parts(f"//{host}")[0] not in LOOPBACK:
+            detail = (
+                "without tokens this server answers only to localhost: another name may be a site's that rebinds it"
+            )
+            return problem(HTTPStatus.MISDIRECTED_REQUEST, detail)
+        if origin is not None and _parts(origin)[1] != host:
+            return problem(HTTPStatus.FORBIDDEN, "requests from pages of other sites are refused")
+        return None
+
+
+def _parts(address: str) -> tuple[str | None, str | None]:
+    """Return the host's name in an address, and the name with its port; None for what is no address."""
+    try:
+        found = urlsplit(address)
+        return found.hostname, found.netloc
+    except ValueError:
+        return None, None
+
+
+class Limited:
+    """Reads each body within the limits before the request runs, and refuses requests that would have to wait too long."""
+
+    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+        self._app = app
+        self._limits = limits
+        self.running = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http" or scope["path"] == "/healthz":
+            await self._app(scope, receive, send)
+            return
+        body = await self._body(Headers(scope=scope), receive)
+        if isinstance(body, Response):
+            await body(scope, receive, send)
+            return
+        if self.running >= self._limits.requests:
+            detail = f"{self.running} requests are running or waiting; send it again after the time in Retry-After"
+            await problem(HTTPStatus.TOO_MANY_REQUESTS, detail)(scope, receive, send)
+            return
+        messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+        async def replay() -> Message:
+            return next(messages, None) or await receive()
+
+        self.running += 1
+        try:
+            await self._app(scope, replay, send)
+        finally:
+            self.running -= 1
+
+    async def _body(self, headers: Headers, receive: Receive) -> bytes | Response:
+        """Return the body, or the response that refuses it and closes the connection."""
+        most = self._limits.body_bytes
+        too_large = problem(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"a body has at most {most:,} bytes; store less at a time",
+            headers={"Connection": "close"},
+        )
+        given = headers.get("content-length", "0")
+        if not given.isdecimal() or int(given) > most:
+            return too_large
+        body, until = bytearray(), monotonic() + self._limits.body_s
+        while True:
+            try:
+                message = await asyncio.wait_for(receive(), max(0.0, until - monotonic()))
+            except TimeoutError:
+                detail = f"the body did not arrive within {self._limits.body_s:g} s"
+                return problem(HTTPStatus.REQUEST_TIMEOUT, detail, headers={"Connection": "close"})
+            body += message.get("body", b"")
+            if len(body) > most:
+                return too_large
+            if message["type"] == "http.disconnect" or not message.get("more_body"):
+                return bytes(body)
+
+
+class HeadTimed(H11Protocol):
+    """Uvicorn's protocol, which itself waits for a request's head for ever: closes a connection whose head does not arrive in time."""
+
+    head_s = Limits().head_s
+    _is_waiting = False
+    _timer: asyncio.TimerHandle
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Wait for a head that begins after an answer, or for the rest of a body that was answered before; no longer for one that is there."""
+        if self._is_answered() and not self._is_waiting:
+            self._await_head()
+        super().data_received(data)
+        if self.cycle is not None and not self._is_answered():
+            self._is_waiting = False
+            self._timer.cancel()
+
+    def _is_answered(self) -> bool:
+        return self.cycle is not None and self.cycle.response_complete
+
+    def _await_head(self) -> None:
+        self._is_waiting = True
+        self._timer = self.loop.call_later(self.head_s, self._give_up)
+
+    def _give_up(self) -> None:
+        if self._is_waiting and not self.transport.is_closing():
+            self.transport.close()

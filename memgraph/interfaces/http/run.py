@@ -1,0 +1,166 @@
+"""Runs the server: decides where it may listen, and ends it without losing what was accepted."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from memgraph.disk.files import make_private_folder
+from memgraph.disk.lock import ProcessLock
+from memgraph.errors import InvalidInputError
+from memgraph.interfaces.http.access.gate import Gate
+from memgraph.interfaces.http.access.stores import Stores
+from memgraph.interfaces.http.access.tokens import FOLDER, RefusedTokenError, Token, token_file
+from memgraph.interfaces.http.app import app_of
+from memgraph.interfaces.http.limits import HeadTimed, Limits
+from memgraph.interfaces.operations import Caller
+
+if TYPE_CHECKING:
+    from memgraph.facade import MemGraph
+
+_LOCK_S = 1.0
+
+
+@contextmanager
+def alone(place: Path) -> Iterator[None]:
+    """Be the only server of a place for a block: a server knows by itself which requests of a key are running.
+
+    Raises
+    ------
+    BusyError
+        Another process serves it.
+    """
+    make_private_folder(place / FOLDER)
+    lock = ProcessLock(place / FOLDER / "lock", f"the server of {place}")
+    lock.acquire(_LOCK_S)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def gate_of(place: Path, *, has_tenants: bool, caller: Caller, open_store: Callable[[Path], MemGraph]) -> Gate:
+    """Return the gate of a server.
+
+    Parameters
+    ----------
+    place : Path
+        The root of the tenants' stores, or the one store.
+    caller : Caller
+        For whom requests act if there are no tokens.
+
+    Raises
+    ------
+    InvalidInputError
+        There are tenants and no tokens.
+    ConfigError
+        The tokens cannot be read.
+    """
+    tokens = token_file(place)
+    there_are_tokens = bool(tokens.list())
+    if has_tenants and not there_are_tokens:
+        problem = "has no tokens, and which store a request means is what its token says; run `memgraph token create`"
+        raise InvalidInputError(problem, field="--root", value=str(place))
+
+    def home_of(tenant: str | None) -> Path:
+        if (tenant is not None) != has_tenants:
+            problem = "the token belongs to a server with several stores" if tenant else "the token names no store"
+            raise RefusedTokenError(f"{problem}; ask who runs the server for another")
+        return place if tenant is None else place / "stores" / tenant
+
+    stores = Stores(home_of, open_store)
+    if there_are_tokens:
+        return Gate(stores, tokens)
+    local = Token(
+        id="loopback",
+        sha256="",
+        scope="admin",
+        created_at="2000-01-01T00:00:00.000Z",
+        **caller.model_dump(include={"agent", "justification", "project"}, exclude_none=True),
+    )
+    return Gate(stores, None, unasked=local)
+
+
+def listener(host: str, port: int, *, asks: bool) -> socket.socket:
+    """Return a listening socket.
+
+    Raises
+    ------
+    InvalidInputError
+        The address cannot be listened on, or is not loopback and the server has no tokens.
+    """
+    try:
+        address = _address(host)
+        if not asks and not address.is_loopback:
+            problem = (
+                "is reachable from other machines, and without tokens whoever reaches the server reads and changes "
+                "all that it may; run `memgraph token create`, or listen on 127.0.0.1"
+            )
+            raise InvalidInputError(problem, field="--host", value=host)
+        made = socket.socket(socket.AF_INET6 if address.version == 6 else socket.AF_INET)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            made.bind((str(address), port))
+            made.listen(128)
+        except BaseException:
+            made.close()
+            raise
+    except OSError as error:
+        raise InvalidInputError(
+            f"cannot be listened on: {error.strerror}; choose another", field="--port", value=port
+        ) from None
+    return made
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Return the address of a host's name, or the one that it is."""
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return ipaddress.ip_address(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])
+
+
+def serve(
+    gate: Gate,
+    listening: socket.socket,
+    *,
+    limits: Limits | None = None,
+    on_start: Callable[[uvicorn.Server], None] = lambda _server: None,
+    close_stores: bool = True,
+) -> None:
+    """Serve until SIGTERM or SIGINT; then answer the requests that were taken, and close the stores.
+
+    Parameters
+    ----------
+    on_start : callable
+        Given the server before it runs: `should_exit` ends it in a thread, where it gets no signals.
+    close_stores : bool
+        Close the stores at the end.
+    """
+    within = limits or Limits()
+
+    class Timed(HeadTimed):
+        head_s = within.head_s
+
+    config = uvicorn.Config(
+        app_of(gate, limits=within, close_stores=close_stores),
+        http=Timed,
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        limit_concurrency=within.connections,
+        timeout_keep_alive=int(within.head_s),
+        timeout_graceful_shutdown=int(within.ending_s),
+        h11_max_incomplete_event_size=16_384,
+    )
+    server = uvicorn.Server(config)
+    on_start(server)
+    server.run(sockets=[listening])

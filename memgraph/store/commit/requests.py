@@ -1,0 +1,56 @@
+"""Commits by the request that made them: a client that lost the answer can learn whether its request was carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import count
+from uuid import UUID, uuid5
+
+from memgraph.journal.envelope import Event
+from memgraph.journal.journal import Journal
+from memgraph.model.events.recalls import AccessAudited
+
+_MOST_COMMITS = 256
+"""Commits of one request that are looked for. A request that made more has made one of the first."""
+_names: ContextVar[Iterator[str] | None] = ContextVar("commit_ids", default=None)
+
+
+def next_commit_id() -> str | None:
+    """Return the id of the next commit of the present request; None outside a request: the journal then draws one."""
+    names = _names.get()
+    return None if names is None else next(names)
+
+
+class Requests:
+    """Names the commits of requests, and finds them."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    @property
+    def seq(self) -> int:
+        """Number of the last event that this process has seen: a new request's commits come later."""
+        return self._journal.tail.chain.seq
+
+    @contextmanager
+    def naming(self, request_id: str) -> Iterator[None]:
+        """Derive the ids of the commits that this thread makes in the block from the id of a request, a UUID used for it alone."""
+        token = _names.set(_commit_ids(request_id))
+        try:
+            yield
+        finally:
+            _names.reset(token)
+
+    def made_by(self, request_id: str, *, after: int) -> list[Event]:
+        """Return the events of a request's commits, in order; records of what an agent was refused are none. Reads the events after `after`."""
+        names = _commit_ids(request_id)
+        wanted = {next(names) for _ in range(_MOST_COMMITS)}
+        events = (one for one in self._journal.events_after(after) if one.commit_id in wanted)
+        return [one for one in events if not isinstance(one.payload, AccessAudited)]
+
+
+def _commit_ids(request_id: str) -> Iterator[str]:
+    space = UUID(request_id)
+    return (str(uuid5(space, str(number))) for number in count())

@@ -1,0 +1,641 @@
+"""The HTTP application: who may call, what a key, a page and a tag mean, what is refused, and what MCP clients and browsers get."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from starlette.testclient import TestClient
+
+from memgraph import MemGraph
+from memgraph.errors import ConfigError, InvalidInputError
+from memgraph.interfaces.http.access.answers import KEPT_S, Answers
+from memgraph.interfaces.http.access.gate import Gate
+from memgraph.interfaces.http.access.stores import Stores
+from memgraph.interfaces.http.access.tokens import RefusedTokenError, TokenFile, token_file
+from memgraph.interfaces.http.app import app_of
+from memgraph.interfaces.http.limits import Limits
+from memgraph.interfaces.http.run import gate_of, listener
+from memgraph.interfaces.operations import OPERATIONS, Answer, Caller
+from memgraph.model.memory import EpisodicMemory
+from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
+from tests.interfaces.servers import client_of, gate_on
+
+EPISODE = {"task": "Run the migration", "action": "Ran it", "reasoning": "It was due", "outcome": "success"}
+
+
+@pytest.fixture(scope="module")
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory, clock: FakeClock) -> Iterator[MemGraph]:
+    """One store for all tests: each writes into a project of its own."""
+    place = tmp_path_factory.mktemp("served")
+    with MemGraph.open(
+        place / "store",
+        keys_home=place / "keys",
+        embedder=FakeEmbedder(),
+        clock=clock,
+        keys=FakeKeys(),
+        agents={"coach": {"domain": "health", "write": ["health"]}},
+    ) as opened:
+        yield opened
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> TokenFile:
+    return token_file(tmp_path)
+
+
+@pytest.fixture
+def project() -> str:
+    return str(uuid4())
+
+
+@pytest.fixture
+def client(memory: MemGraph, tokens: TokenFile, project: str) -> Iterator[TestClient]:
+    """A client with a token that allows everything, in the test's project."""
+    _, secret = tokens.create("admin")
+    with client_of(gate_on(memory, tokens), secret) as opened:
+        opened.headers["Memgraph-Project"] = project
+        yield opened
+
+
+def bearer(secret: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {secret}"}
+
+
+class TestTokens:
+    def test_only_hashes_are_kept_in_a_private_file(self, tokens):
+        made, secret = tokens.create("read", agent="coach", days=1)
+        text = tokens.path.read_text("utf-8")
+        assert secret not in text
+        assert secret.rpartition("_")[2] not in text
+        assert tokens.path.stat().st_mode & 0o777 == 0o600
+        assert tokens.verified(secret) == made == token_file(tokens.path.parents[1]).list()[0]
+
+    def test_a_file_that_others_may_read_is_refused(self, tokens):
+        tokens.create("read")
+        tokens.path.chmod(0o644)
+        with pytest.raises(ConfigError, match="chmod 600"):
+            token_file(tokens.path.parents[1]).list()
+
+    @pytest.mark.parametrize("damage", ["", "{", '{"tokens": [{"id": "x"}]}', '{"tokens": 1}'])
+    def test_a_damaged_file_is_refused(self, tokens, damage):
+        tokens.create("read")
+        tokens.path.write_text(damage)
+        with pytest.raises(ConfigError, match="make new tokens"):
+            tokens.list()
+
+    def test_an_expired_and_a_revoked_token_are_refused(self, tmp_path):
+        now = datetime(2026, 1, 1, tzinfo=UTC)
+        tokens = TokenFile(tmp_path / "tokens.json", now=lambda: now)
+        _, brief = tokens.create("read", days=1)
+        lasting, secret = tokens.create("read")
+        tokens.verified(brief)
+        now += timedelta(days=1)
+        with pytest.raises(RefusedTokenError, match="expired at 2026-01-02"):
+            tokens.verified(brief)
+        tokens.verified(secret)
+        TokenFile(tokens.path).revoke(lasting.id)
+        with pytest.raises(RefusedTokenError, match="revoked"):
+            tokens.verified(secret)
+
+    @pytest.mark.parametrize("tenant", ["", "..", "a/b", "A", "-a", "a" * 64, "a\n", "störe"])
+    def test_a_tenant_is_the_name_of_a_directory(self, tokens, tenant):
+        with pytest.raises(InvalidInputError, match="tenant"):
+            tokens.create("read", tenant=tenant)
+
+    def test_two_processes_lose_no_token(self, tokens):
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda _: TokenFile(tokens.path).create("read"), range(24)))
+        assert len(tokens.list()) == 24
+
+
+class TestWhoMayCall:
+    def test_every_path_but_three_needs_a_token(self, memory, tokens):
+        tokens.create("read")
+        with client_of(gate_on(memory, tokens)) as client:
+            for path in ("/v1/recall", "/v1/none", "/mcp", "/mcp/full"):
+                refused = client.post(path, json={})
+                assert (refused.status_code, refused.json()["title"]) == (401, "Unauthorized"), path
+                assert refused.headers["www-authenticate"].startswith("Bearer")
+            for path in ("/v1/memories", "/v1/memories/abc", "/metrics"):
+                assert client.get(path).status_code == 401, path
+            for path in ("/", "/query"):
+                assert client.get(path).headers["location"] == "/login", path
+            for path in ("/healthz", "/openapi.json", "/login"):
+                assert client.get(path).status_code == 200, path
+
+    def test_bad_expired_revoked_and_malformed_tokens_are_refused(self, memory, tokens):
+        made, good = tokens.create("read")
+        _, expired = tokens.create("read", days=1e-9)
+        gone, revoked = tokens.create("read")
+        tokens.revoke(gone.id)
+        number = made.id
+        bad = [
+            expired,
+            revoked,
+            good[:-1],
+            f"{good}x",
+            f"mg_{number}_",
+            f"xx{good[2:]}",
+            good.upper(),
+            "",
+            "é",
+            "a" * 5000,
+        ]
+        with client_of(gate_on(memory, tokens)) as client:
+            for one in bad:
+                found = client.get("/v1/memories", headers={"Authorization": f"Bearer {one}".encode()})
+                assert found.status_code == 401, one
+            assert client.get("/v1/memories", headers={"Authorization": good}).status_code == 401
+            assert client.get("/v1/memories", headers={"Authorization": f"Basic {good}"}).status_code == 401
+            assert client.get("/v1/memories", headers=bearer(good)).status_code == 200
+            tokens.revoke(number)
+            assert client.get("/v1/memories", headers=bearer(good)).status_code == 401, "a running server sees it"
+
+    @pytest.mark.parametrize(("scope", "allowed"), [("read", {"read"}), ("write", {"read", "write"})])
+    def test_a_token_allows_what_its_scope_says(self, memory, tokens, scope, allowed):
+        _, secret = tokens.create(scope)
+        with client_of(gate_on(memory, tokens), secret) as client:
+            for one in OPERATIONS.values():
+                found = client.post(f"/v1/{one.name}", json={"no": "such argument"})
+                expected = 422 if one.effect in allowed else 403
+                assert found.status_code == expected, one.name
+                assert ("scope" in found.json()["detail"]) == (expected == 403)
+
+    def test_the_token_decides_the_agent_and_never_the_request(self, memory, tokens):
+        private = memory.store.insert_memory(
+            EpisodicMemory(content="Took the SECRETWORD dose of insulin", domain="health", source="test")
+        ).id
+        _, coach = tokens.create("read", agent="coach")
+        _, other = tokens.create("admin")
+        tries: list[dict[str, Any]] = [{"agent": "coach"}, {"caller": {"agent": "coach"}}, {"owner": True}]
+        with client_of(gate_on(memory, tokens)) as client:
+            assert "SECRETWORD" in client.get(f"/v1/memories/{private}", headers=bearer(coach)).text
+            for more in ({}, *tries):
+                found = client.post("/v1/get_memory", json={"id": private, **more}, headers=bearer(other))
+                assert found.status_code in {404, 422}
+                assert "SECRETWORD" not in found.text
+            for headers in ({"Memgraph-Agent": "coach"}, {"X-Forwarded-User": "coach"}, {"Memgraph-Tenant": "x"}):
+                found = client.get(f"/v1/memories/{private}", headers={**bearer(other), **headers})
+                assert found.status_code == 404
+            page = client.get("/", headers=bearer(other)).text
+            rows = client.post(
+                "/query", data={"cypher": "MATCH (m:Memory) RETURN m.content"}, headers=bearer(other)
+            ).text
+            assert "SECRETWORD" not in page + rows
+            assert "SECRETWORD" in client.get("/", headers=bearer(coach)).text
+
+    def test_a_project_of_the_token_cannot_be_changed(self, memory, tokens):
+        _, secret = tokens.create("write", project="shop")
+        with client_of(gate_on(memory, tokens), secret) as client:
+            saved = client.post("/v1/save_episode", json=EPISODE, headers={"Memgraph-Project": "bank"}).json()
+        assert memory.store.get_memory(saved["data"]["episode_id"]).project_id == "shop"
+
+
+class TestTenants:
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> Path:
+        return tmp_path / "root"
+
+    @pytest.fixture
+    def gate(self, root: Path, tmp_path: Path) -> Iterator[Gate]:
+        def opened(home: Path) -> MemGraph:
+            return MemGraph.open(home, keys_home=tmp_path / "keys", embedder=FakeEmbedder(), keys=FakeKeys())
+
+        token_file(root).create("read", tenant="first")
+        gate = gate_of(root, has_tenants=True, caller=Caller(), open_store=opened)
+        yield gate
+        gate.stores.close()
+
+    def test_tenants_cannot_cross(self, gate, root):
+        tokens = token_file(root)
+        alice, bob = (tokens.create("admin", tenant=name)[1] for name in ("alice", "bob"))
+        with client_of(gate) as client:
+            saved = client.post(
+                "/v1/save_observation",
+                json={"text": "The SECRETWORD is hidden in the harbour."},
+                headers={**bearer(alice), "Idempotency-Key": "k1"},
+            ).json()["data"]["memory_id"]
+            recalled = client.post("/v1/recall", json={"task": "harbour"}, headers=bearer(alice)).json()["data"][
+                "query_id"
+            ]
+            posted: list[tuple[str, dict[str, Any]]] = [
+                ("get_memory", {"id": saved}),
+                ("get_memory", {"id": saved[:8]}),
+                ("recall", {"task": "where is it hidden in the harbour"}),
+                ("search_memories", {"query": "hidden in the harbour"}),
+                ("ask", {"question": "what is hidden in the harbour"}),
+                ("list_memories", {"limit": 100}),
+                ("invalidate_memory", {"id": saved, "reason": "mine now"}),
+                ("forget", {"id": saved}),
+                ("feedback", {"id": saved, "feedback": "meh"}),
+                ("record_outcome", {"query_id": recalled, "outcome": "failure"}),
+                ("record_outcome", {"query_id": recalled, "outcome": "failure", "used": [saved]}),
+                ("query", {"cypher": "MATCH (m:Memory) RETURN m.id, m.content"}),
+                ("query", {"name": "coverage_by_project"}),
+                ("stats", {}),
+                ("next_work_order", {}),
+                ("answer_work_order", {"order_id": saved}),
+                ("sleep", {"max_seconds": 0.1}),
+            ]
+            headers = [{"Memgraph-Tenant": "alice"}, {"Memgraph-Project": "../alice"}, {"Memgraph-Session": "alice"}]
+            paths = [
+                "/v1/memories/{}",
+                "/v1/memories/{}?tenant=alice",
+                "/alice/v1/memories/{}",
+                "/v1/alice/memories/{}",
+            ]
+            paths += ["/stores/alice/{}", "/../alice/v1/memories/{}", "/v1/memories/..%2F..%2Falice%2F{}"]
+            answers = [client.post(f"/v1/{name}", json=given, headers=bearer(bob)) for name, given in posted]
+            answers += [client.get("/v1/memories", headers={**bearer(bob), **more}) for more in headers]
+            answers += [client.get(path.format(saved), headers=bearer(bob)) for path in paths]
+            answers += [client.get("/", headers=bearer(bob)), client.get("/metrics", headers=bearer(bob))]
+            answers.append(
+                client.post(
+                    "/v1/save_observation", json={"text": "Mine."}, headers={**bearer(bob), "Idempotency-Key": "k1"}
+                )
+            )
+            assert len(answers) == 30
+            assert not [one.text for one in answers if "SECRETWORD" in one.text]
+            kept = client.get(f"/v1/memories/{saved}", headers=bearer(alice)).json()["data"]["memory"]
+        assert (kept["invalid_at"], kept["is_suppressed"]) == (None, False)
+        assert {one.name for one in (root / "stores").iterdir()} == {"alice", "bob"}
+
+    def test_there_is_no_tenant_without_a_token(self, tmp_path):
+        with pytest.raises(InvalidInputError, match="memgraph token create"):
+            gate_of(tmp_path / "other", has_tenants=True, caller=Caller(), open_store=MemGraph.open)
+
+    def test_a_token_of_one_store_opens_none_of_several_and_the_reverse(self, gate, root, tmp_path, tokens):
+        _, secret = token_file(root).create("read")
+        with client_of(gate, secret) as client:
+            assert client.get("/v1/memories").status_code == 401
+        assert not (root / "stores").exists()
+        _, secret = tokens.create("read", tenant="a")
+        single = gate_of(tmp_path, has_tenants=False, caller=Caller(), open_store=MemGraph.open)
+        with client_of(single, secret) as client:
+            assert client.get("/v1/memories").status_code == 401
+
+
+class TestWithoutTokens:
+    @pytest.fixture
+    def client(self, memory: MemGraph) -> Iterator[TestClient]:
+        gate = gate_of(
+            memory.store.config.home, has_tenants=False, caller=Caller(agent="coach"), open_store=lambda _: memory
+        )
+        with client_of(gate) as opened:
+            yield opened
+
+    def test_it_acts_for_the_agent_of_who_starts_it(self, client):
+        found = client.post("/v1/save_episode", json=EPISODE)
+        assert (found.status_code, found.json()["error"]) == (403, "PermissionDeniedError")
+
+    @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+    def test_it_listens_on_loopback_only_and_says_why(self, host):
+        with pytest.raises(InvalidInputError, match="reachable from other machines"):
+            listener(host, 0, asks=False)
+        listener("127.0.0.1", 0, asks=False).close()
+
+    @pytest.mark.parametrize("host", ["attacker.example", "localhost.attacker.example", "", "[", "localhost@x.example"])
+    def test_a_name_that_a_site_rebinds_is_refused(self, client, host):
+        assert client.get("/v1/memories", headers={"Host": host}).status_code == 421
+
+    def test_a_page_of_another_site_is_refused(self, client):
+        for origin in ("https://attacker.example", "null", "http://localhost:1"):
+            found = client.post("/v1/recall", json={"task": "x"}, headers={"Origin": origin})
+            assert found.status_code == 403
+        as_form = client.post("/v1/recall", content=b'{"task": "x"}', headers={"Content-Type": "text/plain"})
+        assert as_form.status_code == 415
+
+
+class TestKeys:
+    def test_a_repeated_key_returns_the_first_answer(self, client, memory, project):
+        answers = [client.post("/v1/save_episode", json=EPISODE, headers={"Idempotency-Key": "k"}) for _ in range(3)]
+        assert len({one.text for one in answers}) == 1
+        assert [one.headers.get("idempotency-replayed") for one in answers] == [None, "true", "true"]
+        assert len(memory.store.list_memories(project_id=project)) == 1
+
+    def test_at_the_same_time_one_is_carried_out(self, client, memory, project):
+        def post(_: int) -> str:
+            return client.post("/v1/save_episode", json=EPISODE, headers={"Idempotency-Key": "k"}).text
+
+        with ThreadPoolExecutor(8) as pool:
+            assert len(set(pool.map(post, range(8)))) == 1
+        assert len(memory.store.list_memories(project_id=project)) == 1
+
+    def test_a_key_is_for_one_request_and_one_token(self, client, memory, tokens):
+        _, other = tokens.create("write")
+        first = client.post("/v1/save_episode", json=EPISODE, headers={"Idempotency-Key": "k"})
+        changed = client.post("/v1/save_episode", json={**EPISODE, "task": "x"}, headers={"Idempotency-Key": "k"})
+        assert (changed.status_code, changed.json()["error"]) == (422, "KeyReusedError")
+        theirs = client.post("/v1/save_episode", json=EPISODE, headers={"Idempotency-Key": "k", **bearer(other)})
+        assert theirs.json()["data"] != first.json()["data"]
+
+    def test_a_refused_request_does_not_use_up_its_key(self, client, memory):
+        refused = client.post("/v1/forget", json={"id": "0" * 8}, headers={"Idempotency-Key": "k"})
+        assert refused.status_code == 404
+        again = client.post("/v1/save_episode", json=EPISODE, headers={"Idempotency-Key": "k"})
+        assert "idempotency-replayed" not in again.headers
+
+    def test_a_refusal_that_is_recorded_in_the_journal_is_no_answer(self, memory, tokens):
+        _, secret = tokens.create("write", agent="coach")
+        with client_of(gate_on(memory, tokens), secret) as client:
+            for _ in range(2):
+                found = client.post("/v1/save_episode", json=EPISODE, headers={"Idempotency-Key": "k"})
+                assert found.status_code == 403
+
+    @pytest.mark.parametrize("key", ["", "a" * 256, "\x7f"])
+    def test_a_key_has_a_form(self, client, key):
+        found = client.post("/v1/save_episode", json=EPISODE, headers={"Idempotency-Key": key})
+        assert (found.status_code, found.json()["field"]) == (422, "Idempotency-Key")
+
+    def test_what_was_stored_before_a_crash_is_not_stored_again(self, client, memory, project):
+        """The answer was not kept any more, as if the process had been killed after the commit."""
+        headers = {"Idempotency-Key": "k"}
+        saved = client.post("/v1/save_episode", json=EPISODE, headers=headers).json()["data"]["episode_id"]
+        path = memory.store.config.home / "server" / "answers.sqlite"
+        with sqlite3.connect(path) as rows:
+            assert path.stat().st_mode & 0o777 == 0o600
+            assert rows.execute("UPDATE answers SET answer = NULL").rowcount > 0
+        again = client.post("/v1/save_episode", json=EPISODE, headers=headers)
+        assert again.json()["data"] == {"memory_ids": [saved], "is_recovered": True}
+        assert again.text == client.post("/v1/save_episode", json=EPISODE, headers=headers).text
+        assert len(memory.store.list_memories(project_id=project)) == 1
+
+    def test_what_was_not_stored_before_a_crash_is_stored_at_the_next_request(self, client, memory, project):
+        headers = {"Idempotency-Key": "k"}
+        client.post("/v1/save_episode", json=EPISODE, headers=headers)
+        path = memory.store.config.home / "server" / "answers.sqlite"
+        with sqlite3.connect(path) as rows:
+            unknown = "00000000-0000-4000-8000-000000000000"
+            rows.execute("UPDATE answers SET answer = NULL, request_id = ?", (unknown,))
+        again = client.post("/v1/save_episode", json=EPISODE, headers=headers).json()
+        assert "episode_id" in again["data"]
+        assert len(memory.store.list_memories(project_id=project)) == 2
+
+    def test_answers_are_kept_for_a_day(self, memory, tmp_path):
+        now, runs = 1_000_000.0, []
+        answers = Answers(tmp_path / "answers.sqlite", now=lambda: now)
+
+        def once() -> bool:
+            def run() -> Answer:
+                runs.append(now)
+                return Answer(text="x", data={})
+
+            found = answers.once("k", owner="o", request={}, requests=memory.store.auditing.requests, run=run)
+            return found[1]
+
+        assert [once(), once()] == [False, True]
+        now += KEPT_S + 1
+        assert [once(), once()] == [False, True]
+        assert len(runs) == 2
+        answers.close()
+
+
+class TestResources:
+    def test_lists_come_in_pages(self, client):
+        for number in range(7):
+            client.post("/v1/save_episode", json={**EPISODE, "task": f"Task number {number}"})
+        seen: list[str] = []
+        following = "/v1/memories?limit=3"
+        for _ in range(3):
+            found = client.get(following)
+            seen += [one["id"] for one in found.json()["data"]["memories"]]
+            following = found.links.get("next", {}).get("url")
+        assert following is None
+        assert len(set(seen)) == len(seen) == 7
+
+    def test_a_memory_has_a_tag_that_changes_with_it(self, client, clock):
+        saved = client.post("/v1/save_episode", json=EPISODE).json()["data"]["episode_id"]
+        first = client.get(f"/v1/memories/{saved}")
+        known = {"If-None-Match": first.headers["etag"]}
+        clock.advance(days=3)
+        later = client.get(f"/v1/memories/{saved}").json()["data"]["memory"]["relevance_score"]
+        assert later < first.json()["data"]["memory"]["relevance_score"]
+        same = client.get(f"/v1/memories/{saved}", headers=known)
+        assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", first.headers["etag"])
+        client.post("/v1/feedback", json={"id": saved, "feedback": "love"})
+        changed = client.get(f"/v1/memories/{saved}", headers=known)
+        assert changed.status_code == 200
+        assert changed.headers["etag"] != first.headers["etag"]
+
+    @pytest.mark.parametrize(
+        ("path", "status"),
+        [
+            ("/v1/memories?limit=x", 422),
+            ("/v1/memories?limit=3&limit=4", 422),
+            ("/v1/memories?colour=red", 422),
+            ("/v1/memories/abc", 422),
+            ("/v1/memories/00000000-0000-4000-8000-000000000000", 404),
+            ("/v1/recall", 405),
+            ("/nowhere", 404),
+        ],
+    )
+    def test_a_bad_request_gets_a_problem_with_what_to_do(self, client, path, status):
+        found = client.get(path)
+        assert (found.status_code, found.headers["content-type"]) == (status, "application/problem+json")
+        assert found.json()["detail"]
+
+    @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff", b"[" * 5000, b'{"task": "\\ud800"}', b"NaN"])
+    def test_a_body_that_is_no_object_is_refused(self, client, body):
+        found = client.post("/v1/recall", content=body, headers={"Content-Type": "application/json"})
+        assert found.status_code in {400, 422}
+
+    def test_counters_name_routes_and_no_texts(self, client):
+        client.post("/v1/save_observation", json={"text": "The COUNTEDWORD is here."})
+        client.get("/v1/memories/COUNTEDWORD")
+        found = client.get("/metrics").text
+        assert 'memgraph_requests_total{route="save_observation",status="200"} 1.0' in found
+        assert "COUNTEDWORD" not in found
+
+    def test_the_document_has_every_operation_with_its_schema(self, client):
+        paths = client.get("/openapi.json").json()["paths"]
+        for one in OPERATIONS.values():
+            body = paths[f"/v1/{one.name}"]["post"]["requestBody"]["content"]["application/json"]
+            assert body["schema"] == one.schema
+
+
+class TestErrors:
+    @pytest.mark.parametrize("path", ["/v1/stats", "/query"])
+    def test_an_unexpected_error_is_a_problem_that_quotes_nothing(self, memory, tokens, path, caplog):
+        def opened(_: Path) -> MemGraph:
+            raise RuntimeError("SECRETWORD")
+
+        _, secret = tokens.create("read")
+        gate = Gate(Stores(lambda _: memory.store.config.home, opened), tokens)
+        with client_of(gate, secret) as client:
+            given = {"json": {}} if path == "/v1/stats" else {"data": {"cypher": "RETURN 1 AS x"}}
+            found = client.post(path, **given)
+        assert (found.status_code, found.json()["title"]) == (500, "Internal Server Error")
+        assert "RuntimeError" in found.json()["detail"]
+        assert "SECRETWORD" not in found.text + caplog.text
+
+
+class TestLimits:
+    def test_a_body_of_ten_megabytes_is_refused(self, client):
+        body = b'{"task": "' + b"x" * 10_000_000 + b'"}'
+        headers = {"Content-Type": "application/json"}
+        assert client.post("/v1/recall", content=body, headers=headers).status_code == 413
+
+        def parts() -> Iterator[bytes]:
+            yield from (body[at : at + 100_000] for at in range(0, len(body), 100_000))
+
+        assert client.post("/v1/recall", content=parts(), headers=headers).status_code == 413
+
+    def test_more_requests_than_may_wait_are_told_when_to_come_again(self, memory, tokens):
+        began, may_end = threading.Event(), threading.Event()
+
+        def opened(_: Path) -> MemGraph:
+            began.set()
+            may_end.wait(30)
+            return memory
+
+        _, secret = tokens.create("read")
+        gate = Gate(Stores(lambda _: memory.store.config.home, opened), tokens)
+        with client_of(gate, secret, limits=Limits(requests=1)) as client, ThreadPoolExecutor(1) as pool:
+            slow = pool.submit(client.post, "/v1/stats", json={})
+            assert began.wait(30)
+            refused = client.post("/v1/stats", json={})
+            assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+            assert client.get("/healthz").status_code == 200
+            may_end.set()
+            assert slow.result().status_code == 200
+            assert client.post("/v1/stats", json={}).status_code == 200
+
+
+class TestPages:
+    SCRIPT = "<script>alert(1)</script>"
+
+    def test_one_signs_in_with_a_token_and_out_again(self, memory, tokens):
+        made, secret = tokens.create("read")
+        with client_of(gate_on(memory, tokens)) as client:
+            assert client.post("/login", data={"token": "mg_x_y"}).status_code == 401
+            found = client.post("/login", data={"token": secret})
+            cookie = found.headers["set-cookie"]
+            assert (found.status_code, found.headers["location"]) == (303, "/")
+            assert "HttpOnly" in cookie
+            assert "SameSite=strict" in cookie
+            assert secret not in cookie
+            assert client.get("/").status_code == 200
+            assert client.get("/query").status_code == 200
+            assert client.post("/v1/stats", json={}).status_code == 401, "the cookie is for pages alone"
+            client.post("/logout")
+            assert client.get("/").status_code == 303
+            client.post("/login", data={"token": secret})
+            tokens.revoke(made.id)
+            assert client.get("/").status_code == 303
+
+    def test_texts_are_escaped_and_no_script_may_run(self, client, memory):
+        client.post("/v1/save_observation", json={"text": f"A sign says {self.SCRIPT} in the harbour\u202e."})
+        query = f'MATCH (m:Memory) RETURN m.content, "{self.SCRIPT}" AS x'
+        pages = [client.get("/"), client.post("/query", data={"cypher": query}), client.get("/login")]
+        pages.append(client.post("/query", data={"cypher": self.SCRIPT}))
+        for found in pages:
+            policy = found.headers["content-security-policy"]
+            assert self.SCRIPT not in found.text
+            assert "default-src 'none'" in policy
+            assert "frame-ancestors 'none'" in policy
+            assert "unsafe" not in policy
+        assert "sign says" in pages[0].text
+        assert "&lt;script&gt;alert(1)" in pages[1].text
+        assert "\u202e" not in pages[1].text
+        assert pages[3].status_code == 422
+        for found in pages[1:]:
+            assert "script-src" not in found.headers["content-security-policy"]
+            assert "<script" not in found.text
+        assert re.search(r"script-src 'sha256-[^' ]+';", pages[0].headers["content-security-policy"])
+
+    @pytest.mark.parametrize(
+        "cypher", ["MATCH (m:Memory) DELETE m", "CALL show_tables() RETURN *", "COPY (RETURN 1) TO 'x'"]
+    )
+    def test_queries_only_read(self, client, memory, cypher):
+        before = memory.store.digest()
+        assert client.post("/query", data={"cypher": cypher}).status_code in {200, 422}
+        assert memory.store.digest() == before
+
+    def test_a_named_query_with_its_parameters(self, client):
+        client.post("/v1/save_episode", json=EPISODE, headers={"Memgraph-Project": "harbour"})
+        found = client.post("/query", data={"name": "coverage_by_project", "params": "{}", "cypher": " "})
+        assert (found.status_code, "<td>harbour</td>" in found.text) == (200, True)
+        assert client.post("/query", data={"name": "coverage_by_project", "params": "{"}).status_code == 422
+
+
+class TestMcp:
+    @pytest.mark.parametrize("mode", ["auto", "legacy"])
+    def test_the_official_client_calls_tools_as_the_tokens_agent(self, memory, tokens, mode, project):
+        import anyio
+        import httpx2
+        from mcp import Client
+        from mcp.client.streamable_http import streamable_http_client
+
+        _, reading = tokens.create("read", project=project)
+        _, writing = tokens.create("write", project=project)
+
+        async def talk() -> list[Any]:
+            app = app_of(gate_on(memory, tokens), close_stores=False)
+            found: list[Any] = []
+            async with lifespan(app):
+                for secret in (writing, reading):
+                    transport = httpx2.ASGITransport(app=app)
+                    async with (
+                        httpx2.AsyncClient(transport=transport, headers=bearer(secret)) as http,
+                        Client(streamable_http_client("http://localhost/mcp", http_client=http), mode=mode) as client,
+                    ):
+                        found.append(await client.list_tools())
+                        found.append(await client.call_tool("save_episode", EPISODE))
+                        found.append(await client.call_tool("recall", {"task": "run the migration"}))
+                        found.append(await client.call_tool("forget", {"id": "x"}))
+            return found
+
+        tools, saved, recalled, outside, _, refused, read, _ = anyio.run(talk)
+        assert [one.name for one in tools.tools] == [name for name, one in OPERATIONS.items() if one.toolset == "core"]
+        assert saved.content[0].text.startswith("Saved: ")
+        assert "query_id: " in recalled.content[0].text
+        assert outside.is_error
+        assert refused.is_error
+        assert "scope write" in refused.content[0].text
+        assert not read.is_error
+        assert len(memory.store.list_memories(project_id=project)) == 1
+
+
+def lifespan(app: Any) -> Any:
+    """Start and end an application around a block, as a server does."""
+    from contextlib import asynccontextmanager
+
+    import anyio
+
+    @asynccontextmanager
+    async def started() -> Any:
+        to_app, from_test = anyio.create_memory_object_stream[Any](4)
+        to_test, from_app = anyio.create_memory_object_stream[Any](4)
+        async with anyio.create_task_group() as group:
+            group.start_soon(app, {"type": "lifespan"}, from_test.receive, to_test.send)
+            await to_app.send({"type": "lifespan.startup"})
+            assert (await from_app.receive())["type"] == "lifespan.startup.complete"
+            yield
+            await to_app.send({"type": "lifespan.shutdown"})
+            assert (await from_app.receive())["type"] == "lifespan.shutdown.complete"
+        for stream in (to_app, from_test, to_test, from_app):
+            stream.close()
+
+    return started()
+
+
+def test_the_answer_of_an_operation_is_json_whatever_a_query_computes(client):
+    for expression in ("CAST(170141183460469231731687303715884105727 AS INT128)", "1.0 / 0.0", "'\\u202e'", "NULL"):
+        found = client.post("/v1/query", json={"cypher": f"RETURN {expression} AS x"})
+        assert found.status_code in {200, 422}, found.text
+        json.loads(found.text)

@@ -1,0 +1,268 @@
+"""`memgraph serve` as a process: commands, slow and broken clients, signals, and what is left after it was killed."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from memgraph import MemGraph
+from memgraph.interfaces.cli.base.options import Settings
+from memgraph.interfaces.cli.group import cli
+from memgraph.interfaces.http.run import listener
+from tests.documents import DOCS, blocks
+from tests.interfaces.servers import Process, Served, running, serving
+
+EPISODE = {"action": "Ran it", "reasoning": "It was due", "outcome": "success"}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MEMGRAPH_EMBEDDING_MODEL", "none")
+    monkeypatch.setenv("MEMGRAPH_KEYS_HOME", str(tmp_path / "keys"))
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def run(home: Path) -> Callable[..., Result]:
+    def command(*words: str) -> Result:
+        return CliRunner().invoke(cli, [*words], prog_name="memgraph", obj=Settings())
+
+    return command
+
+
+def post(port: int, name: str, arguments: dict[str, Any], *, timeout_s: float = 60, **headers: str) -> tuple[int, Any]:
+    """Send one request on a connection of its own."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)
+    try:
+        connection.request(
+            "POST", f"/v1/{name}", json.dumps(arguments), {"Content-Type": "application/json", **headers}
+        )
+        found = connection.getresponse()
+        return found.status, json.loads(found.read())
+    finally:
+        connection.close()
+
+
+class TestCommands:
+    def test_a_token_is_made_listed_and_revoked(self, run, home):
+        made = run(
+            "token", "create", "--home", str(home), "--scope", "read", "--agent", "coach", "--days", "30", "--json"
+        )
+        document = json.loads(made.stdout)
+        assert document["token"].startswith(f"mg_{document['id']}_")
+        assert "sha256" not in document
+        listed = run("token", "list", "--home", str(home))
+        assert listed.stdout.split()[:3] == [document["id"], "read", "coach"]
+        assert document["token"] not in listed.output
+        revoked = run("token", "revoke", document["id"], "--home", str(home), "--json")
+        assert json.loads(revoked.stdout) == {"revoked": document["id"]}
+        again = run("token", "revoke", document["id"], "--home", str(home))
+        assert (again.exit_code, "memgraph token list" in again.output) == (1, True)
+        assert run("token", "list", "--home", str(home)).stdout == "There are no tokens.\n"
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["serve", "--host", "0.0.0.0"], "memgraph token create"),
+            (["serve", "--root", "ROOT"], "memgraph token create"),
+            (["token", "create", "--tenant", "a"], "belong together"),
+            (["token", "create", "--root", "ROOT", "--tenant", "../a"], "tenant"),
+        ],
+    )
+    def test_what_is_refused_and_what_to_do(self, run, home, tmp_path, words, said, network_attempts):
+        words = [str(tmp_path / "root") if word == "ROOT" else word for word in words]
+        found = run(*words, *(() if "--root" in words else ("--home", str(home))))
+        network_attempts.clear()
+        assert found.exit_code in {1, 2}
+        assert said in found.output
+
+    def test_an_address_that_is_taken(self, run, home):
+        with listener("127.0.0.1", 0, asks=False) as taken:
+            found = run("serve", "--home", str(home), "--port", str(taken.getsockname()[1]))
+        assert (found.exit_code, "cannot be listened on" in found.output) == (1, True)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Served]:
+    with serving(tmp_path) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    with serving(tmp_path_factory.mktemp("slow")) as served:
+        yield served.port
+
+
+class TestSlowClients:
+    @pytest.mark.parametrize(
+        ("sent", "answer"),
+        [
+            (b"", b""),
+            (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-", b""),
+            (
+                b"POST /v1/recall HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{",
+                b"408",
+            ),
+            (b"POST /v1/recall HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", b"408"),
+            (b"POST /v1/recall HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000000\r\n\r\n{", b"413"),
+            (b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: " + b"x" * 100_000, b"400"),
+            (b"\x16\x03\x01 no HTTP\r\n\r\n", b"400"),
+            (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /healthz HTTP/1.1\r\nHost: loc", b"200"),
+        ],
+    )
+    def test_a_connection_that_says_nothing_more_is_closed(self, port, sent, answer):
+        began = time.monotonic()
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+            connection.sendall(sent)
+            received = b""
+            with suppress(ConnectionResetError):
+                while part := connection.recv(65_536):
+                    received += part
+        assert received.split(b" ")[1:2] == ([answer] if answer else [])
+        assert time.monotonic() - began < 15
+
+    @pytest.mark.parametrize(
+        "begun",
+        [
+            b"GET /healthz HTTP/1.1\r\n",
+            b"POST /v1/stats HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000\r\n\r\n",
+            b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000\r\n\r\n",  # answered before its body is there
+        ],
+    )
+    def test_drops_do_not_keep_it_open(self, port, begun):
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+            connection.sendall(begun)
+            began = time.monotonic()
+            with suppress(ConnectionError):
+                while time.monotonic() - began < 15:
+                    connection.sendall(b"X-A: b\r\n")
+                    time.sleep(0.1)
+            assert time.monotonic() - began < 10
+
+    def test_many_slow_clients_keep_nobody_else_out(self, port):
+        head = b"POST /v1/recall HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+        slow = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(200)]
+        for one in slow:
+            one.sendall(head)
+        assert post(port, "stats", {})[0] == 200
+        for one in slow:
+            one.close()
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_lines_of_the_page_run_as_they_stand(server, tmp_path):
+    [block] = [one for one in blocks(DOCS / "server.md", "sh") if one.text.startswith("curl")]
+    text = block.text.replace("localhost:8321", f"127.0.0.1:{server.port}")
+    done = subprocess.run(
+        ["sh", "-e", "-c", text], env={**os.environ, "TOKEN": "none"}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("8080") >= 3
+
+
+class TestSignals:
+    def test_what_was_taken_is_answered_before_it_ends(self, server):
+        with ThreadPoolExecutor(8) as pool:
+            post(server.port, "stats", {})
+            taken = [
+                pool.submit(post, server.port, "save_episode", {**EPISODE, "task": f"Task number {number}"})
+                for number in range(8)
+            ]
+            time.sleep(0.02)
+            server.server.should_exit = True  # what SIGTERM does
+            server.thread.join()
+            answers = [one.result()[1] for one in taken if one.exception() is None]
+        assert {one["data"]["episode_id"] for one in answers} == {one.id for one in server.memory.store.list_memories()}
+
+    def test_a_key_is_known_to_the_next_process(self, home, run):
+        arguments, key = {**EPISODE, "task": "Run the migration"}, {"Idempotency-Key": "k"}
+        bearer = run("token", "create", "--home", str(home)).stdout.strip()  # before there is a store
+        key["Authorization"] = f"Bearer {bearer}"
+        with running(home, "--json") as server:
+            assert json.loads(server.line) == {"address": server.address, "has_tokens": True}
+            first = post(server.port, "save_episode", arguments, **key)
+            assert first[0] == 200, first[1]
+            second = run("serve", "--home", str(home), "--port", "0")
+            assert (second.exit_code, f"process {server.process.pid}" in second.output) == (1, True)
+            listed = run("list", "--home", str(home))
+            assert "Run the migration" in listed.stdout, listed.output
+            server.end(signal.SIGKILL)
+        with running(home) as server:
+            assert post(server.port, "save_episode", arguments, **key) == first
+            assert post(server.port, "list_memories", {}, **key)[1]["text"].count("\n") == 0
+            assert "Traceback" not in server.end(signal.SIGTERM)
+            assert server.process.returncode == 143
+
+    @pytest.mark.long
+    def test_what_is_acknowledged_is_stored_once_whatever_ends_the_server(self, home, capsys):
+        """50 clients write 200 episodes each, while the server is ended three times and started again."""
+        clients, writes = 50, 200
+        process = Process("--home", str(home))
+        port, done, began = process.port, Counter[str](), time.monotonic()
+        acknowledged: dict[str, dict[str, Any]] = {}
+        retried = Counter[str]()
+
+        def write(client: int) -> None:
+            for number in range(writes):
+                key = f"client {client} write {number}"
+                while True:
+                    try:
+                        status, answer = post(
+                            port,
+                            "save_episode",
+                            {**EPISODE, "task": key, "project": "load"},
+                            **{"Idempotency-Key": key},
+                        )
+                    except (OSError, http.client.HTTPException, ValueError) as error:
+                        retried[type(error).__name__] += 1
+                        time.sleep(0.2)
+                        continue
+                    if status == 200:
+                        break
+                    assert status in {429, 503}, answer
+                    retried[str(status)] += 1
+                    time.sleep(0.2)
+                acknowledged[key] = answer["data"]
+                done["writes"] += 1
+
+        threads = [threading.Thread(target=write, args=(one,)) for one in range(clients)]
+        for thread in threads:
+            thread.start()
+        for part, number in enumerate((signal.SIGTERM, signal.SIGKILL, signal.SIGKILL), start=1):
+            while len(acknowledged) < part * clients * writes // 4:
+                time.sleep(0.05)
+            process.end(number)
+            process = Process("--home", str(home), port=port)
+        for thread in threads:
+            thread.join()
+        process.end(signal.SIGTERM)
+        with MemGraph.open(home) as memory:
+            stored = {one.id: one.content for one in memory.store.list_memories(type="episodic")}
+            memory.store.verify(deep=True)
+        ids = [one["memory_ids"][0] if "memory_ids" in one else one["episode_id"] for one in acknowledged.values()]
+        recovered = sum("memory_ids" in one for one in acknowledged.values())
+        with capsys.disabled():
+            print(
+                f"\n{len(acknowledged):,} writes acknowledged, {len(stored):,} stored, {recovered} recovered from the journal, "
+                f"repeated after {dict(retried)}, {time.monotonic() - began:.0f} s"
+            )
+        assert len(acknowledged) == clients * writes
+        assert set(ids) == stored.keys()
+        assert len(ids) == len(set(ids)) == len(stored)
