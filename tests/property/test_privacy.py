@@ -52,7 +52,7 @@ NOT_READERS = {
     "contradictions dismiss", "distil answer", "distil skip", "sleep", "collect", "archive",
     "unarchive", "invalidate", "revalidate", "supersede", "unsupersede", "delete", "undelete", "link", "unlink", "import", "embed", "reembed",
     "format-age", "completion", "rebuild", "verify", "audit", "doctor", "repair", "config init", "config show", "docs", "demo",
-    "connect", "disconnect", "mcp", "worker run", "worker status", "worker stop",
+    "connect", "disconnect", "mcp", "worker run", "worker status", "worker stop", "serve", "token create", "token list", "token revoke",
 }  # fmt: skip
 """Commands of the owner that change, maintain or explain the store, and print at most the memory that they were given."""
 ASKING_METHODS = {
