@@ -53,7 +53,7 @@ NOT_READERS = {
     "contradictions dismiss", "distil answer", "distil skip", "sleep", "collect", "archive",
     "unarchive", "invalidate", "revalidate", "supersede", "unsupersede", "delete", "undelete", "link", "unlink", "import", "embed", "reembed",
     "format-age", "completion", "rebuild", "verify", "audit", "doctor", "repair", "config init", "config show", "docs", "demo",
-    "connect", "disconnect", "mcp", "worker run", "worker status", "worker stop",
+    "connect", "disconnect", "mcp", "worker run", "worker status", "worker stop", "serve", "token create", "token list", "token revoke",
     "task new", "task switch", "task resume", "task link", "task unlink", "task archive", "task close", "task status", "task add", "task done",
     "task set", "pins add", "pins edit", "pins remove", "pins confirm", "pins cancel", "pins read", "session set", "session clear", "session about",
     "session keep", "session promote", "session prune",
