@@ -133,6 +133,10 @@ def work_order(terminal: Terminal) -> dict[str, str]:
     return {"ORDER_ID": terminal.asked("distil")[0]["id"]}
 
 
+def pin(terminal: Terminal) -> dict[str, str]:
+    return {"PIN_ID": terminal.asked("pins")[0]["id"]}
+
+
 PLACEHOLDERS: dict[str, Callable[[Terminal], dict[str, str]]] = {
     "ID": memories,
     "OTHER_ID": memories,
@@ -140,6 +144,7 @@ PLACEHOLDERS: dict[str, Callable[[Terminal], dict[str, str]]] = {
     "EPISODE_ID": episode,
     "PROPOSAL_ID": proposal,
     "ORDER_ID": work_order,
+    "PIN_ID": pin,
     "NEW_ID": contradiction,
     "OLD_ID": contradiction,
 }
