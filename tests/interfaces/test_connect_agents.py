@@ -307,6 +307,34 @@ def test_a_lost_record_does_not_keep_from_disconnecting(home: Path, settings: An
     assert "memgraph" not in path.read_text("utf-8")
 
 
+@pytest.mark.parametrize("agent", ["claude-code", *FILES])
+def test_a_damaged_record_is_reported_and_without_it_what_is_recognised_goes(run: Any, home: Path, agent: str) -> None:
+    assert run("connect", agent, "--answer-orders").exit_code == 0
+    record = home / "keys" / "connected" / f"{agent}.json"
+    record.write_bytes(record.read_bytes()[:100])
+    written = tree(home)
+    assert standing(run, agent)["state"] == "broken"
+    for command in ("connect", "disconnect"):
+        refused = run(command, agent)
+        assert refused.exit_code == 1
+        assert f"{record}: is damaged: move it away" in refused.stderr
+    assert tree(home) == written
+    record.unlink()
+    assert run("disconnect", agent).exit_code == 0
+    assert not [name for name, (data, _) in tree(home).items() if data and b"memgraph" in data]
+
+
+def test_without_a_record_a_part_of_what_was_written_goes_too(run: Any, home: Path) -> None:
+    run("connect", "codex")
+    (home / "keys" / "connected" / "codex.json").unlink()
+    (home / ".codex" / "config.toml").write_text('model = "x"\n', "utf-8")
+    told = json.loads(run("disconnect", "codex", "--json").stdout)
+    assert told["removed"] == [str(home / ".codex" / "hooks.json")]
+    assert "memgraph" not in (home / ".codex" / "hooks.json").read_text("utf-8")
+    assert (home / ".codex" / "config.toml").read_text("utf-8") == 'model = "x"\n'
+    assert "was not connected" in run("disconnect", "codex").stdout
+
+
 def test_sessions_of_codex_are_learned_on_request(run: Any, home: Path) -> None:
     recorded = Path(__file__).parents[1] / "fixtures" / "codex" / "session.jsonl"
     folder = home / ".codex" / "sessions" / "2026" / "11" / "23"

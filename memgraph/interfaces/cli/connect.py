@@ -50,10 +50,11 @@ def connect(settings: Settings, agent: str | None, dry_run: bool, fills: bool, a
     release = installed_version()
     connector = connector_of(agent, release)
     options = _options(config.home, answer_orders=answer_orders)
+    sessions = transcripts_of(agent) if fills else None  # refused before anything is written
     if dry_run:
         stands = connect_program(connector, config.keys_home, options, release=release, dry_run=True)
         document: dict[str, Any] = {**stands.model_dump(mode="json"), "is_dry_run": True}
-        lines = [f"Would write {plain(path)}" for path in stands.written]
+        lines = [f"Would write {plain(path)}" for path in stands.written] or ["Nothing to write: all of it is there."]
     else:
         from memgraph.interfaces.agents.preferences import Preferences, keep_preferences
 
@@ -62,13 +63,13 @@ def connect(settings: Settings, agent: str | None, dry_run: bool, fills: bool, a
         stands = connect_program(connector, config.keys_home, options, release=release)
         document = stands.model_dump(mode="json")
         lines = [f"{stands.title} is {stands.state}.", *_remarks(stands), connector.hint]
-    if not fills:
+    if sessions is None:
         emit(settings, document, lines)
         return
     if not settings.as_json:
         emit(settings, document, lines)
     with opened(settings) as memory:
-        filled = _backfill(settings, memory, transcripts_of(agent), is_preview=dry_run, yes=yes)
+        filled = _backfill(settings, memory, sessions, is_preview=dry_run, yes=yes)
     if settings.as_json:
         emit(settings, {**document, "backfill": filled}, "")
 
@@ -85,7 +86,9 @@ def disconnect(settings: Settings, agent: str, dry_run: bool) -> None:
     from memgraph.interfaces.agents.preferences import forget_preferences
 
     config = load_config({"home": settings.home})
-    stands = disconnect_program(connector_of(agent, installed_version()), config.keys_home, dry_run=dry_run)
+    connector = connector_of(agent, installed_version())
+    options = _options(config.home, answer_orders=False)
+    stands = disconnect_program(connector, config.keys_home, options, dry_run=dry_run)
     if not dry_run and stands.home:
         forget_preferences(Path(stands.home), agent)
     removed = [path for path in stands.written if path not in stands.missing]
@@ -114,7 +117,7 @@ def disconnect(settings: Settings, agent: str, dry_run: bool) -> None:
 
 def _options(home: Path, *, answer_orders: bool) -> Options:
     from memgraph.config import DEFAULT_HOME
-    from memgraph.interfaces.agents.connecting.connector import scripts_folder
+    from memgraph.interfaces.agents.connecting.programs import scripts_folder
     from memgraph.interfaces.agents.connecting.receipt import Options
 
     return Options(
@@ -146,9 +149,8 @@ def _list(settings: Settings, place: Path) -> None:
 def _remarks(stands: Standing) -> list[str]:
     again = f"`memgraph connect {stands.name}`"
     lines = []
-    for path in stands.missing:
-        hint = f"pip install '{path}'" if "[" in path else f"{again} writes it, or reinstall memgraph-kuzu"
-        lines.append(f"  missing: {plain(path)}; {hint}")
+    lines += [f"  missing: {plain(path)}; {again} writes it, or reinstall memgraph-kuzu" for path in stands.missing]
+    lines += [f"  missing: {extra}; pip install '{extra}'" for extra in stands.missing_extras]
     lines += [f"  changed by you, and left as it is: {plain(path)}" for path in (*stands.changed, *stands.edited)]
     lines += [f"  not written by `memgraph connect`: {plain(path)}" for path in (*stands.extra, *stands.in_the_way)]
     if stands.state == "outdated":

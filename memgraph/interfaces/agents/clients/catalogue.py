@@ -59,7 +59,8 @@ def transcripts_of(name: str) -> Path:
         Those of this program cannot be read.
     """
     if name not in _TRANSCRIPTS:
-        raise InvalidInputError("has no sessions that can be read", field="agent", value=name)
+        readable = " and ".join(_TRANSCRIPTS)
+        raise InvalidInputError(f"has no sessions that can be read; only {readable} have", field="agent", value=name)
     return _TRANSCRIPTS[name]()
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from memgraph.assets import tree
-from memgraph.interfaces.agents.connecting.connector import Connector, commands
+from memgraph.interfaces.agents.connecting.connector import Connector
 from memgraph.interfaces.agents.connecting.files import OwnFiles
+from memgraph.interfaces.agents.connecting.programs import commands
 from memgraph.interfaces.agents.connecting.receipt import Options
 
 _TEMPLATES = "claude-code"

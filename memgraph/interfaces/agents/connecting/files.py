@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
+from memgraph.disk.files import write_atomically
 from memgraph.errors import StorageError
 from memgraph.interfaces.agents.connecting.change import Part, PartState
 from memgraph.interfaces.agents.connecting.receipt import Receipt, sha256_of
@@ -39,7 +40,7 @@ class OwnFiles:
         known = {part.path for part in found}
         below = self._below() if self.is_own_folder else []
         for path in below:
-            if str(path) not in known:  # a file of an earlier version is as good as missing: it is removed
+            if str(path) not in known:  # a file of an earlier version that is no longer written: connecting removes it
                 is_ours = sha256_of(_bytes(path) or b"") == written.get(str(path))
                 found.append(Part(str(path), "outdated" if is_ours else "extra"))
         return found
@@ -131,13 +132,7 @@ class OwnFiles:
             path = self.top / name
             if _bytes(path) != data:
                 make_folders(path.parent, receipt)
-                temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-                try:
-                    temporary.write_bytes(data)
-                    temporary.replace(path)
-                except BaseException:
-                    temporary.unlink(missing_ok=True)
-                    raise
+                write_atomically(path, data, mode=None)
             receipt.files[str(path)] = sha256_of(data)
 
 

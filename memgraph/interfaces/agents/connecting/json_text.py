@@ -163,7 +163,7 @@ def _cut(text: str, container: Node, number: int, tail: str) -> str:
     members = container.members
     member = members[number]
     start, end, close = member.start - len(_blank_before(text, member.start)), member.node.end, container.end - 1
-    comma = _comma(text, members[number - 1].node.end if number else end)
+    comma = _after_blank(text, members[number - 1].node.end if number else end)
     others = members[:number] + members[number + 1 :]
     if not others:
         inside = text[container.start + 1 : start] + text[end:close].replace(",", "", 1)
@@ -175,11 +175,6 @@ def _cut(text: str, container: Node, number: int, tail: str) -> str:
     if not text[comma + 1 : others[0].start].strip():
         return text[: member.start] + text[others[0].start :]
     return text[:start] + text[end:comma] + text[comma + 1 :]
-
-
-def _comma(text: str, place: int) -> int:
-    """Return where the comma after a value is."""
-    return _after_blank(text, place)
 
 
 def _at(text: str, keys: Sequence[str]) -> Node:

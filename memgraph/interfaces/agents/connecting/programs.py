@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
+import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
-from memgraph.interfaces.agents.connecting.connector import commands
 from memgraph.interfaces.agents.connecting.receipt import Options
 
 _NAMES = frozenset({"memgraph", "memgraph-hook"})
@@ -17,6 +19,22 @@ def user_folder(variable: str, default: str) -> Path:
     """Return the directory that an environment variable names, else a directory below the user's home."""
     named = os.environ.get(variable, "").strip() if variable else ""
     return Path(named).expanduser().absolute() if named else Path.home() / default
+
+
+def scripts_folder() -> Path:
+    """Return the directory in which this installation's commands are."""
+    found = Path(sysconfig.get_path("scripts"))
+    if (found / "memgraph").exists():
+        return found
+    called = Path(sys.argv[0]).absolute()
+    named = shutil.which("memgraph")
+    return called.parent if called.name == "memgraph" else Path(named).absolute().parent if named else found
+
+
+def commands(options: Options) -> tuple[str, str]:
+    """Return the absolute paths of ``memgraph`` and ``memgraph-hook``."""
+    folder = Path(options.scripts)
+    return str(folder / "memgraph"), str(folder / "memgraph-hook")
 
 
 def server_command(client: str, options: Options) -> list[str]:
