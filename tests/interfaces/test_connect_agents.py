@@ -346,6 +346,20 @@ def test_a_server_of_the_users_own_with_our_name_stays(run: Any, home: Path, age
     }
 
 
+def test_another_directory_of_the_program_is_disconnected_where_it_is(run: Any, home: Path, monkeypatch: Any) -> None:
+    before = {name for name, (data, _) in tree(home).items() if data}
+    monkeypatch.setenv("CODEX_HOME", str(home / "other codex"))
+    run("connect", "codex")
+    monkeypatch.delenv("CODEX_HOME")
+    refused = run("disconnect", "codex")
+    assert refused.exit_code == 1
+    assert f"{home / 'other codex'}" in refused.stderr
+    monkeypatch.setenv("CODEX_HOME", str(home / "other codex"))
+    assert run("disconnect", "codex").exit_code == 0
+    assert not (home / "other codex").exists()
+    assert before <= tree(home).keys()
+
+
 HOOK_FILES = {"gemini": ".gemini/settings.json", "codex": ".codex/hooks.json"}
 
 
