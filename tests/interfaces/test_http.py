@@ -321,6 +321,31 @@ class TestWithoutTokens:
         assert as_form.status_code == 415
 
 
+class TestWhetherTokensAreNeeded:
+    def gate(self, place: Path, **options: Any) -> Gate:
+        given = {"has_tenants": False, "caller": Caller(), "open_store": MemGraph.open}
+        return gate_of(place, **{**given, **options})
+
+    def test_revoking_the_last_token_does_not_open_the_server(self, tokens, tmp_path):
+        tokens.revoke(tokens.create("read")[0].id)
+        with pytest.raises(InvalidInputError, match="--without-tokens"):
+            self.gate(tmp_path)
+        assert not self.gate(tmp_path, without_tokens=True).asks
+        tokens.create("read")
+        assert self.gate(tmp_path).asks
+
+    def test_tenants_need_tokens_whatever_is_asked_for(self, tokens, tmp_path):
+        tokens.create("read", tenant="a")
+        with pytest.raises(InvalidInputError, match="memgraph token create"):
+            self.gate(tmp_path, has_tenants=True, without_tokens=True)
+
+    @pytest.mark.parametrize("caller", [Caller(agent="coach"), Caller(justification="because")])
+    def test_an_agent_of_the_command_is_refused_if_there_are_tokens(self, tokens, tmp_path, caller):
+        tokens.create("read")
+        with pytest.raises(InvalidInputError, match="the token decides the agent"):
+            self.gate(tmp_path, caller=caller)
+
+
 class TestKeys:
     def test_a_repeated_key_returns_the_first_answer(self, client, memory, project):
         answers = [client.post("/v1/save_episode", json=EPISODE, headers={"Idempotency-Key": "k"}) for _ in range(3)]

@@ -108,6 +108,11 @@ class TokenFile:
         self._guard = Lock()
         self._read: tuple[tuple[int, int, int], dict[str, Token]] | None = None
 
+    @property
+    def exists(self) -> bool:
+        """Whether a token was ever made: the file stays when the last one is revoked."""
+        return self.path.is_symlink() or self.path.exists()
+
     def create(
         self,
         scope: Scope,
