@@ -199,11 +199,54 @@ class TestWhoMayCall:
             assert "SECRETWORD" not in page + rows
             assert "SECRETWORD" in client.get("/", headers=bearer(coach)).text
 
-    def test_a_project_of_the_token_cannot_be_changed(self, memory, tokens):
-        _, secret = tokens.create("write", project="shop")
+    def test_a_token_with_a_project_reaches_no_other(self, memory, tokens, project):
+        _, anywhere = tokens.create("write")
+        _, secret = tokens.create("admin", project=project)
+        other = {"Memgraph-Project": "bank"}
         with client_of(gate_on(memory, tokens), secret) as client:
-            saved = client.post("/v1/save_episode", json=EPISODE, headers={"Memgraph-Project": "bank"}).json()
-        assert memory.store.get_memory(saved["data"]["episode_id"]).project_id == "shop"
+            text = {"text": "The SECRETWORD vault opens at nine."}
+            hidden = client.post("/v1/save_observation", json=text, headers={**bearer(anywhere), **other})
+            theirs = hidden.json()["data"]["memory_id"]
+            shared = memory.store.insert_memory(EpisodicMemory(content="Tea is at four", source="test")).id
+            mine = client.post("/v1/save_episode", json=EPISODE).json()["data"]["episode_id"]
+            refused = [
+                client.post(f"/v1/{name}", json={**given, "project": "bank"})
+                for name, given in (
+                    ("save_episode", EPISODE),
+                    ("save_observation", {"text": "x"}),
+                    ("remember", {"text": "x"}),
+                    ("recall", {"task": "the vault"}),
+                    ("search_memories", {"query": "the vault"}),
+                    ("ask", {"question": "when does the vault open"}),
+                    ("list_memories", {}),
+                    ("next_work_order", {}),
+                )
+            ]
+            refused += [
+                client.get("/v1/memories?project=bank"),
+                client.get("/v1/memories", headers=other),
+                client.get("/?project=bank"),
+                client.get("/", headers=other),
+                client.post("/v1/query", json={"cypher": "MATCH (m:Memory) RETURN m.content"}),
+                client.post("/query", data={"cypher": "MATCH (m:Memory) RETURN m.content"}),
+                client.post("/v1/stats", json={}),
+                client.post("/v1/sleep", json={}),
+            ]
+            assert [one.status_code for one in refused] == [403] * len(refused)
+            for name, more in (("forget", {}), ("invalidate_memory", {"reason": "x"}), ("get_memory", {})):
+                assert client.post(f"/v1/{name}", json={"id": theirs, **more}).status_code == 404
+            assert client.post("/v1/forget", json={"id": shared}).status_code == 403
+            found = [
+                client.get("/"),
+                client.get("/v1/memories"),
+                client.post("/v1/recall", json={"task": "the vault", "project": project}),
+                client.post("/v1/search_memories", json={"query": "the vault"}),
+            ]
+            assert [one.status_code for one in found] == [200] * len(found)
+            assert not [one.text for one in refused + found if "SECRETWORD" in one.text]
+            for readable in (mine, shared):
+                assert client.get(f"/v1/memories/{readable}").status_code == 200
+        assert memory.store.get_memory(mine).project_id == project
 
 
 class TestTenants:

@@ -80,7 +80,7 @@ def token() -> None:
     help="read: recall and look; write: store and correct, too; admin: maintenance, too.",
 )
 @click.option("--tenant", metavar="NAME", help="The tenant's store under --root.")
-@click.option("--project", metavar="NAME", help="Default project of all calls; the client cannot name another.")
+@click.option("--project", metavar="NAME", help="The only project of its calls; another one is refused.")
 @click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Days until it expires; default: never.")
 @_root
 @pass_settings

@@ -102,7 +102,7 @@ class Pages:
         try:
             check(token, "read")
             caller = caller_of(token, request)
-            project = request.query_params.get("project") or caller.project
+            project = caller.chosen_project(request.query_params.get("project"))
             text = await self._gate.in_thread(self._rendered, token, caller, project)
         except MemGraphError as error:
             return _refused("Learning", error)

@@ -100,15 +100,23 @@ def token_of(request: Request) -> Token:
 
 
 def caller_of(token: Token, request: Request) -> Caller:
-    """Return who calls: the agent is the token's; project and session are the client's, unless the token has a project.
+    """Return who calls: the agent is the token's; project and session are the client's, unless the token fixes the project.
 
     Values of headers may be percent-encoded.
+
+    Raises
+    ------
+    PermissionDeniedError
+        The token fixes another project.
     """
-    given = token.caller().model_dump()
-    for field, name in (("project", PROJECT), ("session", SESSION)):
-        if given[field] is None and name in request.headers:
-            given[field] = unquote(request.headers[name])
-    return Caller.parse(given)
+    caller = token.caller()
+    given = {
+        field: unquote(request.headers[name])
+        for field, name in (("project", PROJECT), ("session", SESSION))
+        if name in request.headers
+    }
+    caller.chosen_project(given.get("project"))
+    return Caller.parse({**caller.model_dump(), **given})
 
 
 def tagged(request: Request, answer: Answer, headers: Mapping[str, str] | None = None) -> Response:

@@ -54,7 +54,7 @@ class Token(Model):
     tenant : str or None
         The store under the root; None: the one store of a server without a root.
     agent, justification, project : str or None
-        For whom it acts; see `Caller`.
+        For whom it acts; see `Caller`. The project is fixed.
     """
 
     id: str
@@ -73,7 +73,12 @@ class Token(Model):
 
     def caller(self) -> Caller:
         """Return for whom the token acts."""
-        return Caller(agent=self.agent, justification=self.justification, project=self.project)
+        return Caller(
+            agent=self.agent,
+            justification=self.justification,
+            project=self.project,
+            is_project_fixed=self.project is not None,
+        )
 
 
 class RefusedTokenError(MemGraphError):
