@@ -17,15 +17,17 @@ import pytest
 from starlette.testclient import TestClient
 
 from memgraph import MemGraph
-from memgraph.errors import ConfigError, InvalidInputError
+from memgraph.errors import BusyError, ConfigError, InvalidInputError
 from memgraph.interfaces.http.access.answers import KEPT_S, Answers
 from memgraph.interfaces.http.access.gate import Gate
+from memgraph.interfaces.http.access.refusals import KeyRunningError, PartlyStoredError, RefusedTokenError
 from memgraph.interfaces.http.access.stores import Stores
-from memgraph.interfaces.http.access.tokens import RefusedTokenError, TokenFile, token_file
+from memgraph.interfaces.http.access.tokens import TokenFile, token_file
 from memgraph.interfaces.http.app import app_of
 from memgraph.interfaces.http.limits import Limits
+from memgraph.interfaces.http.problems import problem_of
 from memgraph.interfaces.http.run import gate_of, listener
-from memgraph.interfaces.operations import OPERATIONS, Answer, Caller
+from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, perform
 from memgraph.model.memory import EpisodicMemory
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
 from tests.interfaces.servers import client_of, gate_on
@@ -397,12 +399,101 @@ class TestKeys:
         assert len(memory.store.list_memories(project_id=project)) == 1
 
     def test_at_the_same_time_one_is_carried_out(self, client, memory, project):
-        def post(_: int) -> str:
-            return client.post("/v1/save_episode", json=EPISODE, headers={"Idempotency-Key": "k"}).text
+        def post(_: int) -> Any:
+            return client.post("/v1/save_episode", json=EPISODE, headers={"Idempotency-Key": "k"})
 
         with ThreadPoolExecutor(8) as pool:
-            assert len(set(pool.map(post, range(8)))) == 1
+            answers = list(pool.map(post, range(8)))
+        assert len({one.text for one in answers if one.status_code == 200}) == 1
+        assert {one.status_code for one in answers} <= {200, 409}
         assert len(memory.store.list_memories(project_id=project)) == 1
+
+    def test_a_key_that_runs_is_refused_at_once_and_blocks_nobody(self, memory, tmp_path):
+        """A request that waited for its key would hold one of the few threads."""
+        answers, requests = Answers(tmp_path / "answers.sqlite"), memory.store.auditing.requests
+        runs, may_end = threading.Event(), threading.Event()
+
+        def slow() -> Answer:
+            runs.set()
+            may_end.wait(30)
+            return Answer(text="x", data={})
+
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(answers.once, "k", owner="o", request={}, requests=requests, run=slow)
+            assert runs.wait(30)
+            with pytest.raises(KeyRunningError, match="still runs") as refused:
+                answers.once("k", owner="o", request={}, requests=requests, run=slow)
+            may_end.set()
+            assert first.result()[1] is False
+        found = problem_of(refused.value)
+        assert (found.status_code, found.headers["retry-after"]) == (409, "1")
+        assert answers.once("k", owner="o", request={}, requests=requests, run=slow)[1] is True
+        answers.close()
+
+    @pytest.mark.parametrize(
+        ("error", "status"),
+        [
+            (InvalidInputError("is too long", field="text"), 422),
+            (BusyError("the store", pid=None, timeout_s=1), 500),
+            (RuntimeError("SECRETWORD"), 500),
+        ],
+    )
+    def test_a_write_that_failed_half_way_says_so_when_it_is_repeated(self, memory, tmp_path, error, status):
+        answers, requests, runs = Answers(tmp_path / "answers.sqlite"), memory.store.auditing.requests, []
+
+        def half() -> Answer:
+            runs.append(memory.store.insert_memory(EpisodicMemory(content="The first half", source="test")).id)
+            raise error
+
+        said = []
+        for _ in range(2):
+            with pytest.raises(PartlyStoredError) as failed:
+                answers.once("k", owner="o", request={}, requests=requests, run=half)
+            said.append(problem_of(failed.value))
+        answers.close()
+        [stored] = runs
+        document = json.loads(said[1].body)
+        assert json.loads(said[0].body) == document
+        assert (said[1].status_code, document["error"]) == (status, type(error).__name__)
+        assert "before that at least this was stored" in document["detail"]
+        assert stored in document["detail"]
+        assert "SECRETWORD" not in document["detail"]
+        assert "retry-after" not in said[1].headers
+        assert [one.headers.get("idempotency-replayed") for one in said] == [None, "true"]
+
+    def test_an_operation_that_is_one_commit_makes_one(self, memory):
+        requests, caller = memory.store.auditing.requests, Caller(project=str(uuid4()))
+        saved = perform(memory, caller, "save_episode", {**EPISODE, "task": "Another"}).data["episode_id"]
+        given: dict[str, dict[str, Any]] = {
+            "save_episode": EPISODE,
+            "feedback": {"id": saved, "feedback": "love", "comment": "Good."},
+            "invalidate_memory": {"id": saved, "reason": "It is done."},
+            "forget": {"id": saved},
+        }
+        assert given.keys() == {one.name for one in OPERATIONS.values() if one.is_one_commit}
+        for name, arguments in given.items():
+            perform(
+                memory, caller, "recall", {"task": "Run the migration"}
+            )  # what it read is recorded by the next commit
+            request_id, seq = str(uuid4()), requests.seq
+            with requests.naming(request_id):
+                perform(memory, caller, name, arguments)
+            assert len({one.commit_id for one in requests.made_by(request_id, after=seq)}) == 1, name
+
+    def test_what_is_recovered_is_not_said_to_be_all(self, memory, tmp_path):
+        answers, requests = Answers(tmp_path / "answers.sqlite"), memory.store.auditing.requests
+
+        def run() -> Answer:
+            memory.store.insert_memory(EpisodicMemory(content="The first half", source="test"))
+            return Answer(text="x", data={})
+
+        answers.once("k", owner="o", request={}, requests=requests, run=run)
+        with sqlite3.connect(tmp_path / "answers.sqlite") as rows:
+            rows.execute("UPDATE answers SET status = NULL, answer = NULL")
+        found, _ = answers.once("k", owner="o", request={}, requests=requests, run=run)
+        answers.close()
+        assert "at least this was stored" in found.text
+        assert found.data["is_complete"] is False
 
     def test_a_key_is_for_one_request_and_one_token(self, client, memory, tokens):
         _, other = tokens.create("write")
@@ -437,9 +528,10 @@ class TestKeys:
         path = memory.store.config.home / "server" / "answers.sqlite"
         with sqlite3.connect(path) as rows:
             assert path.stat().st_mode & 0o777 == 0o600
-            assert rows.execute("UPDATE answers SET answer = NULL").rowcount > 0
+            assert rows.execute("UPDATE answers SET status = NULL, answer = NULL").rowcount > 0
         again = client.post("/v1/save_episode", json=EPISODE, headers=headers)
-        assert again.json()["data"] == {"memory_ids": [saved], "is_recovered": True}
+        assert again.json()["data"] == {"memory_ids": [saved], "is_recovered": True, "is_complete": True}
+        assert "This was carried out" in again.json()["text"]
         assert again.text == client.post("/v1/save_episode", json=EPISODE, headers=headers).text
         assert len(memory.store.list_memories(project_id=project)) == 1
 
@@ -449,7 +541,7 @@ class TestKeys:
         path = memory.store.config.home / "server" / "answers.sqlite"
         with sqlite3.connect(path) as rows:
             unknown = "00000000-0000-4000-8000-000000000000"
-            rows.execute("UPDATE answers SET answer = NULL, request_id = ?", (unknown,))
+            rows.execute("UPDATE answers SET status = NULL, answer = NULL, request_id = ?", (unknown,))
         again = client.post("/v1/save_episode", json=EPISODE, headers=headers).json()
         assert "episode_id" in again["data"]
         assert len(memory.store.list_memories(project_id=project)) == 2
@@ -471,6 +563,29 @@ class TestKeys:
         assert [once(), once()] == [False, True]
         assert len(runs) == 2
         answers.close()
+
+    def test_old_answers_are_removed_when_the_file_is_opened_and_while_it_is_used(self, memory, tmp_path):
+        path, now = tmp_path / "answers.sqlite", 1_000_000.0
+        answer = Answer(text="x", data={})
+
+        def once(answers: Answers, key: str) -> None:
+            answers.once(key, owner="o", request={}, requests=memory.store.auditing.requests, run=lambda: answer)
+
+        def kept() -> int:
+            with sqlite3.connect(path) as rows:
+                return int(rows.execute("SELECT count(*) FROM answers").fetchone()[0])
+
+        answers = Answers(path, now=lambda: now)
+        once(answers, "a")
+        now += KEPT_S - 10
+        once(answers, "b")
+        now += 3_700
+        once(answers, "b")  # a repeated key alone
+        assert kept() == 1
+        answers.close()
+        now += KEPT_S
+        Answers(path, now=lambda: now).close()
+        assert kept() == 0
 
 
 class TestResources:

@@ -21,8 +21,9 @@ from starlette.routing import Route
 
 from memgraph.errors import InvalidInputError, MemGraphError
 from memgraph.interfaces.http.access.gate import Gate, check
+from memgraph.interfaces.http.access.refusals import status_of
 from memgraph.interfaces.http.access.tokens import Token
-from memgraph.interfaces.http.problems import STATUSES, problem
+from memgraph.interfaces.http.problems import problem
 from memgraph.interfaces.http.routes import caller_of, safely, token_of
 from memgraph.interfaces.operations import Caller
 from memgraph.interfaces.refusals import message_of
@@ -167,8 +168,7 @@ def _page(title: str, body: str, *, problem: str | None = None, status: int = HT
 
 
 def _refused(title: str, error: MemGraphError, body: str = "") -> Response:
-    status = next((found for kind, found in STATUSES if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR)
-    return _page(title, body, problem=message_of(error), status=status)
+    return _page(title, body, problem=message_of(error), status=status_of(error))
 
 
 def _query_form(given: Mapping[str, str]) -> str:

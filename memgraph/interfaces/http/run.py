@@ -15,8 +15,9 @@ from memgraph.disk.files import make_private_folder
 from memgraph.disk.lock import ProcessLock
 from memgraph.errors import InvalidInputError
 from memgraph.interfaces.http.access.gate import Gate
+from memgraph.interfaces.http.access.refusals import RefusedTokenError
 from memgraph.interfaces.http.access.stores import Stores
-from memgraph.interfaces.http.access.tokens import FOLDER, RefusedTokenError, Token, token_file
+from memgraph.interfaces.http.access.tokens import FOLDER, Token, token_file
 from memgraph.interfaces.http.app import app_of
 from memgraph.interfaces.http.limits import HeadTimed, Limits
 from memgraph.interfaces.operations import Caller
@@ -80,7 +81,9 @@ def gate_of(
         )
         raise InvalidInputError(problem, field="--root" if has_tenants else "--home", value=str(place))
     if asks and caller != Caller():
-        problem = "cannot be given to a server with tokens: the token decides the agent; give it to `memgraph token create`"
+        problem = (
+            "cannot be given to a server with tokens: the token decides the agent; give it to `memgraph token create`"
+        )
         raise InvalidInputError(problem, field="--agent")
     if has_tenants and not asks:
         problem = "has no tokens, and which store a request means is what its token says; run `memgraph token create`"

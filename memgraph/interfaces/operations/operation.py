@@ -180,6 +180,8 @@ class Operation(Generic[A]):
         Whether calling it twice with equal arguments changes no more than calling it once.
     toolset : {"core", "full"}
         ``core`` operations are always offered to agents.
+    is_one_commit : bool
+        All that it stores is in one commit: it is stored whole or not at all.
     is_store_wide : bool
         It cannot be kept to one project, and is refused to callers whose project is fixed.
     traced : Traced or None
@@ -194,6 +196,7 @@ class Operation(Generic[A]):
     is_destructive: bool = False
     is_idempotent: bool = False
     toolset: Toolset = "full"
+    is_one_commit: bool = False
     is_store_wide: bool = False
     traced: Traced | None = None
 
@@ -224,7 +227,9 @@ class Operation(Generic[A]):
                     raise InvalidInputError(problem, field=str(name))
         given = self.arguments.parse(arguments)
         if self.is_store_wide and call.caller.is_project_fixed:
-            problem = f"{self.name} concerns the whole store, and this caller is for project {call.caller.project!r} alone"
+            problem = (
+                f"{self.name} concerns the whole store, and this caller is for project {call.caller.project!r} alone"
+            )
             raise PermissionDeniedError(problem, agent=call.caller.agent)
         if self.effect != "read":
             return self.run(call, given)

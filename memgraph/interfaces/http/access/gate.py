@@ -10,8 +10,9 @@ from anyio import CapacityLimiter, to_thread
 from starlette.requests import HTTPConnection
 
 from memgraph.errors import PermissionDeniedError
+from memgraph.interfaces.http.access.refusals import RefusedTokenError
 from memgraph.interfaces.http.access.stores import Stores
-from memgraph.interfaces.http.access.tokens import RefusedTokenError, Scope, Token, TokenFile
+from memgraph.interfaces.http.access.tokens import Scope, Token, TokenFile
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, perform
 from memgraph.interfaces.operations.operation import Effect, Toolset
 from memgraph.ports import Progress
@@ -92,6 +93,7 @@ class Gate:
             request={"operation": name, "arguments": arguments, "caller": caller.model_dump(mode="json")},
             requests=memory.store.auditing.requests,
             run=call,
+            is_one_commit=operation.is_one_commit,
         )
 
     async def in_thread(self, function: Any, *args: Any, **kwargs: Any) -> Any:

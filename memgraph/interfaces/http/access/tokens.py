@@ -17,7 +17,8 @@ from pydantic import AfterValidator, Field
 
 from memgraph.disk.files import make_private_folder, read_own, write_private
 from memgraph.disk.lock import ProcessLock
-from memgraph.errors import ConfigError, MemGraphError, NotFoundError
+from memgraph.errors import ConfigError, NotFoundError
+from memgraph.interfaces.http.access.refusals import RefusedTokenError
 from memgraph.interfaces.operations import Caller
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Model, Name, Text, Timestamp
@@ -79,10 +80,6 @@ class Token(Model):
             project=self.project,
             is_project_fixed=self.project is not None,
         )
-
-
-class RefusedTokenError(MemGraphError):
-    """A token is unknown, was revoked, or has expired. The message is the same for the first two."""
 
 
 class _Tokens(Model):
