@@ -17,7 +17,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from memgraph import MemGraph
-from memgraph.errors import BusyError, ConfigError, InvalidInputError
+from memgraph.errors import BusyError, ConfigError, DiskFullError, InvalidInputError, ReadOnlyError, StorageError
 from memgraph.interfaces.http.access.answers import KEPT_S, Answers
 from memgraph.interfaces.http.access.gate import Gate
 from memgraph.interfaces.http.access.refusals import KeyRunningError, PartlyStoredError, RefusedTokenError
@@ -167,6 +167,30 @@ class TestWhoMayCall:
             assert client.get("/v1/memories", headers=bearer(good)).status_code == 200
             tokens.revoke(number)
             assert client.get("/v1/memories", headers=bearer(good)).status_code == 401, "a running server sees it"
+
+    @pytest.mark.parametrize("path", ["/v1/memories", "/login", "/"])
+    @pytest.mark.parametrize("damage", ["mode", "text", "place"])
+    def test_tokens_that_cannot_be_read_are_a_problem_without_paths(self, memory, tokens, caplog, path, damage):
+        _, secret = tokens.create("read")
+        with client_of(gate_on(memory, tokens), secret) as client:
+            if damage == "mode":
+                tokens.path.chmod(0o644)
+            elif damage == "text":
+                tokens.path.write_text("{")
+            else:  # the directory is a file now: even the file's status cannot be read
+                for one in tokens.path.parent.iterdir():
+                    one.unlink()
+                tokens.path.parent.rmdir()
+                tokens.path.parent.write_text("x")
+            if path == "/login":
+                found = client.post(path, data={"token": secret})
+                assert "the tokens cannot be read; ask who runs the server" in found.text
+            else:
+                found = client.get(path)
+                assert found.json()["detail"] == "the tokens cannot be read; ask who runs the server"
+        assert found.status_code == 503
+        assert str(tokens.path.parent) not in found.text
+        assert "tokens cannot be read: " in caplog.text
 
     @pytest.mark.parametrize(("scope", "allowed"), [("read", {"read"}), ("write", {"read", "write"})])
     def test_a_token_allows_what_its_scope_says(self, memory, tokens, scope, allowed):
@@ -665,6 +689,40 @@ class TestErrors:
         assert (found.status_code, found.json()["title"]) == (500, "Internal Server Error")
         assert "RuntimeError" in found.json()["detail"]
         assert "SECRETWORD" not in found.text + caplog.text
+
+    @pytest.mark.parametrize(
+        ("error", "status"),
+        [
+            (StorageError("/srv/my memory/index.bin cannot be read", path=Path("/srv/my memory/index.bin")), 500),
+            (DiskFullError("/srv/my memory is full", path=Path("/srv/my memory")), 507),
+            (ConfigError("/srv/memory/config.toml: unknown setting"), 500),
+            (PermissionError(13, "Permission denied", "/srv/memory/journal"), 500),
+            (OSError(28, "No space left on device", "/srv/memory/journal"), 507),
+            (ReadOnlyError("an operation that only reads was about to write"), 500),
+        ],
+    )
+    @pytest.mark.parametrize("path", ["/v1/stats", "/query", "/mcp"])
+    def test_no_error_shows_where_the_store_is(self, memory, tokens, path, error, status):
+        def opened(_: Path) -> MemGraph:
+            raise error
+
+        _, secret = tokens.create("read")
+        gate = Gate(Stores(lambda _: memory.store.config.home, opened), tokens)
+        call = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "recall", "arguments": {"task": "x"}},
+        }
+        given: dict[str, Any] = {"json": call if path == "/mcp" else {}}
+        if path == "/query":
+            given = {"data": {"cypher": "RETURN 1 AS x"}}
+        with client_of(gate, secret) as client:
+            client.headers["Accept"] = "application/json, text/event-stream"
+            found = client.post(path, **given)
+        assert "/srv" not in found.text
+        assert "my memory" not in found.text
+        assert found.status_code == (200 if path == "/mcp" else status)
 
 
 class TestLimits:

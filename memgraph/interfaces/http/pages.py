@@ -26,7 +26,7 @@ from memgraph.interfaces.http.access.tokens import Token
 from memgraph.interfaces.http.problems import problem
 from memgraph.interfaces.http.routes import caller_of, safely, token_of
 from memgraph.interfaces.operations import Caller
-from memgraph.interfaces.refusals import message_of
+from memgraph.interfaces.refusals import remote_message_of
 from memgraph.text.safe import visible_line
 
 COOKIE = "memgraph_session"
@@ -80,7 +80,7 @@ class Pages:
         try:
             self._gate.token_of(secret)
         except MemGraphError as error:
-            return _page("Sign in", _LOGIN, problem=message_of(error), status=HTTPStatus.UNAUTHORIZED)
+            return _refused("Sign in", error, _LOGIN)
         now, session = time.time(), secrets.token_urlsafe(32)
         kept = {name: one for name, one in self._signed_in.items() if one[1] > now}
         self._signed_in = dict(list(kept.items())[-_MOST_SESSIONS:])
@@ -168,7 +168,7 @@ def _page(title: str, body: str, *, problem: str | None = None, status: int = HT
 
 
 def _refused(title: str, error: MemGraphError, body: str = "") -> Response:
-    return _page(title, body, problem=message_of(error), status=status_of(error))
+    return _page(title, body, problem=remote_message_of(error), status=status_of(error))
 
 
 def _query_form(given: Mapping[str, str]) -> str:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from memgraph.errors import InvalidInputError, MemGraphError
 from memgraph.interfaces.http.access.refusals import KeyRunningError, PartlyStoredError, status_of
-from memgraph.interfaces.refusals import message_of
+from memgraph.interfaces.refusals import remote_message_of
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_S = "1"
@@ -28,11 +28,13 @@ def problem(status: int, detail: str, *, headers: dict[str, str] | None = None, 
     return Response(body, status, given, MEDIA_TYPE)
 
 
-def problem_of(error: MemGraphError) -> Response:
-    """Return an error of the library as a response. The message names no value that looks like a secret."""
+def problem_of(error: Exception) -> Response:
+    """Return an error as a response. The message names no value that looks like a secret, and no directory of the server."""
     if isinstance(error, PartlyStoredError):
         replayed = {"Idempotency-Replayed": "true"} if error.is_replayed else {}
         return problem(error.status, headers=replayed, **error.document)
     more: dict[str, Any] = {"field": error.field} if isinstance(error, InvalidInputError) else {}
     headers = {"Retry-After": RETRY_S} if isinstance(error, KeyRunningError) else {}
-    return problem(status_of(error), message_of(error), headers=headers, error=type(error).__name__, **more)
+    said = remote_message_of(error)
+    detail = said if isinstance(error, (MemGraphError, OSError)) else f"the request {said}"
+    return problem(status_of(error), detail, headers=headers, error=type(error).__name__, **more)

@@ -17,8 +17,10 @@ from starlette.routing import Route
 
 from memgraph.errors import MemGraphError
 from memgraph.interfaces.http.access.gate import Gate
+from memgraph.interfaces.http.access.refusals import status_of
 from memgraph.interfaces.http.access.tokens import Token
 from memgraph.interfaces.http.contract import KEY, PROJECT, SESSION
+from memgraph.interfaces.http.metrics import ROUTE
 from memgraph.interfaces.http.problems import problem, problem_of
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller
 from memgraph.interfaces.refusals import message_of
@@ -47,13 +49,11 @@ def safely(endpoint: Endpoint) -> Endpoint:
     async def answer(request: Request) -> Response:
         try:
             return await endpoint(request)
-        except MemGraphError as error:
-            return problem_of(error)
-        except OSError as error:
-            return problem(HTTPStatus.INSUFFICIENT_STORAGE, message_of(error))
         except Exception as error:
-            logger.error("%s failed: %s", request.url.path, type(error).__name__, exc_info=logger.isEnabledFor(10))
-            return problem(HTTPStatus.INTERNAL_SERVER_ERROR, f"the request {message_of(error)}")
+            if status_of(error) >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                route = request.scope.get(ROUTE, "none")
+                logger.error("%s failed: %s", route, loggable(error), exc_info=logger.isEnabledFor(10))
+            return problem_of(error)
 
     return answer
 
@@ -91,6 +91,13 @@ async def _get(gate: Gate, request: Request) -> Response:
     arguments = {"id": request.path_params["id"], **request.query_params}
     answer, _ = await gate.in_thread(gate.run, token, caller_of(token, request), "get_memory", arguments)
     return tagged(request, answer)
+
+
+def loggable(error: Exception) -> str:
+    """Return what the log says of an error: it may name files, but quotes no memory."""
+    if isinstance(error, MemGraphError):
+        return error.loggable
+    return message_of(error) if isinstance(error, OSError) else type(error).__name__
 
 
 def token_of(request: Request) -> Token:

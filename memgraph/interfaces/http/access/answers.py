@@ -24,7 +24,7 @@ from memgraph.disk.files import make_private_folder
 from memgraph.errors import InvalidInputError, StorageError
 from memgraph.interfaces.http.access.refusals import KeyReusedError, KeyRunningError, PartlyStoredError, status_of
 from memgraph.interfaces.operations import Answer
-from memgraph.interfaces.refusals import message_of
+from memgraph.interfaces.refusals import remote_message_of
 from memgraph.journal.envelope import Event
 from memgraph.logs import logger_of
 from memgraph.model.events.memories import MemoryAdded
@@ -160,9 +160,7 @@ class Answers:
         status = status_of(error)
         if status == HTTPStatus.SERVICE_UNAVAILABLE:  # which would ask for the same request again
             status = HTTPStatus.INTERNAL_SERVER_ERROR
-        detail = (
-            f"{message_of(error)}; before that at least this was stored: {_stored(events)}. To try again, use a new key"
-        )
+        detail = f"{remote_message_of(error)}; before that at least this was stored: {_stored(events)}. To try again, use a new key"
         document: dict[str, Any] = {"detail": detail, "error": type(error).__name__, "memory_ids": _added(events)}
         if isinstance(error, InvalidInputError):
             document["field"] = error.field

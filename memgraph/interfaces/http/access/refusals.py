@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -11,6 +12,10 @@ from memgraph import errors
 
 class RefusedTokenError(errors.MemGraphError):
     """A token is unknown, was revoked, or has expired. The message is the same for the first two."""
+
+
+class UnavailableError(errors.MemGraphError):
+    """The server cannot answer now, for a reason of its own."""
 
 
 class KeyReusedError(errors.MemGraphError):
@@ -55,6 +60,7 @@ STATUSES: tuple[tuple[type[errors.MemGraphError], HTTPStatus], ...] = (
     (errors.DiskFullError, HTTPStatus.INSUFFICIENT_STORAGE),
     (errors.ProviderError, HTTPStatus.BAD_GATEWAY),
     (errors.BusyError, HTTPStatus.SERVICE_UNAVAILABLE),
+    (UnavailableError, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.ClosedError, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 """The first that fits; other errors are the server's: 500."""
@@ -64,4 +70,6 @@ def status_of(error: BaseException) -> int:
     """Return the HTTP status of an error."""
     if isinstance(error, PartlyStoredError):
         return error.status
+    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return HTTPStatus.INSUFFICIENT_STORAGE
     return next((found for kind, found in STATUSES if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR)
