@@ -14,6 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from starlette.responses import Response
 from starlette.testclient import TestClient
 
 from memgraph import MemGraph
@@ -24,7 +25,7 @@ from memgraph.interfaces.http.access.refusals import KeyRunningError, PartlyStor
 from memgraph.interfaces.http.access.stores import Stores
 from memgraph.interfaces.http.access.tokens import TokenFile, token_file
 from memgraph.interfaces.http.app import app_of
-from memgraph.interfaces.http.limits import Limits
+from memgraph.interfaces.http.limits import Limited, Limits
 from memgraph.interfaces.http.problems import problem_of
 from memgraph.interfaces.http.run import gate_of, listener
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, perform
@@ -735,6 +736,47 @@ class TestLimits:
             yield from (body[at : at + 100_000] for at in range(0, len(body), 100_000))
 
         assert client.post("/v1/recall", content=parts(), headers=headers).status_code == 413
+
+    def test_without_a_token_a_body_is_small(self, memory, tokens):
+        tokens.create("read")
+        with client_of(gate_on(memory, tokens)) as client:
+            assert client.post("/login", content=b"token=" + b"x" * 9_000).status_code == 413
+            assert client.post("/login", data={"token": "x"}).status_code == 401
+
+    def test_bodies_that_arrive_at_the_same_time_have_a_limit_together(self):
+        import anyio
+
+        async def talk() -> list[int]:
+            statuses: list[int] = []
+            may_end = anyio.Event()
+            limited = Limited(Response(b"done"), Limits(body_bytes=1_000, buffered_bytes=2_500), open_paths=())
+
+            async def post(*parts: bytes) -> None:
+                left = list(parts)
+
+                async def receive() -> Any:
+                    if len(left) == 1:
+                        await may_end.wait()
+                    return {"type": "http.request", "body": left.pop(0), "more_body": bool(left)}
+
+                async def send(message: Any) -> None:
+                    if message["type"] == "http.response.start":
+                        statuses.append(message["status"])
+
+                await limited({"type": "http", "path": "/v1/recall", "method": "POST", "headers": []}, receive, send)
+
+            async with anyio.create_task_group() as group:
+                for _ in range(4):
+                    group.start_soon(post, b"x" * 900, b"")
+                await anyio.wait_all_tasks_blocked()
+                assert statuses == [429, 429], "two bodies are within the limit"
+                may_end.set()
+            may_end = anyio.Event()
+            may_end.set()
+            await post(b"x" * 900, b"")
+            return statuses
+
+        assert anyio.run(talk) == [429, 429, 200, 200, 200]
 
     def test_more_requests_than_may_wait_are_told_when_to_come_again(self, memory, tokens):
         began, may_end = threading.Event(), threading.Event()

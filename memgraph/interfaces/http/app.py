@@ -75,7 +75,7 @@ def app_of(gate: Gate, *, limits: Limits | None = None, close_stores: bool = Tru
         routes=[_named(one) for one in routes], lifespan=lifespan, exception_handlers={HTTPException: _no_route}
     )
     inner.router.redirect_slashes = False
-    limited = Limited(inner, limits)
+    limited = Limited(inner, limits, open_paths=OPEN)
     metrics = Metrics(running=lambda: limited.running, stores=lambda: gate.stores.open_count)
     admitted = _Admitted(limited, gate, pages)
     return Counted(Secured(admitted, only_loopback=not gate.asks), metrics)

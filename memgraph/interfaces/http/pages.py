@@ -70,7 +70,7 @@ class Pages:
         return secret if time.time() < until else None
 
     def to_login(self) -> Response:
-        """Return a redirection to the page where one signs in."""
+        """Return a redirection to the page for signing in."""
         return Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": "/login"})
 
     async def _login(self, request: Request) -> Response:

@@ -65,7 +65,7 @@ async def _post(gate: Gate, name: str | None, request: Request) -> Response:
     try:
         arguments = orjson.loads(await request.body())
     except orjson.JSONDecodeError as error:
-        return problem(HTTPStatus.BAD_REQUEST, f"the body is no JSON: {error}")
+        return problem(HTTPStatus.BAD_REQUEST, f"the body is not valid JSON: {error}")
     if not isinstance(arguments, dict):
         return problem(HTTPStatus.BAD_REQUEST, "the body must be a JSON object of arguments")
     token = token_of(request)
