@@ -31,8 +31,9 @@ _root = click.option(
     "--port", type=click.IntRange(0, 65_535), default=8321, show_default=True, help="Port; 0 takes a free one."
 )
 @_root
+@click.option("--without-tokens", is_flag=True, help="Ask for no token although there are some, or all were revoked.")
 @pass_settings
-def serve(settings: Settings, host: str, port: int, root: str | None) -> None:
+def serve(settings: Settings, host: str, port: int, root: str | None, without_tokens: bool) -> None:
     """Serve the store over HTTP until interrupted: REST under /v1, MCP under /mcp, pages at /."""
     from memgraph.errors import MissingExtraError
     from memgraph.interfaces.operations import Caller
@@ -53,6 +54,7 @@ def serve(settings: Settings, host: str, port: int, root: str | None) -> None:
             has_tenants=root is not None,
             caller=caller,
             open_store=_opener(settings),
+            without_tokens=without_tokens,
         )
         held.enter_context(run.alone(place))
         listening = run.listener(host, port, asks=gate.asks)
@@ -78,7 +80,7 @@ def token() -> None:
     help="read: recall and look; write: store and correct, too; admin: maintenance, too.",
 )
 @click.option("--tenant", metavar="NAME", help="The tenant's store under --root.")
-@click.option("--project", metavar="NAME", help="Default project of all calls; the client cannot name another.")
+@click.option("--project", metavar="NAME", help="The only project of its calls; another one is refused.")
 @click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Days until it expires; default: never.")
 @_root
 @pass_settings

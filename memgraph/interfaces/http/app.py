@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memgraph.errors import MemGraphError
 from memgraph.interfaces.http.access.gate import Gate, bearer, check
+from memgraph.interfaces.http.access.refusals import RefusedTokenError
 from memgraph.interfaces.http.contract import document
 from memgraph.interfaces.http.limits import Limited, Limits, Secured
 from memgraph.interfaces.http.metrics import ROUTE, Counted, Metrics
@@ -74,7 +75,7 @@ def app_of(gate: Gate, *, limits: Limits | None = None, close_stores: bool = Tru
         routes=[_named(one) for one in routes], lifespan=lifespan, exception_handlers={HTTPException: _no_route}
     )
     inner.router.redirect_slashes = False
-    limited = Limited(inner, limits)
+    limited = Limited(inner, limits, open_paths=OPEN)
     metrics = Metrics(running=lambda: limited.running, stores=lambda: gate.stores.open_count)
     admitted = _Admitted(limited, gate, pages)
     return Counted(Secured(admitted, only_loopback=not gate.asks), metrics)
@@ -98,7 +99,8 @@ class _Admitted:
             secret = bearer(request) or (self._pages.secret_of(request) if is_page else None)
             scope["memgraph.token"] = self._gate.token_of(secret)
         except MemGraphError as error:
-            refusal = self._pages.to_login() if is_page and not bearer(request) else problem_of(error)
+            may_sign_in = is_page and not bearer(request) and isinstance(error, RefusedTokenError)
+            refusal = self._pages.to_login() if may_sign_in else problem_of(error)
             await refusal(scope, receive, send)
             return
         await self._app(scope, receive, send)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from http import HTTPStatus
 from time import monotonic
 from typing import Any
@@ -34,6 +35,10 @@ class Limits(Model):
     ----------
     body_bytes : int
         Largest body of a request.
+    open_body_bytes : int
+        The same for paths that need no token.
+    buffered_bytes : int
+        Bodies that are held at the same time, of all requests together; what exceeds it is answered with 429.
     body_s, head_s : float
         Time for the body, and for the head, to arrive.
     requests : int
@@ -45,6 +50,8 @@ class Limits(Model):
     """
 
     body_bytes: int = 4 << 20
+    open_body_bytes: int = 8 << 10
+    buffered_bytes: int = 64 << 20
     body_s: float = 10.0
     head_s: float = 10.0
     requests: int = 128
@@ -88,7 +95,7 @@ class Secured:
 
 
 def _parts(address: str) -> tuple[str | None, str | None]:
-    """Return the host's name in an address, and the name with its port; None for what is no address."""
+    """Return the host's name in an address, and the name with its port; None for anything else."""
     try:
         found = urlsplit(address)
         return found.hostname, found.netloc
@@ -97,11 +104,19 @@ def _parts(address: str) -> tuple[str | None, str | None]:
 
 
 class Limited:
-    """Reads each body within the limits before the request runs, and refuses requests that would have to wait too long."""
+    """Reads each body within the limits before the request runs, and refuses requests that would have to wait too long.
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+    Parameters
+    ----------
+    open_paths : collection of str
+        Paths that need no token.
+    """
+
+    def __init__(self, app: ASGIApp, limits: Limits, *, open_paths: Collection[str]) -> None:
         self._app = app
         self._limits = limits
+        self._open_paths = open_paths
+        self._buffered = 0
         self.running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,10 +124,17 @@ class Limited:
         if scope["type"] != "http" or scope["path"] == "/healthz":
             await self._app(scope, receive, send)
             return
-        body = await self._body(Headers(scope=scope), receive)
-        if isinstance(body, Response):
-            await body(scope, receive, send)
-            return
+        body = bytearray()
+        try:
+            refusal = await self._read_into(body, scope, receive)
+            if refusal is not None:
+                await refusal(scope, receive, send)
+                return
+            await self._run(bytes(body), scope, receive, send)
+        finally:
+            self._buffered -= len(body)
+
+    async def _run(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
         if self.running >= self._limits.requests:
             detail = f"{self.running} requests are running or waiting; send it again after the time in Retry-After"
             await problem(HTTPStatus.TOO_MANY_REQUESTS, detail)(scope, receive, send)
@@ -128,29 +150,36 @@ class Limited:
         finally:
             self.running -= 1
 
-    async def _body(self, headers: Headers, receive: Receive) -> bytes | Response:
-        """Return the body, or the response that refuses it and closes the connection."""
-        most = self._limits.body_bytes
+    async def _read_into(self, body: bytearray, scope: Scope, receive: Receive) -> Response | None:
+        """Read the body, counted in `_buffered`; return the response that refuses it and closes the connection, if any."""
+        is_open = scope["path"] in self._open_paths
+        most = self._limits.open_body_bytes if is_open else self._limits.body_bytes
+        closing = {"Connection": "close"}
         too_large = problem(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"a body has at most {most:,} bytes; store less at a time",
-            headers={"Connection": "close"},
+            f"a body has at most {most:,} bytes{'' if is_open else '; store less at a time'}",
+            headers=closing,
         )
-        given = headers.get("content-length", "0")
+        given = Headers(scope=scope).get("content-length", "0")
         if not given.isdecimal() or int(given) > most:
             return too_large
-        body, until = bytearray(), monotonic() + self._limits.body_s
+        until = monotonic() + self._limits.body_s
         while True:
             try:
                 message = await asyncio.wait_for(receive(), max(0.0, until - monotonic()))
             except TimeoutError:
                 detail = f"the body did not arrive within {self._limits.body_s:g} s"
-                return problem(HTTPStatus.REQUEST_TIMEOUT, detail, headers={"Connection": "close"})
-            body += message.get("body", b"")
-            if len(body) > most:
+                return problem(HTTPStatus.REQUEST_TIMEOUT, detail, headers=closing)
+            part = message.get("body", b"")
+            if len(body) + len(part) > most:
                 return too_large
+            if self._buffered + len(part) > self._limits.buffered_bytes:
+                detail = "the bodies of other requests take all the memory there is for them; send it again after the time in Retry-After"
+                return problem(HTTPStatus.TOO_MANY_REQUESTS, detail, headers=closing)
+            body += part
+            self._buffered += len(part)
             if message["type"] == "http.disconnect" or not message.get("more_body"):
-                return bytes(body)
+                return None
 
 
 class HeadTimed(H11Protocol):

@@ -9,13 +9,16 @@ from typing import Any
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import HTTPConnection
 
-from memgraph.errors import PermissionDeniedError
+from memgraph.errors import MemGraphError, PermissionDeniedError
+from memgraph.interfaces.http.access.refusals import RefusedTokenError, UnavailableError
 from memgraph.interfaces.http.access.stores import Stores
-from memgraph.interfaces.http.access.tokens import RefusedTokenError, Scope, Token, TokenFile
+from memgraph.interfaces.http.access.tokens import Scope, Token, TokenFile
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, perform
 from memgraph.interfaces.operations.operation import Effect, Toolset
+from memgraph.logs import logger_of
 from memgraph.ports import Progress
 
+logger = logger_of(__name__)
 AT_ONCE = 4
 """Operations that run at the same time. One that needs a view of what an agent may have takes 200 MB and more."""
 NEEDS: Mapping[Effect, Scope] = {"read": "read", "write": "write", "maintain": "admin"}
@@ -50,6 +53,8 @@ class Gate:
         Raises
         ------
         RefusedTokenError
+        UnavailableError
+            The tokens cannot be read. The cause, with its paths, is in the log alone.
         """
         if self._tokens is None:
             if self._unasked is None:
@@ -57,7 +62,13 @@ class Gate:
             return self._unasked
         if not secret:
             raise RefusedTokenError("this server needs a token: send the header `Authorization: Bearer TOKEN`")
-        return self._tokens.verified(secret)
+        try:
+            return self._tokens.verified(secret)
+        except RefusedTokenError:
+            raise
+        except (MemGraphError, OSError) as error:
+            logger.error("tokens cannot be read: %s", error)
+            raise UnavailableError("the tokens cannot be read; ask who runs the server") from None
 
     def run(
         self,
@@ -92,6 +103,7 @@ class Gate:
             request={"operation": name, "arguments": arguments, "caller": caller.model_dump(mode="json")},
             requests=memory.store.auditing.requests,
             run=call,
+            is_one_commit=operation.is_one_commit,
         )
 
     async def in_thread(self, function: Any, *args: Any, **kwargs: Any) -> Any:

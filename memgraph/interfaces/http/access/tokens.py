@@ -17,7 +17,8 @@ from pydantic import AfterValidator, Field
 
 from memgraph.disk.files import make_private_folder, read_own, write_private
 from memgraph.disk.lock import ProcessLock
-from memgraph.errors import ConfigError, MemGraphError, NotFoundError
+from memgraph.errors import ConfigError, NotFoundError
+from memgraph.interfaces.http.access.refusals import RefusedTokenError
 from memgraph.interfaces.operations import Caller
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Model, Name, Text, Timestamp
@@ -54,7 +55,7 @@ class Token(Model):
     tenant : str or None
         The store under the root; None: the one store of a server without a root.
     agent, justification, project : str or None
-        For whom it acts; see `Caller`.
+        For whom it acts; see `Caller`. The project is fixed.
     """
 
     id: str
@@ -73,11 +74,12 @@ class Token(Model):
 
     def caller(self) -> Caller:
         """Return for whom the token acts."""
-        return Caller(agent=self.agent, justification=self.justification, project=self.project)
-
-
-class RefusedTokenError(MemGraphError):
-    """A token is unknown, was revoked, or has expired. The message is the same for the first two."""
+        return Caller(
+            agent=self.agent,
+            justification=self.justification,
+            project=self.project,
+            is_project_fixed=self.project is not None,
+        )
 
 
 class _Tokens(Model):
@@ -107,6 +109,11 @@ class TokenFile:
         self._now = now
         self._guard = Lock()
         self._read: tuple[tuple[int, int, int], dict[str, Token]] | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether a token was ever made: the file stays when the last one is revoked."""
+        return self.path.is_symlink() or self.path.exists()
 
     def create(
         self,
