@@ -27,7 +27,7 @@ from memgraph.interfaces.http.access.tokens import TokenFile, token_file
 from memgraph.interfaces.http.app import app_of
 from memgraph.interfaces.http.limits import Limited, Limits
 from memgraph.interfaces.http.problems import problem_of
-from memgraph.interfaces.http.run import gate_of, listener
+from memgraph.interfaces.http.run import alone, gate_of, listener
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, perform
 from memgraph.model.memory import EpisodicMemory
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
@@ -922,3 +922,25 @@ def test_the_answer_of_an_operation_is_json_whatever_a_query_computes(client):
         found = client.post("/v1/query", json={"cypher": f"RETURN {expression} AS x"})
         assert found.status_code in {200, 422}, found.text
         json.loads(found.text)
+
+
+def test_a_tenants_store_is_served_by_one_server_at_a_time(tmp_path: Path) -> None:
+    home = tmp_path / "stores" / "acme"
+    opened: list[Path] = []
+
+    class Memory:
+        def close(self) -> None:
+            opened.clear()
+
+    def open_store(place: Path) -> Any:
+        opened.append(place)
+        return Memory()
+
+    stores = Stores(lambda _: home, open_store, locks=True)
+    stores.memory("acme")
+    with pytest.raises(BusyError), alone(home):
+        pass
+    stores.close()
+    with alone(home):
+        pass
+    assert opened == []

@@ -156,6 +156,23 @@ class TestSlowClients:
                     time.sleep(0.1)
             assert time.monotonic() - began < 10
 
+    def test_a_client_that_takes_no_answer_is_dropped(self, port):
+        with socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            connection.connect(("127.0.0.1", port))
+            connection.settimeout(20)
+            asked = 2_000
+            head = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            with suppress(ConnectionError, TimeoutError):
+                connection.settimeout(3)
+                connection.sendall(head * asked)
+            time.sleep(1.5)
+            received = b""
+            with suppress(ConnectionError):
+                while part := connection.recv(1 << 20):
+                    received += part
+        assert 0 < received.count(b"HTTP/1.1 200") < asked / 2
+
     def test_many_slow_clients_keep_nobody_else_out(self, port):
         head = b"POST /v1/recall HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
         slow = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(200)]

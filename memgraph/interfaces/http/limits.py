@@ -41,6 +41,8 @@ class Limits(Model):
         Bodies that are held at the same time, of all requests together; what exceeds it is answered with 429.
     body_s, head_s : float
         Time for the body, and for the head, to arrive.
+    stalled_s : float
+        Time in which a client has to take what was sent to it.
     requests : int
         Requests that run or wait for a thread; another one is answered with 429.
     connections : int
@@ -54,6 +56,7 @@ class Limits(Model):
     buffered_bytes: int = 64 << 20
     body_s: float = 10.0
     head_s: float = 10.0
+    stalled_s: float = 10.0
     requests: int = 128
     connections: int = 512
     ending_s: float = 30.0
@@ -183,9 +186,11 @@ class Limited:
 
 
 class HeadTimed(H11Protocol):
-    """Uvicorn's protocol, which itself waits for a request's head for ever: closes a connection whose head does not arrive in time."""
+    """Uvicorn's protocol, which itself waits for clients for ever: closes a connection whose head does not arrive, or that takes no answer, in time."""
 
     head_s = Limits().head_s
+    stalled_s = Limits().stalled_s
+    _stalled: asyncio.TimerHandle | None = None
     _is_waiting = False
     _timer: asyncio.TimerHandle
 
@@ -197,6 +202,7 @@ class HeadTimed(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
         self._timer.cancel()
+        self._flows()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -207,6 +213,21 @@ class HeadTimed(H11Protocol):
         if self.cycle is not None and not self._is_answered():
             self._is_waiting = False
             self._timer.cancel()
+
+    def pause_writing(self) -> None:
+        """Begin to wait for the client to take what was sent."""
+        super().pause_writing()
+        self._stalled = self.loop.call_later(self.stalled_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Send more."""
+        self._flows()
+        super().resume_writing()
+
+    def _flows(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
 
     def _is_answered(self) -> bool:
         return self.cycle is not None and self.cycle.response_complete

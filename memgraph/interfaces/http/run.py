@@ -11,21 +11,17 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from memgraph.disk.files import make_private_folder
-from memgraph.disk.lock import ProcessLock
 from memgraph.errors import InvalidInputError
 from memgraph.interfaces.http.access.gate import Gate
 from memgraph.interfaces.http.access.refusals import RefusedTokenError
-from memgraph.interfaces.http.access.stores import Stores
-from memgraph.interfaces.http.access.tokens import FOLDER, Token, token_file
+from memgraph.interfaces.http.access.stores import Stores, lock_of
+from memgraph.interfaces.http.access.tokens import Token, token_file
 from memgraph.interfaces.http.app import app_of
 from memgraph.interfaces.http.limits import HeadTimed, Limits
 from memgraph.interfaces.operations import Caller
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
-
-_LOCK_S = 1.0
 
 
 @contextmanager
@@ -37,9 +33,7 @@ def alone(place: Path) -> Iterator[None]:
     BusyError
         Another process serves it.
     """
-    make_private_folder(place / FOLDER)
-    lock = ProcessLock(place / FOLDER / "lock", f"the server of {place}")
-    lock.acquire(_LOCK_S)
+    lock = lock_of(place)
     try:
         yield
     finally:
@@ -95,7 +89,7 @@ def gate_of(
             raise RefusedTokenError(f"{problem}; ask who runs the server for another")
         return place if tenant is None else place / "stores" / tenant
 
-    stores = Stores(home_of, open_store)
+    stores = Stores(home_of, open_store, locks=has_tenants)
     if asks:
         return Gate(stores, tokens)
     local = Token(
@@ -168,6 +162,7 @@ def serve(
 
     class Timed(HeadTimed):
         head_s = within.head_s
+        stalled_s = within.stalled_s
 
     config = uvicorn.Config(
         app_of(gate, limits=within, close_stores=close_stores),
