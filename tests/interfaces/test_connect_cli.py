@@ -100,6 +100,20 @@ def test_disconnecting_leaves_everything_as_it_was(run: Any, home: Path, plugin:
     assert (again.exit_code, again.stdout) == (0, "Claude Code was not connected.\n")
 
 
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_the_directory_that_claude_code_makes_for_the_plugin_goes_if_it_is_empty(
+    run: Any, home: Path, is_empty: bool
+) -> None:
+    data = home / ".claude" / "plugins" / "data" / "memgraph-skills-dir"
+    run("connect", "claude-code")
+    data.mkdir(parents=True)
+    if not is_empty:
+        (data / "mine").write_text("x", "utf-8")
+    run("disconnect", "claude-code")
+    assert data.exists() is not is_empty
+    assert data.parent.exists()
+
+
 def test_directories_that_connecting_made_go_too(run: Any, isolated_environment: Path) -> None:
     assert run("connect", "claude-code").exit_code == 0
     assert (isolated_environment / ".claude").is_dir()

@@ -188,7 +188,7 @@ def test_a_kept_overview_is_used_until_something_is_written(memory: MemGraph, ho
     home = memory.store.config.home
     start = named(events, "SessionStart")
     first = hook(start)
-    assert kept_overview(home, "shop", "claude-code") == (first, (kept,))
+    assert (kept_overview(home, "shop", "claude-code") or ())[:2] == (first, (kept,))
     file = next((home / "agents" / "overviews").iterdir())
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     file.write_text(file.read_text("utf-8").replace("flaky", "shaky"), "utf-8")

@@ -195,6 +195,15 @@ def test_a_session_begins_with_the_kept_overview_while_no_worker_runs(
     assert hook(client, "--budget", "30", stdin=json.dumps(event))[0] == expected
 
 
+@pytest.mark.parametrize("client", ["gemini", "opencode", "nobody"])
+def test_other_agents_get_no_kept_overview(home: Path, place: Place, tmp_path: Path, client: str) -> None:
+    event = {"hook_event_name": "SessionStart", "session_id": "1", "cwd": str(tmp_path / "port"), "source": "startup"}
+    with MemGraph.open(home) as memory:
+        assert FACT in render_overview(memory, "port", agent=client).text
+    with impostor(place, None):
+        assert hook(client, "--budget", "0.3", stdin=json.dumps(event))[0] == ""
+
+
 def test_the_worker_hears_of_a_start_that_was_answered_without_it(home: Path, place: Place, tmp_path: Path) -> None:
     event = {"hook_event_name": "SessionStart", "session_id": "1", "cwd": str(tmp_path / "port"), "source": "startup"}
     with MemGraph.open(home) as memory:

@@ -10,7 +10,7 @@ from typing import Any
 from memgraph.errors import MemGraphError
 from memgraph.extraction.readers.source import project_of_directory
 from memgraph.facade import MemGraph
-from memgraph.interfaces.agents.clients.catalogue import HOOK_CLIENTS
+from memgraph.interfaces.agents.clients.catalogue import AGENTS, shape_of
 from memgraph.interfaces.agents.events import EventKind, HookClient, HookEvent
 from memgraph.interfaces.agents.jobs import Job, Learn, add_job, start_learning, waiting_jobs
 from memgraph.interfaces.agents.orders import orders_request
@@ -50,10 +50,10 @@ def answer_hook(
         Whether the agent gets the answer. Else the event, the start of a session, is only noted.
     """
     try:
-        return _answer(memory, HOOK_CLIENTS[client], event, learn, is_printed=is_printed)
+        return _answer(memory, shape_of(client), event, learn, is_printed=is_printed)
     except Exception as error:  # noqa: BLE001 (the edge of an interface)
         reason = error.loggable if isinstance(error, MemGraphError) else type(error).__name__
-        logger.warning("a hook of %s was not answered: %s", client if client in HOOK_CLIENTS else "?", reason)
+        logger.warning("a hook of %s was not answered: %s", client if client in AGENTS else "?", reason)
         return ""
 
 

@@ -28,10 +28,20 @@ def state_of(home: Path) -> str:
 
 
 class Overview(NamedTuple):
-    """The text of an overview, and the ids of the memories in it."""
+    """An overview.
+
+    Attributes
+    ----------
+    text : str
+    memory_ids : tuple of str
+        The memories in it.
+    printed : str
+        What the hook of a session's start prints without a worker; "" if it has to ask one.
+    """
 
     text: str
     memory_ids: tuple[str, ...] = ()
+    printed: str = ""
 
 
 def kept_overview(home: Path, project: str, agent: str) -> Overview | None:
@@ -40,10 +50,14 @@ def kept_overview(home: Path, project: str, agent: str) -> Overview | None:
         found = json.loads(_path(home, project, agent).read_bytes())
         if found["state"] != state_of(home):
             return None
-        overview = Overview(found["text"], tuple(found["memory_ids"]))
+        overview = Overview(found["text"], tuple(found["memory_ids"]), found["printed"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return overview if all(isinstance(one, str) for one in (overview.text, *overview.memory_ids)) else None
+    return (
+        overview
+        if all(isinstance(one, str) for one in (overview.text, overview.printed, *overview.memory_ids))
+        else None
+    )
 
 
 def keep_overview(home: Path, project: str, agent: str, overview: Overview, *, state: str) -> None:

@@ -23,9 +23,6 @@ _HARD_STOP_S = 0.5
 _DELIVERY_S = 60.0
 """Time for a start that the worker is told of afterwards: a large store opens slowly."""
 _START = "SessionStart"
-_KEPT_FOR = frozenset({"claude-code", "codex"})
-"""Clients whose sessions begin with an overview, and whose hooks print it in this form."""
-_KEPT_BYTES = 9_000
 _LOSES_CONTEXT = frozenset({"clear", "compact"})
 """Sources of a start after which memories may be given again: the worker has to know before the next prompt."""
 _USAGE = "usage: memgraph-hook CLIENT [--home DIR] [--budget SECONDS] < EVENT.json"
@@ -113,7 +110,7 @@ def _is_start(event: Any) -> bool:
 def _kept_overview(client: str, home: str, event: Any) -> str:
     """Return what a worker would print at the start of a session, if it was rendered beforehand and is still valid; else ""."""
     cwd = event.get("cwd") if _is_start(event) and event.get("source") not in _LOSES_CONTEXT else None
-    if client not in _KEPT_FOR or not isinstance(cwd, str) or not os.path.isabs(cwd):
+    if not isinstance(cwd, str) or not os.path.isabs(cwd):
         return ""
     from pathlib import Path
 
@@ -122,10 +119,7 @@ def _kept_overview(client: str, home: str, event: Any) -> str:
 
     project = work_tree_name(cwd) or os.path.basename(cwd.rstrip("/"))
     kept = kept_overview(Path(home), project, client)
-    text = kept.text if kept else ""
-    if not text or len(text.encode()) > _KEPT_BYTES:
-        return ""
-    return json.dumps({"hookSpecificOutput": {"hookEventName": _START, "additionalContext": text}})
+    return kept.printed if kept else ""
 
 
 def _print(text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +27,14 @@ class OwnFiles:
         Contents by path relative to `top`.
     is_own_folder : bool
         The whole directory is memgraph's: it appears at once, complete, and other files in it are reported.
+    made_by_program : sequence of Path
+        Directories that the program makes for these files. They go with them if they are empty.
     """
 
     top: Path
     files: Mapping[str, bytes]
     is_own_folder: bool = True
+    made_by_program: Sequence[Path] = ()
 
     def parts(self, receipt: Receipt | None) -> list[Part]:
         """Return how each file stands."""
@@ -81,6 +84,8 @@ class OwnFiles:
             if self.top.is_relative_to(folder):
                 remove_empty(folder)
                 receipt.folders.remove(str(folder))
+        for folder in self.made_by_program:
+            remove_empty(folder)
 
     def recover(self, receipt: Receipt) -> bool:
         """Note in a receipt which files stand as they would be written now. Return whether all of them do."""
