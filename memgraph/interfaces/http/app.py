@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
+from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memgraph.errors import MemGraphError
-from memgraph.interfaces.http.access.gate import Gate, bearer, check
-from memgraph.interfaces.http.access.refusals import RefusedTokenError
+from memgraph.interfaces.http.access.gate import ENDING, Gate, bearer, check
+from memgraph.interfaces.http.access.refusals import RefusedTokenError, UnavailableError
 from memgraph.interfaces.http.contract import document
 from memgraph.interfaces.http.limits import Limited, Limits, Secured
 from memgraph.interfaces.http.metrics import ROUTE, Counted, Metrics
@@ -69,7 +72,7 @@ def app_of(gate: Gate, *, limits: Limits | None = None, close_stores: bool = Tru
                 yield
             finally:
                 if close_stores:
-                    await gate.in_thread(gate.stores.close)
+                    await to_thread.run_sync(partial(gate.close, wait_s=limits.closing_s))
 
     inner = Starlette(
         routes=[_named(one) for one in routes], lifespan=lifespan, exception_handlers={HTTPException: _no_route}
@@ -93,6 +96,29 @@ class _Admitted:
         if scope["type"] != "http" or scope["path"] in OPEN:
             await self._app(scope, receive, send)
             return
+        has_begun = is_answered = False
+
+        async def send_noted(message: Message) -> None:
+            nonlocal has_begun, is_answered
+            has_begun = True
+            is_answered = message["type"] == "http.response.body" and not message.get("more_body")
+            await send(message)
+
+        ending = problem_of(UnavailableError(ENDING))
+        if self._gate.is_ending:
+            await ending(scope, receive, send)
+            return
+        try:
+            await self._admit(scope, receive, send_noted)
+        except asyncio.CancelledError:  # the server's patience with its last requests is over
+            if not self._gate.is_ending:
+                raise
+            if not has_begun:
+                await ending(scope, receive, send)
+            elif not is_answered:  # a stream of events: it ends without a result
+                await send({"type": "http.response.body", "body": b""})
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         is_page = self._pages.has(scope["path"])
         try:
