@@ -91,6 +91,9 @@ class TestCommands:
             (["serve", "--host", "0.0.0.0"], "memgraph token create"),
             (["serve", "--root", "ROOT"], "memgraph token create"),
             (["token", "create", "--tenant", "a"], "belong together"),
+            (["token", "create", "--days", "1e12"], "--days"),
+            (["token", "create", "--days", "nan"], "days: must be"),
+            (["token", "create", "--days", "0"], "--days"),
             (["token", "create", "--root", "ROOT", "--tenant", "../a"], "tenant"),
         ],
     )
@@ -100,6 +103,7 @@ class TestCommands:
         network_attempts.clear()
         assert found.exit_code in {1, 2}
         assert said in found.output
+        assert found.exception is None or isinstance(found.exception, SystemExit)
 
     def test_an_address_that_is_taken(self, run, home):
         with listener("127.0.0.1", 0, asks=False) as taken:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memgraph.errors import MemGraphError
@@ -32,7 +32,19 @@ OPEN = {"/healthz", "/openapi.json", "/login"}
 """Paths that need no token: they show nothing of a store."""
 
 
-def app_of(gate: Gate, *, limits: Limits | None = None, close_stores: bool = True) -> ASGIApp:
+class Application:
+    """The application of a server, and its routes."""
+
+    def __init__(self, app: ASGIApp, routes: Sequence[Route]) -> None:
+        self._app = app
+        self.routes = routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        await self._app(scope, receive, send)
+
+
+def app_of(gate: Gate, *, limits: Limits | None = None, close_stores: bool = True) -> Application:
     """Return the application of a server. It can be started once.
 
     Parameters
@@ -55,7 +67,7 @@ def app_of(gate: Gate, *, limits: Limits | None = None, close_stores: bool = Tru
         check(token_of(request), "read")
         return metrics.page()
 
-    routes: list[BaseRoute] = [
+    routes = [
         Route("/healthz", health, methods=["GET"], name="health"),
         Route("/openapi.json", openapi, methods=["GET"], name="openapi"),
         Route("/metrics", counters, methods=["GET"], name="metrics"),
@@ -81,7 +93,7 @@ def app_of(gate: Gate, *, limits: Limits | None = None, close_stores: bool = Tru
     limited = Limited(inner, limits, open_paths=OPEN)
     metrics = Metrics(running=lambda: limited.running, stores=lambda: gate.stores.open_count)
     admitted = _Admitted(limited, gate, pages)
-    return Counted(Secured(admitted, only_loopback=not gate.asks), metrics)
+    return Application(Counted(Secured(admitted, only_loopback=not gate.asks), metrics), routes)
 
 
 class _Admitted:
@@ -132,16 +144,15 @@ class _Admitted:
         await self._app(scope, receive, send)
 
 
-def _named(route: BaseRoute) -> BaseRoute:
+def _named(route: Route) -> Route:
     """Let a route write its name into the scope, for the counters."""
-    if isinstance(route, Route):
-        app, name = route.app, route.name
+    app, name = route.app, route.name
 
-        async def named(scope: Scope, receive: Receive, send: Send) -> None:
-            scope[ROUTE] = name
-            await app(scope, receive, send)
+    async def named(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[ROUTE] = name
+        await app(scope, receive, send)
 
-        route.app = named
+    route.app = named
     return route
 
 
