@@ -115,6 +115,12 @@ class TestTokens:
         with pytest.raises(RefusedTokenError, match="revoked"):
             tokens.verified(secret)
 
+    @pytest.mark.parametrize("days", [0, -1, float("nan"), float("inf"), 1e12, 36_501])
+    def test_the_days_of_a_token_have_a_range(self, tokens, days):
+        with pytest.raises(InvalidInputError, match="days: must be more than 0 and at most"):
+            tokens.create("read", days=days)
+        assert not tokens.exists
+
     @pytest.mark.parametrize("tenant", ["", "..", "a/b", "A", "-a", "a" * 64, "a\n", "störe"])
     def test_a_tenant_is_the_name_of_a_directory(self, tokens, tenant):
         with pytest.raises(InvalidInputError, match="tenant"):
@@ -129,17 +135,28 @@ class TestTokens:
 class TestWhoMayCall:
     def test_every_path_but_three_needs_a_token(self, memory, tokens):
         tokens.create("read")
-        with client_of(gate_on(memory, tokens)) as client:
-            for path in ("/v1/recall", "/v1/none", "/mcp", "/mcp/full"):
-                refused = client.post(path, json={})
-                assert (refused.status_code, refused.json()["title"]) == (401, "Unauthorized"), path
-                assert refused.headers["www-authenticate"].startswith("Bearer")
-            for path in ("/v1/memories", "/v1/memories/abc", "/metrics"):
-                assert client.get(path).status_code == 401, path
-            for path in ("/", "/query"):
-                assert client.get(path).headers["location"] == "/login", path
-            for path in ("/healthz", "/openapi.json", "/login"):
-                assert client.get(path).status_code == 200, path
+        gate = gate_on(memory, tokens)
+        opened, pages = {"/healthz", "/openapi.json", "/login"}, {"/", "/query", "/logout"}
+        paths = {(one.path, method) for one in app_of(gate).routes for method in one.methods or ()}
+        assert {path for path, _ in paths} > opened | pages | {
+            "/mcp",
+            "/mcp/full",
+            "/metrics",
+            "/v1/recall",
+            "/v1/{name}",
+        }
+        with client_of(gate) as client:
+            for path, method in sorted(paths):
+                found = client.request(method, path.format(id="abc", name="none"))
+                if path in opened:
+                    assert found.status_code == (401 if method == "POST" else 200), path  # a sign-in without a token
+                elif path in pages:
+                    assert (found.status_code, found.headers["location"]) == (303, "/login"), path
+                else:
+                    assert found.status_code == 401, path
+                    assert method == "HEAD" or found.json()["title"] == "Unauthorized", path
+                    assert found.headers["www-authenticate"].startswith("Bearer"), path
+            assert client.get("/no/such/path").status_code == 401
 
     def test_bad_expired_revoked_and_malformed_tokens_are_refused(self, memory, tokens):
         made, good = tokens.create("read")
@@ -662,7 +679,17 @@ class TestResources:
         found = client.post("/v1/recall", content=body, headers={"Content-Type": "application/json"})
         assert found.status_code in {400, 422}
 
+    def test_a_store_that_cannot_be_opened_is_not_counted_as_open(self, memory, tokens):
+        def opened(_: Path) -> MemGraph:
+            raise ConfigError("no")
+
+        stores = Stores(lambda _: memory.store.config.home, opened)
+        with pytest.raises(ConfigError):
+            stores.memory("a")
+        assert stores.open_count == 0
+
     def test_counters_name_routes_and_no_texts(self, client):
+        assert "memgraph_stores_open" in client.get("/metrics").text
         client.post("/v1/save_observation", json={"text": "The COUNTEDWORD is here."})
         client.get("/v1/memories/COUNTEDWORD")
         found = client.get("/metrics").text

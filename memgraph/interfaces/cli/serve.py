@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from memgraph.interfaces.http.access.tokens import TokenFile
 
 _PARTS = {"mcp", "mcp_types", "anyio", "starlette", "uvicorn", "prometheus_client"}
+
+
 _root = click.option(
     "--root", metavar="DIR", help="Directory of several stores, one for each tenant, instead of --home."
 )
@@ -81,7 +83,9 @@ def token() -> None:
 )
 @click.option("--tenant", metavar="NAME", help="The tenant's store under --root.")
 @click.option("--project", metavar="NAME", help="The only project of its calls; another one is refused.")
-@click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Days until it expires; default: never.")
+@click.option(
+    "--days", type=click.FloatRange(min=0, min_open=True, max=36_500), help="Days until it expires; default: never."
+)
 @_root
 @pass_settings
 def create(settings: Settings, /, root: str | None, **given: Any) -> None:

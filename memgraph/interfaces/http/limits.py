@@ -48,7 +48,9 @@ class Limits(Model):
     connections : int
         Open connections; another one is answered with 503.
     ending_s : float
-        Time that requests have to end when the server is stopped.
+        Time that requests have to end when the server is stopped; then they are answered with 503.
+    closing_s : float
+        Time that operations which still run have to end after that, before the stores are closed.
     """
 
     body_bytes: int = 4 << 20
@@ -60,6 +62,7 @@ class Limits(Model):
     requests: int = 128
     connections: int = 512
     ending_s: float = 30.0
+    closing_s: float = 60.0
 
 
 class Secured:

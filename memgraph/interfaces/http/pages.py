@@ -74,7 +74,7 @@ class Pages:
         return Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": "/login"})
 
     async def _login(self, request: Request) -> Response:
-        if request.method == "GET":
+        if request.method != "POST":
             return _page("Sign in", _LOGIN)
         secret = (await _form(request)).get("token", "").strip()
         try:

@@ -177,6 +177,12 @@ def serve(
         timeout_graceful_shutdown=int(within.ending_s),
         h11_max_incomplete_event_size=16_384,
     )
-    server = uvicorn.Server(config)
+
+    class Ending(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            gate.is_ending = True
+            await super().shutdown(sockets)
+
+    server = Ending(config)
     on_start(server)
     server.run(sockets=[listening])

@@ -30,7 +30,8 @@ class Tools:
             request = _request.get()
             token = token_of(request)
             caller = caller_of(token, request)
-            return gate.run(token, caller, name, arguments, toolset=toolset, progress=progress)[0]
+            with gate.working():
+                return gate.run(token, caller, name, arguments, toolset=toolset, progress=progress)[0]
 
         server = server_of(run, toolset=toolset, limiter=gate.threads, message=remote_message_of)
         self.manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=body_bytes)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
+from threading import Condition
 from typing import Any
 
 from anyio import CapacityLimiter, to_thread
@@ -21,6 +23,7 @@ from memgraph.ports import Progress
 logger = logger_of(__name__)
 AT_ONCE = 4
 """Operations that run at the same time. One that needs a view of what an agent may have takes 200 MB and more."""
+ENDING = "the server is ending; send the request again, a write with the same Idempotency-Key"
 NEEDS: Mapping[Effect, Scope] = {"read": "read", "write": "write", "maintain": "admin"}
 """The scope that an operation needs, by its effect."""
 
@@ -41,6 +44,11 @@ class Gate:
         self._tokens = tokens
         self._unasked = unasked
         self.threads = CapacityLimiter(AT_ONCE)
+        self._turn = Condition()
+        self._working = 0
+        self._is_closed = False
+        self.is_ending = False
+        """Whether the server is ending: it takes no more requests."""
 
     @property
     def asks(self) -> bool:
@@ -107,8 +115,44 @@ class Gate:
         )
 
     async def in_thread(self, function: Any, *args: Any, **kwargs: Any) -> Any:
-        """Run a function in one of the few threads. It is never abandoned: what it has begun to store, it stores."""
-        return await to_thread.run_sync(partial(function, *args, **kwargs), limiter=self.threads)
+        """Run a function in one of the few threads. Once begun it ends by itself, whatever becomes of the request; `close` waits for it."""
+
+        def run() -> Any:
+            with self.working():
+                return function(*args, **kwargs)
+
+        return await to_thread.run_sync(run, limiter=self.threads)
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Keep the stores open for a block. In the thread that uses them.
+
+        Raises
+        ------
+        UnavailableError
+            The stores were closed.
+        """
+        with self._turn:
+            if self._is_closed:
+                raise UnavailableError(ENDING)
+            self._working += 1
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._working -= 1
+                self._turn.notify_all()
+
+    def close(self, *, wait_s: float) -> None:
+        """Close the stores when nothing uses them any more. After `wait_s` seconds leave them open: what is stored is safe without closing."""
+        self.is_ending = True
+        with self._turn:
+            is_idle = self._turn.wait_for(lambda: self._working == 0, wait_s)
+            self._is_closed = True
+        if is_idle:
+            self.stores.close()
+        else:
+            logger.error("%d operations still run after %g s; their stores are not closed", self._working, wait_s)
 
 
 def check(token: Token, scope: Scope) -> None:

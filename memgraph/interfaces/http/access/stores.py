@@ -85,8 +85,9 @@ class Stores:
 
     @property
     def open_count(self) -> int:
-        """Number of stores that were asked for."""
-        return len(self._residents)
+        """Number of stores that are open."""
+        with self._guard:
+            return sum(one.opened is not None for one in self._residents.values())
 
     def close(self) -> None:
         """Close all stores. Idempotent."""

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field
 
 from memgraph.disk.files import make_private_folder, read_own, write_private
 from memgraph.disk.lock import ProcessLock
-from memgraph.errors import ConfigError, NotFoundError
+from memgraph.errors import ConfigError, InvalidInputError, NotFoundError
 from memgraph.interfaces.http.access.refusals import RefusedTokenError
 from memgraph.interfaces.operations import Caller
 from memgraph.model.agent_input import UNNAMED
@@ -29,6 +29,7 @@ Scope = Literal["read", "write", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 FOLDER = "server"
 """Directory in a store, or in the root of several, for what the server keeps."""
+MAX_DAYS = 36_500
 _PREFIX = "mg"
 _LOCK_S = 5.0
 
@@ -134,6 +135,8 @@ class TokenFile:
         StorageError
             The file cannot be written.
         """
+        if days is not None and not 0 < days <= MAX_DAYS:
+            raise InvalidInputError(f"must be more than 0 and at most {MAX_DAYS:,}", field="days", value=days)
         number, now = secrets.token_hex(4), self._now()
         secret = f"{_PREFIX}_{number}_{secrets.token_urlsafe(32)}"
         given = {"agent": agent, "justification": justification, "tenant": tenant, "project": project}
