@@ -45,7 +45,7 @@ def serve(settings: Settings, host: str, port: int, root: str | None, without_to
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _PARTS:
             raise
-        raise MissingExtraError("HTTP servers", package="uvicorn", extra="server") from None
+        raise MissingExtraError("HTTP servers", package=error.name or "uvicorn", extra="server") from None
 
     given = {"agent": settings.agent, "justification": settings.justification}
     caller = Caller.parse({name: value for name, value in given.items() if value})
