@@ -20,22 +20,9 @@ from memgraph.lifecycle.intake.remembered import remember_text
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Callback, Limit, Name, QueryText, checked
-from memgraph.model.memory import (
-    MEMORY_TYPES,
-    MemoryType,
-    PrivacyTier,
-    StoredMemory,
-    TrustClass,
-    Vector,
-)
+from memgraph.model.memory import MEMORY_TYPES, MemoryType, PrivacyTier, StoredMemory, TrustClass, Vector
 from memgraph.model.relevance import confidence_label
-from memgraph.model.results.listing import (
-    MemoryCommandResult,
-    MemoryExport,
-    MemoryListEntry,
-    MemoryStats,
-    State,
-)
+from memgraph.model.results.listing import MemoryCommandResult, MemoryExport, MemoryListEntry, MemoryStats, State
 from memgraph.model.results.retrieval import RetrievalQuery
 from memgraph.model.timestamps import age, to_iso
 from memgraph.ports import Embedder, Progress
@@ -47,6 +34,7 @@ from memgraph.retrieval.stages.rank import best
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import scope_of
 from memgraph.store.access.visible import visible
+from memgraph.tasks.pins import Pins
 from memgraph.text.cutting import preview, shortened
 from memgraph.transfer import export_of, import_into
 
@@ -123,7 +111,7 @@ class MemoryCommands:
         data = {"redacted": kinds, **found.data}
         return MemoryCommandResult(command="remember", success=True, message=found.message, data=data)
 
-    def forget(self, query: str, *, dry_run: bool = False) -> MemoryCommandResult:
+    def forget(self, query: str, *, dry_run: bool = False, pins: bool = False) -> MemoryCommandResult:
         """Suppress the memory with an id, or the listed memory that best matches a text.
 
         A memory that contains the text literally is preferred. Otherwise the most similar memory is chosen, if their cosine
@@ -134,6 +122,8 @@ class MemoryCommands:
         ----------
         dry_run : bool
             Change nothing; the result names the memory that would be forgotten.
+        pins : bool
+            Remove a pin (`memgraph.tasks`), too; otherwise it is refused.
         """
         memory_id, why_not = self._meant(query)
         if memory_id is None:
@@ -146,7 +136,10 @@ class MemoryCommands:
             message = f"Would forget: '{preview(found.content)}' ({found.id}); nothing was changed"
             data = {"id": found.id, "dry_run": True}
             return MemoryCommandResult(command="forget", success=True, message=message, data=data)
-        self._store.curation.change([memory_id, *copies_of(self._store, memory_id)], lambda *_: {"is_suppressed": True})
+        ids = [memory_id, *copies_of(self._store, memory_id)]
+        if pins:
+            Pins(self._store).forget(ids)
+        self._store.curation.change(ids, lambda *_: {"is_suppressed": True})
         memory = self._store.reader.known(memory_id)
         message = f"Forgot: '{preview(memory.content)}'; undo: memgraph unforget {memory.id}"
         return MemoryCommandResult(command="forget", success=True, message=message, data={"id": memory.id})
@@ -157,9 +150,8 @@ class MemoryCommands:
         if memory_id is None:
             return MemoryCommandResult(command="unforget", success=False, message=why_not)
         known = self._store.get_memory(memory_id)
-        self._store.curation.change(
-            [memory_id, *copies_of(self._store, memory_id)], lambda *_: {"is_suppressed": False}
-        )
+        ids = [memory_id, *copies_of(self._store, memory_id)]
+        self._store.curation.change(ids, lambda *_: {"is_suppressed": False})
         memory = self._store.reader.known(memory_id)
         shown = f"'{preview(memory.content)}'"
         if known is not None and not known.is_suppressed:

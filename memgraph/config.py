@@ -43,6 +43,8 @@ _ENVIRONMENT = {
     "MEMGRAPH_TRACING": "tracing",
     "MEMGRAPH_EXTRACTOR": "extractor",
     "MEMGRAPH_DISTIL_ORDERS_A_DAY": "distil_orders_a_day",
+    "MEMGRAPH_MAX_TASK_LINKS": "max_task_links",
+    "MEMGRAPH_WORKING_MEMORY_DAYS": "working_memory_days",
     "MEMGRAPH_OLLAMA_HOST": "ollama_host",
     "MEMGRAPH_OLLAMA_MODEL": "ollama_model",
     "MEMGRAPH_OLLAMA_TIMEOUT_S": "ollama_timeout_s",
@@ -108,9 +110,7 @@ class AgentMemoryConfig(Model):
         default=True, description="Whether keys, tokens and passwords are redacted before anything is stored."
     )
     consolidation_enabled: bool = Field(default=True, description="Whether memories are extracted from build logs.")
-    retrieval_budget: RetrievalBudget = Field(
-        default_factory=RetrievalBudget, description="Limits on what a recall returns."
-    )
+    retrieval_budget: RetrievalBudget = Field(default_factory=RetrievalBudget, description="Limits on a recall.")
     retrieval_floor: Floor = Field(
         default="auto",
         description="Evidence that a recalled memory needs: auto (calibrated), off or a number from 0 to 1. Also min_similarity.",
@@ -205,6 +205,8 @@ class AgentMemoryConfig(Model):
         le=1_048_576,
         description="Context length of ollama_model in tokens, prompt and answer together; longer logs are shortened to fit.",
     )
+    max_task_links: Count = Field(default=3, description="Maximum number of other tasks that a task may read.")
+    working_memory_days: Count = Field(default=7, description="Days after which a session's working memory is void.")
     ollama_embedding_dimension: int = Field(
         default=0,
         ge=0,

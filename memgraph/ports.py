@@ -225,6 +225,19 @@ class GraphEngine(Protocol):
         """Return at most `limit` keys of nodes with an edge of this table to the target, in no particular order."""
         ...
 
+    def held(self, table: str, source: str, moment: int | str | None) -> list[Row]:
+        """Return the nodes to which a node has edges of this table and that held at a moment, in no particular order.
+
+        They have the columns `seq` and `closed_seq` (events), `created_at` and `closed_at` (times): each holds from the first until just
+        before the second.
+
+        Parameters
+        ----------
+        moment : int, str or None
+            The number of an event, a canonical time, or None: now.
+        """
+        ...
+
     def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return (table, key, row) of every edge between this memory and another, in both directions."""
         ...

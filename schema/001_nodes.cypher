@@ -150,7 +150,88 @@ CREATE NODE TABLE Agent (id STRING PRIMARY KEY, name STRING DEFAULT '');
 
 CREATE NODE TABLE Session (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '', last_memory_id STRING DEFAULT '');
 
-CREATE NODE TABLE Task (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '');
+// `name` is the task's id in write scopes. A task that memories merely name has no status; `touched_at` is the last commit in its scope.
+CREATE NODE TABLE Task (
+  id STRING PRIMARY KEY,
+  name STRING DEFAULT '',
+  title STRING DEFAULT '',
+  status STRING DEFAULT '',
+  project_id STRING DEFAULT '',
+  seq INT64,
+  created_at TIMESTAMP,
+  touched_at TIMESTAMP
+);
+
+// A part of a task's state: it held from the event `seq` until the event `closed_seq`, or still holds. `kind` is title, status, goal,
+// decision, constraint, open_question, next_action, artifact, link, state or confirmation.
+CREATE NODE TABLE TaskItem (
+  id STRING PRIMARY KEY,
+  task_id STRING DEFAULT '',
+  kind STRING DEFAULT '',
+  name STRING DEFAULT '',
+  content STRING DEFAULT '',
+  reason STRING DEFAULT '',
+  resolution STRING DEFAULT '',
+  actor STRING DEFAULT '',
+  seq INT64,
+  closed_seq INT64,
+  created_at TIMESTAMP,
+  closed_at TIMESTAMP
+);
+
+// A pin, under its memory's id: it is one from the event `seq` until the event `closed_seq`.
+CREATE NODE TABLE Pin (
+  id STRING PRIMARY KEY,
+  kind STRING DEFAULT '',
+  task_id STRING DEFAULT '',
+  expires_at TIMESTAMP,
+  seq INT64,
+  closed_seq INT64,
+  created_at TIMESTAMP,
+  closed_at TIMESTAMP
+);
+
+// A request to remove a pin: `state` is open, confirmed or cancelled; its id is derived from a token that nobody can read here.
+CREATE NODE TABLE PinRemoval (
+  id STRING PRIMARY KEY,
+  pin_id STRING DEFAULT '',
+  state STRING DEFAULT '',
+  requested_at TIMESTAMP,
+  expires_at TIMESTAMP,
+  uptime_ms INT64,
+  closed_at TIMESTAMP
+);
+
+// The tasks that a session works on, the current one last.
+CREATE NODE TABLE SessionTasks (
+  id STRING PRIMARY KEY,
+  name STRING DEFAULT '',
+  stack STRING[] DEFAULT CAST([] AS STRING[]),
+  switched_at TIMESTAMP
+);
+
+// What a session is doing now, and what a chat is about; `name` is the session. Neither is recalled.
+CREATE NODE TABLE WorkingMemory (
+  id STRING PRIMARY KEY,
+  name STRING DEFAULT '',
+  task STRING DEFAULT '',
+  context STRING[] DEFAULT CAST([] AS STRING[]),
+  pending STRING[] DEFAULT CAST([] AS STRING[]),
+  notes STRING DEFAULT '',
+  updated_at TIMESTAMP
+);
+
+CREATE NODE TABLE ChatContext (id STRING PRIMARY KEY, name STRING DEFAULT '', context STRING DEFAULT '', updated_at TIMESTAMP);
+
+// A text that is kept until `expires_at`. It is not recalled unless it is promoted to a memory.
+CREATE NODE TABLE TransientItem (
+  id STRING PRIMARY KEY,
+  name STRING DEFAULT '',
+  content STRING DEFAULT '',
+  task_id STRING DEFAULT '',
+  expires_at TIMESTAMP,
+  created_at TIMESTAMP
+);
 
 CREATE NODE TABLE Tag (id STRING PRIMARY KEY, name STRING DEFAULT '');
 

@@ -1,4 +1,5 @@
-// Edges. The first group has its own events; the second is derived from a memory's fields; RECALLED from retrievals.
+// Edges. The first group has its own events; the second is derived from a memory's fields; RECALLED from retrievals; the last from
+// the events of tasks.
 //
 // A rule that keeps the engine (Kùzu 0.11.3) from losing edges: before a checkpoint, and the COMMIT of a COPY is one, one edge of each
 // table from which edges were deleted is deleted and recreated, in each group of 131,072 nodes and each direction
@@ -23,3 +24,6 @@ CREATE REL TABLE IN_SESSION (FROM Memory TO Session);
 CREATE REL TABLE IN_TASK (FROM Memory TO Task);
 
 CREATE REL TABLE RECALLED (FROM Recall TO Memory, rank INT64, score DOUBLE, tokens INT64, used BOOLEAN);
+
+CREATE REL TABLE LINKED (FROM Task TO Task, created_at TIMESTAMP);
+CREATE REL TABLE HAS_ITEM (FROM Task TO TaskItem);

@@ -32,7 +32,7 @@ LAYERS = (
     ("graph", "index", "embedding", "extraction"),
     ("store",),
     ("retrieval",),
-    ("lifecycle",),
+    ("lifecycle", "tasks"),
     ("transfer", "items"),
     ("commands", "facade"),
     ("viz", "interfaces"),
@@ -82,7 +82,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "fold": (
         "workspace",
         "edges",
-        "records memories learning distillation",
+        "records memories learning distillation tasks",
         "fold",
         "last_state projection wordings",
         "event_time",
@@ -112,7 +112,12 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "app",
         "run",
     ),
-    "interfaces.cli": ("base", "memories learning analysis maintenance viz", "connect demo docs mcp serve", "group"),
+    "interfaces.cli": (
+        "base",
+        "memories learning analysis maintenance tasks viz",
+        "connect demo docs mcp serve",
+        "group",
+    ),
     "journal": (
         "envelope",
         "segments",
@@ -145,6 +150,12 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "build chronology agent_input",
         "results",
         "events",
+    ),
+    "model.events": (
+        "payload",
+        "distillation intake lifecycle links memories recalls reembedding store tasks",
+        "earlier",
+        "registry upcasting",
     ),
     "retrieval": ("stages", "context", "pipeline", "likeness", "retrieval overview"),
     "store": (

@@ -13,6 +13,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import chain
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,10 @@ def work_order(terminal: Terminal) -> dict[str, str]:
     return {"ORDER_ID": terminal.asked("distil")[0]["id"]}
 
 
+def pin(terminal: Terminal) -> dict[str, str]:
+    return {"PIN_ID": terminal.asked("pins")[0]["id"]}
+
+
 PLACEHOLDERS: dict[str, Callable[[Terminal], dict[str, str]]] = {
     "ID": memories,
     "OTHER_ID": memories,
@@ -140,6 +145,7 @@ PLACEHOLDERS: dict[str, Callable[[Terminal], dict[str, str]]] = {
     "EPISODE_ID": episode,
     "PROPOSAL_ID": proposal,
     "ORDER_ID": work_order,
+    "PIN_ID": pin,
     "NEW_ID": contradiction,
     "OLD_ID": contradiction,
 }
@@ -173,10 +179,15 @@ def terminal(
     (folder / "alfworld_trial_0.json").rename(folder / "trials" / "alfworld_trial_0.json")
     shutil.copytree(folder / "transcripts", isolated_environment / ".claude" / "projects" / "shop")
     (folder / "answer.json").write_text('{"statements": [], "verdict": "newer holds"}', "utf-8")
-    (folder / "import_csv.py").write_text("ENCODING = 'utf-8-sig'\n", "utf-8")
+    changes = {
+        "import_csv.py": "Fix the CSV import\n\nThe header was lost because of a byte order mark.",
+        "repair.py": "Fix the repair of a damaged journal\n\nIt was cut before its last whole line because the line had no end.",
+    }
+    for name in changes:
+        (folder / name).write_text("ENCODING = 'utf-8-sig'\n", "utf-8")
     history = {f"GIT_{who}_{what}": "a@b.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    message = "Fix the CSV import\n\nThe header was lost because of a byte order mark."
-    for command in (["init", "-q"], ["add", "import_csv.py"], ["commit", "-q", "-m", message]):
+    commits = [[["add", name], ["commit", "-q", "-m", message]] for name, message in changes.items()]
+    for command in (["init", "-q"], *chain.from_iterable(commits)):
         subprocess.run(["git", *command], cwd=folder, env={**os.environ, **history}, check=True, capture_output=True)
     monkeypatch.chdir(folder)
     for user in (memgraph.embedding, sys.modules[AgentMemoryStore.__module__]):

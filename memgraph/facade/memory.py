@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from memgraph.facade.maintenance import Maintenance
     from memgraph.facade.procedures import Procedures
     from memgraph.lifecycle import ConsolidationPipeline
+    from memgraph.tasks import Tasks
 
 
 class MemGraph:
@@ -104,6 +105,13 @@ class MemGraph:
         from memgraph.lifecycle.distillation.sessions import SessionWatch
 
         return Distillation(self.store, SessionWatch(self.store))
+
+    @cached_property
+    def tasks(self) -> Tasks:
+        """Tasks with what was decided, what constrains them and what is open; pins; and the sessions that work on them."""
+        from memgraph.tasks import Tasks
+
+        return Tasks(self.store)
 
     @cached_property
     def maintenance(self) -> Maintenance:

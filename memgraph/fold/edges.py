@@ -41,6 +41,8 @@ class Attachment(NamedTuple):
 
 Place = tuple[str, tuple[str, str]]
 """Table and key of an edge."""
+_STAYS = frozenset({"consolidated_at", "status"})
+"""Fields of nodes that stay without memories."""
 _BARE: Row = {}
 """Row of an edge without properties. Rows are never modified, so all such edges share it."""
 
@@ -55,7 +57,7 @@ def attachments(memory: Row) -> Iterator[Attachment]:
     if session := memory.get("session_id"):
         yield _to_node(me, "IN_SESSION", _node("Session", session, project))
     if task := memory.get("task_id"):
-        yield _to_node(me, "IN_TASK", _node("Task", task, project))
+        yield _to_node(me, "IN_TASK", _node("Task", task))
     for agent in memory.get("agents_involved", ()):
         yield _to_node(me, "INVOLVES", _node("Agent", agent))
     for tag in memory.get("tags", ()):
@@ -110,11 +112,11 @@ def reattach(workspace: Workspace, old: Row, new: Row) -> None:
 def detach(workspace: Workspace, removed: Iterable[Attachment]) -> None:
     """Remove nodes at the ends of removed edges that no memory is attached to any more.
 
-    A consolidated build stays, because its record states what of it has been read.
+    A consolidated build stays, because its record states what of it has been read; so does a registered task.
     """
     for edge in removed:
         row = workspace.get(edge.node.table, edge.node.key) if edge.node else None
-        if edge.node is None or row is None or "consolidated_at" in row:
+        if edge.node is None or row is None or not _STAYS.isdisjoint(row):
             continue
         if not workspace.is_attached(edge.table, edge.node.key):
             workspace.put(edge.node.table, edge.node.key, None)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from memgraph.fold import distillation, learning, memories, records
+from memgraph.fold import distillation, learning, memories, records, tasks
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
@@ -38,6 +38,7 @@ _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     "distil.answered": distillation.answered,
     "distil.attempted": distillation.attempted,
     "distil.skipped": distillation.skipped,
+    **tasks.HANDLERS,
 }
 _WITHOUT_ROWS = frozenset(
     {
@@ -72,6 +73,7 @@ def links_named(events: Iterable[Event]) -> dict[str, set[Key]]:
 
 def fold(workspace: Workspace, event: Event) -> None:
     """Put the rows that an event changes into the workspace. An event about a missing memory or record changes nothing."""
-    if event.type in _WITHOUT_ROWS:
-        return
-    _HANDLERS[event.type](workspace, event, event.payload)
+    if event.task_id is not None:
+        tasks.touch(workspace, event)
+    if event.type not in _WITHOUT_ROWS:
+        _HANDLERS[event.type](workspace, event, event.payload)

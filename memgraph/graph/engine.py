@@ -22,6 +22,7 @@ from memgraph.graph.rows.records import Records
 from memgraph.graph.rows.replacing import edges_at, replaced
 from memgraph.graph.rows.statements import (
     creation_of_tables,
+    held_nodes,
     lookup,
     lookup_of_edges,
     state_statement,
@@ -143,16 +144,12 @@ class EmbeddedEngine:
 
     def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return every link between this memory and others, including NEXT, in both directions."""
-        links: list[tuple[str, Key, Row]] = []
-        kinds = "|".join((*EXPLICIT_RELATIONS, "NEXT"))
-        query = "MATCH (a:Memory {id: $id}){}(b:Memory) RETURN label(e), b.id, e"
-        with self.open():
-            for table, target, edge in self._read(query.replace("{}", f"-[e:{kinds}]->"), {"id": memory_id}):
-                links.append((table, (memory_id, target), from_engine(edge)))
-            for table, source, edge in self._read(query.replace("{}", f"<-[e:{kinds}]-"), {"id": memory_id}):
-                if source != memory_id:
-                    links.append((table, (source, memory_id), from_engine(edge)))
-        return links
+        with self._session.use() as connection:
+            return list(edges_at(connection, "Memory", memory_id, (*EXPLICIT_RELATIONS, "NEXT")))
+
+    def held(self, table: str, source: str, moment: int | str | None) -> list[Row]:
+        """Return the nodes to which a node has edges of this table and that held at a moment."""
+        return [from_engine(node) for (node,) in self._read(*held_nodes(table, source, moment))]
 
     def scan(self, table: str) -> Iterator[tuple[Key, Row]]:
         """Iterate over all rows of a table."""

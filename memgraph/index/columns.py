@@ -13,7 +13,9 @@ TIERS = ("public", "sensitive", "private")
 TRUST: tuple[TrustClass, ...] = ("user", "agent", "tool", "imported", "web")
 SESSION_SOURCES = frozenset({"turn", "chat memory", "chat context", "working memory"})
 """Sources of what is only told in its own session. What was extracted from a session is knowledge of its project."""
-SAVED_SOURCES = frozenset({"remember", "observation"})
+PIN_SOURCE = "pin"
+"""Source of pins (`memgraph.tasks`): no other memory is merged with one or replaces it."""
+SAVED_SOURCES = frozenset({"remember", "observation", PIN_SOURCE})
 """Sources of facts and preferences that somebody asked to keep."""
 ITEM_SOURCE = "item"
 """Source of values that are kept under a namespace and a key (`memgraph.items`). Each is about its own key."""

@@ -53,7 +53,7 @@ def project_overview(store: AgentMemoryStore, project: str | None, *, agent: str
         similar_episodes=[one for one in found if isinstance(one, StoredEpisodicMemory)],
         procedural_rules=[one for one in found if isinstance(one, StoredProceduralMemory)],
         total_tokens_used=sum(count_tokens(one.content) for one in found),
-        certainty="high" if found else "none",  # without a task there is none that they might not concern
+        certainty="high" if found else "none",  # matched to no task: there is nothing to doubt
     )
 
 

@@ -169,6 +169,18 @@ class Listings:
         self._on_read(found)
         return found
 
+    def page(
+        self, *, type: MemoryType | None = None, project_id: str | None = None, offset: int = 0, limit: int
+    ) -> tuple[list[StoredMemory], bool]:
+        """Return listed memories by relevance from an offset on, and whether there are more. Only these are read."""
+        end = offset + limit
+        with self._reader.frozen():
+            may = self._mask(all_states=False)
+            ids = self._reader.ranked_ids(self._reader.listed(type=type, project_id=project_id) & may, limit=end + 1)
+            found = [self._without_others(one, may) for one in self._reader.read(ids[offset:end])]
+        self._on_read(found)
+        return found, len(ids) > end
+
     def get_all_memories(self, *, include_suppressed: bool = False) -> list[StoredMemory]:
         """Return all listed memories, most relevant first."""
         return self.list_memories(include_suppressed=include_suppressed)

@@ -144,6 +144,11 @@ class Reader:
         with self._projector.holding():
             return [row for _, row in sorted(self._projector.ask(lambda engine: list(engine.scan(table))))]
 
+    def held(self, table: str, source: str, moment: int | str | None) -> list[Row]:
+        """Return the nodes to which a node has edges of this table and that held at an event or a time; None: now."""
+        with self._projector.holding():
+            return self._projector.ask(lambda engine: engine.held(table, source, moment))
+
     def rows(self, memory_ids: Sequence[str]) -> list[Row]:
         """Return these memories' rows in this order, without deleted ones: for bulk reading. Do not modify them."""
         with self._projector.reading():
@@ -198,8 +203,7 @@ class Reader:
             memory_id = stored_form(memory_id)
             if self._projector.rows.get("Memory", memory_id) is None:
                 raise NotFoundError("memory", memory_id)
-            links = self._projector.ask(lambda engine: engine.links_of(memory_id))
-            found = sorted(links, key=lambda link: (link[0], link[1]))
+            found = sorted(self._projector.ask(lambda engine: engine.links_of(memory_id)), key=lambda link: link[:2])
         return [_link(table, key, row) for table, key, row in found]
 
     def listed(
@@ -327,9 +331,8 @@ class Reader:
     def stats(self, among: Mask) -> MemoryStats:
         """Count the masked memories that are neither archived nor deleted. Call it in a frozen block."""
         index = self.index
-        mask = self._current(index) & among
+        mask, types = self._current(index) & among, index.column("type")
         total = int(mask.sum())
-        types = index.column("type")
         return MemoryStats(
             total=total,
             by_type={kind: int((mask & (types == code)).sum()) for code, kind in enumerate(MEMORY_TYPES)},

@@ -74,6 +74,16 @@ class InMemoryEngine:
             ]
             return found[:limit]
 
+    def held(self, table: str, source: str, moment: int | str | None) -> list[Row]:
+        """Return the nodes to which a node has edges of this table and that held at a moment."""
+        with self.open():
+            ends = {key[1] for name, key in self._rows if name == table and isinstance(key, tuple) and key[0] == source}
+            rows = [row for (_, key), row in self._rows.items() if key in ends]
+        since, until = ("created_at", "closed_at") if isinstance(moment, str) else ("seq", "closed_seq")
+        if moment is None:
+            return [deepcopy(row) for row in rows if until not in row]
+        return [deepcopy(row) for row in rows if row[since] <= moment and not (until in row and row[until] <= moment)]
+
     def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return every link of this memory to others, NEXT included, in both directions."""
         return [edge for edge in self.edges_at(memory_id) if edge[0] in {*EXPLICIT_RELATIONS, "NEXT"}]

@@ -21,6 +21,13 @@ _ENDS: dict[Rule, re.Pattern[str]] = {
 }
 """Sentence boundaries by purpose: one rule for all would change what is remembered."""
 
+_ASKING = re.compile(
+    r"[^\w]*(?:who|whose|whom|what|when(?=\s+(?:is|are|was|were|do|does|did|has|have|had|will))|where|why|which|how|is|are|was|were|do|does|did|has|have|had)\b",
+    re.IGNORECASE,
+)
+_REQUEST = re.compile(r"[^\w]*(?:can|could|would|will|should|shall|may)\s+(?:you|we|i)\b", re.IGNORECASE)
+_QUESTION_MARKS = ("?", "？", "؟")
+
 
 def split_sentences(text: str, rule: Rule) -> list[str]:
     """Split a text at the ends of its sentences; parts may be empty. Linear in the text."""
@@ -35,3 +42,17 @@ def ended(text: str, *, ends: str = ".!?…:", closing: str = "”`") -> str:
 def enumerated(names: Sequence[str]) -> str:
     """Return names as a list in words."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def is_question(text: str) -> bool:
+    """Tell whether a text is a question for facts: by its first word, its question mark, and that it is one sentence; two of them suffice.
+
+    Polite requests are none. The words are English ones; in other languages the mark decides.
+    """
+    text = text.strip()
+    signs = (
+        _ASKING.match(text) is not None,
+        text.endswith(_QUESTION_MARKS),
+        len(split_sentences(text, "end")) == 1,
+    )
+    return any(signs[:2]) and sum(signs) > 1 and _REQUEST.match(text) is None

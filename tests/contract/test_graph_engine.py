@@ -362,6 +362,28 @@ class TestNeighbours:
         assert engine.edges_at(key[0]) == [("RELATED_TO", key, {"score": 0.5})]
         assert engine.links_of(key[0]) == [("RELATED_TO", key, {"score": 0.5})]
 
+    def test_what_held_at_a_moment(self, engine: GraphEngine) -> None:
+        def item(key: str, seq: int, closed: int | None) -> Row:
+            row: Row = {"id": key, "kind": "decision", "seq": seq, "created_at": f"2026-02-01T09:00:{seq:02}.000Z"}
+            return (
+                row
+                if closed is None
+                else {**row, "closed_seq": closed, "closed_at": f"2026-02-01T09:00:{closed:02}.000Z"}
+            )
+
+        rows = [item("a", 2, None), item("b", 3, 5), item("c", 5, None)]
+        tasks = [new("Task", key, {"id": key, "name": key}) for key in ("t", "other")]
+        items = [new("TaskItem", row["id"], row) for row in rows]
+        edges = [new("HAS_ITEM", ("t", row["id"]), {}) for row in rows]
+        engine.apply([*tasks, *items, *edges], STATE)
+        for moment, expected in (
+            (None, "ac"), (1, ""), (2, "a"), (4, "ab"), (5, "ac"), (9, "ac"), ("2026-02-01T09:00:02.999Z", "a"),
+            ("2026-02-01T09:00:04.000Z", "ab"), ("2026-02-01T09:00:05.000Z", "ac"),
+        ):  # fmt: skip
+            found = sorted(engine.held("HAS_ITEM", "t", moment), key=lambda row: str(row["id"]))
+            assert found == [row for row in rows if row["id"] in expected], moment
+        assert engine.held("HAS_ITEM", "other", None) == engine.held("HAS_ITEM", "nowhere", 3) == []
+
 
 class TestAllOrNothing:
     @pytest.mark.parametrize("is_bulk", [True, pytest.param(False, marks=pytest.mark.long)])

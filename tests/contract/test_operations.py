@@ -329,3 +329,16 @@ def test_a_justification_that_is_too_short_is_refused(door_for, memory):
     for name, arguments in (("get_memory", {"id": saved}), ("recall", {"task": "open the till"})):
         with pytest.raises(RefusedError, match="more than 20 characters"):
             door(name, arguments)
+
+
+def test_a_page_of_a_list_discloses_only_what_it_shows(door_for, memory):
+    for bill in ("rent", "tax", "water"):
+        memory.store.insert_memory(
+            SemanticMemory(content=f"The {bill} is due in May", domain="financial", source="test")
+        )
+    door = door_for(Caller(agent="coach", justification="she asked me to plan her payments"))
+    shown = door("list_memories", {"limit": 1, "offset": 1})
+    [audited] = memory.audit()
+    assert [one[:8] in shown.text for one in audited.disclosed_ids] == [True]
+    assert shown.text.splitlines()[-1] == "next_offset: 2"
+    assert "next_offset" not in door("list_memories", {"limit": 1, "offset": 2}).text

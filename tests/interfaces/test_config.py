@@ -103,7 +103,7 @@ def test_show_names_the_origin_of_each_value(run: Run, tmp_path: Path, monkeypat
     assert told["retrieval_budget.episodic"] == (5, "default")
     assert told["security_mode"] == ("prod", "default")
     assert told.keys() == {one.name for one in default_settings()}
-    others = ("MEMGRAPH_LOG", "MEMGRAPH_WORKER", "MEMGRAPH_WORKER_IDLE_S", "MEMGRAPH_WORKER_DIR")
+    others = ("MEMGRAPH_SESSION", "MEMGRAPH_LOG", "MEMGRAPH_WORKER", "MEMGRAPH_WORKER_IDLE_S", "MEMGRAPH_WORKER_DIR")
     secrets = {"MEMGRAPH_KEY": "set", "MEMGRAPH_OPENAI_KEY": "set"}
     assert document["environment"] == {**secrets, **dict.fromkeys(others)}
     text = run("show").stdout

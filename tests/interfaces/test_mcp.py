@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.shared.message import SessionMessage
 
 import memgraph
 from memgraph import MemGraph
@@ -121,9 +122,9 @@ class TestSampling:
             if not replies:
                 enough.set()
                 return types.ErrorData(code=-1, message="the user declined")
-            return types.CreateMessageResult(
-                role="assistant", model="none", content=types.TextContent(text=replies.pop(0))
-            )
+            reply = replies.pop(0)
+            content = types.TextContent(text=reply)
+            return types.CreateMessageResult(role="assistant", model="none", content=content)
 
         def run(name: str, arguments: Any, progress: Any) -> Answer:
             found = perform(memory, Caller(), name, arguments, progress=progress)
@@ -150,6 +151,36 @@ class TestSampling:
         assert "not a JSON object" in asked[1]
         assert asked[2].startswith("Refused: ")
         assert memory.distillation.list() == []
+
+    def test_a_malformed_reply_does_not_end_the_session(self, memory):
+        def run(name: str, arguments: Any, progress: Any) -> Answer:
+            return perform(memory, Caller(), name, arguments, progress=progress)
+
+        async def session() -> list[dict[str, Any]]:
+            to_server, of_server = anyio.create_memory_object_stream[Any](8)
+            to_client, of_client = anyio.create_memory_object_stream[Any](8)
+            server, answers = server_of(run, answer=run), list[dict[str, Any]]()
+
+            async def send(**message: Any) -> None:
+                parsed = types.jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", **message})
+                await to_server.send(SessionMessage(parsed))
+
+            async with to_server, of_server, to_client, of_client, anyio.create_task_group() as tasks:
+                tasks.start_soon(server.run, of_server, to_client, server.create_initialization_options())
+                offers = {**HANDSHAKE, "capabilities": {"sampling": {}}}
+                await send(id=1, method="initialize", params=offers)
+                await of_client.receive()
+                await send(method="notifications/initialized")
+                asked = (await of_client.receive()).message
+                await send(id=asked.id, result={"role": "assistant", "model": "none"})  # without content
+                for number in (2, 3):
+                    await anyio.sleep(0.1)
+                    await send(id=number, method="tools/list")
+                    answers.append((await of_client.receive()).message.model_dump())
+                tasks.cancel_scope.cancel()
+            return answers
+
+        assert [one["id"] for one in anyio.run(session)] == [2, 3]
 
     def test_a_user_who_declines_is_not_asked_again(self, memory):
         assert len(self.answered(memory, [])) == 1

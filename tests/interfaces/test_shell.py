@@ -214,6 +214,13 @@ class _Filled:
             self.merged = [
                 memory.commands.remember(text).data["ids"][0] for text in ("Lamps are green", "Ropes are coiled")
             ]
+            for name in ("quay", "mole"):
+                memory.tasks.upsert(f"Repair the {name}", task_id=name)
+            memory.tasks.sessions.switch("shell", "mole")
+            self.item = memory.tasks.ask("mole", "Which stones?").id
+            pins = memory.tasks.pins
+            self.pin, gone = (pins.upsert(text).pin for text in ("No work at night", "Wear boots"))
+            self.confirm, self.cancel = ([one.id, pins.request_removal(one.id).token] for one in (gone, self.pin))
         (folder / "answer.json").write_text(json.dumps({"statements": []}))
 
     def calls(self) -> dict[str, list[str]]:
@@ -259,6 +266,7 @@ class _Filled:
             "undelete": [one],
             "link": [one, "SUPPORTS", other],
             "unlink": [one, "SUPPORTS", other],
+            **self._task_calls(),
             "proposals approve": [self.proposal],
             "proposals reopen": [self.proposal],
             "proposals reject": [self.proposal],
@@ -290,6 +298,40 @@ class _Filled:
             "config init": [],
             "config show": [],
             "completion": ["bash"],
+        }
+
+    def _task_calls(self) -> dict[str, list[str]]:
+        view = str(self.folder / "pins.md")
+        return {
+            **{
+                words: []
+                for words in ("task", "task list", "pins", "pins list", "session", "session show", "session kept")
+            },
+            "task new": ["Paint the boat"],
+            "task add": ["decision", "Use granite"],
+            "task done": [self.item],
+            "task set": ["phase=design"],
+            "task show": ["mole", "--related"],
+            "task link": ["mole", "quay"],
+            "task unlink": ["mole", "quay"],
+            "task switch": ["quay", "--push"],
+            "task resume": [],
+            "task status": ["quay", "suspended"],
+            "task archive": ["quay"],
+            "task close": ["quay"],
+            "pins add": ["Helmets on"],
+            "pins edit": [self.pin.id, "--text", "No work after dark"],
+            "pins remove": [self.pin.id],
+            "pins cancel": self.cancel,
+            "pins confirm": self.confirm,
+            "pins write": [view],
+            "pins read": [view],
+            "session set": ["--doing", "Count the stones"],
+            "session about": ["Stones"],
+            "session keep": ["tide", "High at noon"],
+            "session promote": ["tide"],
+            "session prune": [],
+            "session clear": [],
         }
 
 

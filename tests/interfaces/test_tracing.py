@@ -162,6 +162,13 @@ def test_what_is_not_public_is_in_no_span(memory_of: Any, spans_of: Any, operati
         ]
 
 
+def test_a_query_that_found_nothing_is_in_no_span(memory_of: Any, spans_of: Any) -> None:
+    memory = memory_of("content")
+    [span] = spans_of(memory, ("recall", {"task": "Is Ann allergic to penicillin?"}))
+    assert span.attributes["gen_ai.memory.record.count"] == 0
+    assert "allergic" not in span.to_json()
+
+
 def test_the_text_of_a_forgotten_memory_is_in_no_span(memory_of: Any, spans_of: Any) -> None:
     memory = memory_of("content")
     [span] = spans_of(memory, ("forget", {"id": saved(memory, "The till needs a coin.")}))

@@ -43,7 +43,8 @@ ASKS = {"recall", "search", "ask"}
 """Commands that act for an agent."""
 OWNERS = {
     "list", "show", "history", "why", "stats", "query", "export", "viz page", "viz series", "viz charts", "viz export",
-    "contradictions list", "distil list", "distil show", "proposals list",
+    "contradictions list", "distil list", "distil show", "proposals list", "task list", "task show", "pins list", "pins write", "session show",
+    "session kept",
 }  # fmt: skip
 """Commands that act for the owner, or with ``--agent`` show what an agent may have."""
 NOT_READERS = {
@@ -52,7 +53,10 @@ NOT_READERS = {
     "contradictions dismiss", "distil answer", "distil skip", "sleep", "collect", "archive",
     "unarchive", "invalidate", "revalidate", "supersede", "unsupersede", "delete", "undelete", "link", "unlink", "import", "embed", "reembed",
     "format-age", "completion", "rebuild", "verify", "audit", "doctor", "repair", "config init", "config show", "docs", "demo",
-    "connect", "disconnect", "mcp", "worker run", "worker status", "worker stop",
+    "connect", "disconnect", "mcp", "worker run", "worker status", "worker stop", "serve", "token create", "token list", "token revoke",
+    "task new", "task switch", "task resume", "task link", "task unlink", "task archive", "task close", "task status", "task add", "task done",
+    "task set", "pins add", "pins edit", "pins remove", "pins confirm", "pins cancel", "pins read", "session set", "session clear", "session about",
+    "session keep", "session promote", "session prune",
 }  # fmt: skip
 """Commands of the owner that change, maintain or explain the store, and print at most the memory that they were given."""
 ASKING_METHODS = {
@@ -278,14 +282,16 @@ def test_the_commands_show_an_agent_no_more(world: World, tmp_path: Path, monkey
         ["show", hidden], ["history", hidden], ["why", hidden], ["stats"], ["query", "--cypher", "MATCH (m:Memory) RETURN m.*", "--json"], ["export"],
         ["viz", "page", str(tmp_path / "page.html"), "--include", "private"], ["viz", "series", "-vv"],
         ["viz", "export", str(tmp_path / "graph.json"), "--include", "private"], ["contradictions", "list"], ["distil", "list"],
-        ["proposals", "list"],
+        ["proposals", "list"], ["task", "list", "--all"], ["task", "show", "t1"], ["pins", "list", "--all-tasks"], ["pins", "write"],
+        ["session", "show"], ["session", "kept"],
     ]  # fmt: skip
     told = ""
     for words_ in commands:
-        place = 2 if words_[0] in ("viz", "contradictions", "distil", "proposals") else 1
+        place = 2 if words_[0] in ("viz", "contradictions", "distil", "proposals", "task", "pins", "session") else 1
         line = ["--home", str(world.home), *words_[:place], "--agent", agent.name, *words_[place:]]
         result = CliRunner().invoke(cli, line, prog_name="memgraph", obj=Settings(embedder=FakeEmbedder()))
-        assert (result.exit_code != 0) == (words_[0] in {"show", "history", "why"}), result.output
+        is_refused = words_[0] in {"show", "history", "why"} or words_[:2] == ["task", "show"]
+        assert (result.exit_code != 0) == is_refused, result.output
         told += result.output
     told += (tmp_path / "page.html").read_text() + (tmp_path / "graph.json").read_text()
     assert words(told) <= world.allowed(agent, "read") | words(repr(commands))

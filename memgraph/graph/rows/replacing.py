@@ -60,9 +60,10 @@ def edges_around(connection: Connection, table: str, keys: Collection[str]) -> I
                     yield one.name, (key, end) if mine == "a" else (end, key), from_engine(edge)
 
 
-def edges_at(connection: Connection, table: str, key: str) -> Iterator[Edge]:
-    """Yield every edge at a node, in both directions, each once."""
-    for arrow in ("-[e]->", "<-[e]-"):
+def edges_at(connection: Connection, table: str, key: str, relations: Iterable[str] = ()) -> Iterator[Edge]:
+    """Yield every edge at a node, or those of some tables, in both directions, each once."""
+    kinds = ":".join(filter(None, ("e", "|".join(relations))))
+    for arrow in (f"-[{kinds}]->", f"<-[{kinds}]-"):
         is_out = arrow.endswith(">")
         query = f"MATCH (m:{table} {{id: $id}}){arrow}(n) RETURN label(e), n.id, e"
         for name, other, edge in connection.run(query, {"id": key}):

@@ -158,6 +158,19 @@ def lookup_of_edges(table: str, keys: Iterable[Key]) -> tuple[str, dict[str, Any
     return f"UNWIND $ids AS id {wanted}", {"ids": sorted({key[0] for key in keys})}
 
 
+def held_nodes(table: str, source: str, moment: int | str | None) -> tuple[str, dict[str, Any]]:
+    """Return the query for the nodes at the ends of a node's edges that held at an event (by number), at a time, or hold now."""
+    ends = tables()[table].ends or ("", "")
+    pattern, params = f"MATCH (:{ends[0]} {{id: $id}})-[:{table}]->(n:{ends[1]})", {"id": source}
+    if moment is None:
+        return f"{pattern} WHERE n.closed_seq IS NULL RETURN n", params
+    since, until, kind = (
+        ("seq", "closed_seq", "INT64") if isinstance(moment, int) else ("created_at", "closed_at", "TIMESTAMP")
+    )
+    held = f"n.{since} <= $moment AND (n.{until} IS NULL OR n.{until} > $moment)"
+    return f"{pattern} WHERE {held} RETURN n", params | {"moment": to_param(moment, kind)}
+
+
 def creation_of_tables(known: Collection[str]) -> list[str]:
     """Return the statements that create a database's missing tables and, in a new one, the projection's state row."""
     missing = [table.statement for name, table in tables().items() if name not in known]

@@ -47,6 +47,16 @@ COMMANDS: dict[str, Entry] = {
     "outcome": Entry(
         "memories.agent_input", "outcome", "Record the outcome of a recall, and which of its memories were used.", "use"
     ),
+    "task": Entry(
+        "tasks.task", "task", "Register tasks, switch between them, and record what is decided and open in them.", "use"
+    ),
+    "pins": Entry(
+        "tasks.pins",
+        "pins",
+        "Pin texts for every task or for one: add, edit, remove in two steps, write and read.",
+        "use",
+    ),
+    "session": Entry("tasks.session", "session", "Show or set what a session is doing; keep texts for a while.", "use"),
     "mcp": Entry("mcp", "mcp", "Serve the store to an agent's client over MCP, on standard input and output.", "use"),
     "serve": Entry(
         "serve",

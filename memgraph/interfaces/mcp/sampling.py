@@ -27,6 +27,8 @@ MAX_ORDERS = 3
 _MOST_REPLIES = 3
 _MOST_TOKENS = 4_000
 _MOST_REPLY_CHARS = 100_000
+_PATIENCE_S = 600.0
+"""A client may ask its user first."""
 _ONLY_JSON = "Reply with the JSON object of the answer and nothing else."
 Run = Callable[[str, Mapping[str, Any]], Awaitable[tuple[Answer | None, str]]]
 """Performs an operation for the caller: its answer, or None and the text of the refusal."""
@@ -65,6 +67,8 @@ async def _answer_all(session: ServerSession, run: Run) -> None:
             await _answer_one(session, run, order["order"]["id"], found.text)
     except MCPError as error:  # the user declined, or the client cannot after all
         _logger.info("the client answers no work orders: %s", error)
+    except Exception as error:  # whatever a client replies, the session goes on
+        _logger.warning("work orders were not answered: %s", type(error).__name__, exc_info=_logger.isEnabledFor(10))
 
 
 async def _answer_one(session: ServerSession, run: Run, order_id: str, question: str) -> None:
@@ -91,7 +95,7 @@ async def _reply(session: ServerSession, messages: list[types.SamplingMessage]) 
     asked = types.CreateMessageRequest(
         params=types.CreateMessageRequestParams(messages=messages, max_tokens=_MOST_TOKENS)
     )
-    found = await session.send_request(asked, types.CreateMessageResult)
+    found = await session.send_request(asked, types.CreateMessageResult, request_read_timeout_seconds=_PATIENCE_S)
     text = found.content.text if isinstance(found.content, types.TextContent) else ""
     return text[:_MOST_REPLY_CHARS]
 

@@ -46,7 +46,7 @@ def perform(
     if operation is None or (toolset == "core" and operation.toolset != "core"):
         raise NotFoundError("operation", name, known=[one.name for one in offered(toolset)])
     call, traced = Call(memory, caller, progress), operation.traced
-    if traced is None or memory.store.config.tracing == "off":
+    if traced is None:
         return operation.perform(call, arguments)
     query = arguments.get(traced.query) if traced.query else None
     with memory_span(memory, traced.name, query=query if isinstance(query, str) else None) as describe:

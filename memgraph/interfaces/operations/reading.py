@@ -123,12 +123,10 @@ def _ask(call: Call, given: Ask) -> Answer:
 
 
 def _list(call: Call, given: List) -> Answer:
-    end = given.offset + given.limit
     project = call.project(given.project)
-    listed = call.listings.list_memories(type=given.type, project_id=project, limit=end + 1)
-    found = listed[given.offset : end]
+    found, has_more = call.listings.page(type=given.type, project_id=project, offset=given.offset, limit=given.limit)
     lines, rows = [line_of(one) for one in found], [fields_of(one) for one in found]
-    following = end if len(listed) > end else None
+    following = given.offset + given.limit if has_more else None
     if following is not None:
         lines.append(f"next_offset: {following}")
     return Answer(

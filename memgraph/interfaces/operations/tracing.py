@@ -2,7 +2,7 @@
 
 The setting ``tracing`` turns them on. Without ``content`` a span has names, ids and counts; with it also the texts of queries and of public
 memories. The text of a memory that is not public, or that was forgotten, is in no span; nor is that of a query that found a memory that is not
-public. Errors appear by their type alone.
+public, or nothing: it may be about what the agent may not have. Errors appear by their type alone.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _texts(memory: MemGraph, ids: Sequence[str], query: str | None) -> dict[str,
     if shown:
         records = [{"id": one.id, "type": one.type, "content": redact(one.content).value} for one in shown]
         texts["gen_ai.memory.records"] = json.dumps(records, ensure_ascii=False)
-    if query is not None and len(public) == len(found):
+    if query is not None and found and len(public) == len(found):
         texts["gen_ai.memory.query.text"] = redact(query).value
     return texts
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.index.columns import TRUST
+from memgraph.index.columns import PIN_SOURCE, TRUST
 from memgraph.index.index import RELATION_CODE
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of
 from memgraph.lifecycle.contradictions.restated import is_users
@@ -49,8 +49,10 @@ def replaces(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, no
     """Return whether the newer memory merely replaces the older one, so that they do not contradict each other.
 
     Each holds at its own time: a later value, version, rule or preference, or a change that undoes another one. The
-    newer source is trusted at least as much and as sure; a pinned memory yields only to the user.
+    newer source is trusted at least as much and as sure; a pinned memory yields only to the user, a pin to nobody.
     """
+    if older.source == PIN_SOURCE:
+        return False
     began, ended = since(older), since(newer)
     if conflict.kind == "outcome" or not conflict.is_sure or not began <= ended <= now:
         return False
@@ -88,6 +90,8 @@ def is_decided(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, 
         Whether the newer one was used since with a good outcome, or was repeated.
     """
     if conflict.kind == "outcome" or not conflict.is_sure or not since(older) < since(newer) <= now:
+        return False
+    if older.source == PIN_SOURCE:
         return False
     if TRUST.index(newer.trust_class) > TRUST.index(older.trust_class):
         return False

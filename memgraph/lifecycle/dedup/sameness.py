@@ -6,6 +6,7 @@ same, however alike their texts are.
 
 from __future__ import annotations
 
+from memgraph.index.columns import PIN_SOURCE
 from memgraph.lifecycle.contradictions.conflict import may_be_about_the_same
 from memgraph.lifecycle.dedup.same_fact import (
     adds_to,
@@ -27,6 +28,8 @@ _STRUCTURE = (
 
 def says_the_same(one: AgentMemory, other: AgentMemory) -> bool:
     """Return whether one of two memories can stand for both. Symmetric."""
+    if PIN_SOURCE in (one.source, other.source):
+        return False
     if task_of(vars(one)) != task_of(vars(other)) or not may_be_about_the_same(one, other):
         return False
     if any((getattr(one, name, None) or None) != (getattr(other, name, None) or None) for name in _STRUCTURE):

@@ -7,6 +7,13 @@ the old one stays readable. Replay therefore calls no model and no clock.
 from __future__ import annotations
 
 from memgraph.model.events.distillation import DistilAnswered, DistilAttempted, DistilRequested, DistilSkipped
+from memgraph.model.events.earlier.released import (
+    MemoryAdded1,
+    MemoryMerged1,
+    MemoryMerged2,
+    MemoryRevised1,
+    MemoryUndeleted1,
+)
 from memgraph.model.events.intake import BuildConsolidated, SourceRead
 from memgraph.model.events.lifecycle import (
     CollectionApplied,
@@ -23,48 +30,47 @@ from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMer
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.recalls import AccessAudited, AccessRecorded, OutcomeRecorded, RetrievalRecorded
 from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
-from memgraph.model.events.released import MemoryAdded1, MemoryMerged1, MemoryMerged2, MemoryRevised1, MemoryUndeleted1
 from memgraph.model.events.store import CommitUndone, EmbeddingSwitched, JournalRepaired, StoreCreated
+from memgraph.model.events.tasks import TASK_EVENTS
 
-PAYLOADS: dict[tuple[str, int], type[Payload]] = {
-    (kind.TYPE, kind.VERSION): kind
-    for kind in (
-        StoreCreated,
-        EmbeddingSwitched,
-        MemoryAdded1,
-        MemoryRevised1,
-        MemoryMerged1,
-        MemoryMerged2,
-        MemoryUndeleted1,
-        MemoryAdded,
-        MemoryRevised,
-        MemoryMerged,
-        MemoryReembedded,
-        MemoryDeleted,
-        MemoryUndeleted,
-        MemoryLinked,
-        MemoryUnlinked,
-        MemoryDerived,
-        AccessRecorded,
-        RetrievalRecorded,
-        OutcomeRecorded,
-        BuildConsolidated,
-        SourceRead,
-        DecayApplied,
-        CollectionApplied,
-        CompressionApplied,
-        ContradictionsSought,
-        ProcedureMeasured,
-        ProceduresLearned,
-        ErrorsAnalysed,
-        SleepAdvanced,
-        DistilRequested,
-        DistilAnswered,
-        DistilAttempted,
-        DistilSkipped,
-        AccessAudited,
-        JournalRepaired,
-        VectorsLost,
-        CommitUndone,
-    )
-}
+_KINDS: tuple[type[Payload], ...] = (
+    StoreCreated,
+    EmbeddingSwitched,
+    MemoryAdded1,
+    MemoryRevised1,
+    MemoryMerged1,
+    MemoryMerged2,
+    MemoryUndeleted1,
+    MemoryAdded,
+    MemoryRevised,
+    MemoryMerged,
+    MemoryReembedded,
+    MemoryDeleted,
+    MemoryUndeleted,
+    MemoryLinked,
+    MemoryUnlinked,
+    MemoryDerived,
+    AccessRecorded,
+    RetrievalRecorded,
+    OutcomeRecorded,
+    BuildConsolidated,
+    SourceRead,
+    DecayApplied,
+    CollectionApplied,
+    CompressionApplied,
+    ContradictionsSought,
+    ProcedureMeasured,
+    ProceduresLearned,
+    ErrorsAnalysed,
+    SleepAdvanced,
+    DistilRequested,
+    DistilAnswered,
+    DistilAttempted,
+    DistilSkipped,
+    AccessAudited,
+    JournalRepaired,
+    VectorsLost,
+    CommitUndone,
+    *TASK_EVENTS,
+)
+PAYLOADS: dict[tuple[str, int], type[Payload]] = {(kind.TYPE, kind.VERSION): kind for kind in _KINDS}

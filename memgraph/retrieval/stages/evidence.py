@@ -10,7 +10,6 @@ import numpy as np
 from memgraph.index.analyser import analyse
 from memgraph.retrieval.stages.state import DECIMALS, Scores, Search, Slots
 from memgraph.store.access.scope import Mask
-from memgraph.text.sentences import split_sentences
 
 _WORDS, _MEANING, _UNKNOWN_NAMES, _NAMED, _TIME, _BIAS = 5.9, 10.6, -3.2, 0.5, 1.6, -4.9
 _WORDS_ALONE, _UNKNOWN_ALONE, _NAMED_ALONE, _TIME_ALONE, _BIAS_ALONE = 7.8, -3.7, 1.6, 0.8, -2.7
@@ -31,12 +30,6 @@ GENERIC = frozenset(analyse("""
 """))  # fmt: skip
 """Words of most tasks: sharing one of them says nothing, and a task of nothing else names no matter."""
 
-_ASKING = re.compile(
-    r"[^\w]*(?:who|whose|whom|what|when(?=\s+(?:is|are|was|were|do|does|did|has|have|had|will))|where|why|which|how|is|are|was|were|do|does|did|has|have|had)\b",
-    re.IGNORECASE,
-)
-_REQUEST = re.compile(r"[^\w]*(?:can|could|would|will|should|shall|may)\s+(?:you|we|i)\b", re.IGNORECASE)
-_QUESTION_MARKS = ("?", "？", "؟")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _SENTENCE_END = ".!?:;\n\"“”'(-•*#"
 
@@ -45,20 +38,6 @@ def names_a_matter(search: Search) -> bool:
     """Tell whether the query says what it is about: "1", "y" and "fix it" do not. One that is a vector alone does."""
     telling = (term for term in search.query_terms if term not in GENERIC)
     return any(len(term) > 1 and not term.isdigit() for term in telling) or not search.text.strip()
-
-
-def is_question(text: str) -> bool:
-    """Tell whether a text is a question for facts: by its first word, its question mark, and that it is one sentence; two of them suffice.
-
-    Polite requests are none. The words are English ones; in other languages the mark decides.
-    """
-    text = text.strip()
-    signs = (
-        _ASKING.match(text) is not None,
-        text.endswith(_QUESTION_MARKS),
-        len(split_sentences(text, "end")) == 1,
-    )
-    return any(signs[:2]) and sum(signs) > 1 and _REQUEST.match(text) is None
 
 
 def evidence(search: Search, slots: Slots) -> Scores:

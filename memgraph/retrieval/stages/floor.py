@@ -22,7 +22,6 @@ from memgraph.retrieval.stages.evidence import (
     deviations,
     evidence,
     has_cosine,
-    is_question,
     names_a_matter,
 )
 from memgraph.retrieval.stages.rank import best
@@ -30,6 +29,7 @@ from memgraph.retrieval.stages.state import Counts, Scores, Search, Slots
 from memgraph.retrieval.stages.walk import rests_on
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Mask
+from memgraph.text.sentences import is_question
 
 AUTO = 0.7
 """The calibrated floor: see `tests/benchmarks/README.md` for the curve from which it was chosen."""
@@ -157,7 +157,7 @@ def _judge_lines(search: Search, floor: float) -> Slots:
     search.evidence = found.copy()
     enough, line = _enough(search, floor), floor * _LINE_SHARE
     search.is_near[saved[found[saved] >= enough]] = True
-    leading = _leading(search, slots)
+    leading = _best_of_types(search, slots)
     knows = bool((found[leading] >= enough).any())
     if floor and len(search.terms) > USUAL_TERMS and float(search.coverage[leading].max(initial=0.0)) < _OTHER_WORDS:
         standing = _standing_out(search, leading[found[leading] >= enough], _STANDING_OUT)
@@ -172,7 +172,7 @@ def _judge_lines(search: Search, floor: float) -> Slots:
     return linked
 
 
-def _leading(search: Search, slots: Slots) -> Slots:
+def _best_of_types(search: Search, slots: Slots) -> Slots:
     """Return the best few of these slots of each type."""
     types = search.index.column("type")[slots]
     each = (best(search.index, search.scores, slots[types == code], _LEADING) for code in range(len(MEMORY_TYPES)))

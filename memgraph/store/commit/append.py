@@ -8,6 +8,7 @@ import numpy as np
 
 from memgraph.errors import DuplicateIdError, InvalidInputError, NotFoundError, ScopeError
 from memgraph.fold.edges import NODE_TABLES
+from memgraph.fold.tasks import PIN
 from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.model.events.memories import (
     MemoryAdded,
@@ -22,10 +23,12 @@ from memgraph.model.events.store import EmbeddingSwitched
 from memgraph.model.ids import new_id
 from memgraph.model.memory import AgentMemory, Vector
 from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.ports import Embedder
+from memgraph.ports import Embedder, Row
 from memgraph.store.commit.access import NOTHING_DRAINED, PendingAccess
 from memgraph.store.commit.effects import check_effect
+from memgraph.store.commit.pin_gate import check_pins
 from memgraph.store.commit.requests import next_commit_id
+from memgraph.store.commit.task_gate import check_task_events
 from memgraph.store.commit.vectors import VectorModel, check_model, checked_vector, vector_model
 from memgraph.store.projection.projector import Projector
 
@@ -132,6 +135,10 @@ class Appender:
             CommitDraft(scope, [payload_of(write) for write in writes], task_id=task_id, actor=actor)
         check_effect(payload_of(write) for _, _, writes in checked for write in writes)
         self._check([(task_id, payload_of(write)) for _, task_id, writes in checked for write in writes])
+        for _, task_id, writes in checked:
+            payloads = [payload_of(write) for write in writes]
+            check_task_events(task_id, payloads, self._projector.rows.get)
+            check_pins(task_id, payloads, self._pin_rows)
         placed = iter(self._placed([write for _, _, writes in checked for write in writes]))
         with self._projector.gate.view:
             drained = self.pending.drain(self._projector.rows.get) if self._projector.has_graph else NOTHING_DRAINED
@@ -152,6 +159,12 @@ class Appender:
                     self.pending.put_back(drained)
             raise
         return appended[len(drafts[0].payloads) :]
+
+    def _pin_rows(self, table: str, key: str) -> Row | None:
+        """Return a row; the pins are few, and are read at once."""
+        if table == PIN:
+            self._projector.rows.load((PIN,))
+        return self._projector.rows.get(table, key)
 
     def _ready(self, write: Write) -> Write:
         """Return a write in the form in which it is stored, with its vector checked."""

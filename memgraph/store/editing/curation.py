@@ -11,6 +11,7 @@ from memgraph.journal.journal import Journal
 from memgraph.model.base import MAX_ITEMS, checked
 from memgraph.model.events.links import MemoryDerived, MemoryLinked
 from memgraph.model.events.memories import MemoryDeleted, MemoryRevised
+from memgraph.model.events.payload import Payload
 from memgraph.model.ids import canonical_name, new_id, stored_form
 from memgraph.model.memory import AgentMemory, StoredMemory, Vector, id_of, parse_memory
 from memgraph.model.results.curation import ChangedMemory, EditResult, FieldChange, HistoryEntry, Origin, UndoResult
@@ -79,6 +80,7 @@ class Curation:
         *,
         ready: Vector | None = None,
         made_by: Embedder | None = None,
+        beside: Sequence[Payload] = (),
     ) -> EditResult:
         """Change fields of memories in one commit; a memory whose fields have the new values already is not changed.
 
@@ -88,6 +90,8 @@ class Curation:
             The vector of a new content, if it is known already.
         made_by : Embedder, optional
             The embedder that made it. Default: the store's.
+        beside : sequence of Payload
+            Further events of the same commit, if there is one.
 
         Raises
         ------
@@ -115,6 +119,8 @@ class Curation:
                 writes.append(write)
                 content = next((str(one.new) for one in changes if one.field == "content"), memory.content)
                 changed.append(ChangedMemory(id=memory.id, content=content, fields=changes))
+            if writes:
+                writes += beside
             return self._committed(known[0], writes, changed, unchanged, made_by=made_by)
 
     def edit(self, ids: Sequence[str], edit: Edit) -> EditResult:

@@ -29,6 +29,11 @@ _OTHERS = {
     "memory.deleted": "deleted",
     "memory.reembedded": "embedded again with another model",
     "procedure.measured": "its success was measured",
+    "PIN_ADDED": "made a pin",
+    "pin.edited": "edited as a pin",
+    "PIN_REMOVE_REQUESTED": "its removal was requested",
+    "pin.remove_cancelled": "the request to remove it was cancelled",
+    "PIN_REMOVED": "no longer a pin",
 }
 _NAMED = {
     "distil.requested": "a work order asked about it",

@@ -11,6 +11,7 @@ from memgraph.model.base import checked
 from memgraph.model.events.memories import MemoryRevised
 from memgraph.model.events.payload import Whole, WriteScope
 from memgraph.model.events.store import CommitUndone
+from memgraph.model.events.tasks import TASK_EVENTS, PinPayload, TaskPayload
 from memgraph.model.results.curation import ChangedMemory, FieldChange, UndoResult
 from memgraph.ports import Row
 from memgraph.store.commit.writer import Writer
@@ -44,7 +45,9 @@ _WHY_NOT = {
     "distil.answered": "it closes a work order; `forget` or `delete` the memories of the answer instead",
     "distil.attempted": "it answers a part of a work order; `forget` or `delete` the memories of the answer instead",
 }
-_ACTS = REVERSIBLE | {"outcome.recorded", "build.consolidated", "distil.answered"}
+_OF_A_TASK = "it belongs to the record of a task or a pin, which is only continued; record what holds instead (`memgraph docs tasks`)"
+_OF_TASKS = {kind.TYPE for kind in TASK_EVENTS if issubclass(kind, TaskPayload | PinPayload)}
+_ACTS = REVERSIBLE | _OF_TASKS | {"outcome.recorded", "build.consolidated", "distil.answered"}
 """Types of events that are no mere record of reading or of a run: an undoing without a number does not pass over them."""
 _MAINTAINED = KEPT_FIELDS | {"floor"}
 _UPKEEP = "it records a step of the store's own upkeep"
@@ -139,7 +142,9 @@ class Undoing:
     ) -> None:
         other = next((one for one in events if one.type not in REVERSIBLE | {CommitUndone.TYPE}), None)
         if other is not None:
-            why = _WHY_NOT.get(other.type, _UPKEEP)
+            why = (
+                _OF_A_TASK if isinstance(other.payload, TaskPayload | PinPayload) else _WHY_NOT.get(other.type, _UPKEEP)
+            )
             which = "" if len(events) == 1 else f", which belongs to the same commit as event {other.seq},"
             raise UndoError(f"{other.type} is not reversible{which}: {why}", seq=commit.first)
         if (by := undoings.undone_by(commit.id)) is not None:

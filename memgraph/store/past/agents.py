@@ -36,6 +36,7 @@ from memgraph.model.events.payload import Payload
 from memgraph.model.events.recalls import AccessRecorded, OutcomeRecorded, RetrievalRecorded
 from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
 from memgraph.model.events.store import EmbeddingSwitched, StoreCreated
+from memgraph.model.events.tasks import TASK_EVENTS
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Row
 from memgraph.privacy.access import Access
@@ -71,6 +72,7 @@ LEFT_OUT = frozenset(
         "distil.skipped",
         "journal.repaired",
         "access.audited",
+        *(kind.TYPE for kind in TASK_EVENTS),
     }
 )
 """Kinds of events that no agent's view holds. An undeleted memory is there as it is now."""

@@ -47,7 +47,7 @@ from memgraph.store.commit.writer import Writer
 from memgraph.store.opening import open_projector
 from memgraph.store.past.agents import AgentSelection
 from memgraph.store.past.shared import OpenView, SharedViews
-from memgraph.store.past.views import KeptViews
+from memgraph.store.past.views import KeptViews, Lease
 from memgraph.store.projection.projector import Projector
 from memgraph.store.query import Reader
 
@@ -113,7 +113,7 @@ class Views:
             past.check(when)
 
         lease = self._kept.take(journal.name, make)
-        view = OpenView(lease, open_projector(self._config, journal, lease.folder), journal)
+        view = self._opened(lease, journal)
         return PastView(past, view, view.close)
 
     def open_for(self, access: Access, *, progress: Progress | None = None) -> PastView:
@@ -136,7 +136,7 @@ class Views:
             lease = self._kept_of_agents.take(
                 journal.name, lambda folder: self._fill(folder, journal, progress), since=end
             )
-            return OpenView(lease, open_projector(self._config, journal, lease.folder), journal)
+            return self._opened(lease, journal)
 
         view, release = self._shared.take(journal.name, make)
         return PastView(past, view, release)
@@ -144,6 +144,13 @@ class Views:
     def close(self) -> None:
         """Close the agent's view that is kept open for the next reader. Idempotent."""
         self._shared.close()
+
+    def _opened(self, lease: Lease, journal: Excerpt) -> OpenView:
+        try:
+            return OpenView(lease, open_projector(self._config, journal, lease.folder), journal)
+        except BaseException:
+            lease.release()
+            raise
 
     def _fill(self, folder: Path, journal: Excerpt, progress: Progress | None) -> None:
         """Make the graph and index of a view in a directory."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 
 from memgraph.journal.excerpt import Excerpt
 from memgraph.store.past.views import Lease
@@ -30,7 +29,10 @@ class OpenView:
 
 @dataclass(slots=True)
 class _Shared:
-    view: OpenView
+    """A view, its users, and the lock of the thread that opens it."""
+
+    opening: threading.Lock = field(default_factory=threading.Lock)
+    view: OpenView | None = None
     users: int = 0
 
 
@@ -46,25 +48,38 @@ class SharedViews:
         self._latest: str | None = None
 
     def take(self, key: str, make: Callable[[], OpenView]) -> tuple[OpenView, Callable[[], None]]:
-        """Return a view, opened by one thread while the others wait, and the function to call after use; calling it again does nothing."""
+        """Return a view, and the function to call after use; calling it again does nothing.
+
+        One thread opens a view while others that want the same one wait. If it cannot be opened, the next of them tries.
+        """
         with self._lock:
             if self._latest != key:
                 self._keep(key)
-            shared = self._open.get(key)
-            if shared is None:
-                shared = self._open[key] = _Shared(make())
+            shared = self._open.setdefault(key, _Shared())
             shared.users += 1
-        return shared.view, cache(lambda: self._leave(key, shared))
+        is_used = True
+
+        def leave() -> None:
+            nonlocal is_used
+            with self._lock:
+                if is_used:
+                    is_used = False
+                    shared.users -= 1
+                    self._close_unused(key)
+
+        try:
+            with shared.opening:
+                if shared.view is None:
+                    shared.view = make()
+                return shared.view, leave
+        except BaseException:
+            leave()
+            raise
 
     def close(self) -> None:
         """Close the view that nobody uses, and each other one when its last user leaves it. Idempotent."""
         with self._lock:
             self._keep(None)
-
-    def _leave(self, key: str, shared: _Shared) -> None:
-        with self._lock:
-            shared.users -= 1
-            self._close_unused(key)
 
     def _keep(self, key: str | None) -> None:
         before, self._latest = self._latest, key
@@ -73,6 +88,7 @@ class SharedViews:
 
     def _close_unused(self, key: str) -> None:
         shared = self._open.get(key)
-        if shared is not None and not shared.users and key != self._latest:
+        if shared is not None and not shared.users and (key != self._latest or shared.view is None):
             del self._open[key]
-            shared.view.close()
+            if shared.view is not None:
+                shared.view.close()

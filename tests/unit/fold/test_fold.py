@@ -81,7 +81,7 @@ class TestAdded:
             ("IN_PROJECT", "Project"): {natural_id("project", "P")},
             ("FROM_BUILD", "Build"): {natural_id("build", name, project_id="P") for name in ("b1", "b2")},
             ("IN_SESSION", "Session"): {natural_id("session", "s", project_id="P")},
-            ("IN_TASK", "Task"): {natural_id("task", "t", project_id="P")},
+            ("IN_TASK", "Task"): {natural_id("task", "t")},
             ("INVOLVES", "Agent"): {natural_id("agent", "MARS")},
             ("TAGGED", "Tag"): {natural_id("tag", "auth")},
             ("MENTIONS", "Entity"): {

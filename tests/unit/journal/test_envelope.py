@@ -68,6 +68,13 @@ def forged(line: bytes, key: SigningKey, *, payload: Any = None, **head: Any) ->
     return orjson.dumps(envelope, option=orjson.OPT_SORT_KEYS)
 
 
+SEED_4 = set(
+    "TASK_CREATED TITLE_SET GOAL_SET DECISION_MADE DECISION_REVERTED CONSTRAINT_ADDED CONSTRAINT_REMOVED OPEN_QUESTION_ADDED "
+    "OPEN_QUESTION_RESOLVED NEXT_ACTION_SET NEXT_ACTION_COMPLETED ARTIFACT_LINKED PIN_ADDED PIN_REMOVE_REQUESTED PIN_REMOVED "
+    "STATE_PATCH_APPLIED USER_CONFIRMED".split()
+)
+
+
 class TestFormat:
     def test_a_line_has_the_designed_format(self, lines: list[bytes], key: SigningKey, added: Added) -> None:
         envelope = orjson.loads(lines[0])
@@ -295,7 +302,7 @@ class TestPayloads:
 
     def test_every_one_has_a_name_and_a_scope(self) -> None:
         for (name, version), kind in PAYLOADS.items():
-            assert name.count(".") == 1
+            assert name.count(".") == 1 or name in SEED_4, "a family and what happened, but for the names of seed 4"
             assert version >= 1
             assert kind.SCOPES
 

@@ -24,6 +24,7 @@ _ELSEWHERE = {
     "MEMGRAPH_HOME": "the store's directory, which holds this file",
     "MEMGRAPH_KEY": "the signing key, at least 64 hexadecimal digits, instead of a key file",
     "MEMGRAPH_OPENAI_KEY": "the key of the OpenAI-compatible server, if it needs one",
+    "MEMGRAPH_SESSION": "the session of `memgraph task`, whose current task is the default (default: shell)",
     "MEMGRAPH_LOG": "debug, info, warning or error: the level at which the command line logs on standard error",
     "MEMGRAPH_WORKER": "use (default): reading commands ask the store's worker if one runs; start: they also start one; off: they do not",
     "MEMGRAPH_WORKER_IDLE_S": "seconds without a request after which a worker ends (default: 900)",

@@ -54,16 +54,17 @@ def _undoing(done: dict[str, Any]) -> str:
 @click.command(cls=Command)
 @click.argument("named", nargs=-1, metavar="[ID-OR-TEXT]...")
 @click.option("--dry-run", is_flag=True, help="Show what would be forgotten, and change nothing.")
+@click.option("--pins", is_flag=True, help="Also remove pins (`memgraph pins`), which are refused otherwise.")
 @selecting
 @pass_settings
-def forget(settings: Settings, named: Sequence[str], selection: Selection, dry_run: bool) -> None:
+def forget(settings: Settings, named: Sequence[str], selection: Selection, dry_run: bool, pins: bool) -> None:
     """Suppress memories; the journal keeps them."""
     check_named(named, selection, what="an ID or TEXT")
     if len(named) != 1:
-        _forget_several(settings, named, selection, dry_run=dry_run)
+        _forget_several(settings, named, selection, dry_run=dry_run, pins=pins)
         return
     with opened(settings) as memory:
-        result = memory.commands.forget(named[0], dry_run=dry_run)
+        result = memory.commands.forget(named[0], dry_run=dry_run, pins=pins)
     if settings.as_json:
         emit_json(result)
     if not result.success:
@@ -72,7 +73,9 @@ def forget(settings: Settings, named: Sequence[str], selection: Selection, dry_r
         click.echo(plain(result.message))
 
 
-def _forget_several(settings: Settings, named: Sequence[str], selection: Selection, *, dry_run: bool) -> None:
+def _forget_several(
+    settings: Settings, named: Sequence[str], selection: Selection, *, dry_run: bool, pins: bool
+) -> None:
     from memgraph.model.results.listing import MemoryCommandResult
 
     with opened(settings) as memory:
@@ -81,6 +84,8 @@ def _forget_several(settings: Settings, named: Sequence[str], selection: Selecti
         except InvalidInputError as error:
             raise Refused(f"{error}; put a text of several words in quotes") from None
         known = memory.store.read_memories(chosen)
+        if pins and not dry_run:
+            memory.tasks.pins.forget(chosen)
         result = None if dry_run else memory.curation.forget(chosen)
     if result is not None:
         report(settings, "forget", "Forgot", result)

@@ -9,8 +9,8 @@ import pytest
 import memgraph
 from memgraph.embedding.onnx import MODEL_NAME
 from memgraph.retrieval.retrieval import settings_version
-from memgraph.retrieval.stages.evidence import is_question
 from memgraph.testing import FakeEmbedder
+from memgraph.text.sentences import is_question
 
 DEPLOY = "The deploy to production failed because the disk of the build host was full"
 ROLLBACK = "Rolling back the release needed the database migration reverted first"

@@ -1,0 +1,152 @@
+"""``session``: what a session is doing, and texts that are kept for a while."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, Subgroup, pass_settings, past_options
+from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain, print_lines
+
+if TYPE_CHECKING:
+    from memgraph.model.results.tasks import ChatContext, SessionTasks, TransientItem, WorkingMemory
+
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_DURATION = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
+_of_session = click.option(
+    "--session", metavar="NAME", default="shell", envvar="MEMGRAPH_SESSION", show_default=True, help="The session."
+)
+
+
+@click.group(cls=Subgroup, invoke_without_command=True, params=past_options())
+@click.pass_context
+def session(ctx: click.Context) -> None:
+    """Show the session if no command is given."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(show)
+
+
+@session.command("show", cls=ReadingCommand)
+@_of_session
+@pass_settings
+def show(settings: Settings, session: str = "shell") -> None:
+    """Show what a session is doing: its tasks, its working memory and what its chat is about."""
+    with opened(settings) as memory:
+        tasks, working = memory.tasks.sessions.get(session), memory.tasks.working.get(session)
+        context = memory.tasks.working.context(session)
+    document = {
+        "tasks": tasks.model_dump(mode="json"),
+        "working_memory": working and working.model_dump(mode="json"),
+        "context": context and context.model_dump(mode="json"),
+    }
+    emit(settings, document, _lines(tasks, working, context))
+
+
+@session.command("set")
+@click.option("--doing", "task", metavar="TEXT", help="What the session is doing.")
+@click.option("--context", metavar="TEXT", multiple=True, help="What matters for it; repeatable.")
+@click.option("--pending", metavar="TEXT", multiple=True, help="What is still to be done; repeatable.")
+@click.option("--notes", metavar="TEXT", help="Anything else.")
+@_of_session
+@pass_settings
+def set_(settings: Settings, /, session: str, **fields: Any) -> None:
+    """Replace the working memory of a session as a whole."""
+    with opened(settings) as memory:
+        found = memory.tasks.working.replace(session, **fields, actor="user")
+    emit(settings, found, _working_lines(found))
+
+
+@session.command("clear")
+@_of_session
+@pass_settings
+def clear(settings: Settings, session: str) -> None:
+    """Remove the working memory of a session."""
+    with opened(settings) as memory:
+        was_there = memory.tasks.working.clear(session, actor="user")
+    emit(settings, {"cleared": was_there}, "Cleared." if was_there else "There was no working memory.")
+
+
+@session.command("about")
+@click.argument("text")
+@_of_session
+@pass_settings
+def about(settings: Settings, text: str, session: str) -> None:
+    """State what the chat of a session is about, instead of what was stated before."""
+    with opened(settings) as memory:
+        found = memory.tasks.working.set_context(session, text, actor="user")
+    emit(settings, found, f"{plain(session)} is about {plain(found.context)}")
+
+
+@session.command("keep")
+@click.argument("name")
+@click.argument("text")
+@click.option("--for", "duration", metavar="TIME", default="1h", show_default=True, help="Such as 30s, 10m, 2h or 1d.")
+@click.option("--task", "task_id", metavar="ID", help="The task that it belongs to.")
+@pass_settings
+def keep(settings: Settings, name: str, text: str, duration: str, task_id: str | None) -> None:
+    """Keep a text for a while under a name; it is not recalled unless it is promoted."""
+    match = _DURATION.fullmatch(duration)
+    if match is None:
+        raise click.UsageError(f"--for {duration!r} is no time such as 30s, 10m, 2h or 1d")
+    with opened(settings) as memory:
+        ttl_s = int(match[1]) * _SECONDS[match[2]]
+        found = memory.tasks.working.keep(name, text, ttl_s=ttl_s, task_id=task_id, actor="user")
+    emit(settings, found, f"Kept until {found.expires_at}: {plain(found.content)}")
+
+
+@session.command("kept", cls=ReadingCommand)
+@click.option("--task", "task_id", metavar="ID", help="Texts of this task instead of those of none.")
+@pass_settings
+def kept(settings: Settings, task_id: str | None) -> None:
+    """List the texts that are kept and have not expired."""
+    with opened(settings) as memory:
+        found = memory.tasks.working.kept(task_id=task_id)
+    if settings.as_json:
+        emit_json([one.model_dump(mode="json") for one in found])
+        return
+    print_lines([_kept_line(one) for one in found] or ["Nothing is kept."])
+
+
+@session.command("promote")
+@click.argument("name")
+@pass_settings
+def promote(settings: Settings, name: str) -> None:
+    """Store a text that is kept as a memory."""
+    with opened(settings) as memory:
+        found = memory.tasks.working.promote(name)
+    emit(settings, {"id": found.id, "content": found.content}, f"Stored as {found.id}: {plain(found.content)}")
+
+
+@session.command("prune")
+@pass_settings
+def prune(settings: Settings) -> None:
+    """Remove the texts that have expired."""
+    with opened(settings) as memory:
+        number = memory.tasks.working.prune(actor="user")
+    emit(settings, {"removed": number}, f"{count(number, 'text')} removed")
+
+
+def _lines(tasks: SessionTasks, working: WorkingMemory | None, context: ChatContext | None) -> list[str]:
+    below = f" (interrupted: {', '.join(map(plain, reversed(tasks.stack[:-1])))})" if tasks.stack[:-1] else ""
+    lines = [f"{plain(tasks.session_id)} works on {plain(tasks.active)}{below}" if tasks.active else "No task."]
+    if context is not None:
+        lines.append(f"About: {plain(context.context)}")
+    return [*lines, *(_working_lines(working) if working is not None else ["No working memory."])]
+
+
+def _working_lines(working: WorkingMemory) -> list[str]:
+    def bullets(heading: str, texts: Sequence[str]) -> list[str]:
+        return [heading, *(f"  {plain(text)}" for text in texts)] if texts else []
+
+    lines = [f"Doing: {plain(working.task)}"] if working.task else []
+    lines += [*bullets("Context:", working.context), *bullets("Pending:", working.pending)]
+    lines += [f"Notes: {plain(working.notes)}"] if working.notes else []
+    return [*lines, f"Updated: {working.updated_at[:16].replace('T', ' ')} UTC"]
+
+
+def _kept_line(item: TransientItem) -> str:
+    return f"{plain(item.id)}  until {item.expires_at[:19]}  {plain(item.content)}"

@@ -1,0 +1,1 @@
+"""Versions of events that are only read any more."""

@@ -1,0 +1,278 @@
+"""Pins: texts that hold until somebody edits or removes them explicitly.
+
+A pin is a pinned memory with its kind as a tag, so a constraint is what recall already puts before everything else, in its task and project
+alone. The record of the pin beside it makes it immutable: no other event may change its text or hide it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.fold.tasks import PIN, REMOVAL, is_pin
+from memgraph.index.columns import PIN_SOURCE
+from memgraph.model.base import Content, Name, checked
+from memgraph.model.events.payload import Actor, Payload
+from memgraph.model.events.tasks import PinAdded, PinEdited, PinRemoveCancelled, PinRemoved, PinRemoveRequested
+from memgraph.model.ids import canonical_name, natural_id, new_id, stored_form
+from memgraph.model.memory import SemanticMemory, StoredMemory
+from memgraph.model.results.tasks import Pin, PinKind, PinRemoval, PinUpsert
+from memgraph.model.timestamps import from_iso, to_iso
+from memgraph.ports import Row
+from memgraph.store import AgentMemoryStore
+from memgraph.store.past.as_of import When, moment_of
+from memgraph.tasks.registry import find_task
+
+TOKEN_LIFE_S = 180
+"""How long a request to remove a pin can be confirmed."""
+_REMOVED = "the pin was removed"
+
+
+@dataclass(frozen=True)
+class Pins:
+    """The pins of a store.
+
+    Attributes
+    ----------
+    store : AgentMemoryStore
+    uptime_s : callable
+        Returns the machine's monotonic time in seconds: setting the clock back does not prolong a token's life.
+    """
+
+    store: AgentMemoryStore
+    uptime_s: Callable[[], float] = time.monotonic
+
+    def upsert(
+        self,
+        text: str,
+        *,
+        kind: PinKind = "fact",
+        task_id: str | None = None,
+        expires_at: When | None = None,
+        actor: Actor = "user",
+    ) -> PinUpsert:
+        """Pin a text, or return the pin of the same task that has it already, unchanged.
+
+        Texts are compared without case and white space.
+
+        Parameters
+        ----------
+        kind : {"fact", "preference", "constraint", "temporary"}
+        task_id : str, optional
+            Default: it holds for every task.
+        expires_at : str, date or datetime, optional
+            When a temporary pin ends. Other kinds have no end.
+
+        Raises
+        ------
+        InvalidInputError, NotFoundError
+            The text is empty or longer than 800 characters, a temporary pin has no end in the future, or the task does not exist, or
+            is archived or closed. Nothing is stored.
+        """
+        text = checked(Content, text, "text").strip()
+        ends = self._end(kind, expires_at)
+        with self.store.exclusive():
+            name = None if task_id is None else find_task(self.store, task_id).id
+            for known in self._of(name):
+                if canonical_name(known.content) == canonical_name(self.store.without_secrets(text)):
+                    return PinUpsert(pin=known, is_new=False)
+            pin_id = new_id()
+            memory = SemanticMemory(
+                id=pin_id,
+                content=text,
+                tags=[kind],
+                outcome="positive",
+                is_pinned=True,
+                trust_class="agent" if actor == "agent" else "user",
+                task_id=name,
+                source=PIN_SOURCE,
+                reason=f"pinned as {kind}",
+                invalid_at=ends,
+            )
+            event = PinAdded(id=pin_id, kind=kind, expires_at=ends)
+            self.store.commit("task" if name else "global", [memory, event], task_id=name, actor=actor)
+            return PinUpsert(pin=self.get(pin_id), is_new=True)
+
+    def get(self, pin_id: str) -> Pin:
+        """Return a pin, also one that has ended or was removed.
+
+        Raises
+        ------
+        NotFoundError
+            No memory of this id is or was a pin.
+        """
+        row = self.store.reader.record(PIN, stored_form(pin_id))
+        memory = self.store.reader.get(pin_id) if row is not None else None
+        if row is None or memory is None:
+            raise NotFoundError("pin", str(pin_id), listed_by="memgraph pins")
+        return _pin(row, memory)
+
+    def list(self, *, task_id: str | None = None, all_tasks: bool = False, kind: PinKind | None = None) -> list[Pin]:
+        """Return the pins that hold, oldest first: the global ones and those of a task, or of every task."""
+        name = None if task_id is None else find_task(self.store, task_id).id
+        checked(PinKind | None, kind, "kind")
+        found = [one for one in self._held() if all_tasks or one.task_id in (None, name)]
+        return [one for one in found if kind in (None, one.kind)]
+
+    def edit(
+        self, pin_id: str, *, text: str | None = None, kind: PinKind | None = None, expires_at: When | None = None
+    ) -> Pin:
+        """Change a pin explicitly: its text, its kind, when it ends. Equal values change nothing.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            It is no pin that holds, or a value is invalid. Nothing is changed.
+        """
+        with self.store.exclusive():
+            known = self._holding(pin_id)
+            new_kind = known.kind if kind is None else checked(PinKind, kind, "kind")
+            given = known.expires_at if expires_at is None and new_kind == "temporary" else expires_at
+            is_same = (new_kind, given) == (known.kind, known.expires_at)
+            ends = known.expires_at if is_same else self._end(new_kind, given)
+            content = known.content if text is None else checked(Content, text, "text").strip()
+            twin = next(
+                (one for one in self._of(known.task_id) if canonical_name(one.content) == canonical_name(content)),
+                known,
+            )
+            if twin.id != known.id:
+                raise InvalidInputError(f"is that of the pin {twin.id} already", field="text", value=content)
+            self.store.curation.change(
+                [known.id],
+                lambda memory, _row, _now: {
+                    "content": self.store.without_secrets(content),
+                    "invalid_at": ends,
+                    "tags": [new_kind, *(tag for tag in memory.tags if tag not in (known.kind, new_kind))],
+                },
+                beside=[PinEdited(id=known.id, kind=new_kind, expires_at=ends)],
+            )
+            return self.get(known.id)
+
+    def request_removal(self, pin_id: str, *, actor: Actor = "user") -> PinRemoval:
+        """Ask to remove a pin. Nothing changes until the token is confirmed, within three minutes."""
+        with self.store.exclusive():
+            pin = self._holding(pin_id)
+            token = secrets.token_urlsafe(9)
+            ends = to_iso(from_iso(self.store.now()) + timedelta(seconds=TOKEN_LIFE_S))
+            uptime_ms = int(1_000 * self.uptime_s())
+            event = PinRemoveRequested(
+                id=pin.id, request_id=self._request_id(token), expires_at=ends, uptime_ms=uptime_ms
+            )
+            self._commit(pin, event, actor)
+            return PinRemoval(pin=pin, token=token, expires_at=ends)
+
+    def confirm_removal(self, pin_id: str, token: str) -> Pin:
+        """Remove a pin. Confirming again changes nothing.
+
+        Raises
+        ------
+        InvalidInputError, NotFoundError
+            The token is of another pin, has expired or was cancelled, or there is no such pin. Nothing is changed.
+        """
+        with self.store.exclusive():
+            pin, request = self._requested(pin_id, token)
+            if request["state"] == "confirmed":
+                return pin
+            if request["state"] == "cancelled":
+                raise InvalidInputError("was cancelled; ask for the removal again", field="token")
+            if self._has_expired(request):
+                raise InvalidInputError(
+                    f"has expired, after {TOKEN_LIFE_S // 60} minutes; ask for the removal again", field="token"
+                )
+            self._remove(self._holding(pin.id), request["id"])
+            return self.get(pin.id)
+
+    def cancel_removal(self, pin_id: str, token: str, *, actor: Actor = "user") -> Pin:
+        """Withdraw a request to remove a pin. Cancelling again changes nothing.
+
+        Raises
+        ------
+        InvalidInputError, NotFoundError
+            The token is of another pin, or the pin was removed with it. Nothing is changed.
+        """
+        with self.store.exclusive():
+            pin, request = self._requested(pin_id, token)
+            if request["state"] == "confirmed":
+                raise InvalidInputError("was confirmed: the pin is removed", field="token")
+            if request["state"] == "open" and pin.removed_at is None:
+                self._commit(pin, PinRemoveCancelled(id=pin.id, request_id=request["id"]), actor)
+            return pin
+
+    def forget(self, memory_ids: Iterable[str]) -> Sequence[str]:
+        """Remove those of these memories that are pins, at once; return their ids. ``memgraph forget --pins`` calls it."""
+        removed = []
+        with self.store.exclusive():
+            for memory_id in memory_ids:
+                row = self.store.reader.record(PIN, stored_form(memory_id))
+                if row is not None and is_pin(row):
+                    self._remove(self.get(memory_id), None)
+                    removed.append(row["id"])
+        return removed
+
+    def _remove(self, pin: Pin, request_id: str | None) -> None:
+        now = self.store.now()
+        changes = {"is_pinned": False, "archived_at": now, "archive_reason": _REMOVED}
+        event = PinRemoved(id=pin.id, request_id=request_id)
+        self.store.curation.change([pin.id], lambda *_: changes, beside=[event])
+
+    def _requested(self, pin_id: str, token: str) -> tuple[Pin, Row]:
+        pin, known = self.get(pin_id), checked(Name, token, "token").strip()
+        request = self.store.reader.record(REMOVAL, self._request_id(known))
+        if request is None or request["pin_id"] != pin.id:
+            raise InvalidInputError("is none of this pin; `memgraph pins remove ID` gives one", field="token")
+        return pin, request
+
+    def _has_expired(self, request: Row) -> bool:
+        """Return whether the token's life is over, by the clock or by the machine's uptime, whichever says so.
+
+        After a restart of the machine the uptime is another one, so no token outlives it.
+        """
+        passed_ms = 1_000 * self.uptime_s() - request["uptime_ms"]
+        return bool(self.store.now() > request["expires_at"] or not -1 <= passed_ms <= 1_000 * TOKEN_LIFE_S)
+
+    def _request_id(self, token: str) -> str:
+        return natural_id("pin removal", self.store.hmac_of(token))
+
+    def _commit(self, pin: Pin, event: Payload, actor: Actor) -> None:
+        self.store.commit("task" if pin.task_id else "global", [event], task_id=pin.task_id, actor=actor)
+
+    def _holding(self, pin_id: str) -> Pin:
+        pin = self.get(pin_id)
+        if pin.removed_at is not None:
+            raise InvalidInputError(f"names a pin that was removed, at {pin.removed_at}", field="pin_id", value=pin.id)
+        return pin
+
+    def _of(self, task_id: str | None) -> Iterable[Pin]:
+        return (one for one in self._held() if one.task_id == task_id)
+
+    def _held(self) -> Sequence[Pin]:
+        """Return the pins that hold: neither removed nor ended."""
+        now = self.store.now()
+        rows = [row for row in self.store.reader.every_record(PIN) if is_pin(row)]
+        rows = sorted((row for row in rows if row.get("expires_at", now) >= now), key=lambda row: int(row["seq"]))
+        memories = {memory.id: memory for memory in self.store.read_memories([row["id"] for row in rows])}
+        return [_pin(row, memories[row["id"]]) for row in rows if row["id"] in memories]
+
+    def _end(self, kind: PinKind, expires_at: When | None) -> str | None:
+        """Return the end of a pin in canonical form; refuse a temporary one without end, and any other one with one."""
+        checked(PinKind, kind, "kind")
+        if kind != "temporary":
+            if expires_at is not None:
+                raise InvalidInputError(f"has no meaning for a {kind}: only temporary pins end", field="expires_at")
+            return None
+        if expires_at is None:
+            raise InvalidInputError("is missing: when does the temporary pin end?", field="expires_at")
+        ends = moment_of(expires_at, field="expires_at")
+        if ends <= self.store.now():
+            raise InvalidInputError("is in the past", field="expires_at", value=expires_at)
+        return ends
+
+
+def _pin(row: Row, memory: StoredMemory) -> Pin:
+    given: dict[str, Any] = {name: row[name] for name in ("kind", "task_id", "created_at", "expires_at") if name in row}
+    return Pin.parse({"id": row["id"], "content": memory.content, "removed_at": row.get("closed_at"), **given})

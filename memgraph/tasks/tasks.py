@@ -1,0 +1,300 @@
+"""`MemGraph.tasks`: creates and changes tasks, and records what happens in them."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.fold.tasks import ITEM, held_key
+from memgraph.journal.envelope import Event
+from memgraph.model.base import Name, checked
+from memgraph.model.events.payload import Actor, Payload
+from memgraph.model.events.tasks import (
+    ArtifactLinked,
+    ConstraintAdded,
+    ConstraintRemoved,
+    DecisionMade,
+    DecisionReverted,
+    GoalSet,
+    ItemEvent,
+    NextActionCompleted,
+    NextActionSet,
+    OpenQuestionAdded,
+    OpenQuestionResolved,
+    StatePatchApplied,
+    TaskCreated,
+    TaskLinked,
+    TaskPayload,
+    TaskStatusSet,
+    TaskUnlinked,
+    TitleSet,
+    UserConfirmed,
+)
+from memgraph.model.ids import MIN_ID_CHARS, new_id
+from memgraph.model.results.tasks import Task, TaskItem, TaskSnapshot, TaskStatus
+from memgraph.store import AgentMemoryStore
+from memgraph.store.past.as_of import When
+from memgraph.tasks.pins import Pins
+from memgraph.tasks.registry import find_task, has_task, id_for, item_of, list_tasks, snapshot
+from memgraph.tasks.sessions import TaskSessions
+from memgraph.tasks.working import Working
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """The tasks of a store.
+
+    What is recorded in a task is one commit in its write scope and changes no other task. Tasks that are archived or closed do not
+    change until their status is set again.
+
+    Attributes
+    ----------
+    store : AgentMemoryStore
+    """
+
+    store: AgentMemoryStore
+
+    @cached_property
+    def sessions(self) -> TaskSessions:
+        """Which tasks sessions work on."""
+        return TaskSessions(self.store)
+
+    @cached_property
+    def pins(self) -> Pins:
+        """Pinned texts, for every task or for one."""
+        return Pins(self.store)
+
+    @cached_property
+    def working(self) -> Working:
+        """What sessions are doing, what chats are about, and texts that are kept for a while."""
+        return Working(self.store)
+
+    def upsert(
+        self, title: str, *, task_id: str | None = None, project: str | None = None, actor: Actor = "user"
+    ) -> Task:
+        """Register a task, or set the title of the one with this id.
+
+        Parameters
+        ----------
+        task_id : str, optional
+            Default: made from the title, and not yet in use.
+        project : str, optional
+            Of a new task.
+        """
+        title = checked(Name, title, "title").strip()
+        with self.store.exclusive():
+            name = id_for(self.store, title) if task_id is None else checked(Name, task_id, "task_id")
+            if not has_task(self.store, name):
+                self._commit(name, TaskCreated.parse({"title": title, "project_id": project}), actor=actor)
+            elif project not in (None, (known := find_task(self.store, name)).project_id):
+                raise InvalidInputError(
+                    f"is not that of the task, {known.project_id!r}", field="project", value=project
+                )
+            elif known.title != title:
+                self._commit(name, TitleSet(title=title), actor=actor)
+            return find_task(self.store, name)
+
+    def get(self, task_id: str) -> Task:
+        """Return a task.
+
+        Raises
+        ------
+        NotFoundError
+            No task has this id.
+        """
+        return find_task(self.store, task_id)
+
+    def list(
+        self, *, status: TaskStatus | Iterable[TaskStatus] | None = None, project: str | None = None
+    ) -> list[Task]:
+        """Return tasks, the last touched first.
+
+        Parameters
+        ----------
+        status : {"active", "suspended", "archived", "closed"}, optional
+            One or several. Default: any.
+        """
+        return list_tasks(self.store, status=status, project=project)
+
+    def set_status(self, task_id: str, status: TaskStatus, *, reason: str | None = None, actor: Actor = "user") -> Task:
+        """Set the status of a task. An equal one changes nothing."""
+        checked(TaskStatus, status, "status")
+        with self.store.exclusive():
+            if find_task(self.store, task_id).status != status:
+                self._commit(task_id, TaskStatusSet.parse({"status": status, "reason": reason}), actor=actor)
+            return find_task(self.store, task_id)
+
+    def link(self, task_id: str, target_id: str, *, actor: Actor = "user") -> TaskSnapshot:
+        """Let a task read another one; it never writes there. A link that exists is left as it is.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            One of the tasks does not exist or is closed, they are the same, or the task has as many links as the setting
+            ``max_task_links`` allows. Nothing is changed.
+        """
+        with self.store.exclusive():
+            known = snapshot(self.store, task_id).links
+            if target_id not in known:
+                most = self.store.config.max_task_links
+                if len(known) >= most and target_id != task_id and has_task(self.store, target_id):
+                    problem = f"would be link {len(known) + 1} of the task, and {most} are allowed (max_task_links); unlink one of {', '.join(known)}"
+                    raise InvalidInputError(problem, field="target_id", value=target_id)
+                self._commit(task_id, TaskLinked.parse({"target_id": target_id}), actor=actor)
+            return snapshot(self.store, task_id)
+
+    def unlink(self, task_id: str, target_id: str, *, actor: Actor = "user") -> TaskSnapshot:
+        """Undo `link`. A link that does not exist changes nothing."""
+        with self.store.exclusive():
+            if target_id in snapshot(self.store, task_id).links:
+                self._commit(task_id, TaskUnlinked.parse({"target_id": target_id}), actor=actor)
+            return snapshot(self.store, task_id)
+
+    def snapshot(self, task_id: str, *, as_of: int | When | None = None) -> TaskSnapshot:
+        """Return a task's state, now or at a moment. It is read from the graph, without a replay.
+
+        Parameters
+        ----------
+        as_of : int, str, date or datetime, optional
+            The number of an event, or a time: ISO 8601, UTC unless it has an offset; a day alone means its end.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            The task does not exist, or did not exist yet; or `as_of` is not a moment.
+        """
+        return snapshot(self.store, task_id, as_of=as_of)
+
+    def related(self, task_id: str, *, as_of: int | When | None = None) -> builtins.list[TaskSnapshot]:
+        """Return the states of the tasks that a task is linked to, in the order of their links: they are read, never written to.
+
+        Parameters
+        ----------
+        as_of : int, str, date or datetime, optional
+            As for `snapshot`, of the links and of their tasks.
+        """
+        return [snapshot(self.store, one, as_of=as_of) for one in snapshot(self.store, task_id, as_of=as_of).links]
+
+    def commit(
+        self, scope: str, events: Sequence[TaskPayload], *, task_id: str | None = None, actor: Actor = "agent"
+    ) -> builtins.list[Event]:
+        """Commit several events of one task together, or with the scope ``none`` nothing.
+
+        Raises
+        ------
+        ScopeError, NotFoundError, InvalidInputError
+            The events do not fit the scope or the task's state. Nothing is written.
+        """
+        return self.store.commit(scope, events, task_id=task_id, actor=actor)  # type: ignore[arg-type]
+
+    def set_goal(self, task_id: str, goal: str, *, actor: Actor = "user") -> TaskSnapshot:
+        """Set the goal; it replaces the former one."""
+        self._commit(task_id, GoalSet(goal=goal), actor=actor)
+        return snapshot(self.store, task_id)
+
+    def decide(self, task_id: str, decision: str, *, reason: str | None = None, actor: Actor = "user") -> TaskItem:
+        """Record a decision."""
+        return self._item(task_id, DecisionMade(id=new_id(), decision=decision, reason=reason), actor)
+
+    def revert(self, task_id: str, item_id: str, *, reason: str | None = None, actor: Actor = "user") -> TaskItem:
+        """Record that a decision no longer holds."""
+        return self._item(task_id, DecisionReverted(id=item_id, reason=reason), actor)
+
+    def constrain(self, task_id: str, constraint: str, *, actor: Actor = "user") -> TaskItem:
+        """Record a constraint."""
+        return self._item(task_id, ConstraintAdded(id=new_id(), constraint=constraint), actor)
+
+    def lift(self, task_id: str, item_id: str, *, reason: str | None = None, actor: Actor = "user") -> TaskItem:
+        """Record that a constraint no longer holds."""
+        return self._item(task_id, ConstraintRemoved(id=item_id, reason=reason), actor)
+
+    def ask(self, task_id: str, question: str, *, actor: Actor = "user") -> TaskItem:
+        """Record an open question."""
+        return self._item(task_id, OpenQuestionAdded(id=new_id(), question=question), actor)
+
+    def resolve(self, task_id: str, item_id: str, *, resolution: str | None = None, actor: Actor = "user") -> TaskItem:
+        """Record the answer to an open question."""
+        return self._item(task_id, OpenQuestionResolved(id=item_id, resolution=resolution), actor)
+
+    def plan(self, task_id: str, action: str, *, actor: Actor = "user") -> TaskItem:
+        """Record a next action."""
+        return self._item(task_id, NextActionSet(id=new_id(), action=action), actor)
+
+    def complete(self, task_id: str, item_id: str, *, result: str | None = None, actor: Actor = "user") -> TaskItem:
+        """Record that a next action was done."""
+        return self._item(task_id, NextActionCompleted(id=item_id, result=result), actor)
+
+    def add_artifact(self, task_id: str, artifact: str, *, title: str | None = None, actor: Actor = "user") -> TaskItem:
+        """Record something that the task made or needs, such as a path or an address."""
+        return self._item(task_id, ArtifactLinked(id=new_id(), artifact=artifact, title=title), actor)
+
+    def patch_state(
+        self,
+        task_id: str,
+        changed: Mapping[str, str] | None = None,
+        *,
+        removed: Sequence[str] = (),
+        actor: Actor = "user",
+    ) -> TaskSnapshot:
+        """Set and remove named values of the task's state."""
+        patch = StatePatchApplied.parse({"changed": dict(changed or {}), "removed": list(removed)})
+        self._commit(task_id, patch, actor=actor)
+        return snapshot(self.store, task_id)
+
+    def confirm(self, task_id: str, message: str, *, confirmed: str | None = None, actor: Actor = "user") -> TaskItem:
+        """Record that the user agreed.
+
+        Parameters
+        ----------
+        message : str
+            What the user said.
+        confirmed : str, optional
+            What the user agreed to.
+        """
+        self._commit(task_id, UserConfirmed(message=message, confirmed=confirmed), actor=actor)
+        return self._read(held_key(task_id, "confirmation"))
+
+    def close_item(self, task_id: str, item_id: str, *, note: str | None = None, actor: Actor = "user") -> TaskItem:
+        """Close an item that holds: revert a decision, lift a constraint, resolve a question or complete a next action.
+
+        Parameters
+        ----------
+        item_id : str
+            The id, or a beginning of eight or more characters that no other item of the task has.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            No such item holds in the task, or several do. Nothing is changed.
+        """
+        wanted = checked(Name, item_id, "item_id").strip().lower()
+        known = snapshot(self.store, task_id)
+        items = [*known.decisions, *known.constraints, *known.open_questions, *known.next_actions]
+        found = [
+            item for item in items if item.id == wanted or (len(wanted) >= MIN_ID_CHARS and item.id.startswith(wanted))
+        ]
+        if not found:
+            raise NotFoundError("item that holds in the task", item_id, listed_by=f"memgraph task show {task_id}")
+        if len(found) > 1:
+            raise InvalidInputError(
+                f"is the beginning of {len(found)} ids; give more of it", field="item_id", value=item_id
+            )
+        closing = {"decision": self.revert, "constraint": self.lift}.get(found[0].kind)
+        if closing is not None:
+            return closing(task_id, found[0].id, reason=note, actor=actor)
+        if found[0].kind == "open_question":
+            return self.resolve(task_id, found[0].id, resolution=note, actor=actor)
+        return self.complete(task_id, found[0].id, result=note, actor=actor)
+
+    def _item(self, task_id: str, payload: ItemEvent, actor: Actor) -> TaskItem:
+        self._commit(task_id, payload, actor=actor)
+        return self._read(payload.id)
+
+    def _read(self, item_id: str) -> TaskItem:
+        return item_of(self.store.reader.record(ITEM, item_id) or {})
+
+    def _commit(self, task_id: str, payload: Payload, *, actor: Actor) -> None:
+        self.store.commit("task", [payload], task_id=checked(Name, task_id, "task_id"), actor=actor)
