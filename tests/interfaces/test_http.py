@@ -21,7 +21,7 @@ from memgraph import MemGraph
 from memgraph.errors import BusyError, ConfigError, DiskFullError, InvalidInputError, ReadOnlyError, StorageError
 from memgraph.interfaces.http.access.answers import KEPT_S, Answers
 from memgraph.interfaces.http.access.gate import Gate
-from memgraph.interfaces.http.access.refusals import KeyRunningError, PartlyStoredError, RefusedTokenError
+from memgraph.interfaces.http.access.refusals import STATUSES, KeyRunningError, PartlyStoredError, RefusedTokenError
 from memgraph.interfaces.http.access.stores import Stores
 from memgraph.interfaces.http.access.tokens import TokenFile, token_file
 from memgraph.interfaces.http.app import app_of
@@ -695,6 +695,18 @@ class TestResources:
         found = client.get("/metrics").text
         assert 'memgraph_requests_total{route="save_observation",status="200"} 1.0' in found
         assert "COUNTEDWORD" not in found
+
+    def test_the_document_has_every_status_of_an_error(self, client):
+        responses = client.get("/openapi.json").json()["paths"]["/v1/recall"]["post"]["responses"]
+        assert {str(int(status)) for _, status in STATUSES} | {
+            "400",
+            "408",
+            "413",
+            "415",
+            "421",
+            "429",
+            "500",
+        } <= responses.keys()
 
     def test_the_document_has_every_operation_with_its_schema(self, client):
         paths = client.get("/openapi.json").json()["paths"]

@@ -323,7 +323,7 @@ class TestSignals:
                         continue
                     if status == 200:
                         break
-                    assert status in {429, 503}, answer
+                    assert status in {409, 429, 503}, answer
                     retried[str(status)] += 1
                     time.sleep(0.2)
                 acknowledged[key] = answer["data"]
