@@ -98,9 +98,10 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "interfaces.agents": (
         "events kept sessions",
-        "preferences jobs overview connecting",
+        "preferences jobs connecting",
         "usage orders backfill",
         "clients",
+        "overview",
         "learning hooks",
         "detached",
     ),

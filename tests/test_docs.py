@@ -13,8 +13,8 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import chain
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 

@@ -9,8 +9,10 @@ import shutil
 import stat
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from memgraph.errors import StorageError
 
@@ -40,21 +42,52 @@ def make_private_folder(path: Path) -> None:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file atomically (temporary file, fsync, rename), mode 0600."""
+    """Write a file atomically, mode 0600.
+
+    Raises
+    ------
+    StorageError
+        The system refuses.
+    """
+    try:
+        write_atomically(path, data, mode=0o600)
+    except OSError as error:
+        raise StorageError(f"cannot be written: {error.strerror}", path=path) from None
+
+
+def write_atomically(path: Path, data: bytes, *, mode: int | None, confirm: Callable[[], None] | None = None) -> None:
+    """Replace a file (temporary file, fsync, rename, fsync of the directory): it has the old content or the new, also after a power cut.
+
+    Parameters
+    ----------
+    mode : int or None
+        Permissions; None for those of any new file of this process.
+    confirm : callable, optional
+        Called when all is written, before the file is replaced. If it raises, the file stays as it is.
+
+    Raises
+    ------
+    OSError
+        The system refuses.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        descriptor = make_own(temporary)
+        descriptor = make_own(temporary, mode=0o666 if mode is None else 0o600)
         try:
             write_all(descriptor, data)
+            if mode is not None:
+                os.fchmod(descriptor, mode)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+        if confirm is not None:
+            confirm()
         temporary.replace(path)
-        sync_folder(path.parent)
-    except OSError as error:
+    except BaseException:
         with suppress(OSError):  # a read-only file system refuses even to remove a file that does not exist
             temporary.unlink(missing_ok=True)
-        raise StorageError(f"cannot be written: {error.strerror}", path=path) from None
+        raise
+    sync_folder(path.parent)
 
 
 def make_private_file(path: Path, data: bytes) -> None:
@@ -81,10 +114,10 @@ def write_small(path: Path, data: bytes) -> None:
         os.close(descriptor)
 
 
-def make_own(path: Path) -> int:
-    """Create a private file, replacing whatever has its path, and return its descriptor for writing."""
+def make_own(path: Path, *, mode: int = 0o600) -> int:
+    """Create a file, private by default, replacing whatever has its path, and return its descriptor for writing."""
     clear(path)
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
 
 
 def open_own(path: Path) -> int:
@@ -108,11 +141,21 @@ def open_own(path: Path) -> int:
 
 def read_own(path: Path) -> bytes:
     """Return the bytes of a regular file. Raise `OSError` for a pipe, which would block, and for a link."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
+    with open_regular(path) as file:
+        return file.read()
+
+
+def open_regular(path: Path, *, follows_links: bool = False) -> BinaryIO:
+    """Open a regular file for reading. Raise `OSError` for anything else: a pipe, which would block, and, unless wanted, a link."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follows_links else os.O_NOFOLLOW)
+    descriptor = os.open(path, flags)
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is not a file")
-        return file.read()
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
 
 
 def clear_folder(path: Path) -> None:

@@ -168,12 +168,14 @@ def test_what_a_session_was_told_stands_in_the_first_request_of_the_next(
         second = server.requests[0]
     print(f"--- session 1, first request\n{given_in(first)}\n--- session 2, first request\n{given_in(second)}")
     assert "Never run make test before make fixtures" in text_of(second)
-    assert "query_id: " in text_of(second)
+    assert "query_id: " not in text_of(second), "the overview has it; it is not given twice"
 
 
-def test_a_failed_command_is_answered_with_what_is_known_of_it(client: Client, run: Any) -> None:
+def test_a_failed_command_is_answered_with_what_is_known_of_it(client: Client, run: Any, home: Path) -> None:
     run("connect", "codex")
-    run("observe", "KeyError: 'departures' in make test means that make fixtures was not run.", "--project", "harbour")
+    why = "KeyError: 'departures' in make test means that make fixtures was not run."
+    with MemGraph.open(home) as memory:  # an overview holds no successes: only the hook of the failure gives this
+        memory.save_episode("Make the departures test pass", why, "Ran make fixtures", "success", project="harbour")
     replies = [(COMMAND, {"cmd": "make fixtures"}), (COMMAND, {"cmd": "rm fixtures.txt; make test"}), "I see."]
     with ResponsesServer(replies) as server:
         client.prompt(server, "Please check")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -79,8 +82,9 @@ def test_codex_gets_what_is_known_at_the_start_at_prompts_and_at_failures(memory
     memory.save_observation(CAUSE, project="shop")
     start, prompt, failed, succeeded, stop, end = events
     assert LESSON in context_of(answered(memory, "codex", start), start)
+    assert answered(memory, "codex", prompt) is None, "the session has it from the overview"
+    prompt, failed = prompt | {"session_id": "another"}, failed | {"session_id": "a third"}
     assert LESSON in context_of(answered(memory, "codex", prompt), prompt)
-    failed = failed | {"session_id": "another"}
     assert CAUSE in context_of(answered(memory, "codex", failed), failed)
     assert answered(memory, "codex", succeeded) is None
     assert answered(memory, "codex", stop) is None
@@ -104,6 +108,23 @@ def test_a_tool_of_which_no_failure_can_be_seen_gets_nothing(memory: MemGraph, e
     assert answered(memory, "codex", events[2] | changed) is None
 
 
+def test_a_pipe_or_a_link_in_place_of_the_session_is_not_waited_for(
+    memory: MemGraph, events: Any, tmp_path: Path
+) -> None:
+    memory.save_observation(CAUSE, project="shop")
+    link, pipe = tmp_path / "link.jsonl", tmp_path / "pipe.jsonl"
+    link.symlink_to(events[2]["transcript_path"])
+    os.mkfifo(pipe)
+    writer = threading.Timer(5, lambda: pipe.write_bytes(b""))  # releases a reader that waits
+    writer.daemon = True
+    writer.start()
+    began = time.monotonic()
+    assert answered(memory, "codex", events[2] | {"transcript_path": str(pipe)}) is None
+    assert time.monotonic() - began < 4
+    writer.cancel()
+    assert answered(memory, "codex", events[2] | {"transcript_path": str(link)}) is None
+
+
 def test_an_answer_to_codex_is_short_enough_to_stay_in_the_context(memory: MemGraph, events: Any) -> None:
     for number in range(40):
         memory.commands.remember(
@@ -120,7 +141,7 @@ def test_a_session_of_codex_is_learned_and_what_was_injected_is_not(
     known = memory.save_observation(LESSON, project="shop").memory_id
     path = Path(events[0]["transcript_path"])
     lines = path.read_text("utf-8")
-    for event in events[:2]:
+    for event in (events[0] | {"session_id": "another"}, events[1]):
         text = context_of(answered(memory, "codex", event), event)
         inside = json.dumps(text)[1:-1]
         lines = lines.replace(f"INJECTED {event['hook_event_name']} query_id: q-{event['hook_event_name']}", inside)

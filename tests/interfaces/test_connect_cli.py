@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,6 +100,20 @@ def test_disconnecting_leaves_everything_as_it_was(run: Any, home: Path, plugin:
     assert (again.exit_code, again.stdout) == (0, "Claude Code was not connected.\n")
 
 
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_the_directory_that_claude_code_makes_for_the_plugin_goes_if_it_is_empty(
+    run: Any, home: Path, is_empty: bool
+) -> None:
+    data = home / ".claude" / "plugins" / "data" / "memgraph-skills-dir"
+    run("connect", "claude-code")
+    data.mkdir(parents=True)
+    if not is_empty:
+        (data / "mine").write_text("x", "utf-8")
+    run("disconnect", "claude-code")
+    assert data.exists() is not is_empty
+    assert data.parent.exists()
+
+
 def test_directories_that_connecting_made_go_too(run: Any, isolated_environment: Path) -> None:
     assert run("connect", "claude-code").exit_code == 0
     assert (isolated_environment / ".claude").is_dir()
@@ -144,6 +160,9 @@ def test_a_dry_run_writes_nothing(run: Any, home: Path, plugin: Path) -> None:
     assert tree(home) == before
     run("connect", "claude-code")
     connected = tree(home)
+    assert run("connect", "claude-code", "--dry-run").stdout == "Nothing to write: all of it is there.\n"
+    asked = run("connect", "claude-code", "--dry-run", "--answer-orders")
+    assert asked.stdout == f"Would write {plugin / '.mcp.json'}\n"
     assert "Would remove 4 files" in run("disconnect", "claude-code", "--dry-run").stdout
     assert tree(home) == connected
 
@@ -240,6 +259,18 @@ def test_own_files_among_others_take_only_themselves_away(tmp_path: Path) -> Non
     assert tree(tmp_path) == before
 
 
+def test_a_file_is_not_written_through_a_link_in_the_temporary_files_place(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("mine", "utf-8")
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / "hooks" / f".a.json.{os.getpid()}.tmp").symlink_to(other)
+    receipt = Receipt(release="1", options=Options(home="", scripts=""))
+    OwnFiles(tmp_path / "hooks", {"a.json": b"{}"}, is_own_folder=False).apply(receipt)
+    assert other.read_text("utf-8") == "mine"
+    assert (tmp_path / "hooks" / "a.json").read_bytes() == b"{}"
+    assert not (tmp_path / "hooks" / "a.json").is_symlink()
+
+
 @pytest.fixture
 def transcripts(home: Path) -> Path:
     """Put two sessions of harbour among Claude Code's transcripts, and a file that is none."""
@@ -268,6 +299,33 @@ def test_earlier_sessions_are_learned_after_a_preview(run: Any, transcripts: Pat
     assert "board.tmpl" in run("list", "--json").stdout
     again = json.loads(run("connect", "claude-code", "--backfill", "--yes", "--json").stdout)["backfill"]
     assert (again["preview"]["read"], again["preview"]["projects"], again["report"]) == (2, [], None)
+
+
+@pytest.mark.parametrize("agent", ["copilot", "gemini", "opencode", "cursor"])
+def test_an_agent_without_readable_sessions_is_refused_before_anything_is_written(
+    run: Any, home: Path, tmp_path: Path, agent: str
+) -> None:
+    before = tree(home)
+    refused = run("connect", agent, "--backfill", "--yes")
+    assert refused.exit_code == 1
+    assert "has no sessions that can be read; only claude-code and codex have" in refused.stderr
+    assert tree(home) == before
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_missing_extra_is_named_with_the_command_that_installs_it(
+    run: Any, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "my [files]"))
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    run("connect", "claude-code")
+    file = home / "my [files]" / "skills" / "memgraph" / ".mcp.json"
+    file.unlink()
+    listed = json.loads(run("connect", "--json").stdout)[0]
+    assert (listed["missing"], listed["missing_extras"]) == ([str(file)], ["memgraph-kuzu[mcp]"])
+    shown = run("connect").stdout
+    assert f"missing: {file}; `memgraph connect claude-code` writes it" in shown
+    assert f"{sys.executable} -m pip install 'memgraph-kuzu[mcp]'" in shown
 
 
 def test_a_backfill_without_sessions_says_so(run: Any, home: Path) -> None:

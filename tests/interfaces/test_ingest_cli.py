@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from pytest_httpserver import HTTPServer
 
+from memgraph.interfaces.agents.clients.catalogue import AGENTS
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.cli.learning.ingest import KINDS
 from tests.chat_server import ChatServer
@@ -51,6 +52,12 @@ def reports(tmp_path: Path) -> Path:
     (folder / "below" / "loop").symlink_to(folder)
     (folder / "below" / "link.xml").symlink_to(folder / "b.xml")
     return folder
+
+
+def test_the_sessions_of_each_agent_that_has_readable_ones_are_a_kind() -> None:
+    assert {one.agent for one in KINDS.values() if one.agent} == {
+        one.name for one in AGENTS.values() if one.transcripts
+    }
 
 
 def test_every_kind_has_a_command_that_says_what_it_reads() -> None:

@@ -23,6 +23,7 @@ from memgraph import MemGraph
 from memgraph.errors import DiskFullError, StorageError
 from memgraph.interfaces.agents.hooks import answer_hook
 from memgraph.interfaces.agents.overview import render_overview
+from memgraph.interfaces.agents.sessions import SessionLog
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.worker.client import ask, is_served
@@ -180,7 +181,7 @@ def test_a_session_begins_with_the_kept_overview_while_no_worker_runs(
     (project / ".git").mkdir(parents=True)
     event = {"hook_event_name": "SessionStart", "session_id": "1", "cwd": str(project), "source": "startup"}
     with MemGraph.open(home) as memory:
-        rendered = render_overview(memory, "port", agent=client)
+        rendered = render_overview(memory, "port", agent=client).text
         expected = answer_hook(memory, client, event)
     assert FACT in rendered
     assert json.loads(expected)["hookSpecificOutput"]["additionalContext"] == rendered
@@ -194,10 +195,35 @@ def test_a_session_begins_with_the_kept_overview_while_no_worker_runs(
     assert hook(client, "--budget", "30", stdin=json.dumps(event))[0] == expected
 
 
+@pytest.mark.parametrize("client", ["gemini", "opencode", "nobody"])
+def test_other_agents_get_no_kept_overview(home: Path, place: Place, tmp_path: Path, client: str) -> None:
+    event = {"hook_event_name": "SessionStart", "session_id": "1", "cwd": str(tmp_path / "port"), "source": "startup"}
+    with MemGraph.open(home) as memory:
+        assert FACT in render_overview(memory, "port", agent=client).text
+    with impostor(place, None):
+        assert hook(client, "--budget", "0.3", stdin=json.dumps(event))[0] == ""
+
+
+def test_the_worker_hears_of_a_start_that_was_answered_without_it(home: Path, place: Place, tmp_path: Path) -> None:
+    event = {"hook_event_name": "SessionStart", "session_id": "1", "cwd": str(tmp_path / "port"), "source": "startup"}
+    with MemGraph.open(home) as memory:
+        render_overview(memory, "port", agent="claude-code")
+    with impostor(place, None):  # one that hangs: what was kept could be printed
+        for source in ("clear", "compact"):
+            lost = event | {"source": source}
+            assert hook("claude-code", "--budget", "0.3", stdin=json.dumps(lost))[0] == ""
+    assert FACT in hook("claude-code", stdin=json.dumps(event))[0]
+    log = SessionLog(home, "claude-code", "1")
+    until = time.monotonic() + 60
+    while not log.shown() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert log.shown(), "the worker knows what the overview gave"
+
+
 def test_an_overview_that_something_was_written_since_is_not_printed(home: Path, place: Place, tmp_path: Path) -> None:
     event = {"hook_event_name": "SessionStart", "session_id": "1", "cwd": str(tmp_path / "port")}
     with MemGraph.open(home) as memory:
-        assert FACT in render_overview(memory, "port", agent="claude-code")
+        assert FACT in render_overview(memory, "port", agent="claude-code").text
         memory.commands.forget(FACT)
     with impostor(place, None):
         assert hook("claude-code", "--budget", "0.5", stdin=json.dumps(event))[0] == ""

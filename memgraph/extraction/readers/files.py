@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import os
-import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from memgraph.disk.files import open_regular
 from memgraph.errors import SourceError
 from memgraph.text import lazy_re as re
 
@@ -132,9 +132,7 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], str | None]]]:
         The file does not exist, is unreadable, or is not text.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise SourceError("cannot be read: it is not a file", path=path)
-        raw: BinaryIO = path.open("rb")
+        raw = open_regular(path, follows_links=True)
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot be read: {getattr(error, 'strerror', None) or error}", path=path) from None
     unpacked: Unpacked | None = None

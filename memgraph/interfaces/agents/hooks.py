@@ -10,7 +10,7 @@ from typing import Any
 from memgraph.errors import MemGraphError
 from memgraph.extraction.readers.source import project_of_directory
 from memgraph.facade import MemGraph
-from memgraph.interfaces.agents.clients.catalogue import HOOK_CLIENTS
+from memgraph.interfaces.agents.clients.catalogue import AGENTS, shape_of
 from memgraph.interfaces.agents.events import EventKind, HookClient, HookEvent
 from memgraph.interfaces.agents.jobs import Job, Learn, add_job, start_learning, waiting_jobs
 from memgraph.interfaces.agents.orders import orders_request
@@ -27,7 +27,14 @@ LEARN_EVERY_S = 60.0
 """A session that goes on is read at most so often."""
 
 
-def answer_hook(memory: MemGraph, client: str, event: Mapping[str, Any], *, learn: Learn = start_learning) -> str:
+def answer_hook(
+    memory: MemGraph,
+    client: str,
+    event: Mapping[str, Any],
+    *,
+    learn: Learn = start_learning,
+    is_printed: bool = True,
+) -> str:
     """Return what a client's hook prints; "" for nothing. Raises nothing: no prompt waits for, or fails with, the memory.
 
     Parameters
@@ -39,23 +46,28 @@ def answer_hook(memory: MemGraph, client: str, event: Mapping[str, Any], *, lear
         What the client gave its hook.
     learn : callable
         Called with (memory, client, delay in seconds) when transcripts are to be read; returns at once.
+    is_printed : bool
+        Whether the agent gets the answer. Else the event, the start of a session, is only noted.
     """
     try:
-        return _answer(memory, HOOK_CLIENTS[client], event, learn)
+        return _answer(memory, shape_of(client), event, learn, is_printed=is_printed)
     except Exception as error:  # noqa: BLE001 (the edge of an interface)
         reason = error.loggable if isinstance(error, MemGraphError) else type(error).__name__
-        logger.warning("a hook of %s was not answered: %s", client if client in HOOK_CLIENTS else "?", reason)
+        logger.warning("a hook of %s was not answered: %s", client if client in AGENTS else "?", reason)
         return ""
 
 
 class _Hook:
     """One call of a hook."""
 
-    def __init__(self, memory: MemGraph, client: HookClient, event: HookEvent, learn: Learn) -> None:
+    def __init__(
+        self, memory: MemGraph, client: HookClient, event: HookEvent, learn: Learn, *, is_printed: bool
+    ) -> None:
         self.memory = memory
         self.client = client
         self.event = event
         self.learn = learn
+        self.is_printed = is_printed
         self.home = memory.store.config.home
         self.log = SessionLog(self.home, client.name, event.session_id)
         self.preferences = preferences_of(self.home, client.name)
@@ -71,11 +83,11 @@ class _Hook:
         return project or None
 
 
-def _answer(memory: MemGraph, client: HookClient, payload: Mapping[str, Any], learn: Learn) -> str:
+def _answer(memory: MemGraph, client: HookClient, payload: Mapping[str, Any], learn: Learn, *, is_printed: bool) -> str:
     event = client.event_of(payload)
     if event is None:
         return ""
-    text = _ANSWERS[event.kind](_Hook(memory, client, event, learn))
+    text = _ANSWERS[event.kind](_Hook(memory, client, event, learn, is_printed=is_printed))
     return client.answer(payload, text) if text else ""
 
 
@@ -84,7 +96,13 @@ def _started(hook: _Hook) -> str:
         hook.log.add("lost context")
     if waiting_jobs(hook.home, hook.client.name):  # of a session that was cut off, with the machine perhaps
         hook.learn(hook.memory, hook.client.name, LEARN_EVERY_S)
-    return overview_of(hook.memory, hook.project, agent=hook.client.name, fits=hook.client.fits)
+    project = hook.project
+    if not hook.is_printed:
+        return ""
+    overview = overview_of(hook.memory, project, agent=hook.client.name, fits=hook.client.fits)
+    if overview.memory_ids:
+        hook.log.add("overview", memory_ids=overview.memory_ids)
+    return overview.text
 
 
 def _recalled(hook: _Hook) -> str:

@@ -11,6 +11,7 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 _FOLDER = ("agents", "overviews")
 
@@ -26,24 +27,47 @@ def state_of(home: Path) -> str:
     return ",".join(sorted(f"{one.st_size}-{one.st_mtime_ns}" for one in files))
 
 
-def kept_overview(home: Path, project: str, agent: str) -> str | None:
+class Overview(NamedTuple):
+    """An overview.
+
+    Attributes
+    ----------
+    text : str
+    memory_ids : tuple of str
+        The memories in it.
+    printed : str
+        What the hook of a session's start prints without a worker; "" if it has to ask one.
+    """
+
+    text: str
+    memory_ids: tuple[str, ...] = ()
+    printed: str = ""
+
+
+def kept_overview(home: Path, project: str, agent: str) -> Overview | None:
     """Return the kept overview; None if there is none, or something was written since."""
     try:
         found = json.loads(_path(home, project, agent).read_bytes())
-        text = found["text"] if found["state"] == state_of(home) else None
+        if found["state"] != state_of(home):
+            return None
+        overview = Overview(found["text"], tuple(found["memory_ids"]), found["printed"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return text if isinstance(text, str) else None
+    return (
+        overview
+        if all(isinstance(one, str) for one in (overview.text, overview.printed, *overview.memory_ids))
+        else None
+    )
 
 
-def keep_overview(home: Path, project: str, agent: str, text: str, *, state: str) -> None:
+def keep_overview(home: Path, project: str, agent: str, overview: Overview, *, state: str) -> None:
     """Keep an overview that was rendered in a state. If the system refuses, it is rendered again next time."""
     path = _path(home, project, agent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(temporary, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-            json.dump({"state": state, "text": text}, file)
+            json.dump({"state": state, **overview._asdict()}, file)
         temporary.replace(path)
 
 

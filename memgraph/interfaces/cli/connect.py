@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 
+_STATES = {"needs approval": "is connected and needs your approval"}
+
 
 @click.command(cls=Command)
 @click.argument("agent", required=False)
@@ -42,7 +44,7 @@ def connect(settings: Settings, agent: str | None, dry_run: bool, fills: bool, a
     if agent is None:
         if dry_run or fills or answer_orders or yes:
             raise click.UsageError("name the agent to connect, such as claude-code")
-        _list(settings, config.keys_home)
+        _list(settings, config.home, config.keys_home)
         return
     from memgraph.interfaces.agents.clients.catalogue import connector_of, transcripts_of
     from memgraph.interfaces.agents.connecting.connector import connect as connect_program
@@ -50,10 +52,11 @@ def connect(settings: Settings, agent: str | None, dry_run: bool, fills: bool, a
     release = installed_version()
     connector = connector_of(agent, release)
     options = _options(config.home, answer_orders=answer_orders)
+    sessions = transcripts_of(agent) if fills else None  # refused before anything is written
     if dry_run:
         stands = connect_program(connector, config.keys_home, options, release=release, dry_run=True)
         document: dict[str, Any] = {**stands.model_dump(mode="json"), "is_dry_run": True}
-        lines = [f"Would write {plain(path)}" for path in stands.written]
+        lines = [f"Would write {plain(path)}" for path in stands.written] or ["Nothing to write: all of it is there."]
     else:
         from memgraph.interfaces.agents.preferences import Preferences, keep_preferences
 
@@ -61,14 +64,18 @@ def connect(settings: Settings, agent: str | None, dry_run: bool, fills: bool, a
             keep_preferences(config.home, agent, Preferences(answer_orders=answer_orders))
         stands = connect_program(connector, config.keys_home, options, release=release)
         document = stands.model_dump(mode="json")
-        lines = [f"{stands.title} is {stands.state}.", *_remarks(stands), connector.hint]
-    if not fills:
+        lines = [
+            f"{stands.title} {_STATES.get(stands.state, f'is {stands.state}')}.",
+            *_remarks(stands),
+            connector.hint,
+        ]
+    if sessions is None:
         emit(settings, document, lines)
         return
     if not settings.as_json:
         emit(settings, document, lines)
     with opened(settings) as memory:
-        filled = _backfill(settings, memory, transcripts_of(agent), is_preview=dry_run, yes=yes)
+        filled = _backfill(settings, memory, sessions, is_preview=dry_run, yes=yes)
     if settings.as_json:
         emit(settings, {**document, "backfill": filled}, "")
 
@@ -85,7 +92,9 @@ def disconnect(settings: Settings, agent: str, dry_run: bool) -> None:
     from memgraph.interfaces.agents.preferences import forget_preferences
 
     config = load_config({"home": settings.home})
-    stands = disconnect_program(connector_of(agent, installed_version()), config.keys_home, dry_run=dry_run)
+    connector = connector_of(agent, installed_version())
+    options = _options(config.home, answer_orders=False)
+    stands = disconnect_program(connector, config.keys_home, options, dry_run=dry_run)
     if not dry_run and stands.home:
         forget_preferences(Path(stands.home), agent)
     removed = [path for path in stands.written if path not in stands.missing]
@@ -114,7 +123,7 @@ def disconnect(settings: Settings, agent: str, dry_run: bool) -> None:
 
 def _options(home: Path, *, answer_orders: bool) -> Options:
     from memgraph.config import DEFAULT_HOME
-    from memgraph.interfaces.agents.connecting.connector import scripts_folder
+    from memgraph.interfaces.agents.connecting.programs import scripts_folder
     from memgraph.interfaces.agents.connecting.receipt import Options
 
     return Options(
@@ -126,7 +135,7 @@ def _options(home: Path, *, answer_orders: bool) -> Options:
     )
 
 
-def _list(settings: Settings, place: Path) -> None:
+def _list(settings: Settings, home: Path, place: Path) -> None:
     from memgraph.interfaces.agents.clients.catalogue import connectors
     from memgraph.interfaces.agents.connecting.connector import standing
 
@@ -135,9 +144,11 @@ def _list(settings: Settings, place: Path) -> None:
     for one in found:
         where = one.binary or one.folder
         state = f"{one.state}; found: {plain(where)}" if where else f"{one.state}; not found"
+        if one.home not in {None, str(home)}:
+            state += f"; with another store: {plain(str(one.home))}"
         rows.append((one.name, state))
     lines = pairs(rows)
-    lines += [line for one in found for line in _remarks(one)]
+    lines += [f"  {one.name}: {line.strip()}" for one in found for line in _remarks(one)]
     emit(
         settings, [one.model_dump(mode="json") for one in found], [*lines, "", "`memgraph connect AGENT` connects one."]
     )
@@ -146,13 +157,15 @@ def _list(settings: Settings, place: Path) -> None:
 def _remarks(stands: Standing) -> list[str]:
     again = f"`memgraph connect {stands.name}`"
     lines = []
-    for path in stands.missing:
-        hint = f"pip install '{path}'" if "[" in path else f"{again} writes it, or reinstall memgraph-kuzu"
-        lines.append(f"  missing: {plain(path)}; {hint}")
+    lines += [f"  missing: {plain(path)}; {again} writes it, or reinstall memgraph-kuzu" for path in stands.missing]
+    lines += [
+        f"  missing: {extra}: hooks work without it, the agent's tools do not; {plain(sys.executable)} -m pip install '{extra}'"
+        for extra in stands.missing_extras
+    ]
     lines += [f"  changed by you, and left as it is: {plain(path)}" for path in (*stands.changed, *stands.edited)]
     lines += [f"  not written by `memgraph connect`: {plain(path)}" for path in (*stands.extra, *stands.in_the_way)]
     if stands.state == "outdated":
-        lines.append(f"  written by an earlier version; {again} brings it up to date")
+        lines.append(f"  written by an earlier version, or with other options; {again} brings it up to date")
     if stands.problem:
         lines.append(f"  {plain(stands.problem)}")
     if stands.unapproved is None:

@@ -53,7 +53,8 @@ def _hook(tenant: Tenant, request: dict[str, Any]) -> Any:
     """Return what an agent's hook prints."""
     from memgraph.interfaces.agents.hooks import answer_hook
 
-    return answer_hook(tenant.memory(), str(request["hook"]), _object(request, "event"))
+    is_printed = request.get("is_printed") is not False
+    return answer_hook(tenant.memory(), str(request["hook"]), _object(request, "event"), is_printed=is_printed)
 
 
 class _Arguments(dict[str, Any]):

@@ -12,18 +12,19 @@ import sys
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from memgraph.interfaces.worker.client import WorkerAnsweredError, WorkerUnavailableError, ask, start
-from memgraph.interfaces.worker.place import MAX_REQUEST_BYTES, place_of
+from memgraph.interfaces.worker.client import WorkerAnsweredError, WorkerUnavailableError, ask
+from memgraph.interfaces.worker.place import MAX_REQUEST_BYTES, Place, place_of
 
 BUDGET_S = 3.0
 """Time for everything, if ``--budget`` does not say otherwise: a first recall may have to start the worker."""
 _GREETING_S = 1.5
 """A worker that accepts and says nothing hangs: each of a session's hooks would wait for its whole budget otherwise."""
 _HARD_STOP_S = 0.5
+_DELIVERY_S = 60.0
+"""Time for a start that the worker is told of afterwards: a large store opens slowly."""
 _START = "SessionStart"
-_KEPT_FOR = frozenset({"claude-code", "codex"})
-"""Clients whose sessions begin with an overview, and whose hooks print it in this form."""
-_KEPT_BYTES = 9_000
+_LOSES_CONTEXT = frozenset({"clear", "compact"})
+"""Sources of a start after which memories may be given again: the worker has to know before the next prompt."""
 _USAGE = "usage: memgraph-hook CLIENT [--home DIR] [--budget SECONDS] < EVENT.json"
 
 
@@ -79,19 +80,37 @@ def _answer(client: str, home: str | None, budget_s: float) -> str:
     try:
         answer = ask(place, request, timeout_s=budget_s, greeting_s=_GREETING_S, starts=not kept)
     except WorkerUnavailableError as error:
+        if error.is_absent and _is_start(event):
+            _deliver(place, {**request, "is_printed": bool(kept)})
         if not kept:
             raise
-        if error.is_absent:
-            start(place)  # for the session's first prompt
         _say(f"{error}; printed what was kept")
         return kept
     return answer if isinstance(answer, str) else ""
 
 
+def _deliver(place: Place, request: dict[str, Any]) -> None:
+    """Start the worker and give it an event in a process of its own, for which the session does not wait."""
+    if os.fork():
+        return
+    with suppress(WorkerUnavailableError, WorkerAnsweredError, OSError):
+        os.setsid()  # clients end the processes that their hooks started
+        signal.setitimer(signal.ITIMER_REAL, _DELIVERY_S + _HARD_STOP_S)
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(null, stream)
+        ask(place, request, timeout_s=_DELIVERY_S, starts=True)
+    os._exit(0)
+
+
+def _is_start(event: Any) -> bool:
+    return isinstance(event, dict) and event.get("hook_event_name") == _START
+
+
 def _kept_overview(client: str, home: str, event: Any) -> str:
     """Return what a worker would print at the start of a session, if it was rendered beforehand and is still valid; else ""."""
-    cwd = event.get("cwd") if isinstance(event, dict) and event.get("hook_event_name") == _START else None
-    if client not in _KEPT_FOR or not isinstance(cwd, str) or not os.path.isabs(cwd):
+    cwd = event.get("cwd") if _is_start(event) and event.get("source") not in _LOSES_CONTEXT else None
+    if not isinstance(cwd, str) or not os.path.isabs(cwd):
         return ""
     from pathlib import Path
 
@@ -99,10 +118,8 @@ def _kept_overview(client: str, home: str, event: Any) -> str:
     from memgraph.interfaces.agents.kept import kept_overview
 
     project = work_tree_name(cwd) or os.path.basename(cwd.rstrip("/"))
-    text = kept_overview(Path(home), project, client) or ""
-    if not text or len(text.encode()) > _KEPT_BYTES:
-        return ""
-    return json.dumps({"hookSpecificOutput": {"hookEventName": _START, "additionalContext": text}})
+    kept = kept_overview(Path(home), project, client)
+    return kept.printed if kept else ""
 
 
 def _print(text: str) -> None:

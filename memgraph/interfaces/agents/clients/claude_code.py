@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from memgraph.assets import tree
-from memgraph.interfaces.agents.connecting.connector import Connector, commands
+from memgraph.interfaces.agents.connecting.connector import Connector
 from memgraph.interfaces.agents.connecting.files import OwnFiles
+from memgraph.interfaces.agents.connecting.programs import commands
 from memgraph.interfaces.agents.connecting.receipt import Options
 
 _TEMPLATES = "claude-code"
@@ -33,7 +34,8 @@ def plugin(options: Options, *, release: str) -> OwnFiles:
         document = json.loads(files[name])
         fill(document, options, release)
         files[name] = (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
-    return OwnFiles(claude_folder() / "skills" / "memgraph", files)
+    data = claude_folder() / "plugins" / "data" / "memgraph-skills-dir"
+    return OwnFiles(claude_folder() / "skills" / "memgraph", files, made_by_program=(data,))
 
 
 def _manifest(document: dict[str, Any], _options: Options, release: str) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from memgraph.disk.files import open_regular
 from memgraph.interfaces.agents.clients.claude_shape import KINDS, ClaudeShape, failure_of
 from memgraph.interfaces.agents.events import EventKind
 
@@ -53,7 +54,7 @@ class CodexShape(ClaudeShape):
 def _ended_commands(path: Path, call_id: str) -> Iterator[dict[str, Any]]:
     """Yield the commands that ended, newest first, from the lines of a session's log that name a call."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
             lines = file.read(_TAIL_BYTES).splitlines()
     except (OSError, ValueError):

@@ -7,8 +7,18 @@ from typing import Literal, NamedTuple, Protocol
 from memgraph.interfaces.agents.connecting.receipt import Receipt
 
 PartState = Literal["missing", "current", "outdated", "changed", "edited", "extra", "in the way"]
-"""Not there; as it would be written now; as an earlier version wrote it; changed by the user since, so that it is the user's; changed, but still
-memgraph's; added by the user; there before."""
+"""How a part stands.
+
+==============  ===============================================================
+``missing``     It is not there.
+``current``     It is as it would be written now.
+``outdated``    It is as an earlier version, or other options, wrote it.
+``changed``     The user changed it since, so that it is the user's.
+``edited``      The user changed it since, and it still runs memgraph.
+``extra``       The user added it.
+``in the way``  It was there before, and is not memgraph's.
+==============  ===============================================================
+"""
 
 
 class Part(NamedTuple):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
-import sysconfig
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -16,6 +14,7 @@ from pydantic import Field
 
 from memgraph.errors import MemGraphError, StorageError
 from memgraph.interfaces.agents.connecting.change import Change, Part
+from memgraph.interfaces.agents.connecting.programs import commands, scripts_folder
 from memgraph.interfaces.agents.connecting.receipt import (
     Options,
     Receipt,
@@ -71,7 +70,7 @@ class Standing(Model):
     binary, folder : str or None
         Where it was found.
     written, merged : list of str
-        All files that are written; those of the user's that entries are merged into.
+        All files that are written, or, of a dry run, those that would be; those of the user's that entries are merged into.
     changed, edited, extra, in_the_way : list of str
         Files that the user changed after they were written; files whose entries the user changed, but are memgraph's still; files that the
         user added; files that stood there before.
@@ -80,8 +79,8 @@ class Standing(Model):
     how_to_approve : str
     problem : str or None
         Why a file of the program cannot be read.
-    missing : list of str
-        Files, commands of memgraph and extras that should be there.
+    missing, missing_extras : list of str
+        Files and commands of memgraph that should be there; what should be installed.
     """
 
     name: str
@@ -98,37 +97,26 @@ class Standing(Model):
     extra: list[str] = Field(default_factory=list)
     in_the_way: list[str] = Field(default_factory=list)
     missing: list[str] = Field(default_factory=list)
+    missing_extras: list[str] = Field(default_factory=list)
     unapproved: list[str] | None = Field(default_factory=list)
     how_to_approve: str = ""
     problem: str | None = None
 
-    @property
-    def is_found(self) -> bool:
-        """Whether the program is there."""
-        return self.binary is not None or self.folder is not None
 
-
-def standing(connector: Connector, place: Path, *, asks: bool = True) -> Standing:
-    """Return how a program stands.
+def standing(connector: Connector, place: Path) -> Standing:
+    """Return how a program stands. The program itself is asked which hooks it skips, which takes up to some seconds.
 
     Parameters
     ----------
     place : Path
         The user's configuration directory, in which receipts are kept.
-    asks : bool
-        Ask the program itself which hooks it skips, which takes up to some seconds.
     """
     try:
         receipt = _receipt_of(connector, place)
-        parts = _parts(connector, receipt)
+        stands = _compared(connector, receipt)
     except StorageError as error:
-        return _standing(connector, None, [], []).model_copy(update={"state": "broken", "problem": str(error)})
-    missing = [part.path for part in parts if part.state == "missing"] if receipt else []
-    if receipt:
-        missing += [path for path in commands(receipt.options) if not os.access(path, os.X_OK)]
-        missing += [] if find_spec("mcp") else [MCP_EXTRA]
-    stands = _standing(connector, receipt, parts, missing)
-    if not asks or receipt is None or stands.binary is None or connector.unapproved is None:
+        return _standing(connector, None, []).model_copy(update={"state": "broken", "problem": str(error)})
+    if receipt is None or stands.binary is None or connector.unapproved is None:
         return stands
     unapproved = connector.unapproved(stands.binary)
     state = "needs approval" if unapproved and stands.state == "connected" else stands.state
@@ -157,7 +145,8 @@ def connect(connector: Connector, place: Path, options: Options, *, release: str
     receipt = before.model_copy(deep=True) if before else Receipt(release=release, options=options)
     receipt = receipt.model_copy(update={"release": release, "options": options})
     if dry_run:
-        return _standing(connector, receipt, parts, [])
+        unwritten = [part.path for part in parts if part.state in {"missing", "outdated"}]
+        return _standing(connector, receipt, parts).model_copy(update={"written": unwritten})
     try:
         for change in changes:
             change.apply(receipt)
@@ -167,16 +156,22 @@ def connect(connector: Connector, place: Path, options: Options, *, release: str
     return standing(connector, place)
 
 
-def disconnect(connector: Connector, place: Path, *, dry_run: bool = False) -> Standing:
+def disconnect(connector: Connector, place: Path, options: Options, *, dry_run: bool = False) -> Standing:
     """Remove what connecting wrote, and return what stays because the user changed or added it. Idempotent.
+
+    Parameters
+    ----------
+    options : Options
+        If there is no receipt, what was written with these is recognised, whatever they say of work orders; so are memgraph's entries in
+        files of the user's.
 
     Raises
     ------
     StorageError
-        A file of the user's is not valid, and was left as it is; or something cannot be written.
+        A file of the user's is not valid, and was left as it is; the receipt is damaged; or something cannot be written.
     """
-    receipt = _receipt_of(connector, place)
-    before = standing(connector, place, asks=False)
+    receipt = read_receipt(place, connector.name) or _recognised(connector, options)
+    before = _compared(connector, receipt)
     if receipt is None or dry_run:
         return before
     try:
@@ -185,24 +180,15 @@ def disconnect(connector: Connector, place: Path, *, dry_run: bool = False) -> S
     except StorageError:
         keep_receipt(place, connector.name, receipt)  # of what is still written
         raise
+    if receipt.merged:  # of another directory, which an environment variable named then
+        keep_receipt(place, connector.name, receipt)
+        elsewhere = min(receipt.merged)
+        raise MemGraphError(
+            f"{elsewhere} was connected while another directory of {connector.title} was set in the environment, and still has memgraph's "
+            "entries; set that directory again, then disconnect"
+        )
     drop_receipt(place, connector.name)
     return before
-
-
-def scripts_folder() -> Path:
-    """Return the directory in which this installation's commands are."""
-    found = Path(sysconfig.get_path("scripts"))
-    if (found / "memgraph").exists():
-        return found
-    called = Path(sys.argv[0]).absolute()
-    named = shutil.which("memgraph")
-    return called.parent if called.name == "memgraph" else Path(named).absolute().parent if named else found
-
-
-def commands(options: Options) -> tuple[str, str]:
-    """Return the absolute paths of ``memgraph`` and ``memgraph-hook``."""
-    folder = Path(options.scripts)
-    return str(folder / "memgraph"), str(folder / "memgraph-hook")
 
 
 def _receipt_of(connector: Connector, place: Path) -> Receipt | None:
@@ -216,19 +202,40 @@ def _receipt_of(connector: Connector, place: Path) -> Receipt | None:
     return found if all(is_complete) else None
 
 
-def _parts(connector: Connector, receipt: Receipt | None) -> list[Part]:
+def _recognised(connector: Connector, options: Options) -> Receipt | None:
+    """Return a receipt of what stands there as connecting writes it, complete or not; None if nothing does."""
+    found = Receipt(release="", options=options)
+    for answer_orders in (False, True):
+        for change in connector.changes(options.model_copy(update={"answer_orders": answer_orders})):
+            change.recover(found)
+    return found if found.files or found.merged else None
+
+
+def _compared(connector: Connector, receipt: Receipt | None) -> Standing:
+    """Return how what was written stands, without asking the program."""
     options = receipt.options if receipt else Options(home="", scripts=str(scripts_folder()))
-    return [part for change in connector.changes(options) for part in change.parts(receipt)]
+    parts = [part for change in connector.changes(options) for part in change.parts(receipt)]
+    if receipt is None:
+        return _standing(connector, None, parts)
+    missing = [part.path for part in parts if part.state == "missing"]
+    missing += [path for path in commands(receipt.options) if not os.access(path, os.X_OK)]
+    return _standing(connector, receipt, parts, missing, () if find_spec("mcp") else (MCP_EXTRA,))
 
 
-def _standing(connector: Connector, receipt: Receipt | None, parts: Sequence[Part], missing: Sequence[str]) -> Standing:
+def _standing(
+    connector: Connector,
+    receipt: Receipt | None,
+    parts: Sequence[Part],
+    missing: Sequence[str] = (),
+    missing_extras: Sequence[str] = (),
+) -> Standing:
     found: dict[str, list[str]] = {}
     for part in parts:
         found.setdefault(part.state, []).append(part.path)
     state: State = "connected"
     if receipt is None:
         state = "not connected"
-    elif missing:
+    elif missing or missing_extras:
         state = "incomplete"
     elif "outdated" in found:
         state = "outdated"
@@ -251,4 +258,5 @@ def _standing(connector: Connector, receipt: Receipt | None, parts: Sequence[Par
         extra=found.get("extra", []),
         in_the_way=found.get("in the way", []),
         missing=list(missing),
+        missing_extras=list(missing_extras),
     )

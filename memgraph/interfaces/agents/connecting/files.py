@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
+from memgraph.disk.files import write_atomically
 from memgraph.errors import StorageError
 from memgraph.interfaces.agents.connecting.change import Part, PartState
 from memgraph.interfaces.agents.connecting.receipt import Receipt, sha256_of
@@ -26,11 +27,14 @@ class OwnFiles:
         Contents by path relative to `top`.
     is_own_folder : bool
         The whole directory is memgraph's: it appears at once, complete, and other files in it are reported.
+    made_by_program : sequence of Path
+        Directories that the program makes for these files. They go with them if they are empty.
     """
 
     top: Path
     files: Mapping[str, bytes]
     is_own_folder: bool = True
+    made_by_program: Sequence[Path] = ()
 
     def parts(self, receipt: Receipt | None) -> list[Part]:
         """Return how each file stands."""
@@ -39,7 +43,7 @@ class OwnFiles:
         known = {part.path for part in found}
         below = self._below() if self.is_own_folder else []
         for path in below:
-            if str(path) not in known:  # a file of an earlier version is as good as missing: it is removed
+            if str(path) not in known:  # a file of an earlier version that is no longer written: connecting removes it
                 is_ours = sha256_of(_bytes(path) or b"") == written.get(str(path))
                 found.append(Part(str(path), "outdated" if is_ours else "extra"))
         return found
@@ -80,6 +84,8 @@ class OwnFiles:
             if self.top.is_relative_to(folder):
                 remove_empty(folder)
                 receipt.folders.remove(str(folder))
+        for folder in self.made_by_program:
+            remove_empty(folder)
 
     def recover(self, receipt: Receipt) -> bool:
         """Note in a receipt which files stand as they would be written now. Return whether all of them do."""
@@ -131,13 +137,7 @@ class OwnFiles:
             path = self.top / name
             if _bytes(path) != data:
                 make_folders(path.parent, receipt)
-                temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-                try:
-                    temporary.write_bytes(data)
-                    temporary.replace(path)
-                except BaseException:
-                    temporary.unlink(missing_ok=True)
-                    raise
+                write_atomically(path, data, mode=None)
             receipt.files[str(path)] = sha256_of(data)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,6 +125,17 @@ def removed(text: str, insertion: Insertion, value: Any) -> str:
     return text
 
 
+def without_members(text: str, keys: Sequence[str], group: Any, is_removed: Callable[[Any], bool]) -> str:
+    """Remove some of the hooks of a group in a list, and leave the group."""
+    for number in reversed([number for number, one in enumerate(group["hooks"]) if is_removed(one)]):
+        member = next(one for one in _at(text, keys).members if one.node.value == group)
+        hooks = next(one.node for one in member.node.members if one.key == "hooks")
+        text = _cut(text, hooks, number, "")
+        group = {**group, "hooks": [*group["hooks"][:number], *group["hooks"][number + 1 :]]}
+    _document(text)
+    return text
+
+
 def places_of(piece: str, text: str) -> Iterator[int]:
     """Yield where a piece stands in a text."""
     place = text.find(piece) if piece else -1
@@ -163,7 +174,7 @@ def _cut(text: str, container: Node, number: int, tail: str) -> str:
     members = container.members
     member = members[number]
     start, end, close = member.start - len(_blank_before(text, member.start)), member.node.end, container.end - 1
-    comma = _comma(text, members[number - 1].node.end if number else end)
+    comma = _after_blank(text, members[number - 1].node.end if number else end)
     others = members[:number] + members[number + 1 :]
     if not others:
         inside = text[container.start + 1 : start] + text[end:close].replace(",", "", 1)
@@ -175,11 +186,6 @@ def _cut(text: str, container: Node, number: int, tail: str) -> str:
     if not text[comma + 1 : others[0].start].strip():
         return text[: member.start] + text[others[0].start :]
     return text[:start] + text[end:comma] + text[comma + 1 :]
-
-
-def _comma(text: str, place: int) -> int:
-    """Return where the comma after a value is."""
-    return _after_blank(text, place)
 
 
 def _at(text: str, keys: Sequence[str]) -> Node:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from memgraph.disk.files import write_all
+from memgraph.disk.files import write_atomically
 from memgraph.errors import InvalidInputError, StorageError
 from memgraph.interfaces.agents.connecting import json_text, toml_text
 from memgraph.interfaces.agents.connecting.change import Part, PartState
@@ -148,7 +146,8 @@ class MergedFile:
         document = self._parsed(self._read() or "")
         found = [one for one in self.entries if self._is_unknown(one, document, None)]
         insertions = [self._adopted(one, document) for one in found]
-        receipt.merged[str(self.path)] = Merged(sha256="", insertions=insertions)
+        if insertions:
+            receipt.merged[str(self.path)] = Merged(sha256="", insertions=insertions)
         return all(one in found or one.value in _values(document, one) for one in self.entries)
 
     def _is_unknown(self, entry: Entry, document: Any, known: Merged | None) -> bool:
@@ -202,8 +201,12 @@ class MergedFile:
             return text
         for one in reversed(insertions):
             value = self._present(one, self._parsed(text))
-            if value is not None:
+            if value is None:
+                continue
+            if value == one.value or all(map(self.is_ours, _hooks(value))):
                 text = self._checked(partial(self._format.removed, text, one, value))
+            else:  # the user has added hooks to the group: they stay
+                text = self._checked(partial(json_text.without_members, text, one.keys, value, self.is_ours))
         return text
 
     def _present(self, insertion: Insertion, document: Any) -> Any:
@@ -241,34 +244,30 @@ class MergedFile:
     def _write(self, text: str, before: str | None) -> None:
         """Replace the file behind the path at once, with the permissions that it has."""
         target = self.path.resolve()
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            mode = stat.S_IMODE(target.stat().st_mode) if before is not None else None
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(temporary, flags, 0o600 if mode is not None else 0o666)
-            try:
-                write_all(descriptor, text.encode())
-                if mode is not None:
-                    os.fchmod(descriptor, mode)
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+
+        def confirm() -> None:
             if self._read() != before:
                 raise StorageError(
                     "was changed by another program meanwhile; nothing was written: try again", path=self.path
                 )
-            temporary.replace(target)
+
+        try:
+            mode = stat.S_IMODE(target.stat().st_mode) if before is not None else None
+            write_atomically(target, text.encode(), mode=mode, confirm=confirm)
         except OSError as error:
             raise StorageError(f"cannot be written: {error.strerror}", path=self.path) from None
-        finally:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
 
     def _remove(self) -> None:
         try:
             self.path.resolve().unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(f"cannot be removed: {error.strerror}", path=self.path) from None
+
+
+def _hooks(value: Any) -> list[Any]:
+    """Return the hooks of a group, or the value itself."""
+    hooks = value.get("hooks") if isinstance(value, dict) else None
+    return hooks if isinstance(hooks, list) else [value]
 
 
 def _shared(keys: Sequence[str], others: Sequence[str]) -> int:

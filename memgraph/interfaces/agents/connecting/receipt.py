@@ -6,9 +6,10 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from memgraph.disk.files import make_private_folder, write_private
+from memgraph.errors import StorageError
 from memgraph.model.base import Model
 
 _FOLDER = "connected"
@@ -116,17 +117,29 @@ def sha256_of(data: bytes) -> str:
 
 
 def read_receipt(place: Path, client: str) -> Receipt | None:
-    """Return the receipt of a client; None if it is not connected, or the receipt cannot be read.
+    """Return the receipt of a client; None if there is none.
 
     Parameters
     ----------
     place : Path
         The user's configuration directory (``keys_home``).
+
+    Raises
+    ------
+    StorageError
+        It cannot be read, or it is damaged.
     """
+    path = _path(place, client)
     try:
-        return Receipt.model_validate_json(_path(place, client).read_bytes())
-    except (OSError, ValidationError, ValueError):
+        return Receipt.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
         return None
+    except OSError as error:
+        raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
+    except ValueError:  # pydantic's error is one
+        raise StorageError(
+            f"is damaged: move it away; `memgraph disconnect {client}` then removes what it recognises", path=path
+        ) from None
 
 
 def keep_receipt(place: Path, client: str, receipt: Receipt) -> None:
