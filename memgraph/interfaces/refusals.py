@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from memgraph.errors import InvalidInputError, MemGraphError
+import re
+
+from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError, QueryError
+
+_ABOUT_WHAT_WAS_GIVEN = (InvalidInputError, NotFoundError, QueryError)
+_ABSOLUTE = re.compile(r"(?<![\w./:-])(?:[A-Za-z]:)?[\\/](?:[^\s\\/'\":;,]+[\\/])*([^\s\\/'\":;,]+)")
+
+
+def remote_message_of(error: BaseException) -> str:
+    """Return an error's message for somebody on another machine: as `message_of`, and without the directories of this one."""
+    message = message_of(error)
+    if isinstance(error, _ABOUT_WHAT_WAS_GIVEN):
+        return message
+    for path in filter(None, (getattr(error, "path", None), getattr(error, "filename", None))):
+        message = message.replace(str(path), "a file of the store")
+    return _ABSOLUTE.sub(r"\1", message)
 
 
 def message_of(error: BaseException) -> str:

@@ -102,7 +102,11 @@ def serving(place: Path, *, has_tokens: bool = False) -> Iterator[Served]:
         gate = gate_of(home, has_tenants=False, caller=Caller(), open_store=lambda _: memory)
         listening = listener("127.0.0.1", 0, asks=False)
         servers: list[uvicorn.Server] = []
-        given = {"limits": Limits(head_s=0.3, body_s=0.3), "on_start": servers.append, "close_stores": False}
+        given = {
+            "limits": Limits(head_s=0.3, body_s=0.3, stalled_s=0.3),
+            "on_start": servers.append,
+            "close_stores": False,
+        }
         thread = threading.Thread(target=serve, args=(gate, listening), kwargs=given)
         thread.start()
         while not servers:

@@ -324,6 +324,63 @@ def test_a_damaged_record_is_reported_and_without_it_what_is_recognised_goes(run
     assert not [name for name, (data, _) in tree(home).items() if data and b"memgraph" in data]
 
 
+OWN_SERVERS = {
+    "opencode": (".config/opencode/opencode.json", {"mcp": {"memgraph": {"type": "local", "command": ["/opt/db/memgraph", "--bolt-port", "7687"], "enabled": True}}}),
+    "cursor": (".cursor/mcp.json", {"mcpServers": {"memgraph": {"command": "memgraph", "args": ["mcp", "--project", "shop"]}}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("agent", OWN_SERVERS)
+def test_a_server_of_the_users_own_with_our_name_stays(run: Any, home: Path, agent: str) -> None:
+    name, document = OWN_SERVERS[agent]
+    path = home / name
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(document), "utf-8")
+    before = tree(home)
+    refused = run("connect", agent)
+    assert refused.exit_code == 1
+    assert "move it away" in refused.stderr
+    run("disconnect", agent)
+    assert {one: there for one, there in tree(home).items() if there[0]} == {
+        one: there for one, there in before.items() if there[0]
+    }
+
+
+def test_another_directory_of_the_program_is_disconnected_where_it_is(run: Any, home: Path, monkeypatch: Any) -> None:
+    before = {name for name, (data, _) in tree(home).items() if data}
+    monkeypatch.setenv("CODEX_HOME", str(home / "other codex"))
+    run("connect", "codex")
+    monkeypatch.delenv("CODEX_HOME")
+    refused = run("disconnect", "codex")
+    assert refused.exit_code == 1
+    assert f"{home / 'other codex'}" in refused.stderr
+    monkeypatch.setenv("CODEX_HOME", str(home / "other codex"))
+    assert run("disconnect", "codex").exit_code == 0
+    assert not (home / "other codex").exists()
+    assert before <= tree(home).keys()
+
+
+HOOK_FILES = {"gemini": ".gemini/settings.json", "codex": ".codex/hooks.json"}
+
+
+@pytest.mark.parametrize("agent", HOOK_FILES)
+def test_hooks_of_the_users_own_stay_beside_ours_and_in_our_group(run: Any, home: Path, agent: str) -> None:
+    path = home / HOOK_FILES[agent]
+    path.parent.mkdir()
+    own = {"hooks": [{"type": "command", "command": "memgraph stats"}]}
+    path.write_text(json.dumps({"hooks": {"SessionStart": [own]}}), "utf-8")
+    assert run("connect", agent).exit_code == 0
+    document = json.loads(path.read_bytes())
+    assert document["hooks"]["SessionStart"][0] == own
+    added = {"type": "command", "command": "/usr/bin/notify-me"}
+    [group] = document["hooks"]["SessionStart"][1:]
+    group["hooks"].append(added)
+    path.write_text(json.dumps(document, indent=1), "utf-8")
+    assert run("disconnect", agent).exit_code == 0
+    kept = json.loads(path.read_bytes())["hooks"]
+    assert kept == {"SessionStart": [own, {**group, "hooks": [added]}]}
+
+
 def test_without_a_record_a_part_of_what_was_written_goes_too(run: Any, home: Path) -> None:
     run("connect", "codex")
     (home / "keys" / "connected" / "codex.json").unlink()

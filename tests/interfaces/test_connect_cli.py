@@ -325,7 +325,7 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(
     assert (listed["missing"], listed["missing_extras"]) == ([str(file)], ["memgraph-kuzu[mcp]"])
     shown = run("connect").stdout
     assert f"missing: {file}; `memgraph connect claude-code` writes it" in shown
-    assert "missing: memgraph-kuzu[mcp]; pip install 'memgraph-kuzu[mcp]'" in shown
+    assert f"{sys.executable} -m pip install 'memgraph-kuzu[mcp]'" in shown
 
 
 def test_a_backfill_without_sessions_says_so(run: Any, home: Path) -> None:

@@ -14,18 +14,21 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from starlette.responses import Response
 from starlette.testclient import TestClient
 
 from memgraph import MemGraph
-from memgraph.errors import ConfigError, InvalidInputError
+from memgraph.errors import BusyError, ConfigError, DiskFullError, InvalidInputError, ReadOnlyError, StorageError
 from memgraph.interfaces.http.access.answers import KEPT_S, Answers
 from memgraph.interfaces.http.access.gate import Gate
+from memgraph.interfaces.http.access.refusals import STATUSES, KeyRunningError, PartlyStoredError, RefusedTokenError
 from memgraph.interfaces.http.access.stores import Stores
-from memgraph.interfaces.http.access.tokens import RefusedTokenError, TokenFile, token_file
+from memgraph.interfaces.http.access.tokens import TokenFile, token_file
 from memgraph.interfaces.http.app import app_of
-from memgraph.interfaces.http.limits import Limits
-from memgraph.interfaces.http.run import gate_of, listener
-from memgraph.interfaces.operations import OPERATIONS, Answer, Caller
+from memgraph.interfaces.http.limits import Limited, Limits
+from memgraph.interfaces.http.problems import problem_of
+from memgraph.interfaces.http.run import alone, gate_of, listener
+from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, perform
 from memgraph.model.memory import EpisodicMemory
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
 from tests.interfaces.servers import client_of, gate_on
@@ -112,6 +115,12 @@ class TestTokens:
         with pytest.raises(RefusedTokenError, match="revoked"):
             tokens.verified(secret)
 
+    @pytest.mark.parametrize("days", [0, -1, float("nan"), float("inf"), 1e12, 36_501])
+    def test_the_days_of_a_token_have_a_range(self, tokens, days):
+        with pytest.raises(InvalidInputError, match="days: must be more than 0 and at most"):
+            tokens.create("read", days=days)
+        assert not tokens.exists
+
     @pytest.mark.parametrize("tenant", ["", "..", "a/b", "A", "-a", "a" * 64, "a\n", "störe"])
     def test_a_tenant_is_the_name_of_a_directory(self, tokens, tenant):
         with pytest.raises(InvalidInputError, match="tenant"):
@@ -126,17 +135,28 @@ class TestTokens:
 class TestWhoMayCall:
     def test_every_path_but_three_needs_a_token(self, memory, tokens):
         tokens.create("read")
-        with client_of(gate_on(memory, tokens)) as client:
-            for path in ("/v1/recall", "/v1/none", "/mcp", "/mcp/full"):
-                refused = client.post(path, json={})
-                assert (refused.status_code, refused.json()["title"]) == (401, "Unauthorized"), path
-                assert refused.headers["www-authenticate"].startswith("Bearer")
-            for path in ("/v1/memories", "/v1/memories/abc", "/metrics"):
-                assert client.get(path).status_code == 401, path
-            for path in ("/", "/query"):
-                assert client.get(path).headers["location"] == "/login", path
-            for path in ("/healthz", "/openapi.json", "/login"):
-                assert client.get(path).status_code == 200, path
+        gate = gate_on(memory, tokens)
+        opened, pages = {"/healthz", "/openapi.json", "/login"}, {"/", "/query", "/logout"}
+        paths = {(one.path, method) for one in app_of(gate).routes for method in one.methods or ()}
+        assert {path for path, _ in paths} > opened | pages | {
+            "/mcp",
+            "/mcp/full",
+            "/metrics",
+            "/v1/recall",
+            "/v1/{name}",
+        }
+        with client_of(gate) as client:
+            for path, method in sorted(paths):
+                found = client.request(method, path.format(id="abc", name="none"))
+                if path in opened:
+                    assert found.status_code == (401 if method == "POST" else 200), path  # a sign-in without a token
+                elif path in pages:
+                    assert (found.status_code, found.headers["location"]) == (303, "/login"), path
+                else:
+                    assert found.status_code == 401, path
+                    assert method == "HEAD" or found.json()["title"] == "Unauthorized", path
+                    assert found.headers["www-authenticate"].startswith("Bearer"), path
+            assert client.get("/no/such/path").status_code == 401
 
     def test_bad_expired_revoked_and_malformed_tokens_are_refused(self, memory, tokens):
         made, good = tokens.create("read")
@@ -165,6 +185,30 @@ class TestWhoMayCall:
             assert client.get("/v1/memories", headers=bearer(good)).status_code == 200
             tokens.revoke(number)
             assert client.get("/v1/memories", headers=bearer(good)).status_code == 401, "a running server sees it"
+
+    @pytest.mark.parametrize("path", ["/v1/memories", "/login", "/"])
+    @pytest.mark.parametrize("damage", ["mode", "text", "place"])
+    def test_tokens_that_cannot_be_read_are_a_problem_without_paths(self, memory, tokens, caplog, path, damage):
+        _, secret = tokens.create("read")
+        with client_of(gate_on(memory, tokens), secret) as client:
+            if damage == "mode":
+                tokens.path.chmod(0o644)
+            elif damage == "text":
+                tokens.path.write_text("{")
+            else:  # the directory is a file now: even the file's status cannot be read
+                for one in tokens.path.parent.iterdir():
+                    one.unlink()
+                tokens.path.parent.rmdir()
+                tokens.path.parent.write_text("x")
+            if path == "/login":
+                found = client.post(path, data={"token": secret})
+                assert "the tokens cannot be read; ask who runs the server" in found.text
+            else:
+                found = client.get(path)
+                assert found.json()["detail"] == "the tokens cannot be read; ask who runs the server"
+        assert found.status_code == 503
+        assert str(tokens.path.parent) not in found.text
+        assert "tokens cannot be read: " in caplog.text
 
     @pytest.mark.parametrize(("scope", "allowed"), [("read", {"read"}), ("write", {"read", "write"})])
     def test_a_token_allows_what_its_scope_says(self, memory, tokens, scope, allowed):
@@ -199,11 +243,54 @@ class TestWhoMayCall:
             assert "SECRETWORD" not in page + rows
             assert "SECRETWORD" in client.get("/", headers=bearer(coach)).text
 
-    def test_a_project_of_the_token_cannot_be_changed(self, memory, tokens):
-        _, secret = tokens.create("write", project="shop")
+    def test_a_token_with_a_project_reaches_no_other(self, memory, tokens, project):
+        _, anywhere = tokens.create("write")
+        _, secret = tokens.create("admin", project=project)
+        other = {"Memgraph-Project": "bank"}
         with client_of(gate_on(memory, tokens), secret) as client:
-            saved = client.post("/v1/save_episode", json=EPISODE, headers={"Memgraph-Project": "bank"}).json()
-        assert memory.store.get_memory(saved["data"]["episode_id"]).project_id == "shop"
+            text = {"text": "The SECRETWORD vault opens at nine."}
+            hidden = client.post("/v1/save_observation", json=text, headers={**bearer(anywhere), **other})
+            theirs = hidden.json()["data"]["memory_id"]
+            shared = memory.store.insert_memory(EpisodicMemory(content="Tea is at four", source="test")).id
+            mine = client.post("/v1/save_episode", json=EPISODE).json()["data"]["episode_id"]
+            refused = [
+                client.post(f"/v1/{name}", json={**given, "project": "bank"})
+                for name, given in (
+                    ("save_episode", EPISODE),
+                    ("save_observation", {"text": "x"}),
+                    ("remember", {"text": "x"}),
+                    ("recall", {"task": "the vault"}),
+                    ("search_memories", {"query": "the vault"}),
+                    ("ask", {"question": "when does the vault open"}),
+                    ("list_memories", {}),
+                    ("next_work_order", {}),
+                )
+            ]
+            refused += [
+                client.get("/v1/memories?project=bank"),
+                client.get("/v1/memories", headers=other),
+                client.get("/?project=bank"),
+                client.get("/", headers=other),
+                client.post("/v1/query", json={"cypher": "MATCH (m:Memory) RETURN m.content"}),
+                client.post("/query", data={"cypher": "MATCH (m:Memory) RETURN m.content"}),
+                client.post("/v1/stats", json={}),
+                client.post("/v1/sleep", json={}),
+            ]
+            assert [one.status_code for one in refused] == [403] * len(refused)
+            for name, more in (("forget", {}), ("invalidate_memory", {"reason": "x"}), ("get_memory", {})):
+                assert client.post(f"/v1/{name}", json={"id": theirs, **more}).status_code == 404
+            assert client.post("/v1/forget", json={"id": shared}).status_code == 403
+            found = [
+                client.get("/"),
+                client.get("/v1/memories"),
+                client.post("/v1/recall", json={"task": "the vault", "project": project}),
+                client.post("/v1/search_memories", json={"query": "the vault"}),
+            ]
+            assert [one.status_code for one in found] == [200] * len(found)
+            assert not [one.text for one in refused + found if "SECRETWORD" in one.text]
+            for readable in (mine, shared):
+                assert client.get(f"/v1/memories/{readable}").status_code == 200
+        assert memory.store.get_memory(mine).project_id == project
 
 
 class TestTenants:
@@ -321,6 +408,31 @@ class TestWithoutTokens:
         assert as_form.status_code == 415
 
 
+class TestWhetherTokensAreNeeded:
+    def gate(self, place: Path, **options: Any) -> Gate:
+        given = {"has_tenants": False, "caller": Caller(), "open_store": MemGraph.open}
+        return gate_of(place, **{**given, **options})
+
+    def test_revoking_the_last_token_does_not_open_the_server(self, tokens, tmp_path):
+        tokens.revoke(tokens.create("read")[0].id)
+        with pytest.raises(InvalidInputError, match="--without-tokens"):
+            self.gate(tmp_path)
+        assert not self.gate(tmp_path, without_tokens=True).asks
+        tokens.create("read")
+        assert self.gate(tmp_path).asks
+
+    def test_tenants_need_tokens_whatever_is_asked_for(self, tokens, tmp_path):
+        tokens.create("read", tenant="a")
+        with pytest.raises(InvalidInputError, match="memgraph token create"):
+            self.gate(tmp_path, has_tenants=True, without_tokens=True)
+
+    @pytest.mark.parametrize("caller", [Caller(agent="coach"), Caller(justification="because")])
+    def test_an_agent_of_the_command_is_refused_if_there_are_tokens(self, tokens, tmp_path, caller):
+        tokens.create("read")
+        with pytest.raises(InvalidInputError, match="the token decides the agent"):
+            self.gate(tmp_path, caller=caller)
+
+
 class TestKeys:
     def test_a_repeated_key_returns_the_first_answer(self, client, memory, project):
         answers = [client.post("/v1/save_episode", json=EPISODE, headers={"Idempotency-Key": "k"}) for _ in range(3)]
@@ -329,12 +441,101 @@ class TestKeys:
         assert len(memory.store.list_memories(project_id=project)) == 1
 
     def test_at_the_same_time_one_is_carried_out(self, client, memory, project):
-        def post(_: int) -> str:
-            return client.post("/v1/save_episode", json=EPISODE, headers={"Idempotency-Key": "k"}).text
+        def post(_: int) -> Any:
+            return client.post("/v1/save_episode", json=EPISODE, headers={"Idempotency-Key": "k"})
 
         with ThreadPoolExecutor(8) as pool:
-            assert len(set(pool.map(post, range(8)))) == 1
+            answers = list(pool.map(post, range(8)))
+        assert len({one.text for one in answers if one.status_code == 200}) == 1
+        assert {one.status_code for one in answers} <= {200, 409}
         assert len(memory.store.list_memories(project_id=project)) == 1
+
+    def test_a_key_that_runs_is_refused_at_once_and_blocks_nobody(self, memory, tmp_path):
+        """A request that waited for its key would hold one of the few threads."""
+        answers, requests = Answers(tmp_path / "answers.sqlite"), memory.store.auditing.requests
+        runs, may_end = threading.Event(), threading.Event()
+
+        def slow() -> Answer:
+            runs.set()
+            may_end.wait(30)
+            return Answer(text="x", data={})
+
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(answers.once, "k", owner="o", request={}, requests=requests, run=slow)
+            assert runs.wait(30)
+            with pytest.raises(KeyRunningError, match="still runs") as refused:
+                answers.once("k", owner="o", request={}, requests=requests, run=slow)
+            may_end.set()
+            assert first.result()[1] is False
+        found = problem_of(refused.value)
+        assert (found.status_code, found.headers["retry-after"]) == (409, "1")
+        assert answers.once("k", owner="o", request={}, requests=requests, run=slow)[1] is True
+        answers.close()
+
+    @pytest.mark.parametrize(
+        ("error", "status"),
+        [
+            (InvalidInputError("is too long", field="text"), 422),
+            (BusyError("the store", pid=None, timeout_s=1), 500),
+            (RuntimeError("SECRETWORD"), 500),
+        ],
+    )
+    def test_a_write_that_failed_half_way_says_so_when_it_is_repeated(self, memory, tmp_path, error, status):
+        answers, requests, runs = Answers(tmp_path / "answers.sqlite"), memory.store.auditing.requests, []
+
+        def half() -> Answer:
+            runs.append(memory.store.insert_memory(EpisodicMemory(content="The first half", source="test")).id)
+            raise error
+
+        said = []
+        for _ in range(2):
+            with pytest.raises(PartlyStoredError) as failed:
+                answers.once("k", owner="o", request={}, requests=requests, run=half)
+            said.append(problem_of(failed.value))
+        answers.close()
+        [stored] = runs
+        document = json.loads(said[1].body)
+        assert json.loads(said[0].body) == document
+        assert (said[1].status_code, document["error"]) == (status, type(error).__name__)
+        assert "before that at least this was stored" in document["detail"]
+        assert stored in document["detail"]
+        assert "SECRETWORD" not in document["detail"]
+        assert "retry-after" not in said[1].headers
+        assert [one.headers.get("idempotency-replayed") for one in said] == [None, "true"]
+
+    def test_an_operation_that_is_one_commit_makes_one(self, memory):
+        requests, caller = memory.store.auditing.requests, Caller(project=str(uuid4()))
+        saved = perform(memory, caller, "save_episode", {**EPISODE, "task": "Another"}).data["episode_id"]
+        given: dict[str, dict[str, Any]] = {
+            "save_episode": EPISODE,
+            "feedback": {"id": saved, "feedback": "love", "comment": "Good."},
+            "invalidate_memory": {"id": saved, "reason": "It is done."},
+            "forget": {"id": saved},
+        }
+        assert given.keys() == {one.name for one in OPERATIONS.values() if one.is_one_commit}
+        for name, arguments in given.items():
+            perform(
+                memory, caller, "recall", {"task": "Run the migration"}
+            )  # what it read is recorded by the next commit
+            request_id, seq = str(uuid4()), requests.seq
+            with requests.naming(request_id):
+                perform(memory, caller, name, arguments)
+            assert len({one.commit_id for one in requests.made_by(request_id, after=seq)}) == 1, name
+
+    def test_what_is_recovered_is_not_said_to_be_all(self, memory, tmp_path):
+        answers, requests = Answers(tmp_path / "answers.sqlite"), memory.store.auditing.requests
+
+        def run() -> Answer:
+            memory.store.insert_memory(EpisodicMemory(content="The first half", source="test"))
+            return Answer(text="x", data={})
+
+        answers.once("k", owner="o", request={}, requests=requests, run=run)
+        with sqlite3.connect(tmp_path / "answers.sqlite") as rows:
+            rows.execute("UPDATE answers SET status = NULL, answer = NULL")
+        found, _ = answers.once("k", owner="o", request={}, requests=requests, run=run)
+        answers.close()
+        assert "at least this was stored" in found.text
+        assert found.data["is_complete"] is False
 
     def test_a_key_is_for_one_request_and_one_token(self, client, memory, tokens):
         _, other = tokens.create("write")
@@ -369,9 +570,10 @@ class TestKeys:
         path = memory.store.config.home / "server" / "answers.sqlite"
         with sqlite3.connect(path) as rows:
             assert path.stat().st_mode & 0o777 == 0o600
-            assert rows.execute("UPDATE answers SET answer = NULL").rowcount > 0
+            assert rows.execute("UPDATE answers SET status = NULL, answer = NULL").rowcount > 0
         again = client.post("/v1/save_episode", json=EPISODE, headers=headers)
-        assert again.json()["data"] == {"memory_ids": [saved], "is_recovered": True}
+        assert again.json()["data"] == {"memory_ids": [saved], "is_recovered": True, "is_complete": True}
+        assert "This was carried out" in again.json()["text"]
         assert again.text == client.post("/v1/save_episode", json=EPISODE, headers=headers).text
         assert len(memory.store.list_memories(project_id=project)) == 1
 
@@ -381,7 +583,7 @@ class TestKeys:
         path = memory.store.config.home / "server" / "answers.sqlite"
         with sqlite3.connect(path) as rows:
             unknown = "00000000-0000-4000-8000-000000000000"
-            rows.execute("UPDATE answers SET answer = NULL, request_id = ?", (unknown,))
+            rows.execute("UPDATE answers SET status = NULL, answer = NULL, request_id = ?", (unknown,))
         again = client.post("/v1/save_episode", json=EPISODE, headers=headers).json()
         assert "episode_id" in again["data"]
         assert len(memory.store.list_memories(project_id=project)) == 2
@@ -403,6 +605,29 @@ class TestKeys:
         assert [once(), once()] == [False, True]
         assert len(runs) == 2
         answers.close()
+
+    def test_old_answers_are_removed_when_the_file_is_opened_and_while_it_is_used(self, memory, tmp_path):
+        path, now = tmp_path / "answers.sqlite", 1_000_000.0
+        answer = Answer(text="x", data={})
+
+        def once(answers: Answers, key: str) -> None:
+            answers.once(key, owner="o", request={}, requests=memory.store.auditing.requests, run=lambda: answer)
+
+        def kept() -> int:
+            with sqlite3.connect(path) as rows:
+                return int(rows.execute("SELECT count(*) FROM answers").fetchone()[0])
+
+        answers = Answers(path, now=lambda: now)
+        once(answers, "a")
+        now += KEPT_S - 10
+        once(answers, "b")
+        now += 3_700
+        once(answers, "b")  # a repeated key alone
+        assert kept() == 1
+        answers.close()
+        now += KEPT_S
+        Answers(path, now=lambda: now).close()
+        assert kept() == 0
 
 
 class TestResources:
@@ -454,12 +679,34 @@ class TestResources:
         found = client.post("/v1/recall", content=body, headers={"Content-Type": "application/json"})
         assert found.status_code in {400, 422}
 
+    def test_a_store_that_cannot_be_opened_is_not_counted_as_open(self, memory, tokens):
+        def opened(_: Path) -> MemGraph:
+            raise ConfigError("no")
+
+        stores = Stores(lambda _: memory.store.config.home, opened)
+        with pytest.raises(ConfigError):
+            stores.memory("a")
+        assert stores.open_count == 0
+
     def test_counters_name_routes_and_no_texts(self, client):
+        assert "memgraph_stores_open" in client.get("/metrics").text
         client.post("/v1/save_observation", json={"text": "The COUNTEDWORD is here."})
         client.get("/v1/memories/COUNTEDWORD")
         found = client.get("/metrics").text
         assert 'memgraph_requests_total{route="save_observation",status="200"} 1.0' in found
         assert "COUNTEDWORD" not in found
+
+    def test_the_document_has_every_status_of_an_error(self, client):
+        responses = client.get("/openapi.json").json()["paths"]["/v1/recall"]["post"]["responses"]
+        assert {str(int(status)) for _, status in STATUSES} | {
+            "400",
+            "408",
+            "413",
+            "415",
+            "421",
+            "429",
+            "500",
+        } <= responses.keys()
 
     def test_the_document_has_every_operation_with_its_schema(self, client):
         paths = client.get("/openapi.json").json()["paths"]
@@ -483,6 +730,40 @@ class TestErrors:
         assert "RuntimeError" in found.json()["detail"]
         assert "SECRETWORD" not in found.text + caplog.text
 
+    @pytest.mark.parametrize(
+        ("error", "status"),
+        [
+            (StorageError("/srv/my memory/index.bin cannot be read", path=Path("/srv/my memory/index.bin")), 500),
+            (DiskFullError("/srv/my memory is full", path=Path("/srv/my memory")), 507),
+            (ConfigError("/srv/memory/config.toml: unknown setting"), 500),
+            (PermissionError(13, "Permission denied", "/srv/memory/journal"), 500),
+            (OSError(28, "No space left on device", "/srv/memory/journal"), 507),
+            (ReadOnlyError("an operation that only reads was about to write"), 500),
+        ],
+    )
+    @pytest.mark.parametrize("path", ["/v1/stats", "/query", "/mcp"])
+    def test_no_error_shows_where_the_store_is(self, memory, tokens, path, error, status):
+        def opened(_: Path) -> MemGraph:
+            raise error
+
+        _, secret = tokens.create("read")
+        gate = Gate(Stores(lambda _: memory.store.config.home, opened), tokens)
+        call = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "recall", "arguments": {"task": "x"}},
+        }
+        given: dict[str, Any] = {"json": call if path == "/mcp" else {}}
+        if path == "/query":
+            given = {"data": {"cypher": "RETURN 1 AS x"}}
+        with client_of(gate, secret) as client:
+            client.headers["Accept"] = "application/json, text/event-stream"
+            found = client.post(path, **given)
+        assert "/srv" not in found.text
+        assert "my memory" not in found.text
+        assert found.status_code == (200 if path == "/mcp" else status)
+
 
 class TestLimits:
     def test_a_body_of_ten_megabytes_is_refused(self, client):
@@ -494,6 +775,47 @@ class TestLimits:
             yield from (body[at : at + 100_000] for at in range(0, len(body), 100_000))
 
         assert client.post("/v1/recall", content=parts(), headers=headers).status_code == 413
+
+    def test_without_a_token_a_body_is_small(self, memory, tokens):
+        tokens.create("read")
+        with client_of(gate_on(memory, tokens)) as client:
+            assert client.post("/login", content=b"token=" + b"x" * 9_000).status_code == 413
+            assert client.post("/login", data={"token": "x"}).status_code == 401
+
+    def test_bodies_that_arrive_at_the_same_time_have_a_limit_together(self):
+        import anyio
+
+        async def talk() -> list[int]:
+            statuses: list[int] = []
+            may_end = anyio.Event()
+            limited = Limited(Response(b"done"), Limits(body_bytes=1_000, buffered_bytes=2_500), open_paths=())
+
+            async def post(*parts: bytes) -> None:
+                left = list(parts)
+
+                async def receive() -> Any:
+                    if len(left) == 1:
+                        await may_end.wait()
+                    return {"type": "http.request", "body": left.pop(0), "more_body": bool(left)}
+
+                async def send(message: Any) -> None:
+                    if message["type"] == "http.response.start":
+                        statuses.append(message["status"])
+
+                await limited({"type": "http", "path": "/v1/recall", "method": "POST", "headers": []}, receive, send)
+
+            async with anyio.create_task_group() as group:
+                for _ in range(4):
+                    group.start_soon(post, b"x" * 900, b"")
+                await anyio.wait_all_tasks_blocked()
+                assert statuses == [429, 429], "two bodies are within the limit"
+                may_end.set()
+            may_end = anyio.Event()
+            may_end.set()
+            await post(b"x" * 900, b"")
+            return statuses
+
+        assert anyio.run(talk) == [429, 429, 200, 200, 200]
 
     def test_more_requests_than_may_wait_are_told_when_to_come_again(self, memory, tokens):
         began, may_end = threading.Event(), threading.Event()
@@ -639,3 +961,25 @@ def test_the_answer_of_an_operation_is_json_whatever_a_query_computes(client):
         found = client.post("/v1/query", json={"cypher": f"RETURN {expression} AS x"})
         assert found.status_code in {200, 422}, found.text
         json.loads(found.text)
+
+
+def test_a_tenants_store_is_served_by_one_server_at_a_time(tmp_path: Path) -> None:
+    home = tmp_path / "stores" / "acme"
+    opened: list[Path] = []
+
+    class Memory:
+        def close(self) -> None:
+            opened.clear()
+
+    def open_store(place: Path) -> Any:
+        opened.append(place)
+        return Memory()
+
+    stores = Stores(lambda _: home, open_store, locks=True)
+    stores.memory("acme")
+    with pytest.raises(BusyError), alone(home):
+        pass
+    stores.close()
+    with alone(home):
+        pass
+    assert opened == []

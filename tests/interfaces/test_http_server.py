@@ -22,9 +22,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from memgraph import MemGraph
+from memgraph.errors import ClosedError
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
-from memgraph.interfaces.http.run import listener
+from memgraph.interfaces.http.access.gate import Gate
+from memgraph.interfaces.http.access.stores import Stores
+from memgraph.interfaces.http.access.tokens import Token
+from memgraph.interfaces.http.limits import Limits
+from memgraph.interfaces.http.run import listener, serve
+from memgraph.testing import FakeEmbedder, FakeKeys
 from tests.documents import DOCS, blocks
 from tests.interfaces.servers import Process, Served, running, serving
 
@@ -51,7 +57,10 @@ def post(port: int, name: str, arguments: dict[str, Any], *, timeout_s: float = 
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)
     try:
         connection.request(
-            "POST", f"/v1/{name}", json.dumps(arguments), {"Content-Type": "application/json", **headers}
+            "POST",
+            name if name.startswith("/") else f"/v1/{name}",
+            json.dumps(arguments),
+            {"Content-Type": "application/json", **headers},
         )
         found = connection.getresponse()
         return found.status, json.loads(found.read())
@@ -82,6 +91,9 @@ class TestCommands:
             (["serve", "--host", "0.0.0.0"], "memgraph token create"),
             (["serve", "--root", "ROOT"], "memgraph token create"),
             (["token", "create", "--tenant", "a"], "belong together"),
+            (["token", "create", "--days", "1e12"], "--days"),
+            (["token", "create", "--days", "nan"], "days: must be"),
+            (["token", "create", "--days", "0"], "--days"),
             (["token", "create", "--root", "ROOT", "--tenant", "../a"], "tenant"),
         ],
     )
@@ -91,6 +103,7 @@ class TestCommands:
         network_attempts.clear()
         assert found.exit_code in {1, 2}
         assert said in found.output
+        assert found.exception is None or isinstance(found.exception, SystemExit)
 
     def test_an_address_that_is_taken(self, run, home):
         with listener("127.0.0.1", 0, asks=False) as taken:
@@ -156,6 +169,23 @@ class TestSlowClients:
                     time.sleep(0.1)
             assert time.monotonic() - began < 10
 
+    def test_a_client_that_takes_no_answer_is_dropped(self, port):
+        with socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            connection.connect(("127.0.0.1", port))
+            connection.settimeout(20)
+            asked = 2_000
+            head = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            with suppress(ConnectionError, TimeoutError):
+                connection.settimeout(3)
+                connection.sendall(head * asked)
+            time.sleep(1.5)
+            received = b""
+            with suppress(ConnectionError):
+                while part := connection.recv(1 << 20):
+                    received += part
+        assert 0 < received.count(b"HTTP/1.1 200") < asked / 2
+
     def test_many_slow_clients_keep_nobody_else_out(self, port):
         head = b"POST /v1/recall HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
         slow = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(200)]
@@ -188,8 +218,65 @@ class TestSignals:
             time.sleep(0.02)
             server.server.should_exit = True  # what SIGTERM does
             server.thread.join()
-            answers = [one.result()[1] for one in taken if one.exception() is None]
+            answers = [one.result()[1] for one in taken if one.exception() is None and one.result()[0] == 200]
+        assert answers, "some had been taken"
         assert {one["data"]["episode_id"] for one in answers} == {one.id for one in server.memory.store.list_memories()}
+
+    @pytest.mark.parametrize(("path", "closing_s"), [("/v1/stats", 30.0), ("/mcp", 30.0), ("/v1/stats", 0.1)])
+    def test_an_operation_that_outlasts_the_end_keeps_its_store(self, tmp_path, caplog, path, closing_s):
+        memory = MemGraph.open(
+            tmp_path / "store", keys_home=tmp_path / "keys", embedder=FakeEmbedder(), keys=FakeKeys()
+        )
+        began, may_end, done = threading.Event(), threading.Event(), []
+
+        class SlowGate(Gate):
+            def run(self, *arguments: Any, **options: Any) -> Any:
+                began.set()
+                may_end.wait(30)
+                done.append(super().run(*arguments, **options))
+                return done[-1]
+
+        local = Token(id="local", sha256="", scope="admin", created_at="2000-01-01T00:00:00.000Z")
+        gate = SlowGate(Stores(lambda _: tmp_path / "store", lambda _: memory), None, unasked=local)
+        gate.stores.memory(None)
+        listening = listener("127.0.0.1", 0, asks=False)
+        port = listening.getsockname()[1]
+        servers: list[Any] = []
+        given = {"limits": Limits(ending_s=0.5, closing_s=closing_s), "on_start": servers.append}
+        thread = threading.Thread(target=serve, args=(gate, listening), kwargs=given)
+        thread.start()
+        call = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "recall", "arguments": {"task": "x"}},
+        }
+        arguments = call if path == "/mcp" else {}
+        with ThreadPoolExecutor(1) as pool:
+            accept = {"Accept": "application/json, text/event-stream"}
+            slow = pool.submit(post, port, path, arguments, **accept)
+            assert began.wait(30)
+            servers[0].should_exit = True
+            if path == "/mcp":  # a stream of events had begun: it ends without one
+                assert isinstance(slow.exception(timeout=10), json.JSONDecodeError)
+            else:
+                status, answer = slow.result(timeout=10)
+                assert (status, "the server is ending" in answer["detail"]) == (503, True)
+            if closing_s < 1:
+                thread.join(10)
+                assert not thread.is_alive()
+                assert "1 operations still run" in caplog.text
+            may_end.set()
+            thread.join()
+        until = time.monotonic() + 10
+        while not done and time.monotonic() < until:
+            time.sleep(0.01)
+        assert done, "the store was closed while the operation ran"
+        assert "Traceback" not in caplog.text
+        if closing_s > 1:
+            with pytest.raises(ClosedError):
+                gate.stores.memory(None)
+        memory.close()
 
     def test_a_key_is_known_to_the_next_process(self, home, run):
         arguments, key = {**EPISODE, "task": "Run the migration"}, {"Idempotency-Key": "k"}
@@ -236,7 +323,7 @@ class TestSignals:
                         continue
                     if status == 200:
                         break
-                    assert status in {429, 503}, answer
+                    assert status in {409, 429, 503}, answer
                     retried[str(status)] += 1
                     time.sleep(0.2)
                 acknowledged[key] = answer["data"]

@@ -6,6 +6,7 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -96,7 +97,9 @@ def documents(draw: Any) -> tuple[str, list[tuple[str, str]]]:
 
 
 def merged(path: Path, entries: list[Entry]) -> tuple[MergedFile, Receipt]:
-    return MergedFile(path, entries, is_memgraphs), Receipt(release="1", options=Options(home="", scripts=""))
+    return MergedFile(path, entries, partial(is_memgraphs, "codex")), Receipt(
+        release="1", options=Options(home="", scripts="")
+    )
 
 
 def round_trip(name: str, entries: list[Entry], original: str | None, edit: Callable[[str], str]) -> str | None:
@@ -320,7 +323,7 @@ def test_what_the_user_changed_in_one_entry_outlives_a_new_version_of_another(tm
     document["hooks"]["Stop"][0]["hooks"][0]["timeout"] = 60
     path.write_text(json.dumps(document, indent=2), "utf-8")
     newer = [Entry(JSON_ENTRIES[0].keys, SERVER | {"args": ["mcp"]}), JSON_ENTRIES[2]]
-    change = MergedFile(path, newer, is_memgraphs)
+    change = MergedFile(path, newer, partial(is_memgraphs, "codex"))
     assert [part.state for part in change.parts(receipt)] == ["outdated"]
     change.apply(receipt)
     found = json.loads(path.read_text("utf-8"))

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 
+_STATES = {"needs approval": "is connected and needs your approval"}
+
 
 @click.command(cls=Command)
 @click.argument("agent", required=False)
@@ -42,7 +44,7 @@ def connect(settings: Settings, agent: str | None, dry_run: bool, fills: bool, a
     if agent is None:
         if dry_run or fills or answer_orders or yes:
             raise click.UsageError("name the agent to connect, such as claude-code")
-        _list(settings, config.keys_home)
+        _list(settings, config.home, config.keys_home)
         return
     from memgraph.interfaces.agents.clients.catalogue import connector_of, transcripts_of
     from memgraph.interfaces.agents.connecting.connector import connect as connect_program
@@ -62,7 +64,11 @@ def connect(settings: Settings, agent: str | None, dry_run: bool, fills: bool, a
             keep_preferences(config.home, agent, Preferences(answer_orders=answer_orders))
         stands = connect_program(connector, config.keys_home, options, release=release)
         document = stands.model_dump(mode="json")
-        lines = [f"{stands.title} is {stands.state}.", *_remarks(stands), connector.hint]
+        lines = [
+            f"{stands.title} {_STATES.get(stands.state, f'is {stands.state}')}.",
+            *_remarks(stands),
+            connector.hint,
+        ]
     if sessions is None:
         emit(settings, document, lines)
         return
@@ -129,7 +135,7 @@ def _options(home: Path, *, answer_orders: bool) -> Options:
     )
 
 
-def _list(settings: Settings, place: Path) -> None:
+def _list(settings: Settings, home: Path, place: Path) -> None:
     from memgraph.interfaces.agents.clients.catalogue import connectors
     from memgraph.interfaces.agents.connecting.connector import standing
 
@@ -138,9 +144,11 @@ def _list(settings: Settings, place: Path) -> None:
     for one in found:
         where = one.binary or one.folder
         state = f"{one.state}; found: {plain(where)}" if where else f"{one.state}; not found"
+        if one.home not in {None, str(home)}:
+            state += f"; with another store: {plain(str(one.home))}"
         rows.append((one.name, state))
     lines = pairs(rows)
-    lines += [line for one in found for line in _remarks(one)]
+    lines += [f"  {one.name}: {line.strip()}" for one in found for line in _remarks(one)]
     emit(
         settings, [one.model_dump(mode="json") for one in found], [*lines, "", "`memgraph connect AGENT` connects one."]
     )
@@ -150,11 +158,14 @@ def _remarks(stands: Standing) -> list[str]:
     again = f"`memgraph connect {stands.name}`"
     lines = []
     lines += [f"  missing: {plain(path)}; {again} writes it, or reinstall memgraph-kuzu" for path in stands.missing]
-    lines += [f"  missing: {extra}; pip install '{extra}'" for extra in stands.missing_extras]
+    lines += [
+        f"  missing: {extra}: hooks work without it, the agent's tools do not; {plain(sys.executable)} -m pip install '{extra}'"
+        for extra in stands.missing_extras
+    ]
     lines += [f"  changed by you, and left as it is: {plain(path)}" for path in (*stands.changed, *stands.edited)]
     lines += [f"  not written by `memgraph connect`: {plain(path)}" for path in (*stands.extra, *stands.in_the_way)]
     if stands.state == "outdated":
-        lines.append(f"  written by an earlier version; {again} brings it up to date")
+        lines.append(f"  written by an earlier version, or with other options; {again} brings it up to date")
     if stands.problem:
         lines.append(f"  {plain(stands.problem)}")
     if stands.unapproved is None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from memgraph.interfaces.http.access.tokens import TokenFile
 
 _PARTS = {"mcp", "mcp_types", "anyio", "starlette", "uvicorn", "prometheus_client"}
+
+
 _root = click.option(
     "--root", metavar="DIR", help="Directory of several stores, one for each tenant, instead of --home."
 )
@@ -31,8 +33,9 @@ _root = click.option(
     "--port", type=click.IntRange(0, 65_535), default=8321, show_default=True, help="Port; 0 takes a free one."
 )
 @_root
+@click.option("--without-tokens", is_flag=True, help="Ask for no token although there are some, or all were revoked.")
 @pass_settings
-def serve(settings: Settings, host: str, port: int, root: str | None) -> None:
+def serve(settings: Settings, host: str, port: int, root: str | None, without_tokens: bool) -> None:
     """Serve the store over HTTP until interrupted: REST under /v1, MCP under /mcp, pages at /."""
     from memgraph.errors import MissingExtraError
     from memgraph.interfaces.operations import Caller
@@ -42,7 +45,7 @@ def serve(settings: Settings, host: str, port: int, root: str | None) -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _PARTS:
             raise
-        raise MissingExtraError("HTTP servers", package="uvicorn", extra="server") from None
+        raise MissingExtraError("HTTP servers", package=error.name or "uvicorn", extra="server") from None
 
     given = {"agent": settings.agent, "justification": settings.justification}
     caller = Caller.parse({name: value for name, value in given.items() if value})
@@ -53,6 +56,7 @@ def serve(settings: Settings, host: str, port: int, root: str | None) -> None:
             has_tenants=root is not None,
             caller=caller,
             open_store=_opener(settings),
+            without_tokens=without_tokens,
         )
         held.enter_context(run.alone(place))
         listening = run.listener(host, port, asks=gate.asks)
@@ -78,8 +82,10 @@ def token() -> None:
     help="read: recall and look; write: store and correct, too; admin: maintenance, too.",
 )
 @click.option("--tenant", metavar="NAME", help="The tenant's store under --root.")
-@click.option("--project", metavar="NAME", help="Default project of all calls; the client cannot name another.")
-@click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Days until it expires; default: never.")
+@click.option("--project", metavar="NAME", help="The only project of its calls; another one is refused.")
+@click.option(
+    "--days", type=click.FloatRange(min=0, min_open=True, max=36_500), help="Days until it expires; default: never."
+)
 @_root
 @pass_settings
 def create(settings: Settings, /, root: str | None, **given: Any) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
+from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memgraph.errors import MemGraphError
-from memgraph.interfaces.http.access.gate import Gate, bearer, check
+from memgraph.interfaces.http.access.gate import ENDING, Gate, bearer, check
+from memgraph.interfaces.http.access.refusals import RefusedTokenError, UnavailableError
 from memgraph.interfaces.http.contract import document
 from memgraph.interfaces.http.limits import Limited, Limits, Secured
 from memgraph.interfaces.http.metrics import ROUTE, Counted, Metrics
@@ -28,7 +32,19 @@ OPEN = {"/healthz", "/openapi.json", "/login"}
 """Paths that need no token: they show nothing of a store."""
 
 
-def app_of(gate: Gate, *, limits: Limits | None = None, close_stores: bool = True) -> ASGIApp:
+class Application:
+    """The application of a server, and its routes."""
+
+    def __init__(self, app: ASGIApp, routes: Sequence[Route]) -> None:
+        self._app = app
+        self.routes = routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        await self._app(scope, receive, send)
+
+
+def app_of(gate: Gate, *, limits: Limits | None = None, close_stores: bool = True) -> Application:
     """Return the application of a server. It can be started once.
 
     Parameters
@@ -51,7 +67,7 @@ def app_of(gate: Gate, *, limits: Limits | None = None, close_stores: bool = Tru
         check(token_of(request), "read")
         return metrics.page()
 
-    routes: list[BaseRoute] = [
+    routes = [
         Route("/healthz", health, methods=["GET"], name="health"),
         Route("/openapi.json", openapi, methods=["GET"], name="openapi"),
         Route("/metrics", counters, methods=["GET"], name="metrics"),
@@ -68,16 +84,16 @@ def app_of(gate: Gate, *, limits: Limits | None = None, close_stores: bool = Tru
                 yield
             finally:
                 if close_stores:
-                    await gate.in_thread(gate.stores.close)
+                    await to_thread.run_sync(partial(gate.close, wait_s=limits.closing_s))
 
     inner = Starlette(
         routes=[_named(one) for one in routes], lifespan=lifespan, exception_handlers={HTTPException: _no_route}
     )
     inner.router.redirect_slashes = False
-    limited = Limited(inner, limits)
+    limited = Limited(inner, limits, open_paths=OPEN)
     metrics = Metrics(running=lambda: limited.running, stores=lambda: gate.stores.open_count)
     admitted = _Admitted(limited, gate, pages)
-    return Counted(Secured(admitted, only_loopback=not gate.asks), metrics)
+    return Application(Counted(Secured(admitted, only_loopback=not gate.asks), metrics), routes)
 
 
 class _Admitted:
@@ -92,28 +108,51 @@ class _Admitted:
         if scope["type"] != "http" or scope["path"] in OPEN:
             await self._app(scope, receive, send)
             return
+        has_begun = is_answered = False
+
+        async def send_noted(message: Message) -> None:
+            nonlocal has_begun, is_answered
+            has_begun = True
+            is_answered = message["type"] == "http.response.body" and not message.get("more_body")
+            await send(message)
+
+        ending = problem_of(UnavailableError(ENDING))
+        if self._gate.is_ending:
+            await ending(scope, receive, send)
+            return
+        try:
+            await self._admit(scope, receive, send_noted)
+        except asyncio.CancelledError:  # the server's patience with its last requests is over
+            if not self._gate.is_ending:
+                raise
+            if not has_begun:
+                await ending(scope, receive, send)
+            elif not is_answered:  # a stream of events: it ends without a result
+                await send({"type": "http.response.body", "body": b""})
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         is_page = self._pages.has(scope["path"])
         try:
             secret = bearer(request) or (self._pages.secret_of(request) if is_page else None)
             scope["memgraph.token"] = self._gate.token_of(secret)
         except MemGraphError as error:
-            refusal = self._pages.to_login() if is_page and not bearer(request) else problem_of(error)
+            may_sign_in = is_page and not bearer(request) and isinstance(error, RefusedTokenError)
+            refusal = self._pages.to_login() if may_sign_in else problem_of(error)
             await refusal(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
 
-def _named(route: BaseRoute) -> BaseRoute:
+def _named(route: Route) -> Route:
     """Let a route write its name into the scope, for the counters."""
-    if isinstance(route, Route):
-        app, name = route.app, route.name
+    app, name = route.app, route.name
 
-        async def named(scope: Scope, receive: Receive, send: Send) -> None:
-            scope[ROUTE] = name
-            await app(scope, receive, send)
+    async def named(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[ROUTE] = name
+        await app(scope, receive, send)
 
-        route.app = named
+    route.app = named
     return route
 
 

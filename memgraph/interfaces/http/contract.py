@@ -12,16 +12,19 @@ from memgraph.model.base import MAX_NAME_CHARS
 
 KEY, PROJECT, SESSION = "Idempotency-Key", "Memgraph-Project", "Memgraph-Session"
 _PROBLEMS = {
-    "400": "The request is no JSON.",
+    "400": "The request is not valid JSON.",
     "401": "There is no token, or it is unknown, revoked or expired.",
     "403": "The token, or the agent's permissions, do not allow this.",
     "404": "There is no such memory or other record that the caller may have.",
     "408": "The body did not arrive in time.",
-    "409": "It contradicts what is stored.",
+    "409": "It contradicts what is stored; or the request of this key still runs: try again after the time in Retry-After.",
     "413": "The body is too large.",
     "415": "The body is not application/json.",
     "422": "An argument is invalid; the detail says which, and what is accepted.",
+    "421": "The Host header names another server.",
     "429": "Too many requests are waiting; try again after the time in Retry-After.",
+    "500": "An error of the server; its log says which.",
+    "502": "A provider of models failed.",
     "503": "The store is busy, or the server is ending; try again after the time in Retry-After.",
     "507": "The disk is full.",
 }
@@ -89,7 +92,7 @@ def _got(one: Operation[Any], *, in_path: tuple[str, ...] = ()) -> dict[str, Any
     parameters += [_header("If-None-Match", "ETag of an earlier answer.")]
     responses = _responses()
     responses["200"]["headers"] = {"ETag": {"schema": {"type": "string"}}}
-    responses["304"] = {"description": "It is as it was."}
+    responses["304"] = {"description": "Not modified."}
     return {
         "operationId": f"{one.name}_by_get",
         "summary": one.description.partition(". ")[0].rstrip("."),
@@ -104,7 +107,7 @@ def _health() -> dict[str, Any]:
     return {
         "operationId": "health",
         "summary": "Say that the server answers",
-        "responses": {"200": {"description": "It does.", "content": {"application/json": {"schema": schema}}}},
+        "responses": {"200": {"description": "The server is up.", "content": {"application/json": {"schema": schema}}}},
     }
 
 

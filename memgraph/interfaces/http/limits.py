@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from http import HTTPStatus
 from time import monotonic
 from typing import Any
@@ -34,22 +35,34 @@ class Limits(Model):
     ----------
     body_bytes : int
         Largest body of a request.
+    open_body_bytes : int
+        The same for paths that need no token.
+    buffered_bytes : int
+        Bodies that are held at the same time, of all requests together; what exceeds it is answered with 429.
     body_s, head_s : float
         Time for the body, and for the head, to arrive.
+    stalled_s : float
+        Time in which a client has to take what was sent to it.
     requests : int
         Requests that run or wait for a thread; another one is answered with 429.
     connections : int
         Open connections; another one is answered with 503.
     ending_s : float
-        Time that requests have to end when the server is stopped.
+        Time that requests have to end when the server is stopped; then they are answered with 503.
+    closing_s : float
+        Time that operations which still run have to end after that, before the stores are closed.
     """
 
     body_bytes: int = 4 << 20
+    open_body_bytes: int = 8 << 10
+    buffered_bytes: int = 64 << 20
     body_s: float = 10.0
     head_s: float = 10.0
+    stalled_s: float = 10.0
     requests: int = 128
     connections: int = 512
     ending_s: float = 30.0
+    closing_s: float = 60.0
 
 
 class Secured:
@@ -88,7 +101,7 @@ class Secured:
 
 
 def _parts(address: str) -> tuple[str | None, str | None]:
-    """Return the host's name in an address, and the name with its port; None for what is no address."""
+    """Return the host's name in an address, and the name with its port; None for anything else."""
     try:
         found = urlsplit(address)
         return found.hostname, found.netloc
@@ -97,11 +110,19 @@ def _parts(address: str) -> tuple[str | None, str | None]:
 
 
 class Limited:
-    """Reads each body within the limits before the request runs, and refuses requests that would have to wait too long."""
+    """Reads each body within the limits before the request runs, and refuses requests that would have to wait too long.
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+    Parameters
+    ----------
+    open_paths : collection of str
+        Paths that need no token.
+    """
+
+    def __init__(self, app: ASGIApp, limits: Limits, *, open_paths: Collection[str]) -> None:
         self._app = app
         self._limits = limits
+        self._open_paths = open_paths
+        self._buffered = 0
         self.running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,10 +130,17 @@ class Limited:
         if scope["type"] != "http" or scope["path"] == "/healthz":
             await self._app(scope, receive, send)
             return
-        body = await self._body(Headers(scope=scope), receive)
-        if isinstance(body, Response):
-            await body(scope, receive, send)
-            return
+        body = bytearray()
+        try:
+            refusal = await self._read_into(body, scope, receive)
+            if refusal is not None:
+                await refusal(scope, receive, send)
+                return
+            await self._run(bytes(body), scope, receive, send)
+        finally:
+            self._buffered -= len(body)
+
+    async def _run(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
         if self.running >= self._limits.requests:
             detail = f"{self.running} requests are running or waiting; send it again after the time in Retry-After"
             await problem(HTTPStatus.TOO_MANY_REQUESTS, detail)(scope, receive, send)
@@ -128,35 +156,44 @@ class Limited:
         finally:
             self.running -= 1
 
-    async def _body(self, headers: Headers, receive: Receive) -> bytes | Response:
-        """Return the body, or the response that refuses it and closes the connection."""
-        most = self._limits.body_bytes
+    async def _read_into(self, body: bytearray, scope: Scope, receive: Receive) -> Response | None:
+        """Read the body, counted in `_buffered`; return the response that refuses it and closes the connection, if any."""
+        is_open = scope["path"] in self._open_paths
+        most = self._limits.open_body_bytes if is_open else self._limits.body_bytes
+        closing = {"Connection": "close"}
         too_large = problem(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"a body has at most {most:,} bytes; store less at a time",
-            headers={"Connection": "close"},
+            f"a body has at most {most:,} bytes{'' if is_open else '; store less at a time'}",
+            headers=closing,
         )
-        given = headers.get("content-length", "0")
+        given = Headers(scope=scope).get("content-length", "0")
         if not given.isdecimal() or int(given) > most:
             return too_large
-        body, until = bytearray(), monotonic() + self._limits.body_s
+        until = monotonic() + self._limits.body_s
         while True:
             try:
                 message = await asyncio.wait_for(receive(), max(0.0, until - monotonic()))
             except TimeoutError:
                 detail = f"the body did not arrive within {self._limits.body_s:g} s"
-                return problem(HTTPStatus.REQUEST_TIMEOUT, detail, headers={"Connection": "close"})
-            body += message.get("body", b"")
-            if len(body) > most:
+                return problem(HTTPStatus.REQUEST_TIMEOUT, detail, headers=closing)
+            part = message.get("body", b"")
+            if len(body) + len(part) > most:
                 return too_large
+            if self._buffered + len(part) > self._limits.buffered_bytes:
+                detail = "the bodies of other requests take all the memory there is for them; send it again after the time in Retry-After"
+                return problem(HTTPStatus.TOO_MANY_REQUESTS, detail, headers=closing)
+            body += part
+            self._buffered += len(part)
             if message["type"] == "http.disconnect" or not message.get("more_body"):
-                return bytes(body)
+                return None
 
 
 class HeadTimed(H11Protocol):
-    """Uvicorn's protocol, which itself waits for a request's head for ever: closes a connection whose head does not arrive in time."""
+    """Uvicorn's protocol, which itself waits for clients for ever: closes a connection whose head does not arrive, or that takes no answer, in time."""
 
     head_s = Limits().head_s
+    stalled_s = Limits().stalled_s
+    _stalled: asyncio.TimerHandle | None = None
     _is_waiting = False
     _timer: asyncio.TimerHandle
 
@@ -168,6 +205,7 @@ class HeadTimed(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
         self._timer.cancel()
+        self._flows()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -178,6 +216,21 @@ class HeadTimed(H11Protocol):
         if self.cycle is not None and not self._is_answered():
             self._is_waiting = False
             self._timer.cancel()
+
+    def pause_writing(self) -> None:
+        """Begin to wait for the client to take what was sent."""
+        super().pause_writing()
+        self._stalled = self.loop.call_later(self.stalled_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Send more."""
+        self._flows()
+        super().resume_writing()
+
+    def _flows(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
 
     def _is_answered(self) -> bool:
         return self.cycle is not None and self.cycle.response_complete

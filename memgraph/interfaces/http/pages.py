@@ -21,11 +21,12 @@ from starlette.routing import Route
 
 from memgraph.errors import InvalidInputError, MemGraphError
 from memgraph.interfaces.http.access.gate import Gate, check
+from memgraph.interfaces.http.access.refusals import status_of
 from memgraph.interfaces.http.access.tokens import Token
-from memgraph.interfaces.http.problems import STATUSES, problem
+from memgraph.interfaces.http.problems import problem
 from memgraph.interfaces.http.routes import caller_of, safely, token_of
 from memgraph.interfaces.operations import Caller
-from memgraph.interfaces.refusals import message_of
+from memgraph.interfaces.refusals import remote_message_of
 from memgraph.text.safe import visible_line
 
 COOKIE = "memgraph_session"
@@ -69,17 +70,17 @@ class Pages:
         return secret if time.time() < until else None
 
     def to_login(self) -> Response:
-        """Return a redirection to the page where one signs in."""
+        """Return a redirection to the page for signing in."""
         return Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": "/login"})
 
     async def _login(self, request: Request) -> Response:
-        if request.method == "GET":
+        if request.method != "POST":
             return _page("Sign in", _LOGIN)
         secret = (await _form(request)).get("token", "").strip()
         try:
             self._gate.token_of(secret)
         except MemGraphError as error:
-            return _page("Sign in", _LOGIN, problem=message_of(error), status=HTTPStatus.UNAUTHORIZED)
+            return _refused("Sign in", error, _LOGIN)
         now, session = time.time(), secrets.token_urlsafe(32)
         kept = {name: one for name, one in self._signed_in.items() if one[1] > now}
         self._signed_in = dict(list(kept.items())[-_MOST_SESSIONS:])
@@ -102,7 +103,7 @@ class Pages:
         try:
             check(token, "read")
             caller = caller_of(token, request)
-            project = request.query_params.get("project") or caller.project
+            project = caller.chosen_project(request.query_params.get("project"))
             text = await self._gate.in_thread(self._rendered, token, caller, project)
         except MemGraphError as error:
             return _refused("Learning", error)
@@ -167,8 +168,7 @@ def _page(title: str, body: str, *, problem: str | None = None, status: int = HT
 
 
 def _refused(title: str, error: MemGraphError, body: str = "") -> Response:
-    status = next((found for kind, found in STATUSES if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR)
-    return _page(title, body, problem=message_of(error), status=status)
+    return _page(title, body, problem=remote_message_of(error), status=status_of(error))
 
 
 def _query_form(given: Mapping[str, str]) -> str:

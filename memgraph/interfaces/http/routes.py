@@ -17,8 +17,10 @@ from starlette.routing import Route
 
 from memgraph.errors import MemGraphError
 from memgraph.interfaces.http.access.gate import Gate
+from memgraph.interfaces.http.access.refusals import status_of
 from memgraph.interfaces.http.access.tokens import Token
 from memgraph.interfaces.http.contract import KEY, PROJECT, SESSION
+from memgraph.interfaces.http.metrics import ROUTE
 from memgraph.interfaces.http.problems import problem, problem_of
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller
 from memgraph.interfaces.refusals import message_of
@@ -47,13 +49,11 @@ def safely(endpoint: Endpoint) -> Endpoint:
     async def answer(request: Request) -> Response:
         try:
             return await endpoint(request)
-        except MemGraphError as error:
-            return problem_of(error)
-        except OSError as error:
-            return problem(HTTPStatus.INSUFFICIENT_STORAGE, message_of(error))
         except Exception as error:
-            logger.error("%s failed: %s", request.url.path, type(error).__name__, exc_info=logger.isEnabledFor(10))
-            return problem(HTTPStatus.INTERNAL_SERVER_ERROR, f"the request {message_of(error)}")
+            if status_of(error) >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                route = request.scope.get(ROUTE, "none")
+                logger.error("%s failed: %s", route, loggable(error), exc_info=logger.isEnabledFor(10))
+            return problem_of(error)
 
     return answer
 
@@ -65,7 +65,7 @@ async def _post(gate: Gate, name: str | None, request: Request) -> Response:
     try:
         arguments = orjson.loads(await request.body())
     except orjson.JSONDecodeError as error:
-        return problem(HTTPStatus.BAD_REQUEST, f"the body is no JSON: {error}")
+        return problem(HTTPStatus.BAD_REQUEST, f"the body is not valid JSON: {error}")
     if not isinstance(arguments, dict):
         return problem(HTTPStatus.BAD_REQUEST, "the body must be a JSON object of arguments")
     token = token_of(request)
@@ -93,6 +93,13 @@ async def _get(gate: Gate, request: Request) -> Response:
     return tagged(request, answer)
 
 
+def loggable(error: Exception) -> str:
+    """Return what the log says of an error: it may name files, but quotes no memory."""
+    if isinstance(error, MemGraphError):
+        return error.loggable
+    return message_of(error) if isinstance(error, OSError) else type(error).__name__
+
+
 def token_of(request: Request) -> Token:
     """Return the token with which a request was admitted."""
     token: Token = request.scope["memgraph.token"]
@@ -100,15 +107,23 @@ def token_of(request: Request) -> Token:
 
 
 def caller_of(token: Token, request: Request) -> Caller:
-    """Return who calls: the agent is the token's; project and session are the client's, unless the token has a project.
+    """Return who calls: the agent is the token's; project and session are the client's, unless the token fixes the project.
 
     Values of headers may be percent-encoded.
+
+    Raises
+    ------
+    PermissionDeniedError
+        The token fixes another project.
     """
-    given = token.caller().model_dump()
-    for field, name in (("project", PROJECT), ("session", SESSION)):
-        if given[field] is None and name in request.headers:
-            given[field] = unquote(request.headers[name])
-    return Caller.parse(given)
+    caller = token.caller()
+    given = {
+        field: unquote(request.headers[name])
+        for field, name in (("project", PROJECT), ("session", SESSION))
+        if name in request.headers
+    }
+    caller.chosen_project(given.get("project"))
+    return Caller.parse({**caller.model_dump(), **given})
 
 
 def tagged(request: Request, answer: Answer, headers: Mapping[str, str] | None = None) -> Response:

@@ -11,20 +11,17 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from memgraph.disk.files import make_private_folder
-from memgraph.disk.lock import ProcessLock
 from memgraph.errors import InvalidInputError
 from memgraph.interfaces.http.access.gate import Gate
-from memgraph.interfaces.http.access.stores import Stores
-from memgraph.interfaces.http.access.tokens import FOLDER, RefusedTokenError, Token, token_file
+from memgraph.interfaces.http.access.refusals import RefusedTokenError
+from memgraph.interfaces.http.access.stores import Stores, lock_of
+from memgraph.interfaces.http.access.tokens import Token, token_file
 from memgraph.interfaces.http.app import app_of
 from memgraph.interfaces.http.limits import HeadTimed, Limits
 from memgraph.interfaces.operations import Caller
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
-
-_LOCK_S = 1.0
 
 
 @contextmanager
@@ -36,17 +33,22 @@ def alone(place: Path) -> Iterator[None]:
     BusyError
         Another process serves it.
     """
-    make_private_folder(place / FOLDER)
-    lock = ProcessLock(place / FOLDER / "lock", f"the server of {place}")
-    lock.acquire(_LOCK_S)
+    lock = lock_of(place)
     try:
         yield
     finally:
         lock.release()
 
 
-def gate_of(place: Path, *, has_tenants: bool, caller: Caller, open_store: Callable[[Path], MemGraph]) -> Gate:
-    """Return the gate of a server.
+def gate_of(
+    place: Path,
+    *,
+    has_tenants: bool,
+    caller: Caller,
+    open_store: Callable[[Path], MemGraph],
+    without_tokens: bool = False,
+) -> Gate:
+    """Return the gate of a server. It asks for tokens if any were ever made, even if all have been revoked.
 
     Parameters
     ----------
@@ -54,17 +56,30 @@ def gate_of(place: Path, *, has_tenants: bool, caller: Caller, open_store: Calla
         The root of the tenants' stores, or the one store.
     caller : Caller
         For whom requests act if there are no tokens.
+    without_tokens : bool
+        Serve without tokens although there is a file of tokens.
 
     Raises
     ------
     InvalidInputError
-        There are tenants and no tokens.
+        There are tenants and no tokens; or all tokens were revoked; or `caller` names an agent, and there are tokens.
     ConfigError
         The tokens cannot be read.
     """
     tokens = token_file(place)
-    there_are_tokens = bool(tokens.list())
-    if has_tenants and not there_are_tokens:
+    asks = tokens.exists and not without_tokens
+    if asks and not tokens.list():
+        problem = (
+            "has no tokens left: all were revoked; run `memgraph token create`, or start it with --without-tokens "
+            "to let everybody on this machine in"
+        )
+        raise InvalidInputError(problem, field="--root" if has_tenants else "--home", value=str(place))
+    if asks and caller != Caller():
+        problem = (
+            "cannot be given to a server with tokens: the token decides the agent; give it to `memgraph token create`"
+        )
+        raise InvalidInputError(problem, field="--agent")
+    if has_tenants and not asks:
         problem = "has no tokens, and which store a request means is what its token says; run `memgraph token create`"
         raise InvalidInputError(problem, field="--root", value=str(place))
 
@@ -74,8 +89,8 @@ def gate_of(place: Path, *, has_tenants: bool, caller: Caller, open_store: Calla
             raise RefusedTokenError(f"{problem}; ask who runs the server for another")
         return place if tenant is None else place / "stores" / tenant
 
-    stores = Stores(home_of, open_store)
-    if there_are_tokens:
+    stores = Stores(home_of, open_store, locks=has_tenants)
+    if asks:
         return Gate(stores, tokens)
     local = Token(
         id="loopback",
@@ -147,6 +162,7 @@ def serve(
 
     class Timed(HeadTimed):
         head_s = within.head_s
+        stalled_s = within.stalled_s
 
     config = uvicorn.Config(
         app_of(gate, limits=within, close_stores=close_stores),
@@ -161,6 +177,12 @@ def serve(
         timeout_graceful_shutdown=int(within.ending_s),
         h11_max_incomplete_event_size=16_384,
     )
-    server = uvicorn.Server(config)
+
+    class Ending(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            gate.is_ending = True
+            await super().shutdown(sockets)
+
+    server = Ending(config)
     on_start(server)
     server.run(sockets=[listening])

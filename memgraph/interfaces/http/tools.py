@@ -15,6 +15,7 @@ from memgraph.interfaces.http.routes import caller_of, token_of
 from memgraph.interfaces.mcp.server import server_of
 from memgraph.interfaces.operations import Answer
 from memgraph.interfaces.operations.operation import Toolset
+from memgraph.interfaces.refusals import remote_message_of
 from memgraph.ports import Progress
 
 _request: ContextVar[Request] = ContextVar("request")
@@ -29,9 +30,10 @@ class Tools:
             request = _request.get()
             token = token_of(request)
             caller = caller_of(token, request)
-            return gate.run(token, caller, name, arguments, toolset=toolset, progress=progress)[0]
+            with gate.working():
+                return gate.run(token, caller, name, arguments, toolset=toolset, progress=progress)[0]
 
-        server = server_of(run, toolset=toolset, limiter=gate.threads)
+        server = server_of(run, toolset=toolset, limiter=gate.threads, message=remote_message_of)
         self.manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=body_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

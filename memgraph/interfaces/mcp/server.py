@@ -77,11 +77,12 @@ def server_of(
     toolset: Toolset = "core",
     answer: Perform | None = None,
     limiter: CapacityLimiter | None = None,
+    message: Callable[[BaseException], str] = message_of,
 ) -> Server[dict[str, Any]]:
     """Return a server that offers the operations of a toolset.
 
     `perform` is called in threads, up to four at a time unless a `limiter` says otherwise, and may raise a `MemGraphError`. With `answer`, which performs operations of
-    any toolset, clients that offer sampling are asked to answer work orders.
+    any toolset, clients that offer sampling are asked to answer work orders. `message` renders errors for the client.
     """
     tools = [_tool(one) for one in offered(toolset)]
     threads = limiter or CapacityLimiter(_AT_ONCE)
@@ -100,10 +101,10 @@ def server_of(
         try:
             return await to_thread.run_sync(call, limiter=threads)
         except (MemGraphError, OSError) as error:
-            raise _FailedError(message_of(error)) from None
+            raise _FailedError(message(error)) from None
         except Exception as error:
             _logger.error("%s failed: %s", name, type(error).__name__, exc_info=_logger.isEnabledFor(10))
-            raise _FailedError(f"{name} {message_of(error)}") from None
+            raise _FailedError(f"{name} {message(error)}") from None
 
     async def list_tools(_context: _Context, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=tools)

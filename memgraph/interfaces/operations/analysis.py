@@ -59,6 +59,7 @@ OPERATIONS = (
         arguments=Query,
         run=_query,
         effect="read",
+        is_store_wide=True,
         is_idempotent=True,
     ),
     Operation(
@@ -67,6 +68,7 @@ OPERATIONS = (
         arguments=Stats,
         run=_stats,
         effect="read",
+        is_store_wide=True,
         is_idempotent=True,
     ),
 )

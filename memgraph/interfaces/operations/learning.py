@@ -59,8 +59,9 @@ def _next(call: Call, given: NextOrder) -> Answer:
 
 
 def _is_for(call: Call, order: WorkOrder) -> bool:
-    """Return whether the caller may have all memories that an order is about, and the task that it belongs to."""
-    return order.task_id in (None, call.caller.task) and call.may_read(order.subject_ids)
+    """Return whether the caller may have all memories that an order is about, and the task and project that it belongs to."""
+    is_theirs = order.task_id in (None, call.caller.task) and call.caller.may_have(order.project_id)
+    return is_theirs and call.may_read(order.subject_ids)
 
 
 def _answer(call: Call, given: AnswerOrder) -> Answer:
@@ -81,6 +82,7 @@ OPERATIONS = (
         arguments=Sleep,
         run=_sleep,
         effect="maintain",
+        is_store_wide=True,
         is_destructive=True,
         is_idempotent=True,
     ),

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.errors import InvalidInputError, NotFoundError, PermissionDeniedError
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Model, Name, Text
 from memgraph.model.memory import StoredMemory
@@ -43,6 +43,8 @@ class Caller(Model):
         Why a named agent needs sensitive memories.
     project, session, task : str or None
         Where it calls from: the default project, and the session and task whose own memories it may have.
+    is_project_fixed : bool
+        The caller may have memories of `project` and of no project, and change those of `project` alone.
     """
 
     agent: Name = UNNAMED
@@ -50,6 +52,24 @@ class Caller(Model):
     project: Name | None = None
     session: Name | None = None
     task: Name | None = None
+    is_project_fixed: bool = False
+
+    def chosen_project(self, given: str | None) -> str | None:
+        """Return the project of a call: the given one, else the caller's.
+
+        Raises
+        ------
+        PermissionDeniedError
+            The caller's project is fixed, and another one was given.
+        """
+        if given and self.is_project_fixed and given != self.project:
+            problem = f"this caller is for project {self.project!r} alone; leave the project out"
+            raise PermissionDeniedError(problem, agent=self.agent)
+        return given or self.project
+
+    def may_have(self, project: str | None) -> bool:
+        """Return whether memories of this project are within the caller's project."""
+        return not self.is_project_fixed or project in (None, self.project)
 
 
 class Answer(Model):
@@ -88,8 +108,8 @@ class Call:
         return listings_for(self.memory.store.reader, self.access, self.memory.store.auditing)
 
     def project(self, given: str | None) -> str | None:
-        """Return the project that an operation is about: the given one, else the caller's."""
-        return given or self.caller.project
+        """Return the project that an operation is about; see `Caller.chosen_project`."""
+        return self.caller.chosen_project(given)
 
     def readable(self, beginning: str) -> StoredMemory:
         """Return the memory with this id, or with this unique prefix of it, if the caller may read it.
@@ -105,12 +125,13 @@ class Call:
 
         with suppress(NotFoundError):
             found = self.listings.get_memory(only_id(beginning, self.listings.ids_from))
-            if found is not None:
+            if found is not None and self.caller.may_have(found.project_id):
                 return found
         raise NotFoundError("memory", beginning, listed_by="search_memories")
 
     def may_read(self, memory_ids: Sequence[str]) -> bool:
         """Return whether all these memories exist and the caller may read them."""
+        from memgraph.store.access.scope import of_or_none
         from memgraph.store.access.visible import visible
 
         reader, access = (
@@ -119,6 +140,8 @@ class Call:
         )  # refusing the access is recorded, so not in a block of reads
         with reader.frozen():
             may = visible(reader, access, "read")
+            if self.caller.is_project_fixed:
+                may = may & of_or_none(reader.index, "project", self.caller.project)
             slots = [reader.index.slot(one) for one in memory_ids]
         return all(slot >= 0 and bool(may[slot]) for slot in slots)
 
@@ -157,6 +180,10 @@ class Operation(Generic[A]):
         Whether calling it twice with equal arguments changes no more than calling it once.
     toolset : {"core", "full"}
         ``core`` operations are always offered to agents.
+    is_one_commit : bool
+        All that it stores is in one commit: it is stored whole or not at all.
+    is_store_wide : bool
+        It cannot be kept to one project, and is refused to callers whose project is fixed.
     traced : Traced or None
         None: it is no operation on memories that OpenTelemetry has a name for.
     """
@@ -169,6 +196,8 @@ class Operation(Generic[A]):
     is_destructive: bool = False
     is_idempotent: bool = False
     toolset: Toolset = "full"
+    is_one_commit: bool = False
+    is_store_wide: bool = False
     traced: Traced | None = None
 
     @property
@@ -197,6 +226,11 @@ class Operation(Generic[A]):
                     )
                     raise InvalidInputError(problem, field=str(name))
         given = self.arguments.parse(arguments)
+        if self.is_store_wide and call.caller.is_project_fixed:
+            problem = (
+                f"{self.name} concerns the whole store, and this caller is for project {call.caller.project!r} alone"
+            )
+            raise PermissionDeniedError(problem, agent=call.caller.agent)
         if self.effect != "read":
             return self.run(call, given)
         from memgraph.store.commit.effects import reading_only

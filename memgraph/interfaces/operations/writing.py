@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from memgraph.errors import PermissionDeniedError
 from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Operation, Traced
 from memgraph.model.agent_input import FeedbackWord, ToolOutcome
 from memgraph.model.base import MAX_ITEMS, Name, Prose
@@ -147,6 +148,9 @@ def _forget(call: Call, given: Forget) -> Answer:
 def _writable(call: Call, beginning: str) -> StoredMemory:
     """Return a memory that the caller may both read and store."""
     memory = call.readable(beginning)
+    if call.caller.is_project_fixed and memory.project_id is None:
+        problem = f"a memory of no project cannot be changed by a caller for project {call.caller.project!r} alone"
+        raise PermissionDeniedError(problem, agent=call.caller.agent)
     call.memory.check_may_write(call.caller.agent, memory.domain)
     return memory
 
@@ -195,6 +199,7 @@ OPERATIONS = (
         arguments=SaveEpisode,
         run=_episode,
         effect="write",
+        is_one_commit=True,
         toolset="core",
         traced=Traced("create_memory", lambda data: [data["episode_id"]]),
     ),
@@ -207,6 +212,7 @@ OPERATIONS = (
         arguments=Invalidate,
         run=_invalidate,
         effect="write",
+        is_one_commit=True,
         is_destructive=True,
         is_idempotent=True,
         toolset="core",
@@ -218,6 +224,7 @@ OPERATIONS = (
         arguments=Feedback,
         run=_feedback,
         effect="write",
+        is_one_commit=True,
         is_idempotent=True,
         traced=Traced("update_memory", _id),
     ),
@@ -235,6 +242,7 @@ OPERATIONS = (
         arguments=Forget,
         run=_forget,
         effect="write",
+        is_one_commit=True,
         is_destructive=True,
         is_idempotent=True,
         traced=Traced("delete_memory", _id),

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -62,8 +63,10 @@ def changes(options: Options) -> list[Change]:
         for event, budget_s in BUDGETS_S.items()
     ]
     return [
-        MergedFile(codex_folder() / "config.toml", [Entry(("mcp_servers", "memgraph"), server)], is_memgraphs),
-        MergedFile(codex_folder() / "hooks.json", hooks, is_memgraphs),
+        MergedFile(
+            codex_folder() / "config.toml", [Entry(("mcp_servers", "memgraph"), server)], partial(is_memgraphs, NAME)
+        ),
+        MergedFile(codex_folder() / "hooks.json", hooks, partial(is_memgraphs, NAME)),
     ]
 
 
@@ -86,7 +89,7 @@ def unapproved_hooks(binary: str) -> Sequence[str] | None:
     return [
         _EVENTS.get(one["eventName"], one["eventName"])
         for one in found
-        if is_memgraphs(one) and (one["trustStatus"] not in _APPROVED or one["enabled"] is not True)
+        if is_memgraphs(NAME, one) and (one["trustStatus"] not in _APPROVED or one["enabled"] is not True)
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,11 @@ def changes(options: Options) -> list[Change]:
     hooks = {event: [_hook(options, budget_s)] for event, budget_s in _BUDGETS_S.items()}
     own = json.dumps({"version": 1, "hooks": hooks}, indent=2, ensure_ascii=False) + "\n"
     return [
-        MergedFile(copilot_folder() / "mcp-config.json", [Entry(("mcpServers", "memgraph"), server)], is_memgraphs),
+        MergedFile(
+            copilot_folder() / "mcp-config.json",
+            [Entry(("mcpServers", "memgraph"), server)],
+            partial(is_memgraphs, NAME),
+        ),
         OwnFiles(copilot_folder() / "hooks", {"memgraph.json": own.encode()}, is_own_folder=False),
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,10 @@ def changes(options: Options) -> list[Change]:
     hook = {"command": hook_command(NAME, options, budget_s=_BUDGET_S)}
     hooks = [Entry(("hooks", event), hook, is_item=True) for event in KINDS]
     return [
-        MergedFile(cursor_folder() / "mcp.json", [Entry(("mcpServers", "memgraph"), server)], is_memgraphs),
-        MergedFile(cursor_folder() / "hooks.json", [Entry(("version",), 1), *hooks], is_memgraphs),
+        MergedFile(
+            cursor_folder() / "mcp.json", [Entry(("mcpServers", "memgraph"), server)], partial(is_memgraphs, NAME)
+        ),
+        MergedFile(cursor_folder() / "hooks.json", [Entry(("version",), 1), *hooks], partial(is_memgraphs, NAME)),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def changes(options: Options) -> list[Change]:
         for event, budget_s in _BUDGETS_S.items()
     ]
     entries = [Entry(("mcpServers", "memgraph"), server), *hooks]
-    return [MergedFile(gemini_folder() / "settings.json", entries, is_memgraphs)]
+    return [MergedFile(gemini_folder() / "settings.json", entries, partial(is_memgraphs, NAME))]
 
 
 def _hook(options: Options, budget_s: int) -> dict[str, Any]:

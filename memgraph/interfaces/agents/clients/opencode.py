@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from memgraph.interfaces.agents.connecting.change import Change
@@ -34,7 +35,7 @@ def changes(options: Options) -> list[Change]:
         "environment": server_environment(options),
         "enabled": True,
     }
-    return [MergedFile(path, [Entry(("mcp", "memgraph"), server)], is_memgraphs)]
+    return [MergedFile(path, [Entry(("mcp", "memgraph"), server)], partial(is_memgraphs, NAME))]
 
 
 def connector() -> Connector:

@@ -180,6 +180,13 @@ def disconnect(connector: Connector, place: Path, options: Options, *, dry_run: 
     except StorageError:
         keep_receipt(place, connector.name, receipt)  # of what is still written
         raise
+    if receipt.merged:  # of another directory, which an environment variable named then
+        keep_receipt(place, connector.name, receipt)
+        elsewhere = min(receipt.merged)
+        raise MemGraphError(
+            f"{elsewhere} was connected while another directory of {connector.title} was set in the environment, and still has memgraph's "
+            "entries; set that directory again, then disconnect"
+        )
     drop_receipt(place, connector.name)
     return before
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,6 +122,17 @@ def removed(text: str, insertion: Insertion, value: Any) -> str:
         text = _cut(text, container, number, insertion.tail)
     if not _is_document(text, expected):
         raise InvalidInputError("cannot be removed by itself; remove it by hand", field=".".join(keys))
+    return text
+
+
+def without_members(text: str, keys: Sequence[str], group: Any, is_removed: Callable[[Any], bool]) -> str:
+    """Remove some of the hooks of a group in a list, and leave the group."""
+    for number in reversed([number for number, one in enumerate(group["hooks"]) if is_removed(one)]):
+        member = next(one for one in _at(text, keys).members if one.node.value == group)
+        hooks = next(one.node for one in member.node.members if one.key == "hooks")
+        text = _cut(text, hooks, number, "")
+        group = {**group, "hooks": [*group["hooks"][:number], *group["hooks"][number + 1 :]]}
+    _document(text)
     return text
 
 

@@ -201,8 +201,12 @@ class MergedFile:
             return text
         for one in reversed(insertions):
             value = self._present(one, self._parsed(text))
-            if value is not None:
+            if value is None:
+                continue
+            if value == one.value or all(map(self.is_ours, _hooks(value))):
                 text = self._checked(partial(self._format.removed, text, one, value))
+            else:  # the user has added hooks to the group: they stay
+                text = self._checked(partial(json_text.without_members, text, one.keys, value, self.is_ours))
         return text
 
     def _present(self, insertion: Insertion, document: Any) -> Any:
@@ -258,6 +262,12 @@ class MergedFile:
             self.path.resolve().unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(f"cannot be removed: {error.strerror}", path=self.path) from None
+
+
+def _hooks(value: Any) -> list[Any]:
+    """Return the hooks of a group, or the value itself."""
+    hooks = value.get("hooks") if isinstance(value, dict) else None
+    return hooks if isinstance(hooks, list) else [value]
 
 
 def _shared(keys: Sequence[str], others: Sequence[str]) -> int:

@@ -12,8 +12,6 @@ from typing import Any
 
 from memgraph.interfaces.agents.connecting.receipt import Options
 
-_NAMES = frozenset({"memgraph", "memgraph-hook"})
-
 
 def user_folder(variable: str, default: str) -> Path:
     """Return the directory that an environment variable names, else a directory below the user's home."""
@@ -55,18 +53,24 @@ def hook_command(client: str, options: Options, *, budget_s: int) -> str:
     return shlex.join([commands(options)[1], client, "--budget", str(budget_s), *home])
 
 
-def is_memgraphs(value: Any) -> bool:
-    """Return whether an entry of a program's file runs memgraph: a server, a hook, or a group of hooks."""
+def is_memgraphs(client: str, value: Any) -> bool:
+    """Return whether an entry of a program's file is one that connecting it writes: a server, a hook, or a group with such a hook.
+
+    A server or hook of the user's own that runs another command of memgraph, or a program of the same name, is none.
+    """
     if not isinstance(value, dict):
         return False
     hooks = value.get("hooks")
     if isinstance(hooks, list):
-        return any(map(is_memgraphs, hooks))
-    command = value.get("command", value.get("bash"))
+        return any(is_memgraphs(client, one) for one in hooks)
+    command, arguments = value.get("command", value.get("bash")), value.get("args")
     if isinstance(command, str):
         try:
-            command = shlex.split(command)
+            command = [command] if isinstance(arguments, list) else shlex.split(command)
         except ValueError:
             return False
-    first = command[0] if isinstance(command, list) and command else None
-    return isinstance(first, str) and Path(first).name in _NAMES
+    words = [*command, *(arguments if isinstance(arguments, list) else [])] if isinstance(command, list) else []
+    if not words or not isinstance(words[0], str):
+        return False
+    begins = {"memgraph": ["mcp", "--agent", client], "memgraph-hook": [client]}.get(Path(words[0]).name)
+    return begins is not None and words[1 : 1 + len(begins)] == begins

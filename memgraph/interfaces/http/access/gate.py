@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
+from threading import Condition
 from typing import Any
 
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import HTTPConnection
 
-from memgraph.errors import PermissionDeniedError
+from memgraph.errors import MemGraphError, PermissionDeniedError
+from memgraph.interfaces.http.access.refusals import RefusedTokenError, UnavailableError
 from memgraph.interfaces.http.access.stores import Stores
-from memgraph.interfaces.http.access.tokens import RefusedTokenError, Scope, Token, TokenFile
+from memgraph.interfaces.http.access.tokens import Scope, Token, TokenFile
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, perform
 from memgraph.interfaces.operations.operation import Effect, Toolset
+from memgraph.logs import logger_of
 from memgraph.ports import Progress
 
+logger = logger_of(__name__)
 AT_ONCE = 4
 """Operations that run at the same time. One that needs a view of what an agent may have takes 200 MB and more."""
+ENDING = "the server is ending; send the request again, a write with the same Idempotency-Key"
 NEEDS: Mapping[Effect, Scope] = {"read": "read", "write": "write", "maintain": "admin"}
 """The scope that an operation needs, by its effect."""
 
@@ -38,6 +44,11 @@ class Gate:
         self._tokens = tokens
         self._unasked = unasked
         self.threads = CapacityLimiter(AT_ONCE)
+        self._turn = Condition()
+        self._working = 0
+        self._is_closed = False
+        self.is_ending = False
+        """Whether the server is ending: it takes no more requests."""
 
     @property
     def asks(self) -> bool:
@@ -50,6 +61,8 @@ class Gate:
         Raises
         ------
         RefusedTokenError
+        UnavailableError
+            The tokens cannot be read. The cause, with its paths, is in the log alone.
         """
         if self._tokens is None:
             if self._unasked is None:
@@ -57,7 +70,13 @@ class Gate:
             return self._unasked
         if not secret:
             raise RefusedTokenError("this server needs a token: send the header `Authorization: Bearer TOKEN`")
-        return self._tokens.verified(secret)
+        try:
+            return self._tokens.verified(secret)
+        except RefusedTokenError:
+            raise
+        except (MemGraphError, OSError) as error:
+            logger.error("tokens cannot be read: %s", error)
+            raise UnavailableError("the tokens cannot be read; ask who runs the server") from None
 
     def run(
         self,
@@ -92,11 +111,48 @@ class Gate:
             request={"operation": name, "arguments": arguments, "caller": caller.model_dump(mode="json")},
             requests=memory.store.auditing.requests,
             run=call,
+            is_one_commit=operation.is_one_commit,
         )
 
     async def in_thread(self, function: Any, *args: Any, **kwargs: Any) -> Any:
-        """Run a function in one of the few threads. It is never abandoned: what it has begun to store, it stores."""
-        return await to_thread.run_sync(partial(function, *args, **kwargs), limiter=self.threads)
+        """Run a function in one of the few threads. Once begun it ends by itself, whatever becomes of the request; `close` waits for it."""
+
+        def run() -> Any:
+            with self.working():
+                return function(*args, **kwargs)
+
+        return await to_thread.run_sync(run, limiter=self.threads)
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Keep the stores open for a block. In the thread that uses them.
+
+        Raises
+        ------
+        UnavailableError
+            The stores were closed.
+        """
+        with self._turn:
+            if self._is_closed:
+                raise UnavailableError(ENDING)
+            self._working += 1
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._working -= 1
+                self._turn.notify_all()
+
+    def close(self, *, wait_s: float) -> None:
+        """Close the stores when nothing uses them any more. After `wait_s` seconds leave them open: what is stored is safe without closing."""
+        self.is_ending = True
+        with self._turn:
+            is_idle = self._turn.wait_for(lambda: self._working == 0, wait_s)
+            self._is_closed = True
+        if is_idle:
+            self.stores.close()
+        else:
+            logger.error("%d operations still run after %g s; their stores are not closed", self._working, wait_s)
 
 
 def check(token: Token, scope: Scope) -> None:

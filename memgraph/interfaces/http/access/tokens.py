@@ -17,7 +17,8 @@ from pydantic import AfterValidator, Field
 
 from memgraph.disk.files import make_private_folder, read_own, write_private
 from memgraph.disk.lock import ProcessLock
-from memgraph.errors import ConfigError, MemGraphError, NotFoundError
+from memgraph.errors import ConfigError, InvalidInputError, NotFoundError
+from memgraph.interfaces.http.access.refusals import RefusedTokenError
 from memgraph.interfaces.operations import Caller
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Model, Name, Text, Timestamp
@@ -28,6 +29,7 @@ Scope = Literal["read", "write", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 FOLDER = "server"
 """Directory in a store, or in the root of several, for what the server keeps."""
+MAX_DAYS = 36_500
 _PREFIX = "mg"
 _LOCK_S = 5.0
 
@@ -54,7 +56,7 @@ class Token(Model):
     tenant : str or None
         The store under the root; None: the one store of a server without a root.
     agent, justification, project : str or None
-        For whom it acts; see `Caller`.
+        For whom it acts; see `Caller`. The project is fixed.
     """
 
     id: str
@@ -73,11 +75,12 @@ class Token(Model):
 
     def caller(self) -> Caller:
         """Return for whom the token acts."""
-        return Caller(agent=self.agent, justification=self.justification, project=self.project)
-
-
-class RefusedTokenError(MemGraphError):
-    """A token is unknown, was revoked, or has expired. The message is the same for the first two."""
+        return Caller(
+            agent=self.agent,
+            justification=self.justification,
+            project=self.project,
+            is_project_fixed=self.project is not None,
+        )
 
 
 class _Tokens(Model):
@@ -108,6 +111,11 @@ class TokenFile:
         self._guard = Lock()
         self._read: tuple[tuple[int, int, int], dict[str, Token]] | None = None
 
+    @property
+    def exists(self) -> bool:
+        """Whether a token was ever made: the file stays when the last one is revoked."""
+        return self.path.is_symlink() or self.path.exists()
+
     def create(
         self,
         scope: Scope,
@@ -127,6 +135,8 @@ class TokenFile:
         StorageError
             The file cannot be written.
         """
+        if days is not None and not 0 < days <= MAX_DAYS:
+            raise InvalidInputError(f"must be more than 0 and at most {MAX_DAYS:,}", field="days", value=days)
         number, now = secrets.token_hex(4), self._now()
         secret = f"{_PREFIX}_{number}_{secrets.token_urlsafe(32)}"
         given = {"agent": agent, "justification": justification, "tenant": tenant, "project": project}
