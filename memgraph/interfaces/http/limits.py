@@ -130,15 +130,17 @@ class Limited:
         if scope["type"] != "http" or scope["path"] == "/healthz":
             await self._app(scope, receive, send)
             return
-        body = bytearray()
+        body, size = bytearray(), 0
         try:
             refusal = await self._read_into(body, scope, receive)
             if refusal is not None:
                 await refusal(scope, receive, send)
                 return
-            await self._run(bytes(body), scope, receive, send)
+            whole, size = bytes(body), len(body)
+            body.clear()  # or it would be held twice
+            await self._run(whole, scope, receive, send)
         finally:
-            self._buffered -= len(body)
+            self._buffered -= len(body) + size
 
     async def _run(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
         if self.running >= self._limits.requests:
