@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from memgraph import MemGraph, SemanticMemory  # noqa: E402
-from memgraph.interfaces.worker.client import ask  # noqa: E402
+from memgraph.interfaces.worker.client import WorkerUnavailableError, ask  # noqa: E402
 from memgraph.interfaces.worker.place import Place, place_of  # noqa: E402
 from tests.benchmarks.figures import percentile  # noqa: E402
 from tests.interfaces.workers import recalled  # noqa: E402
@@ -93,6 +94,9 @@ def measured(folder: Path, memories: int, runs: int, cold: int) -> dict[str, Any
         _figure("Python that starts and ends", _timed([sys.executable, "-c", "pass"], runs)),
     ]
     ask(place, {"stop": True}, timeout_s=10)
+    with suppress(WorkerUnavailableError):  # it closes the store before it leaves the socket
+        while ask(place, {"status": True}, timeout_s=10):
+            time.sleep(0.1)
     load.append(os.getloadavg()[0])
     return {"memories": memories, "load": load, "figures": figures}
 
