@@ -33,7 +33,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 
 @pytest.fixture(scope="module")
 def bundler() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bundle", ROOT / "release" / "bundle.py")
+    spec = importlib.util.spec_from_file_location("bundle", ROOT / "tests" / "release" / "bundle.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -65,7 +65,7 @@ def test_the_wheel_installs_the_commands(wheel: zipfile.ZipFile) -> None:
 
 
 def test_the_registry_entry_is_that_of_this_release() -> None:
-    entry = json.loads((ROOT / "server.json").read_bytes())
+    entry = json.loads((ROOT / "tests" / "release" / "server.json").read_bytes())
     [package] = entry["packages"]
     assert entry["$schema"] == "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
     assert 1 <= len(entry["description"]) <= 100

@@ -1,6 +1,6 @@
 """Build the MCP bundle: a file that desktop clients install with a click (https://github.com/modelcontextprotocol/mcpb).
 
-``python release/bundle.py dist`` writes ``dist/memgraph-VERSION.mcpb``. The bundle holds no code of memgraph: its client has uv install the release
+``python tests/release/bundle.py dist`` writes ``dist/memgraph-VERSION.mcpb``. The bundle holds no code of memgraph: its client has uv install the release
 of the same version from the package index. The same commit gives the same bytes. Needs memgraph itself, for the list of tools.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from memgraph.interfaces.operations import offered
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time of every file in the archive: the earliest that the format knows."""
 
@@ -25,7 +25,7 @@ def build(folder: Path, project: dict[str, Any]) -> Path:
     files = {
         "manifest.json": json.dumps(manifest(project), indent=2, ensure_ascii=False) + "\n",
         "pyproject.toml": _pyproject(project),
-        "server.py": (ROOT / "release" / "mcpb" / "server.py").read_text("utf-8"),
+        "server.py": (Path(__file__).parent / "mcpb" / "server.py").read_text("utf-8"),
         "LICENSE": (ROOT / "LICENSE").read_text("utf-8"),
     }
     folder.mkdir(parents=True, exist_ok=True)
@@ -85,5 +85,5 @@ def _pyproject(project: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: python release/bundle.py FOLDER")
+        sys.exit("usage: python tests/release/bundle.py FOLDER")
     print(build(Path(sys.argv[1]), tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]))
