@@ -84,7 +84,7 @@ class TestTokens:
         made, secret = tokens.create("read", agent="coach", days=1)
         text = tokens.path.read_text("utf-8")
         assert secret not in text
-        assert secret.rpartition("_")[2] not in text
+        assert secret.split("_", 2)[2] not in text
         assert tokens.path.stat().st_mode & 0o777 == 0o600
         assert tokens.verified(secret) == made == token_file(tokens.path.parents[1]).list()[0]
 
