@@ -13,7 +13,7 @@ from memgraph.interfaces.refusals import message_of
 
 
 class RefusedError(Exception):
-    """The operation was refused; the message is what the caller is told."""
+    """The operation was refused; the message is what the caller gets."""
 
 
 Door = Callable[[str, Mapping[str, Any]], Answer]

@@ -17,8 +17,8 @@ from memgraph.model.results.retrieval import MAX_TASK_CHARS
 class MemGraphRetriever(BaseRetriever):
     """What is recalled for a query, as documents: ``MemGraphRetriever(memory=memory).invoke("deploy the shop")``.
 
-    A document has the memory's text, its id, and its other fields as metadata, with the ``query_id`` that `record_outcome` takes. There are none if
-    nothing belongs to the query.
+    A document has the memory's text, its id, and its other fields as metadata, with the ``query_id`` that `record_outcome` takes. No document is
+    returned if nothing belongs to the query.
 
     Attributes
     ----------

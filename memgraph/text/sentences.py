@@ -47,7 +47,7 @@ def enumerated(names: Sequence[str]) -> str:
 def is_question(text: str) -> bool:
     """Tell whether a text is a question for facts: by its first word, its question mark, and that it is one sentence; two of them suffice.
 
-    Polite requests are none. The words are English ones; in other languages the mark decides.
+    A polite request is not a question. The first words are recognised in English only; in other languages the question mark decides.
     """
     text = text.strip()
     signs = (

@@ -92,7 +92,7 @@ def measured(port: int, requests: int) -> dict[str, Any]:
 
 
 def _many(port: int, name: str, arguments: Any, has_key: bool, number: int, client: int) -> tuple[list[float], int]:
-    """Return the seconds of a client's requests on one connection, and how often it was told to come again."""
+    """Return the seconds of a client's requests on one connection, and how many had to be sent again."""
     times, repeated = [], 0
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     for one in range(number):

@@ -21,7 +21,7 @@ _GREETING_S = 1.5
 """A worker that accepts and says nothing hangs: each of a session's hooks would wait for its whole budget otherwise."""
 _HARD_STOP_S = 0.5
 _DELIVERY_S = 60.0
-"""Time for a start that the worker is told of afterwards: a large store opens slowly."""
+"""Time for reporting a session's start to the worker afterwards: a large store opens slowly."""
 _START = "SessionStart"
 _LOSES_CONTEXT = frozenset({"clear", "compact"})
 """Sources of a start after which memories may be given again: the worker has to know before the next prompt."""

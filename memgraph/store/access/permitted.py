@@ -2,8 +2,8 @@
 
 An agent may have a memory if its permissions admit the memory's tier and domain, and those of every memory that it is derived from, directly
 or through others, deleted ones included: what is derived repeats what its sources say. In a view of the past the stricter of a memory's former
-and current state counts. Of a deleted memory the last state counts. What a memory in force replaces that the agent may not have is not for it
-either: it would be told what is outdated, and nearly what it may not have.
+and current state counts. Of a deleted memory the last state counts. If a memory in force is not permitted, neither is the one that
+it replaces: that one is outdated, and nearly says what the agent may not have.
 """
 
 from __future__ import annotations

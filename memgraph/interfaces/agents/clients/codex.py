@@ -78,7 +78,7 @@ def _hook(options: Options, budget_s: int) -> dict[str, Any]:
 def unapproved_hooks(binary: str) -> Sequence[str] | None:
     """Ask Codex which of memgraph's hooks it skips because the user has not approved them; None if it does not answer.
 
-    A Codex that was never started is not asked: nobody has approved anything, and it would write its own files now.
+    A Codex that was never started is not asked: no hook can have been approved yet, and asking would make it write its own files.
     """
     if not (codex_folder() / "installation_id").exists():
         return list(BUDGETS_S)

@@ -1,4 +1,4 @@
-"""OpenCode: an MCP server in its ``opencode.json``. It takes context from hooks only through plugins in JavaScript, so there are none."""
+"""OpenCode: an MCP server in its ``opencode.json``. No hooks are written: it takes context only from plugins in JavaScript."""
 
 from __future__ import annotations
 
