@@ -28,14 +28,17 @@ from memgraph.model.timestamps import age, to_iso
 from memgraph.ports import Embedder, Progress
 from memgraph.privacy.access import OWNER
 from memgraph.retrieval import MemoryRetrieval
+from memgraph.retrieval.context.task_labels import label_before, source_label, without_labels
 from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.pipeline import near_ids
 from memgraph.retrieval.stages.rank import best
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import scope_of
+from memgraph.store.access.task_scope import task_of
 from memgraph.store.access.visible import visible
 from memgraph.tasks.pins import Pins
 from memgraph.text.cutting import preview, shortened
+from memgraph.text.safe import visible_line
 from memgraph.transfer import export_of, import_into
 
 logger = logger_of(__name__)
@@ -168,7 +171,9 @@ class MemoryCommands:
         justification: str | None = None,
         project_id: str | None = None,
         session: str | None = None,
+        session_id: str | None = None,
         task_id: str | None = None,
+        global_fallback: bool = True,
         all_tasks: bool = False,
         agents: Sequence[str] | None = None,
         privacy_tiers: Sequence[PrivacyTier] | None = None,
@@ -187,7 +192,9 @@ class MemoryCommands:
                 "justification": justification,
                 "project_id": project_id,
                 "session": session,
+                "session_id": session_id,
                 "task_id": task_id,
+                "global_fallback": global_fallback,
                 "all_tasks": all_tasks,
                 "agents": agents,
                 "privacy_tiers": privacy_tiers,
@@ -196,13 +203,16 @@ class MemoryCommands:
         )
         access = self._store.access_of(asked.agent_name, asked.justification)
         self._store.auditing.check_asked(access, "search", tiers=asked.privacy_tiers)
+        sessions = (asked.session_id, asked.session)
+        task = task_of(self._store.reader, asked.task_id, *sessions, all_tasks=asked.all_tasks)
+        scope = scope_of(asked, access, task_id=task)
         with self._store.reader.frozen():
             index = self._store.reader.index
-            shared = visible(self._store.reader, access, "search", scope=scope_of(asked, access))
+            shared = visible(self._store.reader, access, "search", scope=scope)
             episodes = shared & ~superseded(index, shared) & (index.column("type") == MEMORY_TYPES.index("episodic"))
             scores, near = likeness(self._store, query, vector, episodes)
             nearest = [index.ids.names[slot] for slot in best(index, scores, np.flatnonzero(near), _ASK_MOST)]
-            evident = near_ids(self._store, query, vector, scope_of(asked, access), nearest)
+            evident = near_ids(self._store, query, vector, scope, nearest)
             memories = self._store.read_memories(nearest)
         self._store.auditing.record_disclosure(access, "search", memories)
         if not memories:
@@ -210,7 +220,10 @@ class MemoryCommands:
             if vector is None and episodes.any():
                 message = f"{message} {_NO_SUCH_WORDS}"
             return MemoryCommandResult(command="ask", success=True, message=message, data={"ids": []})
-        lines = [self._described(memory, is_evident=memory.id in evident) for memory in memories]
+        lines = [
+            label_before(memory, scope.task_id) + self._described(memory, is_evident=memory.id in evident)
+            for memory in memories
+        ]
         data = {"ids": [memory.id for memory in memories], "with_evidence": [one for one in nearest if one in evident]}
         return MemoryCommandResult(command="ask", success=True, message="\n".join(lines), data=data)
 
@@ -356,12 +369,13 @@ class MemoryCommands:
 
     def _described(self, memory: StoredMemory, *, is_evident: bool) -> str:
         age = self.format_age(memory.occurred_at)
+        content = f"{source_label(memory.trust_class)}{without_labels(visible_line(memory.content))}"
         if not is_evident:
-            return f"{_ONLY_SIMILAR} ({age}): {memory.content}"
+            return f"{_ONLY_SIMILAR} ({age}): {content}"
         label = self._retrieval.get_confidence_label(memory.relevance_score)
         # the sentence for "none" says that there is no memory, and here is one
         said = self._retrieval.get_confidence_text("vague" if label == "none" else label)
-        return f"{said} ({age}): {memory.content}"
+        return f"{said} ({age}): {content}"
 
     def _entry(self, memory: StoredMemory, *, is_superseded: bool) -> MemoryListEntry:
         is_invalid = memory.invalid_at is not None and memory.invalid_at <= self._store.now()

@@ -14,19 +14,26 @@ import platformdirs
 from pydantic import Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
+from memgraph.diagnostic_settings import DIAGNOSTIC_VARIABLES, DiagnosticSettings
 from memgraph.errors import ConfigError, InvalidInputError
 from memgraph.model.base import Address, Count, Floor, Model, Name, storable
 from memgraph.model.build import ConsolidationConfig as ConsolidationConfig  # noqa: PLC0414 - public here
 from memgraph.model.model_usage import ChatServer, EmbeddingModel, ModelBudget
 from memgraph.model.relevance import ForgettingCurveConfig
+from memgraph.model.results.context import PromptBudget
+from memgraph.model.results.maintenance import HealthLimits
+from memgraph.model.results.retrieval import RetrievalBudget as RetrievalBudget  # noqa: PLC0414 - public here
+from memgraph.model.results.tasks.turns import TurnSettings
 from memgraph.privacy.access import AgentPermissions
+from memgraph.security import OUTSIDE_THE_STORE, SECURITY_VARIABLES, SecuritySettings
 
 DEFAULT_HOME = "~/.memgraph"
 OLLAMA_PREFIX = "ollama:"
 _ENVIRONMENT = {
     "MEMGRAPH_HOME": "home",
     "MEMGRAPH_KEYS_HOME": "keys_home",
-    "MEMGRAPH_SECURITY_MODE": "security_mode",
+    **SECURITY_VARIABLES,
+    **DIAGNOSTIC_VARIABLES,
     "MEMGRAPH_ENGINE": "engine",
     "MEMGRAPH_LOCK_TIMEOUT_S": "lock_timeout_s",
     "MEMGRAPH_GRAPH_IDLE_S": "graph_idle_s",
@@ -58,16 +65,7 @@ _NO_STORE_YET = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAME
 _environment: ContextVar[Mapping[str, str] | None] = ContextVar("memgraph_environment", default=None)
 
 
-class RetrievalBudget(Model):
-    """Limits on what a recall returns: memories of each type, and tokens of content."""
-
-    episodic: Count = Field(default=5, description="Maximum number of episodic memories (what happened).")
-    semantic: Count = Field(default=3, description="Maximum number of semantic memories (what is true).")
-    procedural: Count = Field(default=2, description="Maximum number of procedural memories (how to do something).")
-    max_tokens: Count = Field(default=800, description="Maximum number of tokens of content in total.")
-
-
-class AgentMemoryConfig(Model):
+class AgentMemoryConfig(DiagnosticSettings, SecuritySettings):
     """Settings of a store. Values that are not given come from ``MEMGRAPH_*``, then from the store's ``config.toml``.
 
     Attributes
@@ -76,8 +74,6 @@ class AgentMemoryConfig(Model):
         The store's directory; one store is one tenant.
     keys_home : Path
         Directory of signing keys and head files, outside the store.
-    security_mode : {"prod", "dev"}
-        In ``dev`` a store whose key is missing opens read-only; an unknown value means ``prod``.
     engine : {"kuzu", "ladybug"}
         The graph engine. Switching engines rebuilds the graph from the journal.
     lock_timeout_s, graph_idle_s : float
@@ -111,6 +107,7 @@ class AgentMemoryConfig(Model):
     )
     consolidation_enabled: bool = Field(default=True, description="Whether memories are extracted from build logs.")
     retrieval_budget: RetrievalBudget = Field(default_factory=RetrievalBudget, description="Limits on a recall.")
+    prompt_budget: PromptBudget = Field(default_factory=PromptBudget, description="Limits on a prompt's sections.")
     retrieval_floor: Floor = Field(
         default="auto",
         description="Evidence that a recalled memory needs: auto (calibrated), off or a number from 0 to 1. Also min_similarity.",
@@ -141,10 +138,6 @@ class AgentMemoryConfig(Model):
         default="manual",
         description="When the store consolidates memories: only when `memgraph sleep` runs; or also automatically, for a few "
         "seconds, after five new episodes and immediately after negative user feedback.",
-    )
-    security_mode: Literal["prod", "dev"] = Field(
-        default="prod",
-        description="In dev a store whose key is missing opens read-only. An unknown value means prod.",
     )
     engine: Literal["kuzu", "ladybug"] = Field(
         default="kuzu",
@@ -207,12 +200,14 @@ class AgentMemoryConfig(Model):
     )
     max_task_links: Count = Field(default=3, description="Maximum number of other tasks that a task may read.")
     working_memory_days: Count = Field(default=7, description="Days after which a session's working memory is void.")
+    turns: TurnSettings = Field(default_factory=TurnSettings, description="What a turn may decide by itself.")
     ollama_embedding_dimension: int = Field(
         default=0,
         ge=0,
         le=65_536,
         description="Dimension of the Ollama embedding model's vectors. 0: use the known dimension, or ask the server.",
     )
+    health: HealthLimits = Field(default_factory=HealthLimits, description="Limits of `memgraph doctor`.")
     model_budget: ModelBudget = Field(
         default_factory=ModelBudget,
         description="Limits on one run's use of models' servers; when they are reached, rules do the rest.",
@@ -236,11 +231,6 @@ class AgentMemoryConfig(Model):
     @classmethod
     def _usable(cls, path: Path) -> Path:
         return _absolute(path)
-
-    @field_validator("security_mode", mode="before")
-    @classmethod
-    def _unknown_counts_as_prod(cls, value: object) -> object:
-        return value if value == "dev" else "prod"
 
 
 def load_config(
@@ -394,4 +384,9 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} cannot be read: {error.strerror}; fix or remove it") from None
     if "home" in settings:
         raise ConfigError(f"{path} sets home, but home is the directory that holds this file; remove the line")
+    if outside := _by_field(settings).keys() & OUTSIDE_THE_STORE:
+        raise ConfigError(
+            f"{path} sets {', '.join(sorted(outside))}, which only MEMGRAPH_* and arguments may set: whoever can write to the store "
+            "could otherwise choose its keys and where its diagnostics go; remove the line"
+        )
     return settings

@@ -56,8 +56,8 @@ class UnsupportedClaimError(InvalidInputError):
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
-        said = "; ".join(problems)
-        super().__init__(f"{said}. Correct or remove these statements, and send the answer again", field="answer")
+        said = "; ".join(problems) + ". Correct or remove these statements, and send the answer again"
+        super().__init__(said, field="answer")
 
 
 class NotFoundError(MemGraphError, KeyError):
@@ -141,6 +141,10 @@ class StorageError(MemGraphError):
         super().__init__(f"{path}: {message}")
 
 
+class BackupError(StorageError):
+    """A backup is damaged, incomplete or does not fit, or its file exists; nothing was changed."""
+
+
 class BusyError(MemGraphError):
     """Another process held the store's lock for longer than the timeout."""
 
@@ -184,6 +188,9 @@ class DamagedJournalError(JournalError):
         Sequence number expected there.
     """
 
+    concerns_signature = concerns_envelope = False
+    """Whether the line's signature was refused; whether the version of its envelope is unknown."""
+
     def __init__(
         self,
         reason: str,
@@ -191,11 +198,9 @@ class DamagedJournalError(JournalError):
         path: Path,
         offset: int,
         seq: int | None = None,
-        advice: str = "restore this store's journal from a backup",
+        advice: str = "`memgraph repair` restores it from a backup, or keeps what verifies",
     ) -> None:
-        self.path = path
-        self.offset = offset
-        self.seq = seq
+        self.path, self.offset, self.seq = path, offset, seq
         where = f"{path}, byte {offset}" + (f", event {seq}" if seq is not None else "")
         super().__init__(f"journal damaged at {where}: {reason}; {advice}")
 
@@ -207,21 +212,18 @@ class TruncatedJournalError(JournalError):
     """
 
     def __init__(self, *, path: Path, seq: int | None, head_seq: int, witness: str) -> None:
-        self.path = path
-        self.seq = seq
-        self.head_seq = head_seq
+        self.path, self.seq, self.head_seq = path, seq, head_seq
         super().__init__(
             f"the journal under {path} ends {'too early' if seq is None else f'at event {seq}'}, but {witness} says {head_seq} were written: it was truncated or is "
-            "an old copy; restore the journal from a backup or, to continue with the events it has, run "
-            "`memgraph repair --accept-head`"
+            "an old copy; restore the journal from a backup or, to continue with the events it has, run `memgraph repair --accept-head`"
         )
 
 
 class KeyMissingError(JournalError):
-    """The store's signing key is missing."""
+    """Keys of the store are missing, invalid, expired or out of reach; `key_ids` are those that are known by their ids."""
 
-    def __init__(self, message: str, *, key_id: str | None = None) -> None:
-        self.key_id = key_id
+    def __init__(self, message: str, *, key_id: str | None = None, key_ids: Sequence[str] = ()) -> None:
+        self.key_id, self.key_ids = key_id, list(key_ids or ([key_id] if key_id else []))
         super().__init__(message)
 
 

@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+DIAGNOSTICS_LOGGER = "memgraph.diagnostics"
+"""Logger of the diagnostic records."""
 logging.getLogger("memgraph").addHandler(logging.NullHandler())
 
 

@@ -171,6 +171,15 @@ class KeyProvider(Protocol):
         ...
 
 
+@runtime_checkable
+class RotatingKeyProvider(KeyProvider, Protocol):
+    """Provides earlier keys, too, so that keys can be rotated."""
+
+    def find(self, store_id: str, key_id: str) -> SigningKey | None:
+        """Return the key that an id names, or None. A provider has no keys whose ids have an unknown form."""
+        ...
+
+
 Key = str | tuple[str, str]
 Row = dict[str, Any]
 """A row holds only fields that are set: neither None nor empty lists. Times are canonical strings."""

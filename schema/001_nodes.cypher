@@ -146,7 +146,8 @@ CREATE NODE TABLE Build (
   consolidated_at TIMESTAMP
 );
 
-CREATE NODE TABLE Agent (id STRING PRIMARY KEY, name STRING DEFAULT '');
+// `known_at` is when a ledger or a handoff first named the agent, which then stays without memories.
+CREATE NODE TABLE Agent (id STRING PRIMARY KEY, name STRING DEFAULT '', known_at TIMESTAMP);
 
 CREATE NODE TABLE Session (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '', last_memory_id STRING DEFAULT '');
 
@@ -202,12 +203,24 @@ CREATE NODE TABLE PinRemoval (
   closed_at TIMESTAMP
 );
 
-// The tasks that a session works on, the current one last.
+// The tasks that a session works on, the current one last, and how it decides between them: whether it may switch by itself (`autoswitch`),
+// how much it asks (`guidance`: minimal or supportive), its last switch, how often it switched straight back (`switches_back`), the turns
+// in a row whose message seemed to belong to another task (`mismatches`), what the last turn asked, and the last recall whose memories were overridden.
 CREATE NODE TABLE SessionTasks (
   id STRING PRIMARY KEY,
   name STRING DEFAULT '',
   stack STRING[] DEFAULT CAST([] AS STRING[]),
-  switched_at TIMESTAMP
+  switched_from STRING DEFAULT '',
+  switched_to STRING DEFAULT '',
+  switched_at TIMESTAMP,
+  switches_back INT64,
+  mismatches INT64,
+  autoswitch BOOLEAN,
+  guidance STRING DEFAULT '',
+  asked_kind STRING DEFAULT '',
+  asked_about STRING[] DEFAULT CAST([] AS STRING[]),
+  rejected_query_id STRING DEFAULT '',
+  rejected_at TIMESTAMP
 );
 
 // What a session is doing now, and what a chat is about; `name` is the session. Neither is recalled.
@@ -233,6 +246,47 @@ CREATE NODE TABLE TransientItem (
   created_at TIMESTAMP
 );
 
+// An agent's last checkpoint: what it works on, and the state of its work tree then (`uncommitted_changes` is null without one).
+CREATE NODE TABLE Ledger (
+  id STRING PRIMARY KEY,
+  agent STRING DEFAULT '',
+  current_task STRING DEFAULT '',
+  goal STRING DEFAULT '',
+  tech_stack STRING[] DEFAULT CAST([] AS STRING[]),
+  branch STRING DEFAULT '',
+  last_git_commit STRING DEFAULT '',
+  uncommitted_changes BOOLEAN,
+  files_modified STRING[] DEFAULT CAST([] AS STRING[]),
+  has_more_files BOOLEAN,
+  seq INT64,
+  checkpoint_at TIMESTAMP
+);
+
+// A task that an agent hands over as it was at the event `seq`; `state` is open, accepted or withdrawn. Without `to_agent` any agent may
+// accept it.
+CREATE NODE TABLE Handoff (
+  id STRING PRIMARY KEY,
+  task_id STRING DEFAULT '',
+  from_agent STRING DEFAULT '',
+  to_agent STRING DEFAULT '',
+  state STRING DEFAULT '',
+  what_was_done STRING DEFAULT '',
+  artifacts STRING[] DEFAULT CAST([] AS STRING[]),
+  needs_testing STRING[] DEFAULT CAST([] AS STRING[]),
+  known_issues STRING[] DEFAULT CAST([] AS STRING[]),
+  branch STRING DEFAULT '',
+  last_git_commit STRING DEFAULT '',
+  uncommitted_changes BOOLEAN,
+  files_modified STRING[] DEFAULT CAST([] AS STRING[]),
+  has_more_files BOOLEAN,
+  seq INT64,
+  created_at TIMESTAMP,
+  accepted_by STRING DEFAULT '',
+  accepted_at TIMESTAMP,
+  withdrawn_at TIMESTAMP,
+  reason STRING DEFAULT ''
+);
+
 CREATE NODE TABLE Tag (id STRING PRIMARY KEY, name STRING DEFAULT '');
 
 // `short_name` is the short form of a name: session.ts for auth/session.ts, smith for Dr. Anna Smith.
@@ -254,7 +308,7 @@ CREATE NODE TABLE Recall (
 );
 
 // When a lifecycle run was last completed, and the number of builds consolidated since. `seq` is that of its event.
-// For an interrupted sleep: when it began, and which of its phases are left.
+// For an interrupted sleep: when it began, and which of its phases are left; for one that failed: when, in which phase, and why.
 CREATE NODE TABLE LifecycleRun (
   id STRING PRIMARY KEY,
   name STRING DEFAULT '',
@@ -268,7 +322,10 @@ CREATE NODE TABLE LifecycleRun (
   superseded INT64,
   retired INT64,
   started_at TIMESTAMP,
-  phases_left STRING[] DEFAULT CAST([] AS STRING[])
+  phases_left STRING[] DEFAULT CAST([] AS STRING[]),
+  failed_at TIMESTAMP,
+  failed_phase STRING DEFAULT '',
+  error STRING DEFAULT ''
 );
 
 // A procedure's success in use, under its memory's id: builds that followed it, recalls after which it was used.

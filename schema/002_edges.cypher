@@ -1,5 +1,5 @@
-// Edges. The first group has its own events; the second is derived from a memory's fields; RECALLED from retrievals; the last from
-// the events of tasks.
+// Edges. The first group has its own events; the second is derived from a memory's fields; RECALLED from retrievals; the last two
+// from the events of tasks, of ledgers and of handoffs.
 //
 // A rule that keeps the engine (Kùzu 0.11.3) from losing edges: before a checkpoint, and the COMMIT of a COPY is one, one edge of each
 // table from which edges were deleted is deleted and recreated, in each group of 131,072 nodes and each direction
@@ -27,3 +27,13 @@ CREATE REL TABLE RECALLED (FROM Recall TO Memory, rank INT64, score DOUBLE, toke
 
 CREATE REL TABLE LINKED (FROM Task TO Task, created_at TIMESTAMP);
 CREATE REL TABLE HAS_ITEM (FROM Task TO TaskItem);
+
+CREATE REL TABLE KEPT_BY (FROM Ledger TO Agent);
+CREATE REL TABLE WORKS_ON (FROM Ledger TO Task);
+CREATE REL TABLE COMPLETED_BY (FROM Task TO Ledger, created_at TIMESTAMP);
+CREATE REL TABLE LEARNED_BY (FROM Memory TO Ledger, created_at TIMESTAMP);
+CREATE REL TABLE HANDS_OVER (FROM Handoff TO Task);
+CREATE REL TABLE HANDED_BY (FROM Handoff TO Agent);
+CREATE REL TABLE HANDED_TO (FROM Handoff TO Agent);
+CREATE REL TABLE ACCEPTED_BY (FROM Handoff TO Agent);
+CREATE REL TABLE CARRIED_BY (FROM Memory TO Handoff, rank INT64);

@@ -18,6 +18,7 @@ from memgraph.interfaces.cli.docs import topics
 from memgraph.interfaces.cli.group import COMMANDS
 from memgraph.interfaces.cli.maintenance.config import _ELSEWHERE
 from memgraph.interfaces.operations import OPERATIONS, offered
+from memgraph.security import OUTSIDE_THE_STORE
 from tests.crash.failures import FAILURES
 from tests.test_architecture import LAYERS, OUTSIDE, PACKAGE, ROOMS
 
@@ -69,7 +70,12 @@ def failures() -> str:
 def settings() -> str:
     """Return the settings, from their model."""
     rows = [
-        (f"`{one.name}`", f"`{one.variable}`" if one.variable else "", _default(one.name, one.default), one.meaning)
+        (
+            "" if one.name in OUTSIDE_THE_STORE else f"`{one.name}`",
+            f"`{one.variable}`" if one.variable else "",
+            _default(one.name, one.default),
+            one.meaning,
+        )
         for one in default_settings()
     ]
     return table(("`config.toml`", "environment", "default", "meaning"), rows)

@@ -25,15 +25,29 @@ MODULES = {
 MAX_LINES = 400
 
 LAYERS = (
-    ("errors", "model", "text", "ports", "privacy", "config", "assets", "logs", "model_server", "ollama"),
+    (
+        "errors",
+        "model",
+        "text",
+        "ports",
+        "privacy",
+        "security",
+        "diagnostic_settings",
+        "config",
+        "assets",
+        "logs",
+        "model_server",
+        "ollama",
+    ),
     ("disk",),
+    ("diagnostics",),
     ("journal",),
     ("fold",),
     ("graph", "index", "embedding", "extraction"),
     ("store",),
     ("retrieval",),
     ("lifecycle", "tasks"),
-    ("transfer", "items"),
+    ("transfer", "items", "health"),
     ("commands", "facade"),
     ("viz", "interfaces"),
 )
@@ -43,10 +57,13 @@ SIBLINGS = {
     "text": {"model"},
     "ports": {"model"},
     "privacy": {"model", "errors"},
-    "config": {"model", "errors", "privacy"},
+    "diagnostic_settings": {"model", "model_server"},
+    "security": {"model", "errors", "diagnostic_settings"},
+    "config": {"model", "errors", "privacy", "security", "diagnostic_settings"},
     "ollama": {"errors", "model", "model_server", "ports"},
     "assets": {"errors"},
     "facade": {"commands"},
+    "tasks": {"lifecycle"},
     "interfaces": {"viz"},
 }
 """What a part may import of its own layer."""
@@ -82,7 +99,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "fold": (
         "workspace",
         "edges",
-        "records memories learning distillation tasks",
+        "records memories distillation tasks",
+        "resets",
         "fold",
         "last_state projection wordings",
         "event_time",
@@ -115,18 +133,20 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "interfaces.cli": (
         "base",
-        "memories learning analysis maintenance tasks viz",
-        "connect demo docs mcp serve",
+        "memories learning analysis maintenance privacy recovery tasks viz",
+        "connect demo docs keys mcp serve",
         "group",
     ),
     "journal": (
         "envelope",
         "segments",
         "vectors",
-        "head_file keys replay checkpoint",
+        "purge",
+        "keys head_file replay checkpoint swap",
+        "reading",
         "journal",
         "excerpt opening search",
-        "repair",
+        "repair rotation",
     ),
     "lifecycle": (
         "run",
@@ -152,13 +172,25 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "results",
         "events",
     ),
+    "model.results": (
+        "contradictions curation distillation learning listing maintenance procedures purges retrieval rows sleep",
+        "context",
+        "tasks",
+    ),
     "model.events": (
         "payload",
         "distillation intake lifecycle links memories recalls reembedding store tasks",
         "earlier",
         "registry upcasting",
     ),
-    "retrieval": ("stages", "context", "pipeline", "likeness", "retrieval overview"),
+    "retrieval": (
+        "stages",
+        "context",
+        "joined_index task_items version",
+        "pipeline",
+        "likeness results",
+        "retrieval overview",
+    ),
     "store": (
         "projection",
         "commit",
@@ -168,10 +200,12 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "outcomes listing states analysis",
         "editing",
         "opening",
-        "maintenance",
+        "maintenance backup",
         "past",
+        "purge",
         "store",
     ),
+    "tasks": ("registry tags", "sessions pins working", "markdown", "turns handoffs absorbing prompt", "tasks"),
     "viz": ("files periods", "history shown", "series", "charts export page"),
 }
 """What stands in each package that has rooms, in order: names in one entry may import each other, all others only what is further left."""
@@ -528,9 +562,14 @@ def test_the_engines_are_imported_by_their_names_alone(vendor):
 
 CLIENTS = {
     "ollama": {"memgraph.ollama"},
-    "httpx": {"memgraph.model_server", "memgraph.ollama", "memgraph.extraction.llm.chat_completions"},
+    "httpx": {
+        "memgraph.model_server",
+        "memgraph.ollama",
+        "memgraph.extraction.llm.chat_completions",
+        "memgraph.diagnostics.targets",
+    },
 }
-"""Clients of models' servers, and the modules that import them: one for each protocol."""
+"""Clients of servers, and the modules that import them: one for each protocol."""
 
 
 @pytest.mark.parametrize("vendor", CLIENTS)

@@ -138,6 +138,10 @@ def pin(terminal: Terminal) -> dict[str, str]:
     return {"PIN_ID": terminal.asked("pins")[0]["id"]}
 
 
+def handoff(terminal: Terminal) -> dict[str, str]:
+    return {"HANDOFF_ID": terminal.asked("handoff", "list")[0]["id"]}
+
+
 PLACEHOLDERS: dict[str, Callable[[Terminal], dict[str, str]]] = {
     "ID": memories,
     "OTHER_ID": memories,
@@ -146,6 +150,7 @@ PLACEHOLDERS: dict[str, Callable[[Terminal], dict[str, str]]] = {
     "PROPOSAL_ID": proposal,
     "ORDER_ID": work_order,
     "PIN_ID": pin,
+    "HANDOFF_ID": handoff,
     "NEW_ID": contradiction,
     "OLD_ID": contradiction,
 }

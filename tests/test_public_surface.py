@@ -58,6 +58,7 @@ PUBLIC = [
     "create_enriched_system_prompt",
     "format_context_for_prompt",
     "parse_memory",
+    "restore",
     "task_context",
 ]
 """Frozen: a name that comes or goes is a decision, made here."""

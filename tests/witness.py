@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -27,6 +28,7 @@ _DIGITS = 6
 """Sums of floats differ between machines in their last digits."""
 _STATES = (None, "suppressed", "archived", "invalidated", "superseded")
 _SHOWN_CHARS = 200
+_SOURCE_MARK = re.compile(r"\[source: (?:tool|imported|web)\] ")
 
 
 def copied(store: Path, folder: Path) -> Path:
@@ -133,10 +135,13 @@ def _recalled(memory: MemGraph, asked: Mapping[str, Any]) -> dict[str, Any]:
 def _recall(memory: MemGraph, question: Mapping[str, Any]) -> dict[str, Any]:
     result = memory.recall(**question)
     return {
-        "explanations": [one.model_dump(mode="json", exclude_defaults=True) for one in result.explanations],
+        "explanations": [
+            one.model_dump(mode="json", exclude={"rank"}, exclude_defaults=True) for one in result.explanations
+        ],
         "certainty": [result.certainty, result.certainty_score],
         "contradictions": [one.model_dump(mode="json") for one in result.contradictions],
-        "prefix": result.injected_prompt_prefix.splitlines(),
+        # the mark of outside sources is younger than the first witnesses
+        "prefix": [_SOURCE_MARK.sub("", line) for line in result.injected_prompt_prefix.splitlines()],
         "sections": memory.format_context_for_prompt(result, format="sections").splitlines(),
     }
 

@@ -9,7 +9,7 @@ from memgraph.lifecycle import ConsolidationPipeline, collect, preview_collectio
 from memgraph.lifecycle.errors.antipatterns import analyse_errors
 from memgraph.model.base import Callback, checked
 from memgraph.model.results.learning import CompressionResult
-from memgraph.model.results.maintenance import CollectionResult
+from memgraph.model.results.maintenance import CollectionResult, ResetResult, ResetScope
 from memgraph.model.results.procedures import ErrorAnalysis
 from memgraph.model.results.sleep import SleepReport
 from memgraph.ports import Progress
@@ -75,3 +75,17 @@ class Maintenance:
         """
         checked(Callback, progress, "progress")
         return preview_collection(self.store) if preview else collect(self.store, progress=progress)
+
+    def reset(self, scope: ResetScope, *, preview: bool = False) -> ResetResult:
+        """Remove what was learned and what is kept for sessions ("memory"), or everything ("all"), from every view. Idempotent.
+
+        ``memory`` keeps pinned memories, facts that somebody asked to keep (`remember`, observations, pins), and tasks; ``all`` keeps
+        none of them. The store's id and keys, its settings and the journal's history stay in both cases. Only the owner can do it.
+
+        Parameters
+        ----------
+        scope : {"memory", "all"}
+        preview : bool
+            Write nothing; return what would be removed.
+        """
+        return self.store.reset(scope, preview=preview)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from memgraph.config import load_config
@@ -19,6 +18,8 @@ from memgraph.model.events.recalls import AccessAudited
 from memgraph.model.memory import StoredEpisodicMemory, StoredMemory
 from memgraph.model.results.context import AgentContext, ContextFormat, WhenNothing
 from memgraph.model.results.learning import IngestReport, SavedEpisode, SavedObservation
+from memgraph.model.results.maintenance import BackupResult
+from memgraph.model.results.purges import PurgeReceipt
 from memgraph.model.results.retrieval import RetrievalResult, ScoredMemory
 from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
 from memgraph.privacy.access import OWNER, Access
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from memgraph.facade.maintenance import Maintenance
     from memgraph.facade.procedures import Procedures
     from memgraph.lifecycle import ConsolidationPipeline
+    from memgraph.model.results.maintenance import Health
     from memgraph.tasks import Tasks
 
 
@@ -149,9 +151,7 @@ class MemGraph:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def ingest(self, reader: Reader, *, progress: Progress | None = None, compress: bool = True) -> IngestReport:
@@ -359,6 +359,10 @@ class MemGraph:
         """Return the latest refusals of agents' requests, and the sensitive memories that agents got with a justification, newest last."""
         return self.store.audit(agent=agent, limit=limit)
 
+    def purge(self, ids: str | Sequence[str] = (), **what: Any) -> PurgeReceipt:
+        """Remove memories and their words for good: see `AgentMemoryStore.purge`. `store.preview_purge` returns what would go."""
+        return self.store.purge(ids, **what)
+
     def check_may_write(self, agent: str | None, domain: str | None) -> Access:
         """Return the access of an agent; reject one that may not store memories of a domain. The refusal is recorded.
 
@@ -370,6 +374,26 @@ class MemGraph:
         asked = checked(Name | None, domain, "domain") or "general"
         self.store.auditing.check_asked(access, "write", domain=asked)
         return access
+
+    def backup(
+        self, path: str | Path, *, incremental: bool = False, replace: bool = False, progress: Progress | None = None
+    ) -> BackupResult:
+        """Write a backup to one file, while others use the store; see `AgentMemoryStore.backup`. `memgraph.restore` restores it."""
+        return self.store.backup(path, incremental=incremental, replace=replace, progress=progress)
+
+    def health(self) -> Health:
+        """Check the store: journal, graph, sizes, disk, model, working memories, sleep, near-duplicates, contradictions.
+
+        It changes nothing. It costs a verification and a fold of the whole journal, for 10,000 memories about four seconds.
+
+        Raises
+        ------
+        ReadOnlyError
+            This is a view.
+        """
+        from memgraph.health.examination import health_of
+
+        return health_of(self.store)
 
     def close(self) -> None:
         """Close the store. Idempotent."""

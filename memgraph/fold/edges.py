@@ -41,7 +41,7 @@ class Attachment(NamedTuple):
 
 Place = tuple[str, tuple[str, str]]
 """Table and key of an edge."""
-_STAYS = frozenset({"consolidated_at", "status"})
+_STAYS = frozenset({"consolidated_at", "status", "known_at"})
 """Fields of nodes that stay without memories."""
 _BARE: Row = {}
 """Row of an edge without properties. Rows are never modified, so all such edges share it."""
@@ -51,17 +51,17 @@ def attachments(memory: Row) -> Iterator[Attachment]:
     """Yield the edges that a memory's row implies."""
     me, project = memory["id"], memory.get("project_id")
     if project:
-        yield _to_node(me, "IN_PROJECT", _node("Project", project))
+        yield _to_node(me, "IN_PROJECT", node_of("Project", project))
     for build in dict.fromkeys([*filter(None, [memory.get("build_id")]), *memory.get("evidence_build_ids", ())]):
-        yield _to_node(me, "FROM_BUILD", _node("Build", build, project))
+        yield _to_node(me, "FROM_BUILD", node_of("Build", build, project))
     if session := memory.get("session_id"):
-        yield _to_node(me, "IN_SESSION", _node("Session", session, project))
+        yield _to_node(me, "IN_SESSION", node_of("Session", session, project))
     if task := memory.get("task_id"):
-        yield _to_node(me, "IN_TASK", _node("Task", task))
+        yield _to_node(me, "IN_TASK", node_of("Task", task))
     for agent in memory.get("agents_involved", ()):
-        yield _to_node(me, "INVOLVES", _node("Agent", agent))
+        yield _to_node(me, "INVOLVES", node_of("Agent", agent))
     for tag in memory.get("tags", ()):
-        yield _to_node(me, "TAGGED", _node("Tag", tag))
+        yield _to_node(me, "TAGGED", node_of("Tag", tag))
     for entity in memory.get("entities", ()):
         node = _entity_node(entity["kind"], entity["name"], project)
         yield _to_node(me, "MENTIONS", node, {"about": entity.get("about", False)})
@@ -69,12 +69,18 @@ def attachments(memory: Row) -> Iterator[Attachment]:
         yield Attachment("NEXT", previous, me, _BARE, None)
 
 
+def bare(node: Row) -> Row:
+    """Return the row of a node as memories alone imply it."""
+    return {name: node[name] for name in ("id", "name", "project_id") if name in node}
+
+
 def _to_node(me: str, table: str, node: Node, row: Row = _BARE) -> Attachment:
     return Attachment(table, me, node.key, row, node)
 
 
 @lru_cache(maxsize=65_536)
-def _node(table: str, name: str, project_id: str | None = None) -> Node:
+def node_of(table: str, name: str, project_id: str | None = None) -> Node:
+    """Return the node of a name, as memories are attached to it."""
     known_as = canonical_name(name) if table == "Tag" else name
     key = natural_id(table.lower(), known_as, project_id=project_id)
     row = {"id": key, "name": name, "project_id": project_id}
@@ -112,7 +118,7 @@ def reattach(workspace: Workspace, old: Row, new: Row) -> None:
 def detach(workspace: Workspace, removed: Iterable[Attachment]) -> None:
     """Remove nodes at the ends of removed edges that no memory is attached to any more.
 
-    A consolidated build stays, because its record states what of it has been read; so does a registered task.
+    A consolidated build stays, because its record states what of it has been read; so does a registered task, and an agent with a ledger or handoffs.
     """
     for edge in removed:
         row = workspace.get(edge.node.table, edge.node.key) if edge.node else None

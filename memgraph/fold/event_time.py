@@ -30,7 +30,7 @@ from memgraph.journal.envelope import Event
 from memgraph.model.events.intake import BuildConsolidated
 from memgraph.model.events.lifecycle import ProcedureMeasured
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised, MemoryUndeleted
+from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevised, MemoryUndeleted
 from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
 from memgraph.model.events.store import EmbeddingSwitched
 
@@ -203,8 +203,9 @@ class Moments:
                 if event.actor == "system" and commit.sources[place]:
                     self._distilled.add(memory.id)
                     known.project = memory.project_id or ""
-        elif isinstance(payload, MemoryDeleted):
-            self._changed(payload.id, moment, is_content=True)
+        elif removed := payload.removed_ids():
+            for memory_id in removed:
+                self._changed(memory_id, moment, is_content=True)
         elif isinstance(payload, MemoryRevised | MemoryMerged):
             fields = _changed_fields(event)
             known = self._known[payload.id]

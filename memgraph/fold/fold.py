@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from memgraph.fold import distillation, learning, memories, records, tasks
+from memgraph.fold import distillation, memories, records, resets
+from memgraph.fold.tasks import handoffs, sessions, tasks
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
@@ -20,6 +21,7 @@ _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     "memory.reembedded": memories.reembedded,
     "memory.deleted": memories.deleted,
     "memory.undeleted": memories.undeleted,
+    "memory.purged": memories.purged,
     "memory.linked": memories.linked,
     "memory.unlinked": memories.unlinked,
     "memory.derived": memories.derived,
@@ -31,14 +33,18 @@ _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     "compression.applied": records.compressed,
     "contradictions.sought": records.sought,
     "sleep.advanced": records.slept,
-    "procedure.measured": learning.measured,
-    "procedures.learned": learning.learned,
-    "errors.analysed": learning.analysed,
+    "sleep.failed": records.sleep_failed,
+    "procedure.measured": records.measured,
+    "procedures.learned": records.learned,
+    "errors.analysed": records.analysed,
     "distil.requested": distillation.requested,
     "distil.answered": distillation.answered,
     "distil.attempted": distillation.attempted,
     "distil.skipped": distillation.skipped,
+    "store.reset": resets.reset,
     **tasks.HANDLERS,
+    **sessions.HANDLERS,
+    **handoffs.HANDLERS,
 }
 _WITHOUT_ROWS = frozenset(
     {
@@ -47,6 +53,12 @@ _WITHOUT_ROWS = frozenset(
         "decay.applied",
         "collection.applied",
         "journal.repaired",
+        "backup.made",
+        "store.restored",
+        "journal.cut",
+        "store.migrated",
+        "key.rotated",
+        "journal.resealed",
         "vectors.lost",
         "commit.undone",
         "access.audited",

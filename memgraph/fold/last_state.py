@@ -8,7 +8,7 @@ from typing import NamedTuple
 from memgraph.fold.fold import fold
 from memgraph.fold.workspace import EmptyRows, Workspace
 from memgraph.journal.envelope import Event
-from memgraph.model.events.memories import MemoryAdded, MemoryDeleted
+from memgraph.model.events.memories import MemoryAdded, MemoryUndeleted
 from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
 from memgraph.ports import Key, Row
 
@@ -42,12 +42,13 @@ def last_known(events: Iterable[Event], memory_id: str) -> LastState | None:
     workspace: Workspace | None = None
     for event in events:
         payload = event.payload
-        if isinstance(payload, MemoryAdded) and payload.memory.id == memory_id:
+        begins = isinstance(payload, MemoryAdded) or (isinstance(payload, MemoryUndeleted) and workspace is None)
+        if begins and payload.memory.id == memory_id:  # type: ignore[attr-defined]
             workspace = Workspace(
                 OtherMemories([memory_id])
             )  # a memory that is added again keeps nothing of its former state
         is_about = memory_id in payload.memory_ids() or isinstance(payload, RetrievalRecorded | OutcomeRecorded)
-        if workspace is not None and is_about and not isinstance(payload, MemoryDeleted):
+        if workspace is not None and is_about and not payload.removed_ids():
             fold(workspace, event)
     row = workspace.get("Memory", memory_id) if workspace else None
     return LastState(row, list(workspace.edges_at(memory_id))) if workspace and row else None

@@ -18,6 +18,7 @@ from memgraph.model.events.memories import (
 from memgraph.model.events.payload import sparse
 from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.events.store import MemoryPurged
 from memgraph.ports import Row
 
 _OF_THE_VECTOR = frozenset({"embedding_model", "embedded_at", "vector_row", "vector_sha256"})
@@ -56,28 +57,40 @@ def deleted(workspace: Workspace, _event: Event, payload: MemoryDeleted) -> None
 
     Its successors follow its predecessor.
     """
-    row = workspace.get("Memory", payload.id)
+    remove(workspace, payload.id)
+
+
+def remove(workspace: Workspace, memory_id: str) -> None:
+    """Remove a memory, if it exists, with its edges and the nodes that only it was attached to."""
+    row = workspace.get("Memory", memory_id)
     if row is None:
         return
     previous_id = row.get("previous_id")
-    for table, key, _ in list(workspace.edges_at(payload.id)):
-        follower = workspace.get("Memory", key[1]) if table == "NEXT" and key[0] == payload.id else None
+    for table, key, _ in list(workspace.edges_at(memory_id)):
+        follower = workspace.get("Memory", key[1]) if table == "NEXT" and key[0] == memory_id else None
         if follower is not None:
             _replace(workspace, follower, sparse({**follower, "previous_id": previous_id}))
         workspace.put(table, key, None)
-    workspace.put("Memory", payload.id, None)
+    workspace.put("Memory", memory_id, None)
     chain = chain_of(row)
     node = workspace.get(*chain) if chain else None
-    if chain and node and node.get("last_memory_id") == payload.id:
+    if chain and node and node.get("last_memory_id") == memory_id:
         _set_last(workspace, chain, previous_id)
     detach(workspace, attachments(row))
 
 
 def undeleted(workspace: Workspace, event: Event, payload: MemoryUndeleted) -> None:
-    """Fold ``memory.undeleted``: restore the memory to its place between its predecessor and its successors."""
+    """Fold ``memory.undeleted``: restore the memory to its place between its predecessor and its successors.
+
+    A memory that exists is restated: it has the row of the event, and keeps its edges.
+    """
     row = {**event.content["memory"], "seq": payload.added_seq, **_vector_columns(payload.vector)}
-    workspace.add("Memory", row["id"], row)
-    attach(workspace, row)
+    known = workspace.get("Memory", row["id"])
+    if known is None:
+        workspace.add("Memory", row["id"], row)
+        attach(workspace, row)
+    else:
+        _replace(workspace, known, row)
     for follower_id in payload.follower_ids:
         follower = workspace.get("Memory", follower_id)
         if follower is not None:
@@ -91,6 +104,16 @@ def undeleted(workspace: Workspace, event: Event, payload: MemoryUndeleted) -> N
     node = workspace.get(*chain) if chain else None
     if chain and node and node.get("last_memory_id") == row.get("previous_id"):
         _set_last(workspace, chain, row["id"])
+
+
+def purged(workspace: Workspace, _event: Event, payload: MemoryPurged) -> None:
+    """Fold ``memory.purged``: the memories go, as when they are deleted, and their successors follow who is left."""
+    for memory_id in payload.purged_ids():
+        remove(workspace, memory_id)
+    for follower in payload.followers:
+        row = workspace.get("Memory", follower.id)
+        if row is not None:
+            _replace(workspace, row, sparse({**row, "previous_id": follower.previous_id}))
 
 
 def linked(workspace: Workspace, _event: Event, payload: MemoryLinked) -> None:

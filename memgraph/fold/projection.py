@@ -15,7 +15,7 @@ from memgraph.journal.replay import Offset
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.ports import Change, Key, Row
 
-SCHEMA_VERSION = "9"
+SCHEMA_VERSION = "10"
 """Version of the projected rows; a graph of another version is rebuilt."""
 _MODULUS = 1 << 256
 _LEFT_OUT = frozenset({"seq", "vector_row", "vector_sha256", "embedding_model", "embedded_at"})

@@ -1,22 +1,32 @@
-"""Folds events about retrievals, consolidated builds and sources."""
+"""Folds events about retrievals, consolidated builds, sources and lifecycle runs."""
 
 from __future__ import annotations
 
+from memgraph.fold.tasks.sessions import retrieval_rejected
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 from memgraph.model.events.intake import BuildConsolidated, SourceRead
 from memgraph.model.events.lifecycle import (
     COMPRESSION,
     CONTRADICTIONS,
+    ERROR_ANALYSIS,
+    LEARNING,
     SLEEP,
     CompressionApplied,
     ContradictionsSought,
+    ErrorsAnalysed,
+    ProcedureMeasured,
+    ProceduresLearned,
     SleepAdvanced,
+    SleepFailed,
     phase_key,
 )
 from memgraph.model.events.payload import sparse
 from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
 from memgraph.model.ids import natural_id
+
+_MEMORY_FIELDS = ("success_rate", "confidence", "override_count")
+_USAGE_FIELDS = ("tried", "succeeded", "uses", "uses_judged", "uses_succeeded")
 
 
 def retrieved(workspace: Workspace, _event: Event, payload: RetrievalRecorded) -> None:
@@ -37,6 +47,8 @@ def outcome(workspace: Workspace, _event: Event, payload: OutcomeRecorded) -> No
     if recall is None:
         return
     workspace.put("Recall", payload.query_id, {**recall, "outcome": payload.outcome, "outcome_at": payload.recorded_at})
+    if payload.overridden and recall.get("session_id"):
+        retrieval_rejected(workspace, recall["session_id"], payload.query_id, payload.recorded_at)
     for used, memory_ids in ((True, payload.used), (False, payload.overridden)):
         for memory_id in memory_ids:
             key = (payload.query_id, memory_id)
@@ -86,3 +98,36 @@ def slept(workspace: Workspace, event: Event, payload: SleepAdvanced) -> None:
         key = phase_key(payload.phase)
         row = {"id": key, "name": f"sleep: {payload.phase}", "seq": payload.through_seq}
         workspace.put("LifecycleRun", key, {**row, "applied_at": payload.advanced_at})
+
+
+def sleep_failed(workspace: Workspace, _event: Event, payload: SleepFailed) -> None:
+    """Fold ``sleep.failed``: the next progress of a sleep takes it back."""
+    run = workspace.get("LifecycleRun", SLEEP) or {"id": SLEEP, "name": "sleep"}
+    failure = {"failed_at": payload.failed_at, "failed_phase": payload.phase, "error": payload.error}
+    workspace.put("LifecycleRun", SLEEP, {**run, **failure})
+
+
+def measured(workspace: Workspace, _event: Event, payload: ProcedureMeasured) -> None:
+    """Fold ``procedure.measured``: the counts, and the fields of the procedure's memory derived from them."""
+    row = workspace.get("Memory", payload.id)
+    if row is None:
+        return
+    measured_fields = {name: getattr(payload, name) for name in _MEMORY_FIELDS}
+    kept = {name: value for name, value in row.items() if name != "success_rate"}
+    workspace.put("Memory", payload.id, {**kept, **sparse(measured_fields), "last_validated_at": payload.measured_at})
+    counts = {name: getattr(payload, name) for name in _USAGE_FIELDS}
+    workspace.put("Practice", payload.id, {"id": payload.id, **counts})
+
+
+def learned(workspace: Workspace, _event: Event, payload: ProceduresLearned) -> None:
+    """Fold ``procedures.learned``."""
+    counts = payload.model_dump(exclude={"up_to_seq"})
+    row = {"id": LEARNING, "name": "procedures", "seq": payload.up_to_seq, **counts}
+    workspace.put("LifecycleRun", LEARNING, row)
+
+
+def analysed(workspace: Workspace, _event: Event, payload: ErrorsAnalysed) -> None:
+    """Fold ``errors.analysed``."""
+    counts = payload.model_dump(exclude={"up_to_seq", "internal", "external", "configuration"})
+    row = {"id": ERROR_ANALYSIS, "name": "errors", "seq": payload.up_to_seq, **counts}
+    workspace.put("LifecycleRun", ERROR_ANALYSIS, row)

@@ -106,6 +106,18 @@ class Workspace:
         if self.get(table, key) is None:
             self.put(table, key, row)
 
+    def keys(self, table: str) -> list[Key]:
+        """Return the keys of all rows of a table after the changes so far, in a replay from the journal's first event.
+
+        Raises
+        ------
+        RuntimeError
+            There are old rows, which are not read here.
+        """
+        if not isinstance(self._old_rows, EmptyRows):
+            raise RuntimeError("only a replay from the first event has all rows of a table at hand")
+        return [key for (name, key), row in self._new.items() if name == table and row is not None]
+
     def edges_at(self, memory_id: str) -> Iterator[tuple[str, Key, Row]]:
         """Iterate over the edges at a memory after the changes so far."""
         seen = {(table, key) for table, key, _ in self._old_rows.edges_at(memory_id)} | self._changed_at(memory_id)

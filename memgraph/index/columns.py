@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from memgraph.model.memory import TrustClass
+from memgraph.model.results.retrieval import Authority
 
 TIERS = ("public", "sensitive", "private")
 TRUST: tuple[TrustClass, ...] = ("user", "agent", "tool", "imported", "web")
-SESSION_SOURCES = frozenset({"turn", "chat memory", "chat context", "working memory"})
+CHAT_SOURCE = "chat memory"
+"""Source of what a model marked as concerning its chat alone (`memgraph.tasks.tags`)."""
+SESSION_SOURCES = frozenset({"turn", CHAT_SOURCE, "chat context", "working memory"})
 """Sources of what is only told in its own session. What was extracted from a session is knowledge of its project."""
 PIN_SOURCE = "pin"
 """Source of pins (`memgraph.tasks`): no other memory is merged with one or replaces it."""
 SAVED_SOURCES = frozenset({"remember", "observation", PIN_SOURCE})
 """Sources of facts and preferences that somebody asked to keep."""
+TRANSCRIPT_SOURCE = "turn"
+"""Source of what was said in a session, verbatim. What was extracted from a transcript is a memory like others."""
+CONSTRAINT_TAG = "constraint"
+"""Tag of a pinned memory that holds for every task of its scope, whatever the task says."""
 ITEM_SOURCE = "item"
 """Source of values that are kept under a namespace and a key (`memgraph.items`). Each is about its own key."""
+AUTHORITIES: tuple[Authority, ...] = get_args(Authority)
 OUTCOMES = ("positive", "negative", "neutral", "unknown")
 NEVER = np.inf
 
@@ -35,6 +43,7 @@ COLUMN_TYPES: dict[str, Any] = {
     "outcome": np.int8,
     "tier": np.int8,
     "trust": np.int8,
+    "authority": np.int8,
     "project": np.int32,
     "session": np.int32,
     "task": np.int32,
@@ -63,10 +72,14 @@ EMPTY = {"previous": -1, "following": -1}
 QUESTION_MARKS = ("?", "？", "؟")
 
 
-def flags_of_source(row: Mapping[str, Any]) -> dict[str, bool]:
+def columns_of_source(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns of a memory's row that follow from its source."""
     source = row.get("source")
+    authority: Authority = "transcript" if source == TRANSCRIPT_SOURCE else "memory"
+    if source == PIN_SOURCE and row.get("is_pinned", False):
+        authority = "pin"
     return {
-        "is_session_bound": source in SESSION_SOURCES and "session_id" in row,
+        "authority": AUTHORITIES.index(authority),
+        "is_session_bound": source in SESSION_SOURCES and row.get("session_id") is not None,
         "is_saved": source in SAVED_SOURCES,
     }

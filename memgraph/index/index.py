@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from memgraph.index.aliases import Aliases
 from memgraph.index.analyser import analyse
 from memgraph.index.arrays import GrowingArray, Multimap, Names
-from memgraph.index.columns import COLUMN_TYPES, EMPTY, NEVER, OUTCOMES, QUESTION_MARKS, TIERS, TRUST, flags_of_source
+from memgraph.index.columns import COLUMN_TYPES, EMPTY, NEVER, OUTCOMES, QUESTION_MARKS, TIERS, TRUST, columns_of_source
 from memgraph.index.entity_names import Naming, phrases_of
 from memgraph.index.indexed_text import indexed_text
 from memgraph.index.sequences import Sequences
@@ -25,7 +25,7 @@ from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Change, Key, Row
 from memgraph.text.cutting import SUMMARY_CHARS
 
-INDEX_VERSION = 5
+INDEX_VERSION = 6
 """Version of the snapshot's layout."""
 RELATION_CODE = {relation: code for code, relation in enumerate(EXPLICIT_RELATIONS, start=1)}
 """Weight of a link's pair: positive at its source, negative at its target."""
@@ -275,7 +275,7 @@ class Index:
             "is_pinned": row.get("is_pinned", False),
             "lacks_summary": "archive_summary" not in row and len(row["content"]) > SUMMARY_CHARS,
             "asks": row["content"].rstrip().endswith(QUESTION_MARKS),
-            **flags_of_source(row),
+            **columns_of_source(row),
             "type": MEMORY_TYPES.index(row["type"]),
             "outcome": OUTCOMES.index(row.get("outcome", "unknown")),
             "tier": TIERS.index(row.get("privacy_tier", "public")),

@@ -7,13 +7,16 @@ import struct
 import time
 import zipfile
 import zlib
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from memgraph.disk.files import clear_folder, make_own, make_private_folder, read_own
 from memgraph.disk.seal import Seal
@@ -35,14 +38,20 @@ _LEFT_AFTER_S = 3600.0
 """Age at which a half-written snapshot has no writer any more."""
 
 
+_SCOPES = ("project", "session", "task", "domain", "speaker", "vector_model")
+"""Columns that hold codes of scopes."""
+
+
 def save(index: Index, path: Path, store_id: str, seal: Seal) -> None:
-    """Write a snapshot atomically. It begins with a code over the rest of the file."""
-    header = {"store_id": store_id, **_versions(), "offset": asdict(index.offset), "names": index.name_lists()}
+    """Write a snapshot atomically, without names and words that no live memory has. It begins with a code over the rest of the file."""
+    arrays = index.arrays()
+    names = _names_in_use(index.name_lists(), arrays)
+    header = {"store_id": store_id, **_versions(), "offset": asdict(index.offset), "names": names}
     make_private_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         buffer = BytesIO()
-        np.savez(buffer, header=np.frombuffer(orjson.dumps(header), dtype=np.uint8), **index.arrays())  # type: ignore[arg-type]
+        np.savez(buffer, header=np.frombuffer(orjson.dumps(header), dtype=np.uint8), **arrays)  # type: ignore[arg-type]
         with os.fdopen(make_own(temporary), "wb") as file:
             file.write(seal.code(buffer.getbuffer()).encode())
             file.write(buffer.getbuffer())
@@ -53,6 +62,31 @@ def save(index: Index, path: Path, store_id: str, seal: Seal) -> None:
         temporary.unlink(missing_ok=True)
         raise StorageError(f"the index cannot be saved: {error.strerror}", path=path) from None
     index.changed = 0
+
+
+def _names_in_use(names: Mapping[str, list[str]], arrays: Mapping[str, NDArray[Any]]) -> dict[str, list[str]]:
+    """Return the names with a placeholder for each that no live memory has: codes are places in these lists."""
+    live = arrays["column.is_live"]
+    entities = arrays["mentions.keys"]
+    called = np.isin(arrays["called.values"], entities)
+    used = {
+        "vocabulary": [arrays["postings.keys"], arrays["triggers.keys"], arrays["sequences.codes"]],
+        "entities": [entities],
+        "phrases": [arrays["called.keys"][called]],
+        "agent_names": [arrays["agents.keys"]],
+        "tag_names": [arrays["tags.keys"]],
+        "scopes": [arrays[f"column.{name}"][live] for name in _SCOPES],
+    }
+    kept = {kind: set(np.unique(np.concatenate(codes)).tolist()) for kind, codes in used.items()}
+    return {
+        kind: [name if kind not in kept or code in kept[kind] else _gone(code) for code, name in enumerate(all_names)]
+        for kind, all_names in names.items()
+    }
+
+
+def _gone(code: int) -> str:
+    """Return a name that no memory can have: they contain no NUL. It has the parts of an entity's or a scope's name."""
+    return f"\x00\x1f\x1f\x00{code}"
 
 
 def _sweep(path: Path) -> None:

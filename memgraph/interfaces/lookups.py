@@ -1,4 +1,4 @@
-"""What the reading commands `recall`, `search` and `ask` print, as JSON values: computed in the command's process or in the worker.
+"""What the reading commands `recall`, `prompt`, `search` and `ask` print, as JSON values: computed in the command's process or in the worker.
 
 Each function takes the store and the command's arguments and returns what the command prints. Importing this module imports nothing
 of the library: a command that asks the worker needs none of it.
@@ -19,20 +19,22 @@ _VECTOR = {"embedding"}
 
 def recall(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a recall: its text, its notices, and, as the arguments ask, the whole result and the scores."""
+    from memgraph.retrieval.context.notes import constraints_notice
+
     agent = _agent(given)
     result = memory.recall(
         given["task"],
         agent=agent,
         justification=given["justification"],
         project=given["project"],
-        all_tasks=given["all_tasks"],
+        **tasks_given(**given["tasks"]),
         **{name: given[name] for name in ("max_tokens", "max_episodic", "max_semantic", "max_procedural", "floor")},
         **scope_given(**given["scope"]),
     )
     text = memory.format_context_for_prompt(result, format=given["form"], when_nothing=given["when_nothing"])
     found: dict[str, Any] = {
         "project_hint": project_hint(memory, given["project"], agent=agent),
-        "notice": result.notice,
+        "notice": "; ".join(filter(None, (constraints_notice(result.constraints_left_out), result.notice))) or None,
         "contradictions": _contradictions(result) if given["form"] == "prefix" else [],
         "formatted": text,
         "is_empty": not result.memories,
@@ -47,6 +49,24 @@ def recall(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def prompt(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the prompt of a session, in sections."""
+    agent = _agent(given)
+    found = memory.tasks.prompt(
+        given["text"],
+        session=given["session"],
+        task_id=given["task_id"],
+        agent=agent,
+        justification=given["justification"],
+        project=given["project"],
+        **({"sections": given["sections"]} if given["sections"] else {}),
+    )
+    return {
+        "project_hint": project_hint(memory, given["project"], agent=agent),
+        "document": found.model_dump(mode="json"),
+    }
+
+
 def search(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the memories that a search finds, as rows or with all their fields."""
     agent = _agent(given)
@@ -58,12 +78,12 @@ def search(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
         project_id=given["project"],
         domain=given["domain"],
         include_archived=given["include_archived"],
-        all_tasks=given["all_tasks"],
+        **tasks_given(**given["tasks"]),
         **scope_given(**given["scope"]),
     )
     return {
         "project_hint": project_hint(memory, given["project"], agent=agent),
-        "rows": [(one.memory.content, (one.memory.id, one.memory.type, *_cells(one))) for one in found],
+        "rows": [(_said(one), (one.memory.id, one.memory.type, *_cells(one))) for one in found],
         "document": [_details(one) for one in found] if given["as_json"] else None,
     }
 
@@ -75,7 +95,7 @@ def ask(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
         agent=_agent(given),
         justification=given["justification"],
         project_id=given["project"],
-        all_tasks=given["all_tasks"],
+        **tasks_given(**given["tasks"]),
         **scope_given(**given["scope"]),
     )
     return {"document": result.model_dump(mode="json"), "message": result.message}
@@ -83,6 +103,7 @@ def ask(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
 
 LOOKUPS: Mapping[str, Callable[[MemGraph, Mapping[str, Any]], dict[str, Any]]] = {
     "recall": recall,
+    "prompt": prompt,
     "search": search,
     "ask": ask,
 }
@@ -98,6 +119,12 @@ def scope_given(*, session: str | None, task_id: str | None, tiers: tuple[str, .
     if min_trust:
         given["trust_classes"] = trusted(min_trust)
     return {name: value for name, value in given.items() if value is not None}
+
+
+def tasks_given(*, all_tasks: bool, task_only: bool, asking_session: str | None) -> dict[str, Any]:
+    """Return the options of tasks, and the session of the environment, as the library's arguments."""
+    asked: dict[str, Any] = {"all_tasks": all_tasks, "global_fallback": not task_only}
+    return asked if asking_session is None else {**asked, "session_id": asking_session}
 
 
 def project_hint(memory: MemGraph, project: str | None, *, agent: str | None = None) -> str | None:
@@ -154,7 +181,10 @@ def explanation(result: RetrievalResult) -> list[str]:
         fields = scored.model_dump(exclude={"score", "path"})
         terms = [f"{name} {value:.3f}" for name, value in fields.items() if isinstance(value, float) and value]
         path = ", ".join(f"{hop.memory_id} via {hop.relation}" for hop in scored.path)
+        over = ", ".join(f"{one.memory_id} by {one.reason}, {one.lead:+.6f}" for one in scored.overrode)
         parts = [f"{scored.memory_id}  {scored.score:.3f} =", *terms, *([f"from {path}"] if path else [])]
+        parts += [scored.authority] if scored.authority != "memory" else []
+        parts += [f"before {over}"] if over else []
         lines.append("  ".join(parts))
     return lines
 
@@ -163,6 +193,12 @@ def _details(found: ScoredMemory) -> dict[str, Any]:
     """Return all fields of a result: its score, how it was found, and the memory."""
     fields: dict[str, Any] = found.model_dump(mode="json", exclude={"memory"})
     return {**fields, "memory": without_vectors(found.memory)}
+
+
+def _said(found: ScoredMemory) -> str:
+    from memgraph.retrieval.context.task_labels import before
+
+    return before(found.label, found.task_item) + found.memory.content
 
 
 def _cells(found: ScoredMemory) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from memgraph.disk.files import write_private
 from memgraph.journal.envelope import Chain, canonical
+from memgraph.journal.keys.use import KeyHistory, KeyUse
 from memgraph.journal.segments import Position
 from memgraph.journal.vectors.vector_file import NamedVectors
 from memgraph.ports import SigningKey
@@ -22,6 +23,7 @@ class Checkpoint:
     position: Position
     sha256: str
     named: NamedVectors
+    used: KeyHistory
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint, key: SigningKey) -> None:
@@ -31,14 +33,19 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint, key: SigningKey) -> Non
 
 
 def read_checkpoint(path: Path, key: SigningKey, store_id: str) -> Checkpoint | None:
-    """Return the checkpoint, or None (then everything is verified again) if this key made none for this store."""
+    """Return the checkpoint, or None (then everything is verified again) if this key made none for this store.
+
+    Only the active key counts: a checkpoint stands in for the verification of all events before it, so one that an earlier key
+    made, which may have leaked, proves nothing.
+    """
     try:
         stored = json.loads(path.read_bytes())
         body, mac = stored["body"], stored["hmac"]
         if not hmac.compare_digest(_mac(key, body), mac) or body["chain"]["store_id"] != store_id:
             return None
         position, named = Position(**body["position"]), NamedVectors(**body["named"])
-        return Checkpoint(Chain(**body["chain"]), position, body["sha256"], named)
+        used = KeyHistory(tuple(KeyUse(**use) for use in body["used"]["uses"]))
+        return Checkpoint(Chain(**body["chain"]), position, body["sha256"], named, used)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 

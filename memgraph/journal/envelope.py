@@ -3,6 +3,8 @@
 A line is canonical JSON ``{head, payload, salt, signature}``. The head holds SHA-256(salt ‖ canonical payload), and the
 signature is HMAC-SHA256(key, canonical head), so a payload can later be purged while its head still verifies. Each head
 contains the previous line's signature, so the lines form a chain.
+
+A purged line has null as its payload and salt, and ends in spaces, so that it is as long as before.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -99,6 +101,7 @@ class Event(NamedTuple):
     timestamp: str
     occurred_at: str
     signature: str
+    key_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +127,24 @@ class LineError(ValueError):
     """A line is not what was signed. The journal adds the position."""
 
 
-class ForeignKeyError(LineError):
-    """A line was signed with another key."""
+class UnknownEnvelopeError(LineError):
+    """A line's envelope has a version that this release does not know."""
+
+
+class SignatureError(LineError):
+    """A line's signature is not that of the key that it names."""
+
+
+class ForeignKeyError(SignatureError):
+    """A line was signed with another key, or with one that is missing: `missing` is its id."""
+
+    def __init__(self, message: str, *, missing: str | None = None) -> None:
+        self.missing = missing
+        super().__init__(message)
+
+
+KeyOf = Callable[[str], SigningKey]
+"""Returns the key of the id that a line names, or raises a `ForeignKeyError`."""
 
 
 def canonical(value: object) -> bytes:
@@ -171,7 +190,7 @@ def seal(drafts: Sequence[CommitDraft], chain: Chain, key: SigningKey, now: str)
                 "payload_sha256": hashlib.sha256(salt + (body := canonical(content))).hexdigest(),
             }
             signature = _sign(key, front := canonical(head))
-            line = _line(front, body, salt.hex(), signature)
+            line = assembled(front, body, salt.hex(), signature)
             if len(line) >= MAX_LINE_BYTES:
                 raise PayloadError(
                     f"{payload.TYPE} takes {len(line):,} bytes, the limit is {MAX_LINE_BYTES:,}; shorten its lists"
@@ -182,13 +201,22 @@ def seal(drafts: Sequence[CommitDraft], chain: Chain, key: SigningKey, now: str)
     return Sealed(data, events, Chain(chain.store_id, seq, signature, now))
 
 
-def unseal(line: bytes, chain: Chain, key: SigningKey | None) -> tuple[Event, Chain]:
+def resealed(line: bytes, chain: Chain, key: SigningKey) -> tuple[bytes, Chain]:
+    """Return a verified line, signed anew with a key in another chain and ended, and the end of that chain after it."""
+    envelope = orjson.loads(line)  # a purged one keeps only its head
+    head = {**envelope["head"], "key_id": key.key_id, "prev_signature": chain.signature}
+    signature = _sign(key, front := canonical(head))
+    data = assembled(front, canonical(envelope["payload"]), envelope["salt"], signature)
+    return data + b"\n", Chain(chain.store_id, head["seq"], signature, head["timestamp"])
+
+
+def unseal(line: bytes, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[Event, Chain]:
     """Verify one line (without its newline) against the chain and return its event.
 
     Parameters
     ----------
-    key : SigningKey or None
-        If None, everything but the signature is verified (read-only service in ``dev`` without a key).
+    key : SigningKey, callable or None
+        The key, or what returns the key of an id. If None, everything but the signature is verified (``dev`` alone, read-only).
 
     Raises
     ------
@@ -197,39 +225,7 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | None) -> tuple[Event, Ch
     PayloadError, UnknownEventError
         The line is authentic, but its payload matches no schema of this release.
     """
-    try:
-        envelope = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        raise LineError("the line is not JSON") from None
-    if not isinstance(envelope, dict) or envelope.keys() != {"head", "payload", "salt", "signature"}:
-        raise LineError("the line is not an envelope with head, payload, salt and signature")
-    head, content, salt, signature = (envelope[name] for name in ("head", "payload", "salt", "signature"))
-    if not isinstance(head, dict) or head.keys() != _HEAD_FIELDS.keys():
-        raise LineError("the head's fields are not those of an event")
-    if wrong := next((name for name, kinds in _HEAD_FIELDS.items() if type(head[name]) not in kinds), None):
-        raise LineError(f"the head's {wrong} has the wrong type")
-    if not is_canonical(head["timestamp"]):
-        raise LineError("the head's timestamp is not a valid time")
-    try:
-        front, body = canonical(head), canonical(content)
-        if _line(front, body, salt, signature) != line:
-            raise LineError("the bytes are not in canonical form")
-    except orjson.JSONEncodeError:
-        raise LineError("the line is nested too deeply") from None
-    if head["envelope_version"] != ENVELOPE_VERSION or head["signature_version"] != SIGNATURE_VERSION:
-        raise LineError(
-            f"envelope version {head['envelope_version']}, signature version {head['signature_version']} are unknown "
-            "to this release"
-        )
-    if key is not None:
-        if head["key_id"] != key.key_id:
-            raise ForeignKeyError(f"it was signed with key {head['key_id']}, not with the key given, {key.key_id}")
-        if not isinstance(signature, str) or not hmac.compare_digest(_sign(key, front).encode(), signature.encode()):
-            raise LineError("the signature is invalid")
-    if head["store_id"] != chain.store_id:
-        raise LineError(f"the event belongs to store {head['store_id']}")
-    if head["seq"] != chain.seq + 1 or head["prev_signature"] != chain.signature:
-        raise LineError(f"event {head['seq']} does not follow event {chain.seq}")
+    head, content, salt, signature, body = verified(line, chain, key)
     if not isinstance(content, dict) or not isinstance(salt, str):
         raise LineError("the payload is missing and no purge names it")
     try:
@@ -245,7 +241,7 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | None) -> tuple[Event, Ch
     return event, Chain(chain.store_id, event.seq, signature, event.timestamp)
 
 
-def unseal_alone(line: bytes, store_id: str, key: SigningKey | None) -> Event:
+def unseal_alone(line: bytes, store_id: str, key: SigningKey | KeyOf | None) -> Event:
     """Verify one line without the line before it, and return its event.
 
     Raises
@@ -282,7 +278,47 @@ def written(event: Event, store_id: str) -> bytes:
         "prev_signature": "",
         "payload_sha256": "",
     }
-    return _line(canonical(head), canonical(event.content), "", "")
+    return assembled(canonical(head), canonical(event.content), "", "")
+
+
+def verified(line: bytes, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[dict[str, Any], Any, Any, str, bytes]:
+    """Verify the form of a line, its head and its signature; return head, payload, salt, signature and the canonical payload."""
+    try:
+        envelope = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        raise LineError("the line is not JSON") from None
+    if not isinstance(envelope, dict) or envelope.keys() != {"head", "payload", "salt", "signature"}:
+        raise LineError("the line is not an envelope with head, payload, salt and signature")
+    head, content, salt, signature = (envelope[name] for name in ("head", "payload", "salt", "signature"))
+    if not isinstance(head, dict) or head.keys() != _HEAD_FIELDS.keys():
+        raise LineError("the head's fields are not those of an event")
+    if wrong := next((name for name, kinds in _HEAD_FIELDS.items() if type(head[name]) not in kinds), None):
+        raise LineError(f"the head's {wrong} has the wrong type")
+    if not is_canonical(head["timestamp"]):
+        raise LineError("the head's timestamp is not a valid time")
+    try:
+        front, body = canonical(head), canonical(content)
+        if assembled(front, body, salt, signature) != line:
+            raise LineError("the bytes are not in canonical form")
+    except orjson.JSONEncodeError:
+        raise LineError("the line is nested too deeply") from None
+    if head["envelope_version"] != ENVELOPE_VERSION or head["signature_version"] != SIGNATURE_VERSION:
+        raise UnknownEnvelopeError(
+            f"envelope version {head['envelope_version']}, signature version {head['signature_version']} are unknown "
+            "to this release"
+        )
+    if key is not None:
+        if not isinstance(key, SigningKey):
+            key = key(head["key_id"])
+        elif head["key_id"] != key.key_id:
+            raise ForeignKeyError(f"it was signed with key {head['key_id']}, not with the key given, {key.key_id}")
+        if not isinstance(signature, str) or not hmac.compare_digest(_sign(key, front).encode(), signature.encode()):
+            raise SignatureError("the signature is invalid")
+    if head["store_id"] != chain.store_id:
+        raise LineError(f"the event belongs to store {head['store_id']}")
+    if head["seq"] != chain.seq + 1 or head["prev_signature"] != chain.signature:
+        raise LineError(f"event {head['seq']} does not follow event {chain.seq}")
+    return head, content, salt, signature, body
 
 
 def _payload(head: Mapping[str, Any], content: Mapping[str, Any]) -> tuple[Payload, Mapping[str, Any]]:
@@ -320,10 +356,11 @@ def _event(head: Mapping[str, Any], payload: Payload, content: Mapping[str, Any]
         head["timestamp"],
         head["occurred_at"],
         signature,
+        head["key_id"],
     )
 
 
-def _line(head: bytes, payload: bytes, salt: object, signature: object) -> bytes:
+def assembled(head: bytes, payload: bytes, salt: object, signature: object) -> bytes:
     """Assemble a canonical line from canonical parts."""
     return b'{"head":%b,"payload":%b,"salt":%b,"signature":%b}' % (
         head,

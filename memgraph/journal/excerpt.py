@@ -47,15 +47,17 @@ class Excerpt(Journal):
     """
 
     def __init__(self, journal: Journal, sift: Callable[[], Sift], *, keys_home: Path, name: str, why: str) -> None:
-        key = journal._key  # noqa: SLF001 - a subclass
+        ring = journal._ring  # noqa: SLF001 - a subclass
         super().__init__(
             journal.folder.parent,
             journal.store_id,
-            key,
+            ring,
             keys_home=keys_home,
             lock_timeout_s=journal.lock_timeout_s,
         )
         self.tail, self.named = journal.tail, journal.named
+        self._use(journal.used)
+        self._sealing_secret = journal.sealing_secret
         self._sift = sift
         self.name = name
         self.why = why

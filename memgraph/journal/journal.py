@@ -3,47 +3,34 @@
 from __future__ import annotations
 
 import hashlib
-import re
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from memgraph.disk.files import read_only_message, refused_writes
 from memgraph.disk.lock import ProcessLock
-from memgraph.disk.seal import Seal, seal_of, text_hmac
 from memgraph.errors import (
     DamagedJournalError,
     JournalError,
-    KeyMissingError,
     ReadOnlyError,
     StorageError,
     TruncatedJournalError,
 )
 from memgraph.journal.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from memgraph.journal.envelope import (
-    FIRST_SIGNATURE,
-    Chain,
-    CommitDraft,
-    Event,
-    LineError,
-    seal,
-    unseal_alone,
-)
+from memgraph.journal.envelope import CommitDraft, Event, seal
 from memgraph.journal.head_file import Head, HeadFile
-from memgraph.journal.replay import Committed, Offset, damaged, walk
-from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Line, Position, Segments
-from memgraph.journal.vectors.vector_file import NamedVectors, VectorFile
+from memgraph.journal.keys.ring import KeyRing
+from memgraph.journal.reading import JournalReader
+from memgraph.journal.replay import Committed, Offset
+from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Line, Position
 from memgraph.logs import logger_of
+from memgraph.model.events.store import MemoryPurged
 from memgraph.ports import Progress, SigningKey
 
 logger = logger_of(__name__)
 
-_SEQ = re.compile(rb'"seq":(\d{1,16})')
-"""As it appears in a line, which begins with the head."""
 
-
-class Journal:
+class Journal(JournalReader):
     """Append-only, signed, synced. Use `memgraph.journal.opening.open_journal`.
 
     Readers need no lock: they ignore an incomplete final commit. Writers hold `locked`, which first reads what other
@@ -54,36 +41,30 @@ class Journal:
         self,
         home: Path,
         store_id: str,
-        key: SigningKey | None,
+        ring: KeyRing | None,
         *,
         keys_home: Path,
         lock_timeout_s: float,
         limits: JournalLimits = DEFAULT_LIMITS,
     ) -> None:
-        folder = home / "journal"
-        self.store_id = store_id
-        self.folder = folder
+        super().__init__(home / "journal", store_id, ring, limits)
+        folder = self.folder
         self.notices: list[str] = []
-        self._key = key
-        self.has_key = key is not None
-        self._sealing_secret = key.secret if key else secrets.token_bytes(32)
-        self._segments = Segments(folder, limits.segment_bytes)
-        self._heads = HeadFile(keys_home, store_id)
+        self._heads = HeadFile.of(folder, keys_home, store_id)
         self._lock = ProcessLock(folder / "lock", "the journal's writer lock")
         self.lock_timeout_s = lock_timeout_s
         self._checkpoint_path = folder / "verified.json"
         self._checkpoint_seq = 0
         self._checkpoint_events = limits.checkpoint_events
         self._hash = hashlib.sha256()
-        self.tail = self.start
-        self.named = NamedVectors()
+        self._is_rewritten = False
         self.holds_lock = False
         self._is_adopted = False
+        self._origin: int | None = None
 
-    @property
-    def start(self) -> Offset:
-        """The point before the first event."""
-        return Offset(Chain(self.store_id, 0, FIRST_SIGNATURE, ""), self._segments.first())
+    def activate(self, key: SigningKey) -> None:
+        """Treat a key as the provider's active one: the rotation to it is recorded, and it signs."""
+        self.ring.active = key
 
     @property
     def is_read_only(self) -> bool:
@@ -93,18 +74,6 @@ class Journal:
     def refused_writes(self) -> str | None:
         """Return a message that names a file or folder of the journal that may not be written, and why; None if there is none."""
         return refused_writes(self.folder, self.folder / "lock", self._segments.path(self.tail.position))
-
-    def vectors(self, model: str, dimension: int) -> VectorFile:
-        """Return the vector file of a model."""
-        return VectorFile(self.folder / "vectors", model, dimension)
-
-    def hmac_of(self, text: str) -> str:
-        """Return the HMAC-SHA256 of a text under the store's key, in hexadecimal."""
-        return text_hmac(self._key.secret if self._key else b"", text)
-
-    def seal(self, purpose: str) -> Seal:
-        """Return the seal for one purpose, with a key derived from the store's; without that, a random key of this object."""
-        return seal_of(self._sealing_secret, purpose, self.store_id)
 
     @contextmanager
     def locked(self, *, before_waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
@@ -124,8 +93,8 @@ class Journal:
         KeyMissingError, ReadOnlyError
             The journal can be read but not written.
         """
-        if self._key is None:
-            raise KeyMissingError("the signing key of this store is missing, so the store is read-only")
+        if self._ring is None:
+            _ = self.signing_key
         if refused := self.refused_writes():
             raise ReadOnlyError(read_only_message(refused))
         if not self._lock.try_acquire():
@@ -134,6 +103,7 @@ class Journal:
         self.holds_lock = True
         try:
             self.refresh()
+            _ = self.signing_key  # another process may have rotated to one that is missing here
             yield
         finally:
             self.holds_lock = False
@@ -147,14 +117,15 @@ class Journal:
         list of Committed
             One for each draft that contains events.
         """
-        if not self.holds_lock or self._key is None:
+        if not self.holds_lock:
             raise JournalError("append needs the writer lock: call it inside `with journal.locked()`")
         drafts = [draft for draft in drafts if draft.payloads]
-        sealed = seal(drafts, self.tail.chain, self._key, max(now, self.tail.chain.timestamp))
+        sealed = seal(drafts, self.tail.chain, self.signing_key, max(now, self.tail.chain.timestamp))
         position = self._segments.append(self.tail.position, sealed.data, self.tail.chain.seq + 1)
         self._hash.update(sealed.data)
         self.tail = Offset(sealed.chain, position)
-        self._note_vectors(sealed.events)
+        self._origin = self._origin or self._segments.origin()
+        self._note(sealed.events)
         self._note_progress()
         commits, start = [], 0
         for draft in drafts:
@@ -171,7 +142,16 @@ class Journal:
         DamagedJournalError, TruncatedJournalError
             The journal is not what was signed.
         """
-        if self._take_in() is None:
+        try:
+            head = self._take_in()
+        except JournalError:
+            if self._origin is not None and self._segments.origin() != self._origin:
+                raise JournalError(
+                    f"the journal under {self.folder} was replaced (resealed, or restored from a backup) while this process had "
+                    "it open; open the store again"
+                ) from None
+            raise
+        if head is None:
             self._adopt()
 
     def _take_in(self) -> Head | None:
@@ -193,6 +173,7 @@ class Journal:
             )
         if head is not None and chain.seq == head.seq and chain.signature != head.signature:
             raise self._other_head(self.tail.position, chain.seq)
+        self._origin = self._origin or self._segments.origin()
         if not self.holds_lock:
             return head
         if torn is not None:
@@ -225,54 +206,6 @@ class Journal:
         """Tell, at the cost of a stat, whether the journal no longer ends at the tail."""
         return self._segments.differs_from(self.tail.position)
 
-    def replay(self, after: Offset | None = None) -> Iterator[Committed]:
-        """Iterate over whole commits after a point (default: from the beginning), each verified.
-
-        Raises
-        ------
-        DamagedJournalError
-            A line is not what was signed, or does not follow the chain.
-        """
-        for found in self._walk(after or self.start):
-            if isinstance(found, Line):
-                return
-            if found.after.chain.seq > self.tail.chain.seq:
-                return
-            yield found
-
-    def lines(self) -> Iterator[Line]:
-        """Iterate over all lines up to the tail. They were verified before and are not verified again."""
-        for line in self._segments.lines(self.start.position):
-            if line.start >= self.tail.position:
-                return
-            yield line
-
-    def events_after(self, seq: int) -> Iterator[Event]:
-        """Iterate over the events after this one, each verified on its own. Segments that end before it are not read."""
-        for line in self._segments.lines(self._segments.holding(seq + 1)):
-            if line.start >= self.tail.position:
-                return
-            found = _SEQ.search(line.data)
-            if found is None or int(found[1]) > seq:
-                yield self.event(line)
-
-    def event(self, line: Line) -> Event:
-        """Verify one of the `lines` on its own and return its event.
-
-        Raises
-        ------
-        DamagedJournalError
-            The line is not what was signed.
-        """
-        try:
-            return unseal_alone(line.data, self.store_id, self._key)
-        except LineError as error:
-            raise damaged(self._segments, str(error), line.start, None) from None
-
-    def resume_point(self, seq: int, signature: str, segment: str, offset: int, timestamp: str) -> Offset:
-        """Return the point that a projection has recorded. Replaying from a wrong point raises an error."""
-        return Offset(Chain(self.store_id, seq, signature, timestamp), Position(segment, offset))
-
     def verify(
         self, progress: Progress | None = None, *, also: Callable[[Committed], None] = lambda _commit: None
     ) -> int:
@@ -286,7 +219,7 @@ class Journal:
         count = 0
         for commit in self.replay():
             also(commit)
-            count += len(commit.events)
+            count = commit.after.chain.seq
             if progress:
                 progress(count, self.tail.chain.seq)
         if count != self.tail.chain.seq:
@@ -298,8 +231,12 @@ class Journal:
 
     def checkpoint(self) -> None:
         """Record how far the journal is verified. This only saves time, so a failure is logged and not raised."""
+        if self._segments.origin() != self._origin:
+            return  # the journal was replaced: this would speak of the former one
         if self._key is not None and self.tail.chain.seq > self._checkpoint_seq and self.refused_writes() is None:
-            state = Checkpoint(self.tail.chain, self.tail.position, self._hash.hexdigest(), self.named)
+            if self._is_rewritten:
+                self._hash, self._is_rewritten = self._hashed_to(self.tail.position), False
+            state = Checkpoint(self.tail.chain, self.tail.position, self._hash.hexdigest(), self.named, self.used)
             try:
                 write_checkpoint(self._checkpoint_path, state, self._key)
             except StorageError as error:
@@ -307,21 +244,27 @@ class Journal:
                 return
             self._checkpoint_seq = self.tail.chain.seq
 
+    def drop_checkpoint(self) -> None:
+        """Remove the checkpoint, because lines before it are about to be rewritten; the lock must be held."""
+        self._checkpoint_path.unlink(missing_ok=True)
+        self._checkpoint_seq, self._is_rewritten = 0, True
+
     def load(self) -> None:
         """Load the journal: by its checkpoint if that matches, else event by event."""
-        checkpoint = read_checkpoint(self._checkpoint_path, self._key, self.store_id) if self._key else None
+        active = self._ring.active if self._ring else None
+        self._origin = self._segments.origin()
+        checkpoint = read_checkpoint(self._checkpoint_path, active, self.store_id) if active else None
         head = self._heads.read()
         # a head that was not synced before a power failure is behind: then every event is verified and compared with it
         is_usable = checkpoint is not None and (head is None or head.can_follow(checkpoint.chain))
         fits = False
         if checkpoint is not None and is_usable:
-            digest = hashlib.sha256()
-            for block in self._segments.blocks(self.start.position, checkpoint.position):
-                digest.update(block)
+            digest = self._hashed_to(checkpoint.position)
             fits = digest.hexdigest() == checkpoint.sha256
             if fits:
                 self._hash = digest
                 self.tail, self.named = Offset(checkpoint.chain, checkpoint.position), checkpoint.named
+                self._use(checkpoint.used)
         if checkpoint is not None:
             self._checkpoint_seq = checkpoint.chain.seq  # even of one that does not match: evidence of truncation
         head = self._take_in()
@@ -339,21 +282,26 @@ class Journal:
         if head is None:
             self._adopt()
 
+    def _hashed_to(self, end: Position) -> hashlib._Hash:
+        digest = hashlib.sha256()
+        for block in self._segments.blocks(self.start.position, end):
+            digest.update(block)
+        return digest
+
     def _take(self, commit: Committed, head: Head | None) -> None:
         for event in commit.events:
             if head is not None and event.seq == head.seq and event.signature != head.signature:
                 raise self._other_head(self.tail.position, event.seq)
         self._hash.update(commit.data)
         self.tail = commit.after
-        self._note_vectors(commit.events)
+        self._note(commit.events)
         self._maybe_checkpoint()
 
-    def _note_vectors(self, events: Iterable[Event]) -> None:
+    def _note(self, events: Iterable[Event]) -> None:
         for event in events:
             self.named = self.named.after(event.payload)
-
-    def _walk(self, offset: Offset) -> Iterator[Committed | Line]:
-        return walk(self._segments, offset, self._key)
+            self._use(self.used.after(event))
+            self._is_rewritten |= isinstance(event.payload, MemoryPurged)
 
     def _note_progress(self) -> None:
         """Update the head file and, at intervals, the checkpoint.

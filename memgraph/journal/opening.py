@@ -5,15 +5,27 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from memgraph.disk.files import make_private_folder, write_private
 from memgraph.disk.lock import ProcessLock
-from memgraph.errors import JournalError, KeyMissingError, NotAStoreError, StorageError
+from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, NotAStoreError, StorageError
+from memgraph.journal import swap
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
-from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits
+from memgraph.journal.keys import FileKeys, KeyRing
+from memgraph.journal.keys.contract import (
+    DEFAULT_VERIFICATION_DAYS,
+    check_presence,
+    check_validity,
+    keys_are_missing,
+    missing_keys,
+)
+from memgraph.journal.keys.use import uses_in
+from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Segments
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreCreated
 from memgraph.model.ids import stored_form
@@ -45,6 +57,7 @@ def open_journal(
     created_by: str,
     lock_timeout_s: float = 10.0,
     allow_unverified: bool = False,
+    verification_days: int | None = DEFAULT_VERIFICATION_DAYS,
     limits: JournalLimits = DEFAULT_LIMITS,
 ) -> Journal:
     """Open a store's journal; create it if the directory is new or empty.
@@ -52,9 +65,11 @@ def open_journal(
     Parameters
     ----------
     now : callable
-        Returns the time; called only when a journal is created.
+        Returns the time; called when a journal is created, and if its key was rotated.
     allow_unverified : bool
-        Open read-only if the key is missing (``dev``); otherwise raise.
+        Open read-only if a key is missing or a signature is invalid (``dev`` with the explicit setting); otherwise raise.
+    verification_days : int or None
+        Days for which a key verifies events after its rotation; None: for ever, as resealing needs.
     limits : JournalLimits
         Sizes at which segments and checkpoints are started.
 
@@ -63,7 +78,7 @@ def open_journal(
     NotAStoreError
         The directory holds something else.
     KeyMissingError
-        The journal holds events and their key is missing.
+        The journal holds events, and its active key or one that verifies some of them is missing or has expired.
     JournalError
         The journal cannot be trusted.
     """
@@ -84,20 +99,29 @@ def open_journal(
             key = keys.key(store_id) or (keys.create(store_id) if _is_empty(folder) else None)
         finally:
             lock.release()
-    if key is None and not allow_unverified:
-        raise _key_missing(home, store_id, keys_home)
-    journal = Journal(home, store_id, key, keys_home=keys_home, lock_timeout_s=lock_timeout_s, limits=limits)
-    with timed(logger, logging.INFO, "opened the journal") as counts:
-        journal.load()
-        counts["events"] = journal.tail.chain.seq
+    ring = KeyRing(store_id, keys, FileKeys(keys_home), active=key) if key else None
+
+    options: dict[str, Any] = {"keys_home": keys_home, "lock_timeout_s": lock_timeout_s, "limits": limits}
+    try:
+        if ring is None:
+            raise _key_missing(home, store_id, keys_home)
+        journal = _verified(home, store_id, ring, lock, **options)
+        check_presence(journal.used, ring)
+    except (KeyMissingError, DamagedJournalError) as error:
+        is_about_keys = isinstance(error, KeyMissingError) or error.concerns_signature
+        if not (allow_unverified and is_about_keys):
+            raise _with_all_missing(error, folder, ring) from None
+        journal, ring = _loaded(home, store_id, None, **options), None
+    if ring is not None:
+        check_validity(journal.used, ring, days=verification_days, now=now)
     if made and journal.tail.chain.seq == 0:
         raise lost_journal(home, made)
     _make_first_event(journal, key, created_by, now)
     return journal
 
 
-def identify(home: Path, keys: KeyProvider, *, keys_home: Path) -> tuple[str, SigningKey]:
-    """Return the id and the key of an existing store; create nothing.
+def identify(home: Path, keys: KeyProvider, *, keys_home: Path) -> tuple[str, KeyRing]:
+    """Return the id and the keys of an existing store; create nothing.
 
     Raises
     ------
@@ -114,7 +138,7 @@ def identify(home: Path, keys: KeyProvider, *, keys_home: Path) -> tuple[str, Si
     key = keys.key(store_id)
     if key is None:
         raise _key_missing(home, store_id, keys_home)
-    return store_id, key
+    return store_id, KeyRing(store_id, keys, FileKeys(keys_home), active=key)
 
 
 def _key_missing(home: Path, store_id: str, keys_home: Path) -> KeyMissingError:
@@ -122,6 +146,57 @@ def _key_missing(home: Path, store_id: str, keys_home: Path) -> KeyMissingError:
         f"the signing key of the store at {home} (id {store_id}) is missing: restore its key file as "
         f"{keys_home / 'keys' / store_id}.json, or set MEMGRAPH_KEY"
     )
+
+
+def _verified(home: Path, store_id: str, ring: KeyRing, lock: ProcessLock, **options: Any) -> Journal:
+    """Return the journal, loaded, also if its segments are being replaced."""
+    folder = home / "journal"
+    settle = partial(_settle, folder, lock, options["lock_timeout_s"], store_id, ring, options["keys_home"])
+    if swap.has_leftovers(folder):
+        settle()
+    origin = Segments(folder, 0).origin()
+    try:
+        return _loaded(home, store_id, ring, **options)
+    except JournalError:
+        if Segments(folder, 0).origin() == origin:
+            raise
+        settle()  # another process has replaced them while they were read
+        return _loaded(home, store_id, ring, **options)
+
+
+def _loaded(home: Path, store_id: str, ring: KeyRing | None, **options: Any) -> Journal:
+    journal = Journal(home, store_id, ring, **options)
+    with timed(logger, logging.INFO, "opened the journal") as counts:
+        journal.load()
+        counts["events"] = journal.tail.chain.seq
+    return journal
+
+
+def _settle(folder: Path, lock: ProcessLock, timeout_s: float, store_id: str, ring: KeyRing, keys_home: Path) -> None:
+    """Complete a replacement of all segments that was cut off, or remove what it left."""
+    if not swap.is_planned(folder):
+        if lock.try_acquire():  # else it is being prepared
+            try:
+                swap.clean(folder)
+            finally:
+                lock.release()
+        return
+    lock.acquire(timeout_s)
+    try:
+        if swap.is_planned(folder):
+            swap.complete(folder, store_id, ring, keys_home=keys_home)
+            logger.warning("store %s: completed a resealing that was cut off", store_id)
+    finally:
+        lock.release()
+
+
+def _with_all_missing(error: JournalError, folder: Path, ring: KeyRing | None) -> JournalError:
+    """Return the error; if a key is missing that verifies some events, one that names all that are."""
+    if ring is None or not isinstance(error, KeyMissingError) or not error.key_ids:
+        return error
+    history = uses_in(Segments(folder, 0).lines(Segments(folder, 0).first()))
+    missing = missing_keys(history, ring)
+    return keys_are_missing(ring.store_id, missing) if missing and len(history.uses) > 1 else error
 
 
 def _make_first_event(journal: Journal, key: SigningKey | None, created_by: str, now: Callable[[], str]) -> None:

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Literal
 
 from memgraph.errors import JournalError, TruncatedJournalError
-from memgraph.journal.checkpoint import read_checkpoint
+from memgraph.journal.checkpoint import Checkpoint, read_checkpoint
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.journal import Journal
+from memgraph.journal.keys import KeyRing
+from memgraph.journal.keys.use import KeyHistory
 from memgraph.journal.opening import lost_journal, made_from_events
 from memgraph.journal.replay import Committed
 from memgraph.journal.vectors.vector_file import NamedVectors
@@ -56,8 +58,8 @@ class Condition:
         The last event of the last whole commit.
     torn_events, torn_bytes : int
         Size of a torn final commit after it.
-    named : NamedVectors
-        What the events state about vectors.
+    named, used : NamedVectors, KeyHistory
+        What the events state about vectors, and which keys signed them.
     """
 
     folder: Path
@@ -67,6 +69,7 @@ class Condition:
     torn_events: int = 0
     torn_bytes: int = 0
     named: NamedVectors = field(default_factory=NamedVectors)
+    used: KeyHistory = field(default_factory=KeyHistory)
 
     @property
     def contradicting(self) -> tuple[Witness, ...]:
@@ -80,7 +83,9 @@ class Condition:
         return range(self.seq + 1, max(named, default=self.seq) + 1)
 
 
-def examine(home: Path, store_id: str, key: SigningKey, *, keys_home: Path, by_checkpoint: bool = False) -> Condition:
+def examine(
+    home: Path, store_id: str, ring: KeyRing | SigningKey, *, keys_home: Path, by_checkpoint: bool = False
+) -> Condition:
     """Verify a journal regardless of its witnesses, and change nothing.
 
     Parameters
@@ -94,13 +99,13 @@ def examine(home: Path, store_id: str, key: SigningKey, *, keys_home: Path, by_c
         The journal's own lines do not verify, or it holds no events while files made from events exist.
     """
     made = made_from_events(home)
-    found = _examined(_Unwitnessed(home, store_id, key, keys_home=keys_home), by_checkpoint=by_checkpoint)
+    found = _examined(Unwitnessed(home, store_id, ring, keys_home=keys_home), by_checkpoint=by_checkpoint)
     if made and found.seq == 0 and not found.contradicting:
         raise lost_journal(home, made)
     return found
 
 
-def as_it_is(home: Path, store_id: str, key: SigningKey, *, keys_home: Path) -> Journal:
+def as_it_is(home: Path, store_id: str, ring: KeyRing | SigningKey, *, keys_home: Path) -> Journal:
     """Return a journal for reading regardless of its witnesses; change nothing.
 
     Raises
@@ -108,7 +113,7 @@ def as_it_is(home: Path, store_id: str, key: SigningKey, *, keys_home: Path) -> 
     JournalError
         The journal's own lines do not verify.
     """
-    journal = _Unwitnessed(home, store_id, key, keys_home=keys_home)
+    journal = Unwitnessed(home, store_id, ring, keys_home=keys_home)
     journal.load_to_end(by_checkpoint=True)
     return journal
 
@@ -116,7 +121,7 @@ def as_it_is(home: Path, store_id: str, key: SigningKey, *, keys_home: Path) -> 
 def accept(
     home: Path,
     store_id: str,
-    key: SigningKey,
+    ring: KeyRing | SigningKey,
     *,
     keys_home: Path,
     expected: Condition,
@@ -140,7 +145,7 @@ def accept(
     JournalError
         The journal's own lines do not verify, or its condition is not the expected one.
     """
-    journal = _Unwitnessed(home, store_id, key, keys_home=keys_home, lock_timeout_s=lock_timeout_s)
+    journal = Unwitnessed(home, store_id, ring, keys_home=keys_home, lock_timeout_s=lock_timeout_s)
     found = _examined(journal)
     if found != expected:
         raise _changed(journal)
@@ -150,11 +155,11 @@ def accept(
         if journal.tail.chain.seq != found.seq or journal.witnesses() != found.witnesses:
             raise _changed(journal)
         time = max(now(), journal.tail.chain.timestamp)
-        record = _record(found, time, accepted_by, reason)
+        record = record_of(found, time, accepted_by, reason)
         first: list[Payload] = [] if found.seq else [StoreCreated(created_by=accepted_by)]
         journal.append([CommitDraft("system", [*first, record], actor="user")], time)
         end = journal.tail.chain
-        HeadFile(keys_home, store_id).replace(Head(end.seq, end.signature))
+        journal.head_file.replace(Head(end.seq, end.signature))
         for witness in found.contradicting:
             if witness.kind == "checkpoint":
                 witness.path.unlink(missing_ok=True)  # the next opening verifies everything and writes another
@@ -171,16 +176,23 @@ class _NoHead(HeadFile):
         """Write nothing."""
 
 
-class _Unwitnessed(Journal):
+class Unwitnessed(Journal):
     """A journal opened regardless of its head file and checkpoint, which are compared but neither trusted nor written."""
 
     def __init__(
-        self, home: Path, store_id: str, key: SigningKey, *, keys_home: Path, lock_timeout_s: float = 10.0
+        self,
+        home: Path,
+        store_id: str,
+        ring: KeyRing | SigningKey,
+        *,
+        keys_home: Path,
+        lock_timeout_s: float = 10.0,
     ) -> None:
-        super().__init__(home, store_id, key, keys_home=keys_home, lock_timeout_s=lock_timeout_s)
-        self._head_file = self._heads
+        ring = KeyRing.of(ring) if isinstance(ring, SigningKey) else ring
+        super().__init__(home, store_id, ring, keys_home=keys_home, lock_timeout_s=lock_timeout_s)
+        self.head_file = self._heads
         self._heads = _NoHead(keys_home, store_id)
-        self._signing_key = key
+        self._active_key = ring.active
         self._signatures: dict[int, str] = {}
         self._wanted: set[int] = set()
 
@@ -190,7 +202,7 @@ class _Unwitnessed(Journal):
     def load_to_end(self, *, by_checkpoint: bool) -> None:
         """Verify everything up to the end, keeping the signatures of the events that the witnesses name."""
         head = self._named_by_head()
-        checkpoint = read_checkpoint(self._checkpoint_path, self._signing_key, self.store_id)
+        checkpoint = self._named_by_checkpoint()
         self._wanted = {head.seq if head else 0, checkpoint.chain.seq if checkpoint else 0}
         if by_checkpoint and checkpoint is not None and head is not None and head.can_follow(checkpoint.chain):
             self._signatures[checkpoint.chain.seq] = checkpoint.chain.signature
@@ -203,13 +215,15 @@ class _Unwitnessed(Journal):
         """Return the journal's condition."""
         end = self.tail.chain
         self._signatures[end.seq] = end.signature
-        return Condition(self.folder, end.seq, end.signature, self.witnesses(), *self.torn_tail(), self.named)
+        return Condition(
+            self.folder, end.seq, end.signature, self.witnesses(), *self.torn_tail(), self.named, self.used
+        )
 
     def witnesses(self) -> tuple[Witness, ...]:
         """Compare the witnesses with the journal up to its tail."""
-        checkpoint = read_checkpoint(self._checkpoint_path, self._signing_key, self.store_id)
+        checkpoint = self._named_by_checkpoint()
         stated = Head(checkpoint.chain.seq, checkpoint.chain.signature) if checkpoint else None
-        found = [self._compared("head", self._head_file.path, self._named_by_head())]
+        found = [self._compared("head", self.head_file.path, self._named_by_head())]
         if stated is not None:  # a missing checkpoint proves nothing and loses nothing
             found.append(self._compared("checkpoint", self._checkpoint_path, stated))
         return tuple(found)
@@ -217,9 +231,12 @@ class _Unwitnessed(Journal):
     def _adopt(self) -> None:
         """Do nothing: no head file is created."""
 
+    def _named_by_checkpoint(self) -> Checkpoint | None:
+        return read_checkpoint(self._checkpoint_path, self._active_key, self.store_id) if self._active_key else None
+
     def _named_by_head(self) -> Head | None:
         try:
-            head = self._head_file.read()
+            head = self.head_file.read()
         except JournalError:
             return None
         return head if head is None or head.seq <= MAX_WHOLE else None
@@ -238,10 +255,12 @@ class _Unwitnessed(Journal):
 
     def _take(self, commit: Committed, head: Head | None) -> None:
         self._signatures |= {event.seq: event.signature for event in commit.events if event.seq in self._wanted}
+        end = commit.after.chain  # its last event may be purged
+        self._signatures |= {end.seq: end.signature} if end.seq in self._wanted else {}
         super()._take(commit, head)
 
 
-def _examined(journal: _Unwitnessed, *, by_checkpoint: bool = False) -> Condition:
+def _examined(journal: Unwitnessed, *, by_checkpoint: bool = False) -> Condition:
     journal.load_to_end(by_checkpoint=by_checkpoint)
     return journal.condition()
 
@@ -250,7 +269,8 @@ def _changed(journal: Journal) -> JournalError:
     return JournalError(f"the journal under {journal.folder} has changed in the meantime; run `memgraph repair` again")
 
 
-def _record(found: Condition, now: str, accepted_by: str, reason: str | None) -> JournalRepaired:
+def record_of(found: Condition, now: str, accepted_by: str, reason: str | None) -> JournalRepaired:
+    """Return the record of an acceptance."""
     return JournalRepaired(
         seq=found.seq,
         signature=found.signature,

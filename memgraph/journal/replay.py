@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from memgraph.errors import DamagedJournalError, KeyMissingError
-from memgraph.journal.envelope import Chain, Event, ForeignKeyError, LineError, unseal
+from memgraph.journal.envelope import (
+    Chain,
+    Event,
+    ForeignKeyError,
+    LineError,
+    SignatureError,
+    UnknownEnvelopeError,
+    unseal,
+)
+from memgraph.journal.keys.ring import KeyRing
+from memgraph.journal.keys.use import KeyHistory
+from memgraph.journal.purge.lines import is_purged, unseal_purged
 from memgraph.journal.segments import Line, Position, Segments
 from memgraph.ports import SigningKey
 
@@ -21,25 +32,45 @@ class Offset:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The events of one whole commit, and the point after them."""
+    """The events of one whole commit, without purged ones, and the point after them."""
 
     events: tuple[Event, ...]
     after: Offset
     data: bytes = field(default=b"", repr=False)
 
 
-def walk(segments: Segments, after: Offset, key: SigningKey | None) -> Iterator[Committed | Line]:
+def walk(
+    segments: Segments, after: Offset, ring: KeyRing | None, history: KeyHistory, purged: Container[int]
+) -> Iterator[Committed | Line]:
     """Yield whole commits after a point, then the first line of an incomplete final commit if there is one.
+
+    Each event must be signed with the key that is in use there: a replaced key signs nothing after its replacement.
+
+    Parameters
+    ----------
+    ring : KeyRing or None
+        If None, no signature is verified.
+    history : KeyHistory
+        Which key signed what, at least up to the point.
+    purged : container of int
+        The events that may be without their payload.
 
     Raises
     ------
     DamagedJournalError
         A line is not what was signed, or does not follow the chain.
     KeyMissingError
-        The very first event was signed with another key.
+        The very first event was signed with another key, or a key that an event names by right is missing.
     """
     chain, first = after.chain, None
+    history = KeyHistory(tuple(use for use in history.uses if use.first_seq <= chain.seq + 1))
+
+    def key_of(key_id: str) -> SigningKey:
+        assert ring is not None  # noqa: S101 - then it is not called
+        return ring.verifying(key_id, history.current)
+
     run: list[Event] = []
+    commit_id: str | None = None
     data: list[bytes] = []
     for line in segments.lines(after.position):
         first = first or line
@@ -48,23 +79,38 @@ def walk(segments: Segments, after: Offset, key: SigningKey | None) -> Iterator[
                 raise damaged(segments, "a line has no end, and others follow", line.start, chain.seq + 1)
             yield first
             return
+        event: Event | None = None
         try:
-            event, chain = unseal(line.data, chain, key)
+            if is_purged(line.data):
+                head, after_it = unseal_purged(line.data, chain, key_of if ring else None)
+                if head.seq not in purged:
+                    raise LineError("the payload is missing and no purge names it")
+                chain, here, is_last = after_it, head.commit_id, head.last
+            else:
+                event, chain = unseal(line.data, chain, key_of if ring else None)
+                here, is_last = event.commit_id, event.last
         except LineError as error:
-            if isinstance(error, ForeignKeyError) and chain.seq == 0:
+            if isinstance(error, ForeignKeyError) and (chain.seq == 0 or error.missing):
                 # even the first event: the key is wrong, not the journal
                 raise KeyMissingError(
                     f"the journal at {segments.folder} is not this key's: {error}; restore the store's own key, or set "
-                    "MEMGRAPH_KEY to it"
+                    "MEMGRAPH_KEY to it",
+                    key_id=error.missing,
                 ) from None
-            raise damaged(segments, str(error), line.start, chain.seq + 1) from None
-        if run and event.commit_id != run[0].commit_id:
-            raise damaged(segments, "a commit has no end", line.start, event.seq)
-        run.append(event)
+            refused = damaged(segments, str(error), line.start, chain.seq + 1)
+            refused.concerns_signature = isinstance(error, SignatureError)
+            refused.concerns_envelope = isinstance(error, UnknownEnvelopeError)
+            raise refused from None
+        if commit_id not in (None, here):
+            raise damaged(segments, "a commit has no end", line.start, chain.seq)
+        commit_id = here
+        if event is not None:
+            history = history.after(event)
+            run.append(event)
         data.append(line.data + b"\n")
-        if event.last:
+        if is_last:
             yield Committed(tuple(run), Offset(chain, line.end), b"".join(data))
-            run, data, first = [], [], None
+            run, data, first, commit_id = [], [], None, None
     if first is not None:
         yield first
 

@@ -83,6 +83,13 @@ class Segments:
         names = self.names()
         return names[-1] if names else self.first().segment
 
+    def origin(self) -> int | None:
+        """Return what changes if all segments are replaced by others of the same names; None for a journal without segments."""
+        try:
+            return self.path(self.first()).stat().st_ino
+        except FileNotFoundError:
+            return None
+
     def ends_before(self, tail: Position) -> bool:
         """Return whether bytes before a position are missing."""
         try:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -35,12 +36,13 @@ from memgraph.lifecycle.run.runner import Plan, carry_out, note
 from memgraph.lifecycle.run.usage import RunUsage
 from memgraph.logs import logger_of
 from memgraph.model.base import Model, Name, Seconds, checked
-from memgraph.model.events.lifecycle import SLEEP, SleepAdvanced
+from memgraph.model.events.lifecycle import SLEEP, SleepAdvanced, SleepFailed
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.model.results.sleep import PhaseReport, SleepReport
 from memgraph.model.timestamps import days_between
 from memgraph.ports import LanguageModel, Progress
 from memgraph.store import AgentMemoryStore
+from memgraph.text.cutting import shortened
 
 logger = logger_of(__name__)
 
@@ -50,6 +52,7 @@ AUTO_SECONDS = 3.0
 """Seconds after which an automatic sleep begins nothing new: the caller of the preceding write is waiting."""
 _GONE_ON_WITH_DAYS = 1.0
 _SHOWN_IDS = 100
+_MOST_OF_ERROR = 300
 
 
 class _TimeIsUpError(Exception):
@@ -280,6 +283,9 @@ def _advance(context: SleepContext, phase: Phase, started_at: str, after: list[s
         is_complete = bool(getattr(result, "complete", True))
     except _TimeIsUpError:
         is_complete = False
+    except MemGraphError as error:
+        _note_failure(store, phase, started_at, error)
+        raise
     changed = _changed_since(store, through_seq)
     advance(through_seq, left=after if is_complete else again, changed=len(changed), complete=is_complete)
     return PhaseReport(
@@ -291,6 +297,14 @@ def _advance(context: SleepContext, phase: Phase, started_at: str, after: list[s
         complete=is_complete,
         notice=getattr(result, "notice", None),
     )
+
+
+def _note_failure(store: AgentMemoryStore, phase: Phase, started_at: str, error: MemGraphError) -> None:
+    """Record that a phase failed, if the store can be written."""
+    said = shortened(error.loggable, _MOST_OF_ERROR)
+    failed = partial(SleepFailed, started_at=started_at, phase=phase.name, error=said)
+    with suppress(MemGraphError):
+        note(store, lambda view: failed(failed_at=view.now))
 
 
 def _changed_since(store: AgentMemoryStore, seq: int) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from pydantic import Field
@@ -19,12 +20,14 @@ from memgraph.errors import PermissionDeniedError
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Model, Name
 from memgraph.model.memory import PrivacyTier
-from memgraph.privacy.tiers import known_domain, tier_of_domain
+from memgraph.privacy.tiers import finding_of, known_domain, tier_of_domain
 
 Operation = Literal["read", "search", "write"]
 EVERY_DOMAIN = "*"
 MIN_JUSTIFICATION_CHARS = 20
 """A justification must be longer than this (seed 2)."""
+_finding_of = lru_cache(maxsize=10_000)(finding_of)
+"""Texts of tasks are read again with each turn, and the rules take a millisecond for a long one."""
 
 
 class AgentPermissions(Model):
@@ -89,6 +92,13 @@ class Access:
         if tier == "sensitive":
             return self.is_justified
         return domain is not None and self.permissions.domain is not None and self._own == known_domain(domain)
+
+    def may_read_text(self, *texts: str | None) -> bool:
+        """Return whether texts that are no memories may be shown: what plainly concerns private matters only where a memory of it may."""
+        if self.is_owner:
+            return True
+        finding = _finding_of("\n".join(filter(None, texts)))
+        return finding is None or self.may("read", finding.tier, finding.domain)
 
     def check_justification(self) -> None:
         """Reject a justification that justifies nothing.

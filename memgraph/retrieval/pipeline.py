@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,13 +13,16 @@ from memgraph.embedding.onnx import MODEL_NAME
 from memgraph.model.memory import Vector
 from memgraph.model.results.retrieval import Explanation, Hop, RetrievalConfig, StageReport
 from memgraph.model.timestamps import epoch_days
-from memgraph.retrieval.stages import floor, name_seeds, rank, seeds, walk
+from memgraph.retrieval.joined_index import JoinedIndex
+from memgraph.retrieval.stages import authority, floor, name_seeds, rank, seeds, walk
 from memgraph.retrieval.stages.certainty import LOW, certainty_of
 from memgraph.retrieval.stages.filter import admit
-from memgraph.retrieval.stages.state import Counts, Search
+from memgraph.retrieval.stages.state import Counts, Scores, Search, Slots
+from memgraph.retrieval.task_items import TaskItems
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.scope import Scope
+from memgraph.store.access.scope import Mask, Scope
 from memgraph.store.access.visible import visible
+from memgraph.store.query import Reader
 
 
 class Stage(NamedTuple):
@@ -44,7 +47,9 @@ STAGES = (
     Stage("links", walk.links),
     Stage("succession", walk.succession),
     Stage("rank", rank.terms),
+    Stage("authority", authority.penalise),
     Stage("floor", floor.judge),
+    Stage("sources", authority.yield_to_the_user),
 )
 Watch = Callable[[StageReport], None]
 """Called after each stage with its counts, for timing or display."""
@@ -52,9 +57,16 @@ Watch = Callable[[StageReport], None]
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The ranked memories with explanations. Valid while the reader is frozen."""
+    """The ranked memories with explanations. Valid while the reader is frozen.
+
+    Attributes
+    ----------
+    items : TaskItems
+        What holds in the tasks asked about: the last slots of the search.
+    """
 
     search: Search
+    items: TaskItems
     stages: list[StageReport]
     certainty: float
 
@@ -62,6 +74,10 @@ class Ranking:
     def certainty_at_least(self) -> float:
         """The certainty, but at least low if memories have passed a floor: the few words of a saved fact make it too low."""
         return max(self.certainty, LOW) if self.search.knows else self.certainty
+
+    def place_of(self, slot: int) -> int:
+        """Return an item's place among the items; −1 for a memory."""
+        return slot - self.search.items_from if 0 <= self.search.items_from <= slot else -1
 
     def id_of(self, slot: int) -> str:
         """Return a slot's memory id."""
@@ -73,10 +89,14 @@ class Ranking:
 
     def best(self, count: int) -> list[int]:
         """Return the best slots, best first."""
-        return rank.best(self.search.index, self.search.scores, self.search.slots, count)
+        return authority.best(self.search, self.search.slots, count)
 
-    def best_of_types(self, most: Mapping[int, int]) -> list[int]:
-        """Return the constraints, and the best other slots with a maximum number of each type; best first.
+    def best_lines(self, count: int) -> list[int]:
+        """Return the best slots that are worth their place in a prompt, best first."""
+        return floor.leading_lines(self.search, self.best(count))
+
+    def best_of_types(self, most: Mapping[int, int], items: int) -> list[int]:
+        """Return the constraints, and the best other slots with a maximum number of each type, and of items that hold in the task; best first.
 
         A memory that merely restates the single memory behind it takes that one's place: the other is left out. So is a line of a task with far less
         evidence than its best one (`leading_lines`).
@@ -84,13 +104,14 @@ class Ranking:
         search = self.search
         chosen = np.intersect1d(search.constraints, search.slots).tolist()
         types, restated = search.index.column("type"), set[int](chosen)
+        is_item = search.is_item(search.slots)
+        memories = search.slots[~is_item]
         for code, count in sorted(most.items(), reverse=True):  # distilled memories come before episodes
-            slots = np.setdiff1d(search.slots[types[search.slots] == code], list(restated))
-            chosen += rank.best(search.index, search.scores, slots, count)
+            slots = np.setdiff1d(memories[types[memories] == code], list(restated))
+            chosen += authority.best(search, slots, count)
             restated |= {slot for one in chosen for slot in walk.restated_sources(search, one)}
-        return floor.leading_lines(
-            search, rank.best(search.index, search.scores, np.array(chosen, dtype=np.int64), len(chosen))
-        )
+        chosen += authority.best(search, search.slots[is_item], items)
+        return floor.leading_lines(search, authority.best(search, np.array(chosen, dtype=np.int64), len(chosen)))
 
     def explanations(self, slots: Sequence[int]) -> list[Explanation]:
         """Return the explanation of each slot's rank: the parts of its score, and from where it was reached."""
@@ -107,14 +128,19 @@ class Ranking:
                         origin = self.id_of(int(added.origins[place]))
                         paths[of].append(Hop(relation=added.relations[place], memory_id=origin))
             place_of[added.slots] = -1
+        found = authority.candidates(search, wanted)
+        overrode = authority.overrides(found, search.config)
         return [
             Explanation(
                 memory_id=self.id_of(slot),
                 score=round(float(search.scores[slot]), 6),
                 path=path,
+                rank=rank,
+                authority=authority.authority_of(candidate),
+                overrode=overrode.get(slot, []),
                 **{part: value for part, given in made_of.items() if (value := round(given, 6))},
             )
-            for slot, made_of, path in zip(slots, parts, paths, strict=True)
+            for rank, (slot, made_of, path, candidate) in enumerate(zip(slots, parts, paths, found, strict=True), 1)
         ]
 
 
@@ -127,6 +153,7 @@ def ranked(
     *,
     wanted: int = 0,
     least: float | None = None,
+    items: TaskItems | None = None,
     watch: Watch | None = None,
 ) -> Ranking:
     """Rank the admitted memories for a query. Deterministic; costs one pass over the vectors and the terms' postings.
@@ -141,8 +168,10 @@ def ranked(
         Number of results that will be requested, if it may exceed the setting ``candidates``.
     least : float, optional
         The floor: evidence that a recalled memory needs, in [0, 1]; None: none.
+    items : TaskItems, optional
+        What holds in the tasks asked about: candidates beside the memories.
     """
-    reader = store.reader
+    reader, items = _Reading(store.reader, items or TaskItems()), items or TaskItems()
     search = Search(
         index=reader.index,
         text=text,
@@ -156,7 +185,8 @@ def ranked(
         wanted=wanted,
         floor=least,
         is_covered=store.vector_model.name != MODEL_NAME or is_covered(text),
-        visible=lambda: visible(reader, scope.access, "search", scope=scope),
+        items_from=reader.items_from,
+        visible=lambda: reader.visible(scope),
     )
     reports = []
     for stage in STAGES:
@@ -164,7 +194,58 @@ def ranked(
         reports.append(report)
         if watch:
             watch(report)
-    return Ranking(search, reports, certainty_of(search))
+    return Ranking(search, items, reports, certainty_of(search))
+
+
+class _Reading:
+    """What the stages read of the store, with the items behind the memories' slots."""
+
+    def __init__(self, reader: Reader, items: TaskItems) -> None:
+        self._reader, self._items = reader, items
+        self._count = len(reader.index)
+        self.items_from = self._count if items.rows else -1
+        self.index = JoinedIndex(reader.index, items.index) if items.rows else reader.index
+
+    def visible(self, scope: Scope) -> Mask:
+        mask = visible(self._reader, scope.access, "search", scope=scope)
+        return np.concatenate([mask, np.ones(len(self._items.rows), dtype=np.bool_)]) if self._items.rows else mask
+
+    def relevance(self, slots: Slots) -> Scores:
+        found: Scores = self._each(slots, self._reader.relevance, lambda places: np.ones(len(places)))
+        return found
+
+    def has_vector(self, slots: Slots | slice = slice(None)) -> Mask:
+        vectors = self._items.vectors
+        found: Mask = self._each(
+            slots,
+            self._reader.has_vector,
+            lambda places: np.zeros(len(places), dtype=np.bool_) if vectors is None else vectors[places].any(axis=1),
+        )
+        return found
+
+    def cosines(self, vector: Vector, slots: Slots | slice) -> Scores:
+        def of_items(places: Slots) -> Scores:
+            if self._items.vectors is None:
+                return np.zeros(len(places))
+            asked = vector.astype(np.float64)  # a given vector may be of any length
+            cosines: Scores = self._items.vectors[places].astype(np.float64) @ (asked / np.linalg.norm(asked))
+            return cosines
+
+        found: Scores = self._each(slots, lambda own: self._reader.cosines(vector, own), of_items)
+        return found
+
+    def _each(self, slots: Slots | slice, of_memories: Callable[..., Any], of_items: Callable[[Slots], Any]) -> Any:
+        """Return one value for each slot: the memories' from the store, the items' from their places."""
+        if not self._items.rows:
+            return of_memories(slots)
+        places = np.arange(len(self.index))[slots]
+        behind = places >= self._count
+        if not behind.any():
+            return of_memories(places)
+        own, those = of_memories(places[~behind]), of_items(places[behind] - self._count)
+        found = np.zeros(len(places), dtype=own.dtype)
+        found[~behind], found[behind] = own, those
+        return found
 
 
 def near_ids(

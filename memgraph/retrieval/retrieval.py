@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from memgraph.embedding import embed_query
@@ -14,16 +13,14 @@ from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.logs import logger_of, timed
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Finite, Limit, Name, QueryText, checked, checked_list
-from memgraph.model.chronology import in_order
 from memgraph.model.events.lifecycle import DecayApplied
-from memgraph.model.events.recalls import RecalledItem, RetrievalRecorded
+from memgraph.model.events.recalls import RetrievalRecorded
 from memgraph.model.ids import new_id
 from memgraph.model.memory import (
     MEMORY_TYPES,
     AgentMemory,
     MemoryType,
     PrivacyTier,
-    StoredMemory,
     TrustClass,
     Vector,
 )
@@ -31,45 +28,42 @@ from memgraph.model.relevance import LABEL_TEXT, ConfidenceLabel, ForgettingCurv
 from memgraph.model.results.maintenance import DecayResult
 from memgraph.model.results.retrieval import (
     MAX_SEARCHED_CHARS,
-    Opposed,
     RetrievalConfig,
     RetrievalQuery,
     RetrievalResult,
     ScoredMemory,
+    StageReport,
 )
 from memgraph.model.similarity import to_vector
-from memgraph.ports import Embedder, TokenCounter
+from memgraph.ports import Embedder, Row, TokenCounter
 from memgraph.privacy.access import Access
-from memgraph.retrieval.context.budget import count_tokens, within_tokens
+from memgraph.retrieval.context.budget import count_tokens
 from memgraph.retrieval.context.prefix import format_prefix
 from memgraph.retrieval.pipeline import ranked
+from memgraph.retrieval.results import (
+    AskedTasks,
+    Related,
+    asked_tasks,
+    lines_of,
+    opposed_in,
+    recorded,
+    within_budgets,
+)
 from memgraph.retrieval.stages.certainty import certainty_word
 from memgraph.retrieval.stages.floor import floor_of
 from memgraph.retrieval.stages.walk import opposed_among
+from memgraph.retrieval.task_items import ItemCache, TaskItems, candidates
+from memgraph.retrieval.version import settings_version
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope, scope_of
 
 logger = logger_of(__name__)
 
-STAGES_VERSION = "3"
-"""Version of stages and terms, increased when rankings change at equal settings."""
 _TOO_LONG = "the best memory found takes {} tokens: raise max_tokens (--max-tokens)"
 _NO_PLACES = (
     "the budget has no place for the types of the memories found: raise max_episodic, max_semantic or max_procedural "
     "(--episodic, --semantic, --procedural)"
 )
-_BUDGET = {"max_episodic", "max_semantic", "max_procedural", "max_tokens"}
-
-
-def settings_version(config: RetrievalConfig, floor: float | None = None) -> str:
-    """Return the version that is recorded with every retrieval, such as ``2-1f0c9a3e``: results of different versions are not comparable.
-
-    It is `STAGES_VERSION` and a hash of the floor, if there is one, and of all settings of `config` except the budget, which a query may
-    override. Records of earlier releases have the number alone.
-    """
-    settings = config.model_dump(mode="json", exclude=_BUDGET) | ({} if floor is None else {"floor": floor})
-    scoring = json.dumps(settings, sort_keys=True)
-    return f"{STAGES_VERSION}-{hashlib.sha256(scoring.encode()).hexdigest()[:8]}"
 
 
 class MemoryRetrieval:
@@ -107,13 +101,15 @@ class MemoryRetrieval:
         self._forgetting = forgetting or store.config.forgetting_curve
         self._count_tokens = token_counter
         self._given_access = access
+        self._item_cache = ItemCache()
 
     def retrieve(self, query: RetrievalQuery | Mapping[str, Any]) -> RetrievalResult:
         """Return the memories that help with a task, best first, and record the retrieval.
 
         Of the memories with evidence that they belong to the task (the floor), selects the best of each type within the query's budget,
         then drops the lowest scored until the tokens fit. Places of a type stay empty rather than being filled with others. A saved fact
-        that matches the task comes first. Without a floor, memories are grouped by type, as in seed 0.
+        that matches the task comes first. Pinned constraints come before everything else, within a budget of their own
+        (``prompt_budget.constraints``), the shortest ones if not all fit. Without a floor, memories are grouped by type, as in seed 0.
         Every returned memory counts an access, and is reinforced at most once a day. What the agent may not have is not searched.
 
         Raises
@@ -131,28 +127,38 @@ class MemoryRetrieval:
             notice = f"{said}; {notice}" if notice else said
         most = self._most(query)
         access = self._access(query.agent_name, query.justification, query.privacy_tiers)
-        scope = scope_of(query, access)
+        asked = asked_tasks(self._store, query.task_id, query.session_id, query.session, all_tasks=query.all_tasks)
+        scope = scope_of(query, access, task_id=asked.task_id)
         least = floor_of(self._store, vector, query.floor)
         version = settings_version(self._config, least)
+        items = self._items(asked.items, scope, vector)
         with self._store.reader.frozen(), timed(logger, logging.DEBUG, "ranked for a recall") as counts:
-            ranking = ranked(self._store, text, vector, scope, self._config, wanted=max(most.values()), least=least)
+            ranking = ranked(
+                self._store, text, vector, scope, self._config, wanted=max(most.values()), least=least, items=items
+            )
             ranking.keep_near()
-            slots = ranking.best_of_types(most)
+            slots = ranking.best_of_types(most, self._limit(None, "max_task_items", "task_items"))
             counts |= {"candidates": len(ranking.search.slots), "chosen": len(slots)}
-            by_id = {memory.id: memory for memory in self._store.read_memories([ranking.id_of(slot) for slot in slots])}
+            lines = lines_of(self._store, ranking, slots, asked.task_id)
             opposed = [[ranking.id_of(slot) for slot in pair] for pair in opposed_among(ranking.search, slots)]
-            explained = [found for found in ranking.explanations(slots) if found.memory_id in by_id]
-        tokens = [self._count_tokens(by_id[found.memory_id].content) for found in explained]
-        kept = within_tokens(tokens, self._limit(query.max_tokens, self._config.max_tokens, "max_tokens"))
-        is_over_budget = not kept and len(ranking.search.slots) > 0
-        if is_over_budget:
+            held = {ranking.id_of(slot) for slot in ranking.search.constraints.tolist()}
+            related = self._related(asked, scope, text, vector, least)
+        found = [*lines, *related.lines]
+        tokens = [self._count_tokens(one.memory.content) for one in found]
+        budget = self._store.config.prompt_budget.constraints
+        fitting = within_budgets(found, tokens, held, budget, self._limit(query.max_tokens, "max_tokens"))
+        places = fitting.places
+        is_over_budget = not places and len(ranking.search.slots) > 0
+        if is_over_budget and not fitting.left_out:
             why = _TOO_LONG.format(tokens[0]) if tokens else _NO_PLACES
             notice = f"{why}; {notice}" if notice else why
-        places = list(range(kept))
         if least is None:
-            places.sort(key=lambda place: MEMORY_TYPES.index(by_id[explained[place].memory_id].type))
-        memories = [by_id[explained[place].memory_id] for place in places]
-        explanations = [explained[place] for place in places]
+            types = [MEMORY_TYPES.index(one.memory.type) for one in found]
+            places.sort(key=lambda place: (place not in fitting.constraints, found[place].is_related, types[place]))
+        chosen = [(found[place], tokens[place]) for place in places]
+        memories, explanations = [one.memory for one, _ in chosen], [one.why for one, _ in chosen]
+        labels = {one.memory.id: one.label for one, _ in chosen if one.label is not None}
+        task_items = {one.memory.id: one.item for one, _ in chosen if one.item is not None}
         now = self._store.now()
         record = RetrievalRecorded(
             query_id=new_id(),
@@ -162,29 +168,34 @@ class MemoryRetrieval:
             agent_name=query.agent_name,
             project_id=query.project_id,
             session_id=query.session_id,
-            task_id=query.task_id,
+            task_id=asked.task_id,
             build_id=query.build_id,
-            total_tokens=sum(tokens[:kept]),
-            results=[
-                RecalledItem(id=item.memory_id, type=memory.type, score=item.score, tokens=tokens[place])
-                for item, memory, place in zip(explanations, memories, places, strict=True)
-            ],
+            total_tokens=sum(tokens[place] for place in places),
+            results=recorded(chosen),
         )
-        self._store.record_retrieval(record, memories)
+        # what is read of a linked task is not used there: nothing of it changes
+        used = [one.memory for one, _ in chosen if one.item is None and not one.is_related]
+        certainty = max(ranking.certainty_at_least, related.certainty)
+        self._store.record_retrieval(record, used)
         self._store.auditing.record_disclosure(access, "search", memories)
         return RetrievalResult(
             query_id=record.query_id,
             memories=memories,
             total_tokens_used=record.total_tokens,
-            injected_prompt_prefix=self.format_injected_prefix(memories),
+            injected_prompt_prefix=format_prefix(memories, labels, task_items),
             retrieved_at=now,
-            certainty=certainty_word(ranking.certainty_at_least),
-            certainty_score=ranking.certainty_at_least,
+            certainty=certainty_word(certainty),
+            certainty_score=certainty,
             explanations=explanations,
-            stages=ranking.stages,
+            stages=[*ranking.stages, *related.stages],
             versions=self._versions(version),
-            contradictions=_opposed(memories, opposed),
+            contradictions=opposed_in(memories, opposed),
+            task_id=asked.task_id,
+            labels=labels,
+            related_ids=[one.memory.id for one, _ in chosen if one.is_related],
+            task_items=task_items,
             is_over_budget=is_over_budget,
+            constraints_left_out=fitting.left_out,
             notice=notice,
         )
 
@@ -200,7 +211,9 @@ class MemoryRetrieval:
         include_archived: bool = False,
         project_id: str | None = None,
         session: str | None = None,
+        session_id: str | None = None,
         task_id: str | None = None,
+        global_fallback: bool = True,
         all_tasks: bool = False,
         agents: Sequence[str] | None = None,
         privacy_tiers: Sequence[PrivacyTier] | None = None,
@@ -222,7 +235,7 @@ class MemoryRetrieval:
             Who asks, and why it needs sensitive memories; see `RetrievalQuery`.
         domain : str, optional
             Only memories of this domain, of ``general``, and without a domain.
-        project_id, session, task_id, all_tasks, agents, privacy_tiers, trust_classes : optional
+        project_id, session, session_id, task_id, global_fallback, all_tasks, agents, privacy_tiers, trust_classes : optional
             As in `RetrievalQuery`.
         types : sequence of str, optional
             Only memories of these types.
@@ -244,12 +257,17 @@ class MemoryRetrieval:
         privacy_tiers = checked(list[PrivacyTier] | None, privacy_tiers, "privacy_tiers")
         domain = checked(Name | None, domain, "domain")
         access = self._access(agent, justification, privacy_tiers, domain)
+        session, all_tasks = checked(Name | None, session, "session"), checked(bool, all_tasks, "all_tasks")
+        task_id, session_id = checked(Name | None, task_id, "task_id"), checked(Name | None, session_id, "session_id")
+        asked = asked_tasks(self._store, task_id, session_id, session, all_tasks=all_tasks)
         scope = Scope(
             access=access,
             project_id=checked(Name | None, project_id, "project_id"),
-            session=checked(Name | None, session, "session"),
-            task_id=checked(Name | None, task_id, "task_id"),
-            all_tasks=checked(bool, all_tasks, "all_tasks"),
+            asking_session=session_id,
+            session=session,
+            task_id=asked.task_id,
+            global_fallback=checked(bool, global_fallback, "global_fallback"),
+            all_tasks=all_tasks,
             agents=checked(list[Name] | None, agents, "agents"),
             privacy_tiers=privacy_tiers,
             trust_classes=checked(list[TrustClass] | None, trust_classes, "trust_classes"),
@@ -260,19 +278,22 @@ class MemoryRetrieval:
         )
         text = text[:MAX_SEARCHED_CHARS]
         vector, _ = self._vector(text, _as_vector(embedding))
+        least, items = floor_of(self._store, vector), self._items(asked.items, scope, vector)
         with self._store.reader.frozen():
-            ranking = ranked(
-                self._store, text, vector, scope, self._config, wanted=limit, least=floor_of(self._store, vector)
-            )
-            slots = ranking.best(limit)
-            found = {why.memory_id: why for why in ranking.explanations(slots)}
-            near = {ranking.id_of(slot) for slot in slots if ranking.search.is_near[slot]}
-            memories = self._store.read_memories(list(found))
-        self._store.auditing.record_disclosure(access, "search", memories)
-        whys = [(memory, found[memory.id]) for memory in memories]
+            ranking = ranked(self._store, text, vector, scope, self._config, wanted=limit, least=least, items=items)
+            lines = lines_of(self._store, ranking, ranking.best(limit), asked.task_id)
+            lines += self._related(asked, scope, text, vector, least).lines[: limit - len(lines)]
+        self._store.auditing.record_disclosure(access, "search", [one.memory for one in lines])
         return [
-            ScoredMemory(memory=memory, score=why.score, match_type=why.match_type, has_evidence=memory.id in near)
-            for memory, why in whys
+            ScoredMemory(
+                memory=one.memory,
+                score=one.why.score,
+                match_type=one.why.match_type,
+                has_evidence=one.has_evidence,
+                label=one.label,
+                task_item=one.item,
+            )
+            for one in lines
         ]
 
     def format_injected_prefix(self, memories: Sequence[AgentMemory]) -> str:
@@ -341,23 +362,35 @@ class MemoryRetrieval:
         except EmbeddingError as error:
             return None, f"text search only: {error}"
 
+    def _items(self, rows: Sequence[Row], scope: Scope, vector: Vector | None) -> TaskItems:
+        """Return the items that a query may score."""
+        return candidates(rows, scope, self._item_cache, None if vector is None else self._embedder)
+
+    def _related(
+        self, asked: AskedTasks, scope: Scope, text: str, vector: Vector | None, least: float | None
+    ) -> Related:
+        """Return what the linked tasks give: the same pipeline over them alone, so that they change nothing in the task's own ranking."""
+        most = self._limit(None, "max_related", "related")
+        if not asked.linked or not most:
+            return Related()
+        linked = replace(scope, task_id=None, linked=asked.linked)
+        items = self._items(asked.linked_items, linked, vector)
+        ranking = ranked(self._store, text, vector, linked, self._config, wanted=most, least=least, items=items)
+        ranking.keep_near()
+        lines = lines_of(self._store, ranking, ranking.best_lines(most))
+        stage = StageReport(stage="related", counts={"tasks": len(asked.linked), "chosen": len(lines)})
+        return Related(lines, ranking.certainty_at_least if lines else 0.0, [stage])
+
     def _most(self, query: RetrievalQuery) -> dict[int, int]:
         asked = (query.max_episodic, query.max_semantic, query.max_procedural)
-        set_ = (self._config.max_episodic, self._config.max_semantic, self._config.max_procedural)
-        return {code: self._limit(asked[code], set_[code], kind) for code, kind in enumerate(MEMORY_TYPES)}
+        return {code: self._limit(asked[code], f"max_{kind}", kind) for code, kind in enumerate(MEMORY_TYPES)}
 
-    def _limit(self, asked: int | None, configured: int | None, name: str) -> int:
+    def _limit(self, asked: int | None, name: str, setting: str | None = None) -> int:
         """Return the query's limit, else this object's, else the store's."""
-        if asked is not None:
-            return asked
-        return configured if configured is not None else int(getattr(self._store.config.retrieval_budget, name))
-
-
-def _opposed(memories: Sequence[StoredMemory], pairs: Sequence[Sequence[str]]) -> list[Opposed]:
-    """Return the contradicting pairs among the results, the older memory first."""
-    given = {memory.id: memory for memory in memories}
-    ordered = [in_order(given[one], given[other]) for one, other in pairs if one in given and other in given]
-    return [Opposed(older_id=older.id, newer_id=newer.id) for older, newer in ordered]
+        for limit in (asked, getattr(self._config, name)):
+            if limit is not None:
+                return int(limit)
+        return int(getattr(self._store.config.retrieval_budget, setting or name))
 
 
 def _as_vector(embedding: Vector | Sequence[float] | None) -> Vector | None:

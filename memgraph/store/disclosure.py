@@ -18,16 +18,19 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.search import events_of, histories, holds
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised, MemoryUndeleted
+from memgraph.model.events.store import MemoryPurged, StoreReset
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import PrivacyTier
 
 _DERIVED_FROM = "DERIVED_FROM"
+_REMOVING = (MemoryDeleted, StoreReset)
 _ABOUT_DERIVATION = {
-    MemoryDeleted.TYPE: None,
+    **dict.fromkeys(kind.TYPE for kind in _REMOVING),
     MemoryUndeleted.TYPE: None,
     MemoryDerived.TYPE: None,
     MemoryLinked.TYPE: _DERIVED_FROM,
     MemoryUnlinked.TYPE: _DERIVED_FROM,
+    MemoryPurged.TYPE: None,
 }
 
 
@@ -96,9 +99,10 @@ class Disclosures:
         payload, content = event.payload, event.content
         if isinstance(payload, MemoryAdded | MemoryUndeleted):
             self._found[payload.memory.id] = _after(Disclosure(), content["memory"], ())
-        elif isinstance(payload, MemoryDeleted) and payload.id in self._found:
-            state = self._found[payload.id]._replace(is_deleted=True)
-            self._found[payload.id] = self.at_deletion[payload.id] = state
+        elif removed := payload.removed_ids():
+            for memory_id in self._found.keys() & set(removed):
+                state = self._found[memory_id]._replace(is_deleted=True)
+                self._found[memory_id] = self.at_deletion[memory_id] = state
         elif isinstance(payload, MemoryRevised | MemoryMerged) and payload.id in self._found:
             before = self._found[payload.id]
             self._found[payload.id] = _after(before, content.get("changed", {}), content.get("cleared", ()))
@@ -134,8 +138,8 @@ class DeletedSources:
         journal = self._journal
         events: Iterable[Event] = journal.events_after(self._seq) if self._seq else ()
         if not self._is_read:
-            is_new = any(isinstance(event.payload, MemoryDeleted) for event in events)
-            self._is_read = is_new or (not self._seq and holds(journal, MemoryDeleted.TYPE))
+            is_new = any(event.payload.removed_ids() for event in events)
+            self._is_read = is_new or (not self._seq and any(holds(journal, kind.TYPE) for kind in _REMOVING))
             events = events_of(journal, _ABOUT_DERIVATION) if self._is_read else ()
         return sum(self._derivations.note(event) for event in events) > 0
 
@@ -166,10 +170,12 @@ class _Derivations:
             self._made_from[payload.target_id].add(payload.source_id)
         elif isinstance(payload, MemoryUnlinked) and payload.relation == _DERIVED_FROM:
             self._made_from[payload.target_id].discard(payload.source_id)
-        elif isinstance(payload, MemoryDeleted):
-            self._deleted.add(payload.id)
+        elif removed := payload.removed_ids():
+            self._deleted.update(removed)
         elif isinstance(payload, MemoryUndeleted):
             self._deleted.discard(payload.memory.id)
+        elif isinstance(payload, MemoryPurged):  # with all that was derived from them
+            self._deleted.difference_update(payload.purged_ids())
         else:
             return False
         return True

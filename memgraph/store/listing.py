@@ -21,7 +21,7 @@ from memgraph.model.results.listing import MemoryStats
 from memgraph.privacy.access import OWNER, Access
 from memgraph.store.access.auditing import Auditing
 from memgraph.store.access.permitted import everything
-from memgraph.store.access.scope import concerning
+from memgraph.store.access.scope import Scope, concerning
 from memgraph.store.access.visible import visible
 from memgraph.store.query import Mask, Reader
 
@@ -170,13 +170,26 @@ class Listings:
         return found
 
     def page(
-        self, *, type: MemoryType | None = None, project_id: str | None = None, offset: int = 0, limit: int
+        self,
+        *,
+        type: MemoryType | None = None,
+        project_id: str | None = None,
+        session: str | None = None,
+        task_id: str | None = None,
+        offset: int = 0,
+        limit: int,
     ) -> tuple[list[StoredMemory], bool]:
-        """Return listed memories by relevance from an offset on, and whether there are more. Only these are read."""
-        end = offset + limit
+        """Return listed memories by relevance from an offset on, and whether there are more. Only these are read.
+
+        Memories of tasks other than this one, and what is only told in sessions other than this one, are none of them, as in a recall.
+        """
+        end, scope = offset + limit, Scope(self._access, asking_session=session, task_id=task_id)
         with self._reader.frozen():
             may = self._mask(all_states=False)
-            ids = self._reader.ranked_ids(self._reader.listed(type=type, project_id=project_id) & may, limit=end + 1)
+            listed = self._reader.listed(type=type, project_id=project_id)
+            ids = self._reader.ranked_ids(
+                listed & visible(self._reader, self._access, "read", scope=scope), limit=end + 1
+            )
             found = [self._without_others(one, may) for one in self._reader.read(ids[offset:end])]
         self._on_read(found)
         return found, len(ids) > end

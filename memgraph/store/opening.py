@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.errors import InvalidInputError
+from memgraph.diagnostics.reporting import check_targets
+from memgraph.diagnostics.security import reason_of, report_security
+from memgraph.errors import InvalidInputError, JournalError, StorageError
 from memgraph.graph.connection import VENDORS
 from memgraph.graph.engine import EmbeddedEngine
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import default_keys
-from memgraph.journal.opening import open_journal
+from memgraph.journal.keys.configured import configured_keys
+from memgraph.journal.opening import open_journal, read_manifest
 from memgraph.model.base import Callback, checked
 from memgraph.ports import GraphEngine, KeyProvider
 from memgraph.store.projection.projector import Projector
@@ -39,17 +41,41 @@ def check_parts(*, embedder: object, clock: object, keys: object, annotator: obj
             raise InvalidInputError(f"has no method `{method}`", field=field, value=part)
 
 
-def open_store_journal(config: AgentMemoryConfig, keys: KeyProvider | None, now: Callable[[], str]) -> Journal:
-    """Open the journal named by the settings."""
-    return open_journal(
-        config.home,
-        keys or default_keys(config.keys_home),
-        keys_home=config.keys_home,
-        now=now,
-        created_by=f"memgraph {release()}",
-        lock_timeout_s=config.lock_timeout_s,
-        allow_unverified=config.security_mode == "dev",
-    )
+def open_store_journal(
+    config: AgentMemoryConfig, keys: KeyProvider | None, now: Callable[[], str], *, with_expired_keys: bool = False
+) -> Journal:
+    """Open the journal named by the settings; with expired keys only in order to reseal it. What concerns its trust is reported."""
+    check_targets(config)
+    tell = partial(report_security, config, now=now)
+    if config.is_mode_refused:
+        tell("mode_invalid", store_id=None)
+    try:
+        journal = open_journal(
+            config.home,
+            keys or configured_keys(config),
+            keys_home=config.keys_home,
+            now=now,
+            created_by=f"memgraph {release()}",
+            lock_timeout_s=config.lock_timeout_s,
+            allow_unverified=config.security_mode == "dev" and config.allow_unsigned_replay,
+            verification_days=None if with_expired_keys else config.key_verification_days,
+        )
+    except JournalError as error:
+        tell(reason_of(error), store_id=_known_id(config.home), error=error)
+        raise
+    if not journal.has_key:
+        tell("dev_bypass", store_id=journal.store_id)
+    journal.on_refused = lambda error: tell(reason_of(error), store_id=journal.store_id, error=error)
+    journal.on_unverified = lambda: tell("unsigned_replay", store_id=journal.store_id)
+    return journal
+
+
+def _known_id(home: Path) -> str | None:
+    """Return the id in a store's manifest, if it can be read."""
+    try:
+        return read_manifest(home / "journal" / "manifest.json")
+    except (StorageError, JournalError):
+        return None
 
 
 def open_projector(

@@ -144,6 +144,11 @@ class Reader:
         with self._projector.holding():
             return [row for _, row in sorted(self._projector.ask(lambda engine: list(engine.scan(table))))]
 
+    def sources(self, table: str, target: str, *, limit: int) -> list[str]:
+        """Return at most `limit` nodes that have an edge of this table to a node."""
+        with self._projector.holding():
+            return self._projector.rows.sources(table, target, limit)
+
     def held(self, table: str, source: str, moment: int | str | None) -> list[Row]:
         """Return the nodes to which a node has edges of this table and that held at an event or a time; None: now."""
         with self._projector.holding():
@@ -307,15 +312,13 @@ class Reader:
     def vectors(self, slots: NDArray[Any]) -> NDArray[np.float32]:
         """Return the stored vectors of slots that have one: shape (n, d), float32, a copy."""
         rows = self.index.column("vector_row")[slots]
-        search = self._vector_search()
-        if search is None or not len(rows):
+        if (search := self._vector_search()) is None or not len(rows):
             return np.zeros((len(rows), 1), dtype=np.float32)
         return search.vectors(rows, self._row_count(search))
 
     def damaged_vectors(self) -> int:
         """Count the memories whose vector is missing, all zeros or not finite in its file."""
-        search = self._vector_search()
-        if search is None:
+        if (search := self._vector_search()) is None:
             return 0
         search.look_again()
         with self.frozen():
@@ -349,9 +352,7 @@ class Reader:
     def _memory(self, row: Row, now: str) -> StoredMemory:
         row = self._pending.over(row)
         filled: dict[str, Any] = {"embedding": self._vector(row)}
-        if (
-            filled["embedding"] is None and "vector_row" in row
-        ):  # its vector is of another model, so it awaits a new one
+        if filled["embedding"] is None and "vector_row" in row:  # of another model, so it awaits a new one
             row = {name: value for name, value in row.items() if name not in ("embedding_model", "embedded_at")}
         if row["type"] != "episodic":
             filled["supporting_memory_ids"] = self._supporting_ids(row["id"])
@@ -365,8 +366,7 @@ class Reader:
         return index.supporting_ids(memory_id)
 
     def _vector(self, row: Row) -> Vector | None:
-        search = self._vector_search()
-        if search is None or not has_vector(row, search.file.model):
+        if (search := self._vector_search()) is None or not has_vector(row, search.file.model):
             return None
         found = search.vector(row["vector_row"], self._row_count(search))
         if found is None:

@@ -21,6 +21,7 @@ from memgraph.ports import Annotator, Clock, Embedder, GraphEngine, KeyProvider,
 from memgraph.privacy.access import Access
 from memgraph.store.access.auditing import Auditing
 from memgraph.store.analysis import Queries
+from memgraph.store.backup.making import Backups
 from memgraph.store.commit.append import Write
 from memgraph.store.commit.insertions import Insertions
 from memgraph.store.commit.records import check_commit
@@ -32,6 +33,7 @@ from memgraph.store.editing.curation import Curation
 from memgraph.store.listing import OwnersListings
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
 from memgraph.store.maintenance.reembedding import Reembedding
+from memgraph.store.maintenance.reset import Resetting
 from memgraph.store.maintenance.vector_repair import DamagedVectors, DamageNotice
 from memgraph.store.maintenance.verifying import Verifying
 from memgraph.store.opening import check_parts, open_projector, open_store_journal, utc_now
@@ -40,6 +42,7 @@ from memgraph.store.past.as_of import NoWriter, PastView, Views, When
 from memgraph.store.projection.batches import Batches
 from memgraph.store.projection.place import Place, place_of
 from memgraph.store.projection.projector import Projector
+from memgraph.store.purge.purging import Purging
 from memgraph.store.query import Reader
 from memgraph.store.states import Transitions
 
@@ -113,12 +116,7 @@ class AgentMemoryStore:
         writer_of: Callable[..., Writer] = Writer,
         view: PastView | None = None,
     ) -> None:
-        """Create and connect the parts."""
-        self.config = config
-        self._is_closed = False
-        self._place = place
-        self._now = now
-        self._projector = projector
+        self.config, self._place, self._projector, self._now, self._is_closed = config, place, projector, now, False
         self._release = view.release if view else projector.close
         self._journal = journal = projector.journal
         notice = DamageNotice(is_silent=view is not None)
@@ -131,16 +129,20 @@ class AgentMemoryStore:
         self._insertions = Insertions(writer, self._batches)
         self._listings = OwnersListings(reader)
         self._usage = Usage(writer, reader, now)
-        self._verifying = Verifying(projector, reader)
+        self._views = Views(config, projector, reader, now, folder=place.folder / "past", of=view and view.past)
+        self._purging = Purging(config.home, projector, writer, reader, now, close_views=self._views.close)
+        self._verifying = Verifying(projector, reader, before=self._purging.complete_begun)
         self._queries = Queries(projector, reader, now, check_graph=view.open.lease.check if view else lambda: None)
         self._transitions = Transitions(journal, writer, reader, now)
         self._curation = Curation(journal, writer, reader, now)
         self._awaiting = AwaitingVectors(projector, writer, now)
         self._damaged = DamagedVectors(self._awaiting, projector, writer, reader, now, notice)
+        self._backups = Backups(config.home, projector, reader, now)
         self._reembedding = Reembedding(self._awaiting, projector, writer, self._batches, now)
+        self._resetting = Resetting(projector, writer)
         self._auditing = Auditing(config, journal, writer, now)
-        self._views = Views(config, projector, reader, now, folder=place.folder / "past", of=view and view.past)
         check_model(journal.named, embedder)
+        self._purging.complete_begun()
 
     def __enter__(self) -> Self:
         return self
@@ -286,20 +288,20 @@ class AgentMemoryStore:
     query_by_type = _by("_listings", OwnersListings.query_by_type)
     query_by_project = _by("_listings", OwnersListings.query_by_project)
     get_all_memories = _by("_listings", OwnersListings.get_all_memories)
-
     record_access = _by("_usage", Usage.record_access)
     record_retrieval = _by("_usage", Usage.record_retrieval)
     record_outcome = _by("_usage", Usage.record_outcome)
-
     digest = _by("_verifying", Verifying.digest)
     verify = _by("_verifying", Verifying.verify)
+    inspection = _by("_verifying", Verifying.inspection)
     verification = _by("_verifying", Verifying.verification)
-
     batch = _by("_batches", Batches.batch)
     check_graph = _by("_batches", Batches.check_graph)
     compact = _by("_batches", Batches.compact)
     rebuild = _by("_batches", Batches.rebuild)
-
+    reset = _by("_resetting", Resetting.reset)
+    backup = _by("_backups", Backups.backup)
+    backups = _by("_backups", Backups.backups)
     cypher = _by("_queries", Queries.cypher)
     query = _by("_queries", Queries.query)
     to_networkx = _by("_queries", Queries.to_networkx)
@@ -320,6 +322,10 @@ class AgentMemoryStore:
     undelete = _by("_transitions", Transitions.undelete)
     find_id = _by("_transitions", Transitions.find_id)
 
+    purge = _by("_purging", Purging.purge)
+    preview_purge = _by("_purging", Purging.preview_purge)
+    complete_purges = _by("_purging", Purging.complete_purges)
+    check_receipt = _by("_purging", Purging.check_receipt)
     check_embedder = _by("_awaiting", AwaitingVectors.check_embedder)
     awaiting_vectors = _by("_awaiting", AwaitingVectors.awaiting_vectors)
     embed_awaiting = _by("_awaiting", AwaitingVectors.embed_awaiting)

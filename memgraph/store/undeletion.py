@@ -15,6 +15,7 @@ from memgraph.journal.search import histories, is_of, lines_of, named_in, payloa
 from memgraph.journal.vectors.damage import holds
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryUndeleted, RecallAgain, VectorRef
+from memgraph.model.events.store import StoreReset
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Row
@@ -49,9 +50,9 @@ def undeletions(
     events: dict[str, list[Event]] = {memory_id: [] for memory_id in memory_ids}
     needles = {memory_id.encode(): memory_id for memory_id in memory_ids}
     for line in journal.lines() if needles else ():
-        if is_of(line, MemoryAdded.TYPE):
+        if is_of(line, MemoryAdded.TYPE) or is_of(line, MemoryUndeleted.TYPE):
             memory = payload_in(journal, line)["memory"]
-            order.previous[memory["id"]] = memory.get("previous_id")
+            order.previous.setdefault(memory["id"], memory.get("previous_id"))  # a restated one was not added
         for named in named_in(line, needles):
             events[named].append(journal.event(line))
     restored: set[str] = set()
@@ -69,9 +70,11 @@ def undeletions(
 
 
 def deleted_ids(journal: Journal, beginning: str) -> list[str]:
-    """Return the ids with this prefix that were ever deleted; one pass over the journal."""
-    lines = lines_of(journal, MemoryDeleted.TYPE, id=beginning)
-    return list(dict.fromkeys(payload_in(journal, line)["id"] for line in lines))
+    """Return the ids with this prefix that were ever deleted or removed by a reset; two passes over the journal."""
+    found = [payload_in(journal, line)["id"] for line in lines_of(journal, MemoryDeleted.TYPE, id=beginning)]
+    for line in lines_of(journal, StoreReset.TYPE):
+        found += [one for one in payload_in(journal, line).get("removed", ()) if one.startswith(beginning)]
+    return list(dict.fromkeys(found))
 
 
 class Deleted(NamedTuple):

@@ -157,7 +157,7 @@ class Pins:
         """Ask to remove a pin. Nothing changes until the token is confirmed, within three minutes."""
         with self.store.exclusive():
             pin = self._holding(pin_id)
-            token = secrets.token_urlsafe(9)
+            token = secrets.token_hex(8)  # an argument of a command: it must not begin with a dash
             ends = to_iso(from_iso(self.store.now()) + timedelta(seconds=TOKEN_LIFE_S))
             uptime_ms = int(1_000 * self.uptime_s())
             event = PinRemoveRequested(

@@ -6,10 +6,12 @@ import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.fold.tasks import ITEM, held_key
 from memgraph.journal.envelope import Event
+from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Name, checked
 from memgraph.model.events.payload import Actor, Payload
 from memgraph.model.events.tasks import (
@@ -34,12 +36,18 @@ from memgraph.model.events.tasks import (
     UserConfirmed,
 )
 from memgraph.model.ids import MIN_ID_CHARS, new_id
-from memgraph.model.results.tasks import Task, TaskItem, TaskSnapshot, TaskStatus
+from memgraph.model.results.context import Prompt
+from memgraph.model.results.tasks import Absorbed, Task, TaskItem, TaskSnapshot, TaskStatus
+from memgraph.model.results.tasks.handoffs import ContinuityPage
+from memgraph.model.results.tasks.turns import TurnControl
 from memgraph.store import AgentMemoryStore
 from memgraph.store.past.as_of import When
+from memgraph.tasks.handoffs import Handoffs, Ledgers
+from memgraph.tasks.handoffs.handoffs import PAGE_TOKENS, present_page
 from memgraph.tasks.pins import Pins
 from memgraph.tasks.registry import find_task, has_task, id_for, item_of, list_tasks, snapshot
 from memgraph.tasks.sessions import TaskSessions
+from memgraph.tasks.turns import Turns
 from memgraph.tasks.working import Working
 
 
@@ -71,6 +79,76 @@ class Tasks:
     def working(self) -> Working:
         """What sessions are doing, what chats are about, and texts that are kept for a while."""
         return Working(self.store)
+
+    def absorb(self, session_id: str, output: str, *, agent: str | None = None, project: str | None = None) -> Absorbed:
+        """Store what a model says in the tags of an answer, and return the answer without them; see `memgraph.tasks.absorbing.absorb`."""
+        from memgraph.tasks.absorbing import absorb
+
+        current = self.sessions.get(session_id).active
+        place = project if project is not None or current is None else find_task(self.store, current).project_id
+        return absorb(self.working, session_id, output, agent=agent or UNNAMED, project=place)
+
+    def prompt(
+        self, text: str = "", *, session: str | None = None, task_id: str | None = None, **options: Any
+    ) -> Prompt:
+        """Return what of memory goes into a prompt, in sections within budgets; see `memgraph.tasks.prompt.prompt_for`.
+
+        The task is by default the one that the session works on.
+        """
+        from memgraph.tasks.prompt import prompt_for
+
+        return prompt_for(self.store, text, session=session, task_id=task_id, **options)
+
+    @cached_property
+    def ledgers(self) -> Ledgers:
+        """The last checkpoint of each agent."""
+        return Ledgers(self.store)
+
+    @cached_property
+    def handoffs(self) -> Handoffs:
+        """Tasks that one agent hands over to another."""
+        return Handoffs(self.store)
+
+    def continuity(
+        self,
+        task_id: str,
+        *,
+        agent: str | None = None,
+        justification: str | None = None,
+        max_tokens: int = PAGE_TOKENS,
+    ) -> ContinuityPage:
+        """Return the page from which to continue a task in its present state; `handoffs.page` returns that of a handoff. It is no recall.
+
+        Parameters
+        ----------
+        agent, justification : str, optional
+            Who reads, and why it needs sensitive memories: the page holds only what it may have. Default: the owner.
+        max_tokens : int
+            Budget of the whole page.
+        """
+        return present_page(self.store, task_id, agent, justification, max_tokens=max_tokens)
+
+    def begin_turn(
+        self,
+        session_id: str,
+        message: str,
+        *,
+        asked: str | None = None,
+        agent: str | None = None,
+        justification: str | None = None,
+        project: str | None = None,
+        actor: Actor = "user",
+    ) -> TurnControl:
+        """Return which task a message of the user belongs to, and what to ask before it is answered. See `memgraph.tasks.turns.turns.Turns.begin`."""
+        return Turns(self.store).begin(
+            session_id,
+            message,
+            asked=asked,
+            agent=agent,
+            justification=justification,
+            project=project,
+            actor=actor,
+        )
 
     def upsert(
         self, title: str, *, task_id: str | None = None, project: str | None = None, actor: Actor = "user"

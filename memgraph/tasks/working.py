@@ -121,12 +121,18 @@ class Working:
         return sorted(found, key=lambda item: (item.expires_at, item.id))
 
     def prune(self, *, actor: Actor = "system") -> int:
-        """Remove the texts that have expired; return their number."""
+        """Remove the texts that have expired, and working memories that are void; return their number."""
         now = self.store.now()
+        days = self.store.config.working_memory_days
+        rows = self.store.reader.every_record(WORKING)
+        void = [row["name"] for row in rows if days_between(row["updated_at"], now) > days]
+        for start in range(0, len(void), 1_000):
+            events = [WorkingMemorySet(session_id=name) for name in void[start : start + 1_000]]
+            self.store.commit("system", events, actor=actor)
         gone = [row["name"] for row in self.store.reader.every_record(TRANSIENT) if row["expires_at"] <= now]
         for start in range(0, len(gone), 1_000):
             self._commit(TransientRemoved(item_ids=gone[start : start + 1_000]), actor)
-        return len(gone)
+        return len(gone) + len(void)
 
     def promote(self, item_id: str, *, actor: Actor = "user") -> StoredMemory:
         """Store a text that has not expired as a memory, in the scope of its task, and keep it here no longer.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 
 from memgraph.errors import KeyMissingError
 from memgraph.journal.keys import EnvKeys, FileKeys
-from memgraph.ports import KeyProvider, SigningKey
+from memgraph.journal.keys.command import CommandKeys
+from memgraph.journal.keys.local import JsonKeys
+from memgraph.ports import KeyProvider, RotatingKeyProvider, SigningKey
 from memgraph.testing import FakeKeys
 
 STORE = "6d656d67-7261-4068-8b75-7a75206a726e"
@@ -17,14 +20,23 @@ OTHER = "7d656d67-7261-4068-8b75-7a75206a726e"
 ENVIRONMENT = {"MEMGRAPH_KEY": "0123456789abcdef" * 4}
 
 
-@pytest.fixture(params=["file", "env", "fake"])
+@pytest.fixture(params=["file", "env", "json", "command", "fake"])
 def provider(request: pytest.FixtureRequest, tmp_path: Path) -> KeyProvider:
     made: dict[str, Callable[[], KeyProvider]] = {
         "file": lambda: FileKeys(tmp_path / "home"),
         "env": lambda: EnvKeys(ENVIRONMENT),
+        "json": lambda: JsonKeys(_document(tmp_path)),
+        "command": lambda: CommandKeys(["cat", str(_document(tmp_path))], timeout_s=20.0),
         "fake": FakeKeys,
     }
     return made[request.param]()
+
+
+def _document(folder: Path) -> Path:
+    """Write the document of one key for every store."""
+    path = folder / "keys.json"
+    path.write_text(json.dumps({"key_id": "json:prod:1", "secret": ENVIRONMENT["MEMGRAPH_KEY"]}))
+    return path
 
 
 class TestKeyProvider:
@@ -47,6 +59,14 @@ class TestKeyProvider:
         for shown in (repr(key), str(key), f"{key}", key.key_id):
             assert key.secret.hex() not in shown
             assert repr(key.secret) not in shown
+
+    def test_those_that_rotate_find_a_key_by_its_id(self, provider: KeyProvider) -> None:
+        key = provider.create(STORE)
+        if isinstance(provider, RotatingKeyProvider):
+            assert provider.find(STORE, key.key_id) == key
+            assert provider.find(STORE, "file:store:9-0123456789abcdef") is None
+        else:
+            assert isinstance(provider, FakeKeys)
 
     def test_stores_do_not_affect_each_other(self, provider: KeyProvider) -> None:
         key = provider.create(STORE)

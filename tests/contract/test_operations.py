@@ -85,6 +85,40 @@ def test_what_is_saved_is_recalled_with_the_id_that_its_outcome_needs(door, memo
     assert (kept.project_id, kept.session_id) == ("shop", "s1")
 
 
+def test_a_session_that_works_on_a_task_reads_it_and_no_other_does(door_for, memory):
+    for name in ("login", "docs", "other"):
+        memory.tasks.upsert(name.title(), task_id=name)
+        memory.tasks.decide(name, f"The checkout signs tokens, says {name}")
+        memory.store.insert_memory(EpisodicMemory(content=f"The checkout was signed for {name}", task_id=name))
+    memory.tasks.link("login", "docs")
+    memory.tasks.sessions.switch("s1", "login")
+    asked = {
+        "recall": {"task": "how does the checkout sign tokens?"},
+        "search_memories": {"query": "checkout tokens"},
+        "ask": {"question": "checkout signed"},
+    }
+    for caller, is_inside in ((Caller(session="s1"), True), (Caller(session="s2"), False), (Caller(), False)):
+        door = door_for(caller)
+        for name, arguments in asked.items():
+            text = door(name, arguments).text
+            assert "other" not in text, name
+            assert ("login" in text) == is_inside, (name, text)
+            related = [line for line in text.splitlines() if "docs" in line.lower()]
+            assert all("[related task: docs] " in line for line in related), (name, text)
+            assert bool(related) == (is_inside and name != "ask"), (name, text)
+
+
+def test_a_list_holds_what_a_recall_of_the_session_could_find(door_for, memory):
+    memory.tasks.upsert("Login", task_id="login")
+    memory.tasks.sessions.switch("s1", "login")
+    memory.tasks.pins.upsert("Keep the tokens of the login", task_id="login")
+    memory.tasks.absorb("s1", "<chat-memory>The chat is about cookies</chat-memory><memory>The port is 8443</memory>")
+    for caller, is_inside in ((Caller(session="s1"), True), (Caller(session="s2"), False), (Caller(), False)):
+        text = door_for(caller)("list_memories", {}).text
+        assert "8443" in text
+        assert ("tokens" in text, "cookies" in text) == (is_inside, is_inside), caller
+
+
 def test_no_answer_holds_a_vector(memory):
     def door(name: str, arguments: dict[str, Any]) -> Any:
         return perform(memory, Caller(), name, arguments)
@@ -172,6 +206,23 @@ def test_only_a_caller_of_its_task_can_skip_a_work_order(memory):
     assert memory.distillation.list() == []
 
 
+def test_a_turn_concerns_the_callers_session_and_the_tasks_of_its_project(door_for, memory):
+    memory.tasks.upsert("Fix the checkout", task_id="checkout", project="shop")
+    memory.tasks.upsert("Pay the salaries", task_id="salaries", project="hr")
+    memory.tasks.sessions.switch("s1", "checkout")
+    memory.tasks.sessions.control("s1", autoswitch=True, guidance="supportive")
+    door = door_for(Caller(project="shop", session="s1"))
+    for message in ("Pay the salaries", "Switch to task salaries"):
+        answer = door("begin_turn", {"message": message})
+        assert "salaries" not in f"{answer.text}{answer.data}"
+    assert "Confirmed in checkout: yes" in door("begin_turn", {"message": "yes", "asked": "Ship it?"}).text
+    confirmation = memory.tasks.snapshot("checkout").confirmation
+    assert (confirmation.reason, confirmation.actor) == ("Ship it?", "agent")
+    assert memory.tasks.sessions.get("s1").active == "checkout"
+    with pytest.raises(RefusedError, match="session"):
+        door_for(Caller(project="shop"))("begin_turn", {"message": "hello"})
+
+
 def test_an_operation_outside_the_toolset_does_not_exist(memory):
     with pytest.raises(NotFoundError, match="recall, search_memories"):
         perform(memory, Caller(), "forget", {"id": "x"}, toolset="core")
@@ -199,6 +250,9 @@ def test_an_operation_that_reads_writes_nothing_but_records_of_it(memory):
         "query": {"cypher": "MATCH (m:Memory) RETURN m.id"},
         "stats": {},
         "next_work_order": {},
+        "prompt": {"task": "which colour has the shop"},
+        "list_handoffs": {},
+        "show_handoff": {"id": handed_over(memory, [])},
     }
     assert arguments.keys() == {one.name for one in OPERATIONS.values() if one.effect == "read"}
     before_seq = max(event.seq for event in memory.store.reader.events_after(0))
@@ -210,6 +264,117 @@ def test_an_operation_that_reads_writes_nothing_but_records_of_it(memory):
     assert all(isinstance(one, RECORDS_OF_READING) for one in written)
 
 
+def test_what_an_answer_says_in_tags_is_in_the_prompt_of_its_session(door_for, memory):
+    door, other = (door_for(Caller(project="shop", session=session)) for session in ("s1", "s2"))
+    memory.tasks.pins.upsert("Never deploy on Fridays", kind="constraint")
+    said = door(
+        "absorb",
+        {
+            "output": "Done. <memory>Till: it needs a coin</memory><chat-memory>Be terse here</chat-memory>"
+            "<working-memory>Task: Count the coins</working-memory>"
+        },
+    )
+    assert said.text == "Done."
+    mine, theirs = door("prompt", {"task": "open the till"}).text, other("prompt", {"task": "open the till"}).text
+    assert mine.startswith("## Constraints\n- Rule: Never deploy on Fridays.")
+    assert theirs.startswith("## Constraints\n- Rule: Never deploy on Fridays.")
+    assert "needs a coin" in mine
+    assert "needs a coin" in theirs
+    for told in ("Be terse here", "Count the coins"):
+        assert told in mine
+        assert told not in theirs
+    assert other("prompt", {"sections": ["chat_memory", "working_memory"]}).text == ""
+
+
+def test_a_session_is_needed_to_store_what_it_says_and_one_project_is_too_little(door_for, memory):
+    with pytest.raises(RefusedError, match="session"):
+        door_for(Caller())("absorb", {"output": "<memory>A: b</memory>"})
+    fixed = Caller(project="shop", session="s1", is_project_fixed=True)
+    for name, arguments in (("prompt", {}), ("absorb", {"output": "<memory>A: b</memory>"})):
+        with pytest.raises(PermissionDeniedError, match="alone"):
+            perform(memory, fixed, name, arguments)
+
+
+def handed_over(memory: MemGraph, carried: list[str]) -> str:
+    """Hand a task over to any agent, with what only the coach may have; the session s1 works on it. Return the handoff's id."""
+    memory.tasks.upsert("Care for the patient", task_id="care")
+    memory.tasks.sessions.switch("s1", "care")
+    memory.tasks.plan("care", "Take the temperature")
+    memory.tasks.decide("care", "She was diagnosed with the SECRETWORD disease")
+    memory.tasks.pins.upsert("Ann's insulin has the SECRETWORD dose", kind="constraint", task_id="care")
+    made = memory.tasks.handoffs.create(
+        "care",
+        "Measured the blood",
+        from_agent="coach",
+        known_issues=["My diabetes has the SECRETWORD form"],
+        memories=carried,
+    )
+    memory.tasks.ledgers.checkpoint("coach", current_task="care", goal="Her SECRETWORD insulin is right")
+    assert made.memory_ids == carried
+    return made.id
+
+
+class TestHandoffs:
+    @pytest.fixture(autouse=True)
+    def _task(self, memory) -> None:
+        memory.tasks.upsert("Fix the till", task_id="till", project="shop")
+        memory.tasks.decide("till", "Use coins")
+        memory.tasks.sessions.switch("s1", "till")
+
+    def test_one_agent_hands_over_and_another_continues(self, door_for, memory):
+        giver, taker = door_for(Caller(agent="eng", session="s1")), door_for(Caller(agent="qa", session="s2"))
+        made = giver(
+            "create_handoff", {"what_was_done": "The till takes coins", "to_agent": "qa", "known_issues": ["slow"]}
+        )
+        [handoff] = memory.tasks.handoffs.list()
+        assert (handoff.task_id, handoff.from_agent) == ("till", "eng")
+        assert handoff.id[:8] in made.text
+        assert handoff.id[:8] in taker("list_handoffs", {}).text
+        assert "Use coins" in taker("show_handoff", {"id": handoff.id[:8]}).text
+        for _ in range(2):
+            accepted = taker("accept_handoff", {"id": handoff.id}).text
+            assert accepted.startswith("# Continuity: Fix the till")
+            assert "`memgraph task switch till`" in accepted
+        assert memory.tasks.sessions.get("s2").active is None
+        assert taker("list_handoffs", {}).text == "There are no handoffs."
+        assert "accepted" in taker("list_handoffs", {"include_closed": True}).text
+
+    def test_what_is_for_another_agent_does_not_exist(self, door_for, memory):
+        made = memory.tasks.handoffs.create("till", "Done", from_agent="eng", to_agent="qa")
+        other, errors = door_for(Caller(agent="other")), set()
+        for one in (made.id, "00000000-0000-4000-8000-000000000000"):
+            for name in ("show_handoff", "accept_handoff"):
+                with pytest.raises(RefusedError) as caught:
+                    other(name, {"id": one})
+                errors.add(str(caught.value).replace(one, "ID"))
+        assert len(errors) == 1
+        assert memory.tasks.handoffs.get(made.id).state == "open"
+
+    def test_a_caller_hands_over_only_the_task_of_its_session(self, door_for, memory):
+        with pytest.raises(RefusedError, match="works on no task"):
+            door_for(Caller(agent="eng", session="idle"))("create_handoff", {"what_was_done": "x"})
+        with pytest.raises(InvalidInputError, match="own name"):
+            perform(memory, Caller(session="s1"), "create_handoff", {"what_was_done": "x"})
+        assert memory.tasks.handoffs.list() == []
+
+    def test_a_caller_of_one_project_has_handoffs_and_memories_of_it_alone(self, memory):
+        for project in ("shop", "mill", None):
+            text = f"The till of {project} takes coins"
+            memory.store.insert_memory(SemanticMemory(content=text, source="test", project_id=project))
+        memory.tasks.upsert("The till of all", task_id="all")
+        wide = memory.tasks.handoffs.create("all", "The till takes coins", from_agent="eng")
+        narrow = memory.tasks.handoffs.create("till", "The till takes coins", from_agent="eng")
+        mill = Caller(agent="qa", project="mill", is_project_fixed=True)
+        assert [one["id"] for one in perform(memory, mill, "list_handoffs", {}).data["handoffs"]] == [wide.id]
+        with pytest.raises(NotFoundError):
+            perform(memory, mill, "accept_handoff", {"id": narrow.id})
+        shown = perform(memory, mill, "accept_handoff", {"id": wide.id})
+        assert "of mill takes" in shown.text
+        assert "of shop takes" not in f"{shown.text}{shown.data}"
+        with pytest.raises(NotFoundError, match="task"):
+            perform(memory, mill.model_copy(update={"session": "s1"}), "create_handoff", {"what_was_done": "x"})
+
+
 class TestPrivacy:
     @pytest.fixture
     def private(self, memory) -> str:
@@ -219,7 +384,12 @@ class TestPrivacy:
 
     @pytest.mark.parametrize("agent", ["agent", "planner"])
     def test_no_operation_shows_an_agent_what_it_may_not_have(self, door_for, memory, private, agent):
-        door, seen = door_for(Caller(agent=agent)), []
+        handoff = handed_over(memory, [private])
+        door, seen = door_for(Caller(agent=agent, session="s1")), []
+        rule = "Never take the dose of insulin at noon, says the SECRETWORD"
+        memory.store.insert_memory(SemanticMemory(content=rule, domain="health", is_pinned=True, source="test"))
+        turn = "Take the dose of insulin at noon"
+        assert "SECRETWORD" in memory.tasks.begin_turn("owner", turn).nudge.question
         missing = "00000000-0000-4000-8000-000000000000"
         calls: dict[str, list[dict[str, Any]]] = {
             "recall": [{"task": "Took the SECRETWORD dose of insulin"[5:]}],
@@ -234,11 +404,18 @@ class TestPrivacy:
             "feedback": [{"id": private, "feedback": "meh"}],
             "remember": [{"text": "Lunch is at noon"}],
             "forget": [{"id": private}],
+            "begin_turn": [{"message": turn}, {"message": "yes"}],
             "query": [{"cypher": "MATCH (m:Memory) RETURN m.id, m.content"}],
             "stats": [{}],
             "sleep": [{}],
             "next_work_order": [{}],
             "answer_work_order": [{"order_id": missing}],
+            "prompt": [{"task": "dose of insulin"}, {}, {"sections": ["recent_notes", "chat_memory"]}],
+            "absorb": [{"output": "<memory>Pears are ripe in June</memory>"}],
+            "create_handoff": [{"what_was_done": "An apple was given"}],
+            "list_handoffs": [{}, {"include_closed": True}],
+            "show_handoff": [{"id": handoff}, {"id": handoff[:8]}],
+            "accept_handoff": [{"id": handoff}],
         }
         assert calls.keys() == OPERATIONS.keys()  # a new operation fails here until it is tried
         for name, tried in calls.items():
@@ -250,6 +427,7 @@ class TestPrivacy:
                     seen.append(str(error))
         told = "\n".join(seen)
         assert "An apple" in told
+        assert "Take the temperature" in told  # the page was shown
         assert "SECRETWORD" not in told.replace(str(calls["recall"]), "")
         kept = memory.store.get_memory(private)
         assert not kept.is_suppressed

@@ -56,24 +56,59 @@ FAILURES = (
         says="the journal under … ends at event …, but its checkpoint … says … were written: it was truncated or is an old copy; restore the journal from a backup or, to continue with the events it has, run `memgraph repair --accept-head`",
     ),
     Failure(
+        "a purge is killed, anywhere",
+        "completes it at the next opening, or it has not begun",
+        says="completing the purge of event …, which was interrupted",
+    ),
+    Failure(
+        "a payload that a purge removed comes back, with a segment from a backup",
+        "shows none of it; `memgraph verify` reports it, and `memgraph purge --complete` removes it again",
+        says="… a payload, the first is event …: a purge was interrupted, or a segment of the journal was restored from an older copy; run `memgraph purge --complete`",
+    ),
+    Failure(
         "a byte of the journal is changed",
         "refuses",
-        says="journal damaged at …, byte …, event …: …; restore this store's journal from a backup",
+        says="journal damaged at …, byte …, event …: …; `memgraph repair` restores it from a backup, or keeps what verifies",
     ),
     Failure(
         "events are swapped, dropped, repeated, or come from an older copy",
         "refuses",
-        says="journal damaged at …, byte …, event …: event … does not follow event …; restore this store's journal from a backup",
+        says="journal damaged at …, byte …, event …: event … does not follow event …; `memgraph repair` restores it from a backup, or keeps what verifies",
     ),
     Failure(
         "the journal contains events of another store",
         "refuses",
-        says="journal damaged at …, byte …, event …: it was signed with key …, not with the key given, …; restore this store's journal from a backup",
+        says="journal damaged at …, byte …, event …: it was signed with key …, not with the key given, …; `memgraph repair` restores it from a backup, or keeps what verifies",
     ),
     Failure(
-        "the journal, or its key, is another store's",
+        "the journal is another store's",
         "refuses",
         says="the journal at … is not this key's: it was signed with key …, not with the key given, …; restore the store's own key, or set MEMGRAPH_KEY to it",
+    ),
+    Failure(
+        "a repair of a damaged journal is killed, anywhere",
+        "loses nothing: what is removed is in quarantine before",
+        note="what it said before; the same command repairs it",
+    ),
+    Failure(
+        "the head file of a restored copy is missing",
+        "refuses",
+        says="the head file … of this restored store is missing; restore it, or accept the journal as it is with `memgraph repair --accept-head`",
+    ),
+    Failure(
+        "a backup is damaged, incomplete or forged",
+        "restores nothing",
+        says="…: the backup is damaged: …; use another one",
+    ),
+    Failure(
+        "the key of a backup is missing",
+        "restores nothing",
+        says="… was made with key … of store …, which is …: a backup never contains keys; restore the key file as …, or set MEMGRAPH_KEY",
+    ),
+    Failure(
+        "a backup or a restoration is killed or interrupted, anywhere",
+        "leaves no partial backup and no partial store; a temporary file or folder that a kill leaves is removed by the next attempt",
+        note="nothing",
     ),
     Failure(
         "the manifest is damaged",
@@ -96,9 +131,29 @@ FAILURES = (
         says="the signing key of the store at … (id …) is missing: restore its key file as …, or set MEMGRAPH_KEY",
     ),
     Failure(
-        "the key file is damaged",
+        "the key file is damaged, or another store's",
         "refuses",
         says="… contains …; restore it from a backup",
+    ),
+    Failure(
+        "a key that verifies earlier events is missing",
+        "refuses, and names all that are missing",
+        says="keys that verify its events are missing: …; restore them, for example with `memgraph keys import`",
+    ),
+    Failure(
+        "a rotated key has expired, and events still need it",
+        "refuses",
+        says="events are signed with keys that were rotated and may no longer verify them: …; run `memgraph keys rotate --reseal` to sign them with the present key",
+    ),
+    Failure(
+        "a rotation is killed, anywhere",
+        "signs with the earlier key or with the new one; the next rotation uses a new key that was stored before",
+        says="the key provider's active key … does not sign this store yet; run `memgraph keys rotate` to change to it",
+    ),
+    Failure(
+        "a resealing is killed, anywhere",
+        "keeps the former journal, or completes the new one",
+        says="completed a resealing that was cut off",
     ),
     Failure(
         "the head file is missing",

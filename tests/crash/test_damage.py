@@ -273,17 +273,12 @@ def with_another_key(scene: Any, stranger: Any) -> None:
     scene.lines = [*scene.lines[:5], stranger.lines[5], *scene.lines[6:]]
 
 
-ALL_FOREIGN = "the journal, or its key, is another store's"
+ALL_FOREIGN = "the journal is another store's"
 
 
 @way(ALL_FOREIGN, "refused", KeyMissingError)
 def a_journal_of_another_store(scene: Any, stranger: Any) -> None:
     shutil.copy(stranger.segment, scene.segment)
-
-
-@way(ALL_FOREIGN, "refused", KeyMissingError)
-def a_key_of_another_store(scene: Any, stranger: Any) -> None:
-    shutil.copy(stranger.key, scene.key)
 
 
 # -- manifest and key --------------------------------------------------------------------------------------------------
@@ -379,7 +374,7 @@ def manifest_of_another_store(scene: Any, stranger: Any) -> None:
     shutil.copy(stranger.manifest, scene.manifest)
 
 
-KEY = "the key file is damaged"
+KEY = "the key file is damaged, or another store's"
 
 
 @way(KEY, "refused", KeyMissingError)
@@ -392,6 +387,11 @@ def key_flipped(scene: Any, stranger: Any) -> None:
     stored = json.loads(scene.key.read_bytes())
     digit = "1" if stored["secret"][0] == "0" else "0"
     scene.key.write_text(json.dumps({**stored, "secret": digit + stored["secret"][1:]}))
+
+
+@way(KEY, "refused", KeyMissingError)
+def a_key_of_another_store(scene: Any, stranger: Any) -> None:
+    shutil.copy(stranger.key, scene.key)
 
 
 # -- witnesses ---------------------------------------------------------------------------------------------------------

@@ -66,6 +66,7 @@ PLOTS = [
     Plot("intake of builds", "intake", as_it_is),
     Plot("new segments and checkpoints", "roll-over", as_it_is),
     Plot("corrections by a person", "corrections", as_it_is),
+    Plot("resets", "resets", as_it_is),
     Plot("a rebuild", "rebuild", as_it_is, is_long=False),
     Plot("a graph that is brought up", "living", graph_behind),
     Plot("graph and index rebuilt", "living", no_projections),

@@ -453,7 +453,7 @@ def test_a_folder_of_other_files_is_not_a_store(run, tmp_path):
     told = run("doctor", "--json")
     assert told.exit_code == 1
     assert json.loads(told.stdout)["store"]["id"] is None
-    assert "is not a memgraph store" in json.loads(told.stdout)["problems"][0]["problem"]
+    assert "is not a memgraph store" in json.loads(told.stdout)["errors"][0]
 
 
 @pytest.mark.parametrize(
@@ -494,7 +494,7 @@ def test_a_missing_key_is_named_by_doctor(done, run):
     document = json.loads(result.stdout)
     assert not document["key"]["present"]
     assert not document["healthy"]
-    assert str(key) in document["problems"][0]["problem"]
+    assert str(key) in document["errors"][0]
     assert str(key) in run("doctor").stdout
 
 

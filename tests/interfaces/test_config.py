@@ -17,6 +17,7 @@ from memgraph.config import _ENVIRONMENT, AgentMemoryConfig, config_path, defaul
 from memgraph.errors import ConfigError
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.cli.maintenance.config import default_text
+from memgraph.security import OUTSIDE_THE_STORE
 
 Run = Callable[..., Result]
 
@@ -36,7 +37,7 @@ def uncommented(text: str) -> str:
 def test_the_file_holds_every_setting_with_its_default_and_its_variable() -> None:
     text = default_text()
     stored = tomllib.loads(uncommented(text))
-    names = {one.name for one in default_settings()} - {"home", "agents"}
+    names = {one.name for one in default_settings()} - {"home", "agents", *OUTSIDE_THE_STORE}
     assert stored.pop("agents") == {}  # a table for each agent
     flat = {
         f"{name}.{inner}" if isinstance(value, dict) else name: part
@@ -44,8 +45,11 @@ def test_the_file_holds_every_setting_with_its_default_and_its_variable() -> Non
         for inner, part in (value if isinstance(value, dict) else {name: value}).items()
     }
     assert flat.keys() == names
-    assert {name.partition(".")[0] for name in names} == AgentMemoryConfig.model_fields.keys() - {"home", "agents"}
-    assert all(f"Environment: {name}\n" in text for name, field in _ENVIRONMENT.items() if field != "home")
+    everything = AgentMemoryConfig.model_fields.keys() - {"home", "agents"}
+    assert {name.partition(".")[0] for name in names} | OUTSIDE_THE_STORE == everything
+    inside = {name for name, field in _ENVIRONMENT.items() if field not in {"home", *OUTSIDE_THE_STORE}}
+    assert all(f"Environment: {name}\n" in text for name in inside)
+    assert all(f"#   {name}: " in text for name in _ENVIRONMENT.keys() - inside)
     assert all(one.meaning and one.meaning[:20] in text for one in default_settings() if one.name != "home")
     assert max(len(line) for line in text.splitlines() if "keys_home" not in line) <= 100  # which holds a path
 

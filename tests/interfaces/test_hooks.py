@@ -99,6 +99,19 @@ def write_transcript(events: list[dict[str, Any]], shop: Path, *, given: dict[st
     return path
 
 
+def test_a_prompt_gets_what_holds_in_the_task_of_its_session(memory: MemGraph, hook: Any, events: Any) -> None:
+    prompt = named(events, "UserPromptSubmit")
+    memory.tasks.upsert("Parser", task_id="parser")
+    decision = memory.tasks.decide("parser", LESSON)
+    assert hook(prompt) == ""
+    memory.tasks.sessions.switch(SESSION, "parser")
+    text = hook(prompt)
+    assert f"- Decision: {LESSON}" in text
+    assert decision.id[:8] not in text
+    assert hook(prompt) == "", "once in a session"
+    assert hook(prompt, session_id="another") == ""
+
+
 def test_a_prompt_gets_what_is_known_of_it_once_in_a_session(memory: MemGraph, hook: Any, events: Any) -> None:
     known = saved(memory)
     prompt = named(events, "UserPromptSubmit")
@@ -493,3 +506,35 @@ def test_the_newest_records_of_a_long_log_are_read(tmp_path):
         log.add("filler", text="x" * 2_000_000)
     log.add("newest")
     assert log.last("newest") is not None
+
+
+def test_what_belongs_to_the_session_is_given_once_until_it_changes(memory: MemGraph, hook: Any, events: Any) -> None:
+    prompt, tasks = named(events, "UserPromptSubmit"), memory.tasks
+    tasks.absorb(SESSION, "<working-memory>Task: Count coins</working-memory><chat-memory>Tone: dry</chat-memory>")
+    first = hook(prompt)
+    assert "## Working memory (updated just now)\n- Doing: Count coins" in first
+    assert "Tone: dry" in first
+    assert hook(prompt) == ""
+    assert hook(prompt, session_id="another") == ""
+    tasks.absorb(SESSION, "<chat-memory>Name: Bo</chat-memory>")
+    assert hook(prompt).splitlines()[0] == "## Chat memory"
+    tasks.working.replace(SESSION, task="Deploy")
+    saved(memory)
+    text = hook(prompt)
+    assert LESSON in text
+    assert "- Doing: Deploy" in text
+    assert text.splitlines()[-1].startswith("query_id: ")
+    assert "Tone: dry" not in text
+    hook(named(events, "SessionStart"), source="compact")
+    again = hook(prompt)
+    for told in ("- Doing: Deploy", "Tone: dry", "Name: Bo"):
+        assert told in again
+
+
+def test_the_constraints_of_the_sessions_task_come_first(memory: MemGraph, hook: Any, events: Any) -> None:
+    saved(memory)
+    memory.tasks.upsert("Fix the checkout", task_id="checkout")
+    memory.tasks.pins.upsert("Never skip a test", kind="constraint", task_id="checkout")
+    assert "Never skip" not in hook(named(events, "UserPromptSubmit"), session_id="another")
+    memory.tasks.sessions.switch(SESSION, "checkout")
+    assert hook(named(events, "UserPromptSubmit")).startswith("## Constraints\n- Rule: Never skip a test.")

@@ -505,12 +505,17 @@ class TestKeys:
 
     def test_an_operation_that_is_one_commit_makes_one(self, memory):
         requests, caller = memory.store.auditing.requests, Caller(project=str(uuid4()))
+        task = memory.tasks.upsert("Move the tables", project=caller.project).id
+        caller = caller.model_copy(update={"task": task, "agent": "mason"})
+        handed = memory.tasks.handoffs.create(task, "The tables are counted", from_agent="diver").id
         saved = perform(memory, caller, "save_episode", {**EPISODE, "task": "Another"}).data["episode_id"]
         given: dict[str, dict[str, Any]] = {
             "save_episode": EPISODE,
             "feedback": {"id": saved, "feedback": "love", "comment": "Good."},
             "invalidate_memory": {"id": saved, "reason": "It is done."},
             "forget": {"id": saved},
+            "create_handoff": {"what_was_done": "The first table is moved"},
+            "accept_handoff": {"id": handed},
         }
         assert given.keys() == {one.name for one in OPERATIONS.values() if one.is_one_commit}
         for name, arguments in given.items():

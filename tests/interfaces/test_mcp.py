@@ -263,7 +263,7 @@ def unreadable(home: Path) -> None:
     ("spoil", "said"),
     [
         (newer, "99"),
-        (damaged, "journal damaged at .*; restore"),
+        (damaged, "journal damaged at .*; `memgraph repair` restores"),
         (lambda home: home.write_text("no folder"), "is a file, not a directory; choose"),
         (lambda home: home.mkdir() or (home / "x").touch(), "is not a memgraph store"),
         (unreadable, "Permission denied"),

@@ -221,6 +221,9 @@ class _Filled:
             pins = memory.tasks.pins
             self.pin, gone = (pins.upsert(text).pin for text in ("No work at night", "Wear boots"))
             self.confirm, self.cancel = ([one.id, pins.request_removal(one.id).token] for one in (gone, self.pin))
+            work = memory.tasks.handoffs
+            self.handoffs = [work.create("mole", done, from_agent="mason").id for done in ("Counted", "Measured")]
+        (folder / "answer.txt").write_text("Counted. <chat-memory>Be brief</chat-memory>")
         (folder / "answer.json").write_text(json.dumps({"statements": []}))
 
     def calls(self) -> dict[str, list[str]]:
@@ -238,6 +241,8 @@ class _Filled:
             "show": [one],
             "queries show": ["memories_by_use"],
             "docs": ["settings"],
+            "backup": [str(self.folder / "backup.tar.gz")],
+            "migrate": ["--dry-run"],
             "format-age": ["2026-01-05"],
             "remember": ["The harbour opens at six"],
             "observe": ["The user prefers window seats"],
@@ -298,6 +303,13 @@ class _Filled:
             "config init": [],
             "config show": [],
             "completion": ["bash"],
+            "keys list": [],
+            "keys check": [],
+            "keys rotate": [],
+            "keys export": [str(self.folder / "keys.json")],
+            "keys import": [str(self.folder / "keys.json")],
+            "purge": [self.other, "--yes"],
+            "reset": ["--memory", "--yes"],
         }
 
     def _task_calls(self) -> dict[str, list[str]]:
@@ -331,12 +343,32 @@ class _Filled:
             "session keep": ["tide", "High at noon"],
             "session promote": ["tide"],
             "session prune": [],
+            "session absorb": [str(self.folder / "answer.txt")],
+            "session autoswitch": ["on"],
+            "session mode": ["supportive"],
             "session clear": [],
+            "turn": ["Which stones for the mole?"],
+            "prompt": ["Build the mole"],
+            **self._handoff_calls(),
+        }
+
+    def _handoff_calls(self) -> dict[str, list[str]]:
+        return {
+            "handoff create": ["The stones are counted", "--task", "mole", "--from", "mason"],
+            "handoff list": [],
+            "handoff show": [self.handoffs[0]],
+            "handoff accept": [self.handoffs[0], "--agent", "diver"],
+            "handoff withdraw": [self.handoffs[1]],
+            "ledger checkpoint": ["mason", "--goal", "A mole that stands"],
+            "ledger list": [],
+            "ledger show": ["mason"],
+            "continuity": ["--task", "mole"],
         }
 
 
 ELSEWHERE = {
     "demo": "test_cli.py",
+    "restore": "test_upkeep.py",
     "doctor": "test_cli.py",
     "query": "test_query_cli.py",
     "viz charts": "test_viz_cli.py",

@@ -105,11 +105,13 @@ def test_every_operation_on_memories_is_traced(memory_of: Any, spans_of: Any) ->
         "remember": ("upsert_memory", 1, {"text": "Lunch is at one."}),
         "invalidate_memory": ("update_memory", 1, {"id": other, "reason": "it is broken"}),
         "forget": ("delete_memory", 1, {"id": other}),
+        "prompt": ("search_memory", None, {"task": "open the till"}),
+        "absorb": ("upsert_memory", 1, {"output": "Yes. <memory>The gate is blue.</memory>"}),
     }
     traced = {name for name, operation in OPERATIONS.items() if operation.traced}
     assert traced == {*calls, "answer_work_order"}
     for name, (kind, count, arguments) in calls.items():
-        [span] = spans_of(memory, (name, arguments))
+        [span] = spans_of(memory, (name, arguments), caller=Caller(session="s1"))
         found = span.attributes["gen_ai.memory.record.count"]
         assert (name, span.name, found) == (name, kind, found if count is None else count)
 

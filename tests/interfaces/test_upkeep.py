@@ -57,9 +57,10 @@ def told(result: Result) -> Any:
 def problems(run: Run) -> list[dict[str, str]]:
     result = run("doctor", "--json")
     document = told(result)
-    assert result.exit_code == (1 if document["problems"] else 0)
-    assert document["healthy"] == (not document["problems"])
-    found: list[dict[str, str]] = document["problems"]
+    assert result.exit_code == (1 if document["errors"] else 0)
+    assert document["healthy"] == (not document["errors"])
+    found: list[dict[str, str]] = [check for check in document["checks"] if check["status"] == "error"]
+    assert document["errors"] == [check["message"] for check in found]
     return found
 
 
@@ -193,7 +194,7 @@ class TestRepair:
         self, kept: Run, segment: Callable[[], Path], monkeypatch: pytest.MonkeyPatch, answer: str, accepted: bool
     ) -> None:
         cut(segment(), 2)
-        monkeypatch.setattr("memgraph.interfaces.cli.maintenance.repair._is_terminal", lambda: True)
+        monkeypatch.setattr("memgraph.interfaces.cli.recovery.repair._is_terminal", lambda: True)
         result = kept("repair", "--accept-head", stdin=answer)
         assert result.exit_code == 1  # events were lost, or nothing was done
         assert ("are lost" in result.stderr) == accepted
@@ -209,6 +210,88 @@ class TestRepair:
             assert "accept-head" not in result.stderr
 
 
+class TestRepairOfDamage:
+    @pytest.fixture
+    def damaged(self, kept: Run, segment: Callable[[], Path]) -> int:
+        """Change a byte of the last memory; return the event before it."""
+        data = segment().read_bytes()
+        segment().write_bytes(data.replace(b"Fridays", b"Sundays"))
+        return next(n for n, line in enumerate(data.splitlines()) if b"Fridays" in line)
+
+    def test_what_could_be_done_is_shown_and_nothing_is_changed(
+        self, kept: Run, damaged: int, segment: Callable[[], Path]
+    ) -> None:
+        before = segment().read_bytes()
+        result = kept("repair")
+        assert result.exit_code == 1
+        assert "nothing was changed" in result.stderr
+        text = " ".join(result.stdout.split())
+        assert f"verifies up to event {damaged}" in text
+        assert "would be lost" in text
+        for way in ("--from-backup FILE", "--cut-tail", "quarantine/"):
+            assert way in text
+        refused = kept("repair", "--cut-tail")
+        assert refused.exit_code == 1
+        assert "--yes" in refused.stderr
+        assert segment().read_bytes() == before
+
+    @pytest.mark.parametrize("way", ["--cut-tail", "--quarantine"])
+    def test_cutting_says_what_was_kept_and_lost(self, kept: Run, damaged: int, way: str, tmp_path: Path) -> None:
+        result = kept("repair", way, "--yes", "--json")
+        assert result.exit_code == 1
+        cut = told(result)["cut"]
+        assert cut["kept"] == (damaged if way == "--cut-tail" else 0)
+        assert f"{cut['lost']} events are lost (numbers {cut['kept'] + 1} to" in result.stderr
+        assert list(Path(cut["quarantine"]).iterdir())
+        assert kept("verify", "--deep").exit_code == 0
+        assert problems(kept) == []
+
+    def test_a_backup_repairs_without_a_loss(self, kept: Run, segment: Callable[[], Path], tmp_path: Path) -> None:
+        assert kept("backup", str(tmp_path / "a.tar.gz")).exit_code == 0
+        assert kept("remember", "after the backup").exit_code == 0
+        segment().write_bytes(segment().read_bytes().replace(b"Fridays", b"Sundays"))
+        assert kept("list").exit_code == 1
+        assert kept("repair", "--from-backup", str(tmp_path / "a.tar.gz")).exit_code == 1  # not confirmed
+        result = kept("repair", "--from-backup", str(tmp_path / "a.tar.gz"), "--yes")
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "No event is lost" in result.stdout
+        assert {"Never on Fridays", "after the backup"} <= set(kept("list").stdout.replace("\n", "\t").split("\t"))
+        assert kept("verify", "--deep").exit_code == 0
+
+    def test_ways_exclude_each_other(self, kept: Run) -> None:
+        assert kept("repair", "--cut-tail", "--accept-head").exit_code == 2
+        assert kept("repair", "--until", "3").exit_code == 2
+
+
+class TestBackup:
+    def test_backup_and_restore(self, kept: Run, tmp_path: Path) -> None:
+        file = str(tmp_path / "a.tar.gz")
+        made = told(kept("backup", file, "--json"))
+        assert made["file"] == file
+        refused = kept("backup", file)
+        assert (refused.exit_code, "--force" in refused.stderr) == (1, True)
+        assert kept("remember", "since the backup").exit_code == 0
+        assert "keep both" in kept("backup", str(tmp_path / "b.tar.zst"), "--incremental").stdout
+        home = str(tmp_path / "copy")
+        result = told(kept("--home", home, "restore", str(tmp_path / "b.tar.zst"), "--json"))
+        assert len(result["backup_ids"]) == 2
+        assert "since the backup" in kept("--home", home, "list").stdout
+        again = kept("--home", home, "restore", file)
+        assert again.exit_code == 1
+        assert "is not empty" in again.stderr
+        dry = kept("--home", str(tmp_path / "none"), "restore", file, "--dry-run", "--until", "2")
+        assert "can be restored" in dry.stdout
+        assert "were left out" in dry.stdout
+        assert not (tmp_path / "none").exists()
+        assert problems(kept) == []
+
+    def test_where_there_is_no_store_there_is_no_backup(self, run: Run, tmp_path: Path) -> None:
+        result = run("backup", str(tmp_path / "a.tar.gz"))
+        assert result.exit_code == 1
+        assert "nothing to back up" in result.stderr
+        assert not (tmp_path / "store").exists()
+
+
 class TestDoctor:
     @pytest.mark.parametrize("key_is_there", [True, False])
     def test_a_lost_journal(self, kept: Run, tmp_path: Path, segment: Callable[[], Path], key_is_there: bool) -> None:
@@ -219,8 +302,8 @@ class TestDoctor:
         (problem,) = problems(kept)
         refusal = kept("list")
         assert refusal.exit_code == 1
-        assert "to start over, remove" in problem["problem"]
-        assert problem["problem"] == refusal.stderr.removeprefix("memgraph: ").strip()
+        assert "to start over, remove" in problem["message"]
+        assert problem["message"] == refusal.stderr.removeprefix("memgraph: ").strip()
 
     def test_all_well(self, kept: Run, tmp_path: Path) -> None:
         document = told(kept("doctor", "--json"))
@@ -240,8 +323,8 @@ class TestDoctor:
         head.unlink()
         journal = {path: path.read_bytes() for path in (tmp_path / "store" / "journal").iterdir() if path.suffix in {".jsonl", ".json"}}  # fmt: skip
         (found,) = problems(kept)
-        assert str(head) in found["problem"]
-        assert "repair --accept-head" in found["what_to_do"]
+        assert str(head) in found["message"]
+        assert "repair --accept-head" in found["advice"]
         assert not head.exists()
         assert all(path.read_bytes() == data for path, data in journal.items())
 
@@ -303,11 +386,11 @@ class TestDoctor:
             (home / "config.toml").write_text("no toml\n")
         found = problems(kept)
         assert len(found) == 1, found
-        assert said in found[0]["problem"]
-        assert todo in found[0]["what_to_do"]
+        assert said in found[0]["message"]
+        assert todo in found[0]["advice"]
         spoken = kept("doctor")
         assert spoken.exit_code == 1
-        assert spoken.output.count(found[0]["problem"]) == 1
+        assert spoken.output.count(found[0]["message"]) == 1
         assert spoken.stderr == "memgraph: 1 problem found\n"
 
     def test_who_holds_what(self, kept: Run, tmp_path: Path) -> None:
@@ -355,16 +438,16 @@ class TestDoctor:
     def test_a_model_that_is_not_the_stores(self, kept: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("memgraph.embedding.default_embedder", lambda _model="minilm": FakeEmbedder(dimension=32))
         (found,) = problems(kept)
-        assert "64 dimensions" in found["problem"]
-        assert "32" in found["problem"]
+        assert "64 dimensions" in found["message"]
+        assert "32" in found["message"]
 
     def test_a_disk_that_is_nearly_full(self, kept: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
-            "memgraph.interfaces.cli.maintenance.diagnosis.shutil.disk_usage",
+            "memgraph.health.places.shutil.disk_usage",
             lambda _path: type("Usage", (), {"free": 1_000})(),
         )
         (found,) = problems(kept)
-        assert "1,000 bytes free" in found["problem"]
+        assert "1,000 bytes free" in found["message"]
 
     def test_variables_that_are_none_of_ours_are_named(self, kept: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("MEMGRAPH_GRAPH_IDEL_S", "3")

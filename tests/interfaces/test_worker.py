@@ -262,7 +262,12 @@ def test_a_failure_of_ours_is_an_answer_and_the_log_has_no_texts(
     memory: MemGraph, place: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("INFO", logger="memgraph"), served(memory, Path(place.home)):
-        who = {"agent": None, "justification": None, "project": None, "all_tasks": False}
+        who = {
+            "agent": None,
+            "justification": None,
+            "project": None,
+            "tasks": {"all_tasks": False, "task_only": False, "asking_session": None},
+        }
         with pytest.raises(WorkerAnsweredError, match="TypeError") as caught:
             look_up(
                 place, "ask", {"query": FACT, "scope": 7, **who}, timeout_s=10

@@ -24,7 +24,7 @@ _WHO: dict[str, Any] = {
     "agent": None,
     "justification": None,
     "project": None,
-    "all_tasks": False,
+    "tasks": {"all_tasks": False, "task_only": False, "asking_session": None},
     "scope": {"session": None, "task_id": None, "tiers": [], "min_trust": None},
 }
 

@@ -22,6 +22,8 @@ from memgraph.commands import MemoryCommands
 from memgraph.errors import MemGraphError
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings
 from memgraph.interfaces.cli.group import cli
+from memgraph.model.events.tasks import HandoffCreated
+from memgraph.model.ids import new_id
 from memgraph.model.memory import StoredMemory
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store.listing import listings_for
@@ -39,24 +41,25 @@ TIER_OF = {
 }
 WHY = "needed for the plan that the user asked for"
 WORD = re.compile(r"zq\d{4}zq")
-ASKS = {"recall", "search", "ask"}
+ASKS = {"recall", "prompt", "search", "ask", "handoff list", "handoff show", "continuity"}
 """Commands that act for an agent."""
 OWNERS = {
     "list", "show", "history", "why", "stats", "query", "export", "viz page", "viz series", "viz charts", "viz export",
     "contradictions list", "distil list", "distil show", "proposals list", "task list", "task show", "pins list", "pins write", "session show",
-    "session kept",
+    "session kept", "ledger list", "ledger show",
 }  # fmt: skip
 """Commands that act for the owner, or with ``--agent`` show what an agent may have."""
 NOT_READERS = {
     "edit", "pin", "unpin", "tag", "untag", "merge", "split", "undo", "ingest", "remember", "forget", "unforget", "observe", "episode", "feedback", "outcome", "queries list", "queries show", "compress",
     "proposals approve", "proposals reject", "proposals reopen", "contradictions find", "contradictions resolve",
     "contradictions dismiss", "distil answer", "distil skip", "sleep", "collect", "archive",
-    "unarchive", "invalidate", "revalidate", "supersede", "unsupersede", "delete", "undelete", "link", "unlink", "import", "embed", "reembed",
-    "format-age", "completion", "rebuild", "verify", "audit", "doctor", "repair", "config init", "config show", "docs", "demo",
+    "unarchive", "invalidate", "revalidate", "supersede", "unsupersede", "delete", "undelete", "purge", "link", "unlink", "import", "embed", "reembed",
+    "format-age", "completion", "rebuild", "verify", "audit", "doctor", "reset", "repair", "backup", "restore", "migrate", "config init", "config show", "docs", "demo",
     "connect", "disconnect", "mcp", "worker run", "worker status", "worker stop", "serve", "token create", "token list", "token revoke",
     "task new", "task switch", "task resume", "task link", "task unlink", "task archive", "task close", "task status", "task add", "task done",
     "task set", "pins add", "pins edit", "pins remove", "pins confirm", "pins cancel", "pins read", "session set", "session clear", "session about",
-    "session keep", "session promote", "session prune",
+    "session keep", "session promote", "session prune", "session absorb", "handoff create", "handoff accept", "handoff withdraw", "ledger checkpoint",
+    "session autoswitch", "session mode", "turn", "keys list", "keys check", "keys rotate", "keys export", "keys import",
 }  # fmt: skip
 """Commands of the owner that change, maintain or explain the store, and print at most the memory that they were given."""
 ASKING_METHODS = {
@@ -67,8 +70,8 @@ ASKING_METHODS = {
 """Methods that act for an agent; every other method of these classes acts for the owner, or on what it is given."""
 OWNERS_METHODS = {
     MemGraph: {
-        "as_agent", "at", "audit", "check_may_write", "close", "create_enriched_system_prompt", "format_context_for_prompt", "ingest", "invalidate_memory",
-        "open", "record_outcome", "save_episode", "save_observation", "update_episode_with_feedback",
+        "as_agent", "at", "audit", "backup", "check_may_write", "close", "create_enriched_system_prompt", "format_context_for_prompt", "health", "ingest", "invalidate_memory",
+        "open", "purge", "record_outcome", "save_episode", "save_observation", "update_episode_with_feedback",
     },
     MemoryRetrieval: {
         "apply_decay", "calculate_decayed_relevance", "format_injected_prefix", "get_confidence_label", "get_confidence_text",
@@ -271,26 +274,50 @@ def test_an_agents_view_holds_what_it_may_have_and_nothing_else(world: World, ag
     assert {name: got - allowed for name, got in found.items() if got - allowed} == {}
 
 
+def handed_over(memory: MemGraph, world: World) -> str:
+    """Hand a task over, to any agent, with memories of all tiers and a decision about a health matter; return the handoff's id."""
+    memory.tasks.upsert("The plan of the week", task_id="weekly")
+    memory.tasks.decide("weekly", "She was diagnosed with zq9999zq")
+    made = memory.store.commit(
+        "task",
+        [
+            HandoffCreated(
+                id=new_id(),
+                from_agent="lead",
+                what_was_done="The plan of the week was made",
+                memories=list(world.ids)[:100],
+            )
+        ],
+        task_id="weekly",
+    )
+    memory.tasks.ledgers.checkpoint("lead", current_task="weekly", goal="She was diagnosed with zq9999zq")
+    return made[0].payload.id
+
+
 @pytest.mark.embedded
 def test_the_commands_show_an_agent_no_more(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = AGENTS[0]
     monkeypatch.setenv("MEMGRAPH_KEYS_HOME", str(world.home.parent / "keys"))
     hidden = next(one for one, word in world.ids.items() if word not in world.allowed(agent, "read"))
+    with world.opened() as memory:
+        handoff = handed_over(memory, world)
     commands = [
-        ["recall", "the plan of the week", "--explain", "-vv"], ["recall", "plans", "--project", "nothing", "--json"],
+        ["prompt", "the plan of the week", "--session", "monday"], ["prompt", "--json"], ["recall", "the plan of the week", "--explain", "-vv"], ["recall", "plans", "--project", "nothing", "--json"],
         ["search", "plan", "--limit", "200"], ["ask", "the plan of the week"], ["list", "--limit", "1000", "--json"],
         ["show", hidden], ["history", hidden], ["why", hidden], ["stats"], ["query", "--cypher", "MATCH (m:Memory) RETURN m.*", "--json"], ["export"],
         ["viz", "page", str(tmp_path / "page.html"), "--include", "private"], ["viz", "series", "-vv"],
         ["viz", "export", str(tmp_path / "graph.json"), "--include", "private"], ["contradictions", "list"], ["distil", "list"],
         ["proposals", "list"], ["task", "list", "--all"], ["task", "show", "t1"], ["pins", "list", "--all-tasks"], ["pins", "write"],
-        ["session", "show"], ["session", "kept"],
+        ["session", "show"], ["session", "kept"], ["ledger", "list"], ["ledger", "show", "lead"],
+        ["handoff", "list"], ["handoff", "show", handoff], ["continuity", "--handoff", handoff], ["continuity", "--task", "weekly"],
     ]  # fmt: skip
     told = ""
     for words_ in commands:
-        place = 2 if words_[0] in ("viz", "contradictions", "distil", "proposals", "task", "pins", "session") else 1
+        groups = ("viz", "contradictions", "distil", "proposals", "task", "pins", "session", "ledger", "handoff")
+        place = 2 if words_[0] in groups else 1
         line = ["--home", str(world.home), *words_[:place], "--agent", agent.name, *words_[place:]]
         result = CliRunner().invoke(cli, line, prog_name="memgraph", obj=Settings(embedder=FakeEmbedder()))
-        is_refused = words_[0] in {"show", "history", "why"} or words_[:2] == ["task", "show"]
+        is_refused = words_[0] in {"show", "history", "why"} or words_[:2] in (["task", "show"], ["ledger", "show"])
         assert (result.exit_code != 0) == is_refused, result.output
         told += result.output
     told += (tmp_path / "page.html").read_text() + (tmp_path / "graph.json").read_text()

@@ -63,6 +63,7 @@ class _Reading:
             "memory.revised": self._revised,
             "memory.merged": self._revised,
             "memory.deleted": self._deleted,
+            "store.reset": self._deleted,
             "memory.derived": self._derived,
             "memory.linked": self._linked,
             "memory.unlinked": self._unlinked,
@@ -109,10 +110,14 @@ class _Reading:
         self._relevances.note(memory_id, at, row)
 
     def _undeleted(self, event: Event, at: str) -> None:
-        self._gone(event, at, event.content["memory"]["id"], is_deleted=False)
+        memory_id = event.content["memory"]["id"]
+        if memory_id not in self._history.lives:
+            self._added(event, at)  # a purge has removed its history
+        self._gone(event, at, memory_id, is_deleted=False)
 
     def _deleted(self, event: Event, at: str) -> None:
-        self._gone(event, at, event.content["id"], is_deleted=True)
+        for memory_id in event.payload.removed_ids():
+            self._gone(event, at, memory_id, is_deleted=True)
 
     def _gone(self, event: Event, at: str, memory_id: str, *, is_deleted: bool) -> None:
         life = self._history.lives.get(memory_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -19,6 +20,7 @@ from memgraph.interfaces.agents.preferences import preferences_of
 from memgraph.interfaces.agents.sessions import SessionLog
 from memgraph.interfaces.operations.tracing import memory_span
 from memgraph.logs import logger_of
+from memgraph.model.results.context import SESSION_SECTIONS, PromptSection
 from memgraph.model.results.retrieval import RetrievalResult
 
 logger = logger_of(__name__)
@@ -106,32 +108,66 @@ def _started(hook: _Hook) -> str:
 
 
 def _recalled(hook: _Hook) -> str:
-    """Return what is known for a prompt or a failure, except what the session was given already."""
+    """Return what is known for a prompt or a failure, and of the session what has changed, except what the session was given already."""
     event = hook.event
     project = hook.project
     if not event.text:
         return ""
     with memory_span(hook.memory, "search_memory", query=event.text) as describe:
         found = hook.memory.recall(event.text, agent=hook.client.name, project=project, session_id=event.session_id)
-        describe([one.id for one in found.memories])
+        describe([one.id for one in found.memories if one.id not in found.task_items])
     known = hook.log.shown()
     new = found.model_copy(update={"memories": [one for one in found.memories if one.id not in known]})
-    text, given = _fitting(hook, new)
-    if text:
-        ids = [one.id for one in given.memories]
+    sections, state = _changed_sections(hook, project, known | {one.id for one in new.memories})
+    of_session = "\n\n".join(one.text for one in sections)
+    text, ids = _fitting(hook, new, known, of_session)
+    if ids:
         hook.log.add("recalled", query_id=found.query_id, memory_ids=ids, call_id=event.call_id)
+    if of_session and of_session in text:
+        hook.log.add("session", state=state, memory_ids=[one for section in sections for one in section.memory_ids])
     return text
 
 
-def _fitting(hook: _Hook, found: RetrievalResult) -> tuple[str, RetrievalResult]:
-    """Return the notes of a recall with its id, within the client's limit: the last memories leave first."""
-    while found.memories:
-        notes = hook.memory.format_context_for_prompt(found, format="notes", when_nothing="empty", with_ids=True)
-        text = f"{notes}\n\nquery_id: {found.query_id}"
-        if hook.client.fits(text):
-            return (text, found) if notes else ("", found)
-        found = found.model_copy(update={"memories": found.memories[:-1]})
-    return "", found
+def _changed_sections(hook: _Hook, project: str | None, known: set[str]) -> tuple[list[PromptSection], str]:
+    """Return the session's sections that are not in its context, and a hash of what its chat is about and what it is doing.
+
+    The headings are not in the hash: they tell the age, which changes all the time.
+    """
+    prompt = hook.memory.tasks.prompt(
+        session=hook.event.session_id,
+        agent=hook.client.name,
+        project=project,
+        sections=SESSION_SECTIONS,
+        known=known,
+        with_ids=True,
+    )
+    said = "\x1f".join(one.body for one in prompt.sections if one.name != "chat_memory")
+    state = hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
+    is_known = hook.log.has_section(state)
+    return [one for one in prompt.sections if one.name == "chat_memory" or not is_known], state
+
+
+def _fitting(hook: _Hook, found: RetrievalResult, known: set[str], of_session: str) -> tuple[str, list[str]]:
+    """Return the constraints and notes of a recall with its id, then the session's sections, within the client's limit; and the ids of the memories.
+
+    The last memories leave first.
+    """
+    for number in range(len(found.memories), -1, -1):
+        prompt = hook.memory.tasks.prompt(
+            session=hook.event.session_id,
+            agent=hook.client.name,
+            project=hook.project,
+            recalled=found.model_copy(update={"memories": found.memories[:number]}),
+            sections=["constraints", "long_term"],
+            known=known,
+            with_ids=True,
+        )
+        if not prompt.text:
+            break
+        parts = [prompt.text, of_session, f"query_id: {found.query_id}"]
+        if hook.client.fits(text := "\n\n".join(filter(None, parts))):
+            return text, prompt.memory_ids
+    return (of_session, []) if hook.client.fits(of_session) else ("", [])
 
 
 def _ended(hook: _Hook, *, is_last: bool) -> str:

@@ -89,6 +89,14 @@ class SessionLog:
             found = set() if one["kind"] == "lost context" else found.union(one.get("memory_ids", ()))
         return found
 
+    def has_section(self, state: str) -> bool:
+        """Return whether what belongs to the session is in its context in this state."""
+        found = ""
+        for one in self._read():
+            if one["kind"] in {"lost context", "session"}:
+                found = one.get("state", "")
+        return found == state
+
     def last(self, kind: str) -> dict[str, Any] | None:
         """Return the last record of a kind."""
         return next((one for one in reversed(self.records()) if one["kind"] == kind), None)

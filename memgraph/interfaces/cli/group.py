@@ -34,6 +34,9 @@ COMMANDS: dict[str, Entry] = {
         "Print the text to put before the prompt for TASK; '-' reads standard input.",
         "use",
     ),
+    "prompt": Entry(
+        "tasks.prompt", "prompt", "Print what of memory goes into a session's prompt, in sections with budgets.", "use"
+    ),
     "search": Entry("memories.search", "search", "List the memories of any type that are most similar to TEXT.", "use"),
     "ask": Entry("memories.remember", "ask", "List the remembered episodes that are most similar to QUERY.", "use"),
     "remember": Entry(
@@ -56,7 +59,20 @@ COMMANDS: dict[str, Entry] = {
         "Pin texts for every task or for one: add, edit, remove in two steps, write and read.",
         "use",
     ),
+    "handoff": Entry(
+        "tasks.handoff", "handoff", "Hand a task over to another agent: create, list, show, accept, withdraw.", "use"
+    ),
+    "ledger": Entry("tasks.ledger", "ledger", "Record where an agent is in its work; list or show that.", "use"),
+    "continuity": Entry(
+        "tasks.handoff",
+        "continuity",
+        "Print the page from which an agent continues a task: state, memories, mistakes to avoid.",
+        "use",
+    ),
     "session": Entry("tasks.session", "session", "Show or set what a session is doing; keep texts for a while.", "use"),
+    "turn": Entry(
+        "tasks.turn", "turn", "Print which task MESSAGE belongs to, and what to ask; '-' reads standard input.", "use"
+    ),
     "mcp": Entry("mcp", "mcp", "Serve the store to an agent's client over MCP, on standard input and output.", "use"),
     "serve": Entry(
         "serve",
@@ -102,6 +118,7 @@ COMMANDS: dict[str, Entry] = {
     "unsupersede": Entry("memories.states", "unsupersede", "Undo `supersede`.", "correct"),
     "delete": Entry("memories.states", "delete", "Remove memories from every view; their history stays.", "correct"),
     "undelete": Entry("memories.states", "undelete", "Restore a deleted memory and its links.", "correct"),
+    "purge": Entry("privacy.purge", "purge", "Remove memories and their words for good.", "correct"),
     "link": Entry("memories.states", "link", "Link two memories.", "correct"),
     "unlink": Entry("memories.states", "unlink", "Remove a link between two memories.", "correct"),
     "ingest": Entry(
@@ -159,9 +176,23 @@ COMMANDS: dict[str, Entry] = {
         "Report the store's location and condition, and how to fix each problem.",
         "store",
     ),
-    "repair": Entry(
-        "maintenance.repair", "repair", "Report why the store cannot be opened; accept its journal as it is.", "store"
+    "backup": Entry(
+        "recovery.backup", "backup", "Write a verified backup to FILE, while the store is in use.", "store"
     ),
+    "restore": Entry("recovery.backup", "restore", "Restore a store from FILE into a new directory (--home).", "store"),
+    "migrate": Entry(
+        "recovery.migrate", "migrate", "Verify every event, and bring the store to this release's schema.", "store"
+    ),
+    "reset": Entry(
+        "maintenance.reset",
+        "reset",
+        "Remove what was learned (--memory), or everything (--all), after listing it.",
+        "store",
+    ),
+    "repair": Entry(
+        "recovery.repair", "repair", "Report why the store cannot be opened; repair its journal on request.", "store"
+    ),
+    "keys": Entry("keys", "keys", "List, check, rotate, export or import the keys that sign the store.", "store"),
     "config": Entry(
         "maintenance.config", "config", "Write a commented config.toml, or show the effective settings.", "store"
     ),

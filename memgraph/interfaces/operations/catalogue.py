@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from memgraph.errors import NotFoundError
-from memgraph.interfaces.operations import analysis, learning, reading, writing
+from memgraph.interfaces.operations import analysis, handoffs, learning, reading, sessions, turns, writing
 from memgraph.interfaces.operations.operation import Answer, Call, Caller, Operation, Toolset
 from memgraph.interfaces.operations.tracing import memory_span
 
@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from memgraph.ports import Progress
 
 OPERATIONS: Mapping[str, Operation[Any]] = {
-    one.name: one for one in (*reading.OPERATIONS, *writing.OPERATIONS, *analysis.OPERATIONS, *learning.OPERATIONS)
+    one.name: one
+    for one in (
+        *reading.OPERATIONS,
+        *writing.OPERATIONS,
+        *turns.OPERATIONS,
+        *analysis.OPERATIONS,
+        *learning.OPERATIONS,
+        *sessions.OPERATIONS,
+        *handoffs.OPERATIONS,
+    )
 }
 
 

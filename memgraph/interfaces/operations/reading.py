@@ -10,10 +10,11 @@ from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Op
 from memgraph.model.base import Name
 from memgraph.model.ids import MIN_ID_CHARS
 from memgraph.model.memory import MemoryType, StoredMemory, TrustClass
-from memgraph.model.results.retrieval import MAX_TASK_CHARS
+from memgraph.model.results.retrieval import MAX_TASK_CHARS, ScoredMemory
 from memgraph.text.safe import visible_line
 
 _VECTOR = {"embedding"}
+_TOLD = {"query_id", "certainty", "notice", "total_tokens_used", "task_id", "labels", "related_ids", "task_items"}
 MAX_RESULTS = 100
 MAX_OFFSET = 1_000_000
 Few = Annotated[int, Field(ge=1, le=MAX_RESULTS)]
@@ -82,7 +83,7 @@ def _recall(call: Call, given: Recall) -> Answer:
         **query,
     )
     text = call.memory.format_context_for_prompt(found, format="notes", with_ids=True)
-    data = found.model_dump(mode="json", include={"query_id", "certainty", "notice", "total_tokens_used"})
+    data = found.model_dump(mode="json", include=_TOLD)
     data |= {"memories": [fields_of(memory) for memory in found.memories], "formatted": text}
     return Answer(text=f"{text}\n\nquery_id: {found.query_id}".lstrip(), data=data)
 
@@ -96,11 +97,18 @@ def _search(call: Call, given: Search) -> Answer:
         agent=caller.agent,
         justification=caller.justification,
         project_id=call.project(given.project),
+        session_id=caller.session,
         task_id=caller.task,
     )
-    lines = [line_of(one.memory, "" if one.has_evidence else "only similar") for one in found]
+    lines = [line_of(one.memory, "" if one.has_evidence else "only similar", _before(one)) for one in found]
     rows = [{"memory": fields_of(one.memory), **one.model_dump(mode="json", exclude={"memory"})} for one in found]
     return Answer(text="\n".join(lines) or "No memory is similar to this.", data={"results": rows})
+
+
+def _before(found: ScoredMemory) -> str:
+    from memgraph.retrieval.context.task_labels import before
+
+    return before(found.label, found.task_item)
 
 
 def _get(call: Call, given: Get) -> Answer:
@@ -117,14 +125,24 @@ def _ask(call: Call, given: Ask) -> Answer:
         agent=caller.agent,
         justification=caller.justification,
         project_id=call.project(given.project),
+        session_id=caller.session,
         task_id=caller.task,
     )
     return Answer(text=found.message, data=found.data or {})
 
 
 def _list(call: Call, given: List) -> Answer:
-    project = call.project(given.project)
-    found, has_more = call.listings.page(type=given.type, project_id=project, offset=given.offset, limit=given.limit)
+    from memgraph.store.access.task_scope import task_of
+
+    caller, project = call.caller, call.project(given.project)
+    found, has_more = call.listings.page(
+        type=given.type,
+        project_id=project,
+        session=caller.session,
+        task_id=task_of(call.memory.store.reader, caller.task, caller.session),
+        offset=given.offset,
+        limit=given.limit,
+    )
     lines, rows = [line_of(one) for one in found], [fields_of(one) for one in found]
     following = given.offset + given.limit if has_more else None
     if following is not None:
@@ -143,10 +161,13 @@ def _ids_of_memories(data: dict[str, Any]) -> list[str]:
     return [one["id"] for one in data["memories"]]
 
 
-def line_of(memory: StoredMemory, mark: str = "") -> str:
-    """Return a memory as one line: the beginning of its id, its type, a mark, its text."""
+def line_of(memory: StoredMemory, mark: str = "", before: str = "") -> str:
+    """Return a memory as one line: the beginning of its id, its type, a mark, what stands before its text, its text."""
+    from memgraph.retrieval.context.task_labels import source_label, without_labels
+
     kinds = ", ".join(filter(None, (memory.type, mark, "" if memory.privacy_tier == "public" else memory.privacy_tier)))
-    return f"[{memory.id[:MIN_ID_CHARS]}] ({kinds}) {visible_line(memory.content)}"
+    before = f"{source_label(memory.trust_class)}{before}"
+    return f"[{memory.id[:MIN_ID_CHARS]}] ({kinds}) {before}{without_labels(visible_line(memory.content))}"
 
 
 OPERATIONS = (
@@ -197,7 +218,7 @@ OPERATIONS = (
     ),
     Operation(
         name="list_memories",
-        description="List memories by relevance, without a search.",
+        description="List memories by relevance, without a search: of the task of your session and of none.",
         arguments=List,
         run=_list,
         effect="read",

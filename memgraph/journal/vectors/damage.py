@@ -15,7 +15,7 @@ from memgraph.journal.segments import Line
 from memgraph.journal.vectors.vector_file import VectorFile, vectors_named
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.reembedding import VectorsLost
-from memgraph.model.events.store import EmbeddingSwitched
+from memgraph.model.events.store import EmbeddingSwitched, MemoryPurged
 from memgraph.ports import Progress
 
 _STEP = 1_000
@@ -58,6 +58,8 @@ class NamedRows:
                 named._dimensions[content["model"]] = content["dimension"]
             elif type_ == VectorsLost.TYPE:
                 named._lost[content["model"]].update(content["rows"])
+            elif type_ == MemoryPurged.TYPE:
+                named._purge((one["model"], one["rows"]) for one in content.get("vectors", ()))
             else:
                 named._name(_vectors_in(content))
         return named
@@ -68,6 +70,8 @@ class NamedRows:
             self._dimensions[payload.model] = payload.dimension
         elif isinstance(payload, VectorsLost):
             self._lost[payload.model].update(payload.rows)
+        elif isinstance(payload, MemoryPurged):
+            self._purge((one.model, one.rows) for one in payload.vectors)
         else:
             self._name((memory_id, one.model, one.row, one.sha256) for memory_id, one in vectors_named(payload))
 
@@ -78,6 +82,10 @@ class NamedRows:
     def has(self, model: str, row: int, memory_id: str, sha256: str | None) -> bool:
         """Return whether an event has named this row for a memory."""
         return (memory_id, sha256) in self._named.get(model, {}).get(row, ())
+
+    def is_used(self, model: str, row: int) -> bool:
+        """Return whether an event named a row last, so that it is expected to hold a vector."""
+        return row in self._named.get(model, {}) and row not in self._lost[model]
 
     def damaged(self, file_of: _FileOf, progress: Progress | None = None) -> Iterator[DamagedRow]:
         """Compare each row with its SHA-256, in the files' order: 600,000 rows of 384 components per second.
@@ -104,6 +112,10 @@ class NamedRows:
                 done += 1
                 if progress and done % _STEP == 0:
                     progress(done, total)
+
+    def _purge(self, vectors: Iterable[tuple[str, Sequence[int]]]) -> None:
+        for model, rows in vectors:
+            self._lost[model].update(rows)
 
     def _name(self, vectors: Iterable[tuple[str, str, int, str]]) -> None:
         for memory_id, model, row, sha256 in vectors:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.columns import PIN_SOURCE, TRUST
-from memgraph.index.index import RELATION_CODE
+from memgraph.index.index import RELATION_CODE, Index
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of
 from memgraph.lifecycle.contradictions.restated import is_users
 from memgraph.model.base import Name, checked
@@ -119,7 +119,7 @@ def still_open(reader: Reader, project_id: str | None = None) -> list[Contradict
     """Return the result of `open_contradictions`."""
     with reader.frozen(links=True):
         shown = reader.listed(project_id=project_id) & ~reader.superseded()
-        return _in_order_of_score(_contradiction(reader, ends) for ends in _among(reader, shown))
+        return _in_order_of_score(_contradiction(reader, ends) for ends in pairs_among(reader.index, shown))
 
 
 def decided_contradictions(store: AgentMemoryStore, *, project_id: str | None = None) -> list[Contradiction]:
@@ -127,13 +127,12 @@ def decided_contradictions(store: AgentMemoryStore, *, project_id: str | None = 
     project_id = checked(Name | None, project_id, "project")
     reader = store.reader
     with reader.frozen(links=True):
-        pairs = _among(reader, reader.listed(project_id=project_id))
+        pairs = pairs_among(reader.index, reader.listed(project_id=project_id))
         return _in_order_of_score(_contradiction(reader, ends) for ends in pairs if _is_replaced(reader, ends))
 
 
-def _among(reader: Reader, shown: NDArray[np.bool_]) -> list[tuple[str, str]]:
+def pairs_among(index: Index, shown: NDArray[np.bool_]) -> list[tuple[str, str]]:
     """Return the ends of the CONTRADICTS links between masked memories."""
-    index = reader.index
     sources, targets = index.links.pairs(RELATION_CODE["CONTRADICTS"])
     both = np.flatnonzero(shown[sources] & shown[targets])
     return sorted({(index.ids.names[sources[at]], index.ids.names[targets[at]]) for at in both})

@@ -203,7 +203,8 @@ class _Field:
 
     def __init__(self, reader: Reader, known: _Cache, may: Permits = everything) -> None:
         self.reader, self.index, self.known = reader, reader.index, known
-        self.in_force = reader.listed() & ~reader.superseded()
+        told = ~reader.index.column("is_session_bound")  # what is only told in its session decides nothing beyond it
+        self.in_force = reader.listed() & ~reader.superseded() & told
         self._rivals = self.in_force & may(reader)
         self._fitting: dict[tuple[int, ...], Mask] = {}
 

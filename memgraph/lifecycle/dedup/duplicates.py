@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from memgraph.index.columns import OUTCOMES, TIERS, TRUST
+from memgraph.index.columns import OUTCOMES, TIERS, TRUST, columns_of_source
 from memgraph.index.index import scope_name
 from memgraph.lifecycle.dedup.equal_text import Mask, equal_memories
 from memgraph.lifecycle.dedup.sameness import says_the_same
 from memgraph.model.memory import AgentMemory, StoredMemory, Vector
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.scope import of_session
 
 _LOOKED_AT = 8
 """Of the memories that are near enough, this many are read and compared."""
@@ -30,7 +31,16 @@ def possible_duplicates(store: AgentMemoryStore, memory: AgentMemory) -> Mask:
         mask &= of_scope(store, "domain", memory.domain)
     mask &= index.column("trust") == TRUST.index(memory.trust_class)
     mask &= index.column("outcome") == OUTCOMES.index(memory.outcome)
-    return mask
+    return mask & told_with(store, memory)
+
+
+def told_with(store: AgentMemoryStore, memory: AgentMemory) -> Mask:
+    """Return which memories can be recalled where this one can: those of its session alone, or those that every session can recall."""
+    index = store.reader.index
+    bound: Mask = index.column("is_session_bound")
+    if columns_of_source({"source": memory.source, "session_id": memory.session_id})["is_session_bound"]:
+        return bound & of_session(index, memory.session_id)
+    return ~bound
 
 
 def of_scope(store: AgentMemoryStore, kind: str, name: str | None) -> Mask:

@@ -138,10 +138,10 @@ def _planned(view: View, portion: Changes, is_time_up: TimeIsUp) -> Plan[MergeRe
             there &= index.column("seq") <= portion.through_seq
         slots = _in_order(index, np.flatnonzero(there))
         is_new = _is_new(index, portion.touched)[slots]
-        groups = list(_groups(index, slots))
+        compared = list(groups(index, slots))
     looked_at, decisions, commits = 0, list[_Decision](), list[Commit]()
     was_stopped = False
-    for members in groups:
+    for members in compared:
         if not is_new[members].any():
             continue
         if was_stopped := was_stopped or is_time_up():
@@ -278,12 +278,16 @@ class _Merging:
 
 
 def comparable(reader: Reader) -> Mask:
-    """Return the memories in force, without parts of longer texts: each holds only part of the meaning."""
-    index = reader.index
-    mask: Mask = reader.listed() & ~reader.superseded()
+    """Return the memories in force, without those told in one session only and without parts of longer texts, which hold part of a meaning."""
+    told = ~reader.index.column("is_session_bound")
+    return without_parts(reader.index, reader.listed() & ~reader.superseded() & told)
+
+
+def without_parts(index: Index, mask: Mask) -> Mask:
+    """Return a mask without parts of longer texts."""
     is_part = (index.column("previous") >= 0) | (index.column("following") >= 0)
-    mask &= ~(is_part & (index.column("type") != MEMORY_TYPES.index("episodic")))
-    return mask
+    whole: Mask = mask & ~(is_part & (index.column("type") != MEMORY_TYPES.index("episodic")))
+    return whole
 
 
 def _in_order(index: Index, slots: Slots) -> Slots:
@@ -291,7 +295,7 @@ def _in_order(index: Index, slots: Slots) -> Slots:
     return slots[np.lexsort((index.column("seq")[slots], ~index.column("is_pinned")[slots]))]
 
 
-def _groups(index: Index, slots: Slots) -> Iterator[Slots]:
+def groups(index: Index, slots: Slots) -> Iterator[Slots]:
     """Yield groups of at least two places among the slots that may be compared with each other."""
     if not len(slots):
         return

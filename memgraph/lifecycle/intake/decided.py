@@ -6,7 +6,7 @@ from deduplication, so a repetition would be added as a new memory, newer than t
 
 from __future__ import annotations
 
-from memgraph.lifecycle.dedup.duplicates import duplicate_of, of_scope
+from memgraph.lifecycle.dedup.duplicates import duplicate_of, of_scope, told_with
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.memory import AgentMemory
 from memgraph.store import AgentMemoryStore
@@ -33,6 +33,7 @@ def decided_against(
         & reader.superseded()
     )
     mask &= of_scope(store, "project", memory.project_id) & of_scope(store, "task", memory.task_id)
+    mask &= told_with(store, memory)
     if not mask.any():
         return None
     _, known = duplicate_of(store, memory, mask, threshold=threshold)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from memgraph.index.columns import OUTCOMES, TRUST
+from memgraph.lifecycle.dedup.duplicates import told_with
 from memgraph.lifecycle.dedup.equal_text import differ, equal_memories
 from memgraph.model.memory import AgentMemory
 from memgraph.store import AgentMemoryStore
@@ -36,6 +37,7 @@ def is_forgotten(
     """
     index = store.reader.index
     mask = store.reader.listed(state="suppressed") & may(store.reader)
+    mask &= told_with(store, memory) | ~index.column("is_session_bound")
     if mask.any() and _is_in_force(store, memory):
         return False
     mask &= of_or_none(index, "project", memory.project_id) & of_or_none(index, "task", memory.task_id)

@@ -28,10 +28,13 @@ from memgraph.store.access.visible import readable
 from memgraph.store.commit.append import Write, with_vector
 from memgraph.text.cutting import split_text
 
+SOURCE = "observation"
 _FORGOTTEN = "it says again what was forgotten; `memgraph unforget` takes that back"
 
 
-def save_observation(store: AgentMemoryStore, observation: Observation, access: Access = OWNER) -> SavedObservation:
+def save_observation(
+    store: AgentMemoryStore, observation: Observation, access: Access = OWNER, *, source: str = SOURCE
+) -> SavedObservation:
     """Store an observation, or merge it into the one in force with the same meaning: one commit, under one lock.
 
     Only observations of the same project, task, domain, privacy tier, trust class and outcome are compared. One that is
@@ -41,6 +44,11 @@ def save_observation(store: AgentMemoryStore, observation: Observation, access: 
     left out. An observation that contradicts a memory in force is stored, linked to it and, where that is safe,
     supersedes it; the notice says so. What says again what the user has replaced is left out. What the observing agent may not have is
     as if it did not exist; the next sleep compares the observation with all memories.
+
+    Parameters
+    ----------
+    source : str
+        One of `memgraph.index.columns.SESSION_SOURCES`: it is only told in its session, compared with nothing else, and contradicts nothing.
 
     Raises
     ------
@@ -63,7 +71,7 @@ def save_observation(store: AgentMemoryStore, observation: Observation, access: 
         if observation.privacy_tier is not None:
             privacy = Inferred(observation.privacy_tier, observation.context)
         parts = [
-            _memory(store, observation, episode, part, vector, privacy)
+            _memory(store, observation, episode, part, vector, privacy, source)
             for part, vector in zip(texts, vectors, strict=True)
         ]
         settled = [_settled(store, part, may) for part in parts]
@@ -94,6 +102,7 @@ def _memory(
     text: str,
     vector: Vector | None,
     privacy: Inferred,
+    source: str,
 ) -> SemanticMemory:
     trust = observation.trust_class
     project = observation.project
@@ -123,7 +132,7 @@ def _memory(
         source_event_ids=sources,
         supporting_memory_ids=sources,
         reason="an agent observed it",
-        source="observation",
+        source=source,
     )
 
 

@@ -13,6 +13,7 @@ from itertools import count
 from math import isclose
 from typing import Any, NamedTuple
 
+from memgraph.index.columns import TRUST
 from memgraph.lifecycle.evidence.deletions import Deletions
 from memgraph.lifecycle.evidence.evidence import (
     LEAST_BUILDS,
@@ -235,6 +236,9 @@ def _revised(
     before = view.reader.read([known.row["id"]])[0]
     assert isinstance(before, ProceduralMemory)  # noqa: S101 (what was learned here is one)
     del fields["success_rate"]  # usage counts towards it
+    if known.reason in (None, FADED) and _is_outside(fields) and not _is_outside(known.row):
+        # what comes from outside is evidence for what was approved, but adds no words to it
+        fields |= {"common_errors": before.common_errors, "trust_class": before.trust_class}
     fields = _text_fields(view, known, before, fields)
     if known.reason in (None, FADED) and not known.lost:
         # repetitions are merged into the procedure in force, so no episode records their builds
@@ -297,13 +301,19 @@ def _state(
         return waits if known.lost else _IN_FORCE
     if known.reason == FADED and fresh:
         return _IN_FORCE
-    if known.reason == PROPOSED and view.config.procedure_approval == "evidence" and way.leads_there:
+    is_own = not any(_is_outside(one.row) for one in way.supporters) and not _is_outside(known.row)
+    if known.reason == PROPOSED and view.config.procedure_approval == "evidence" and way.leads_there and is_own:
         since = known.row["archived_at"]
         later = frozenset[str]().union(*(one.builds for one in way.supporters if one.row["created_at"] > since))
         earlier = frozenset[str]().union(*(one.builds for one in way.supporters if one.row["created_at"] <= since))
         if len(later - earlier) >= LATER_SUCCESSES:
             return _IN_FORCE
     return {}
+
+
+def _is_outside(row: Mapping[str, Any]) -> bool:
+    """Return whether a tool, an import or a web page said it: only the user may bring that into force."""
+    return TRUST.index(row.get("trust_class", "agent")) > TRUST.index("agent")
 
 
 def _left(view: View, known: Learned, rows: Sequence[Row], now: str) -> _Draft | None:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from memgraph.model.base import Count, Name, Timestamp, Unit
+from memgraph.model.base import Count, Name, Text, Timestamp, Unit
 from memgraph.model.events.payload import ANY, SYSTEM, Payload, Whole, WriteScope
 from memgraph.model.ids import MemoryId, natural_id
 
@@ -182,3 +182,23 @@ class SleepAdvanced(Payload):
     through_seq: Whole
     changed: Count
     left: list[Name] = Field(default_factory=list)
+
+
+class SleepFailed(Payload):
+    """A phase of a sleep failed. What it had committed before stays; the phase runs again in the next sleep.
+
+    Attributes
+    ----------
+    started_at : str
+        When the run began that the phase is part of.
+    error : str
+        Why, without contents of memories.
+    """
+
+    TYPE = "sleep.failed"
+    SCOPES = SYSTEM
+
+    started_at: Timestamp
+    failed_at: Timestamp
+    phase: Name
+    error: Text

@@ -114,6 +114,10 @@ class MemoryDeleted(Payload):
         """Return the memories whose row or links it changes."""
         return [self.id]
 
+    def removed_ids(self) -> list[str]:
+        """Return the memories that it removes from every view."""
+        return [self.id]
+
 
 class RecallAgain(Strict):
     """One retrieval that had returned a restored memory, and the memory's role in it."""

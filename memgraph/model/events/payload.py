@@ -46,6 +46,10 @@ class Payload(Strict):
         """Return the memories whose row or links it changes."""
         return []
 
+    def removed_ids(self) -> list[str]:
+        """Return the memories that it removes from every view."""
+        return []
+
     def dump(self) -> dict[str, Any]:
         """Return the stored form, without None and empty lists, so that a new optional field changes no byte."""
         return sparse(self.model_dump(exclude_none=True))

@@ -24,14 +24,28 @@ from memgraph.model.events.lifecycle import (
     ProcedureMeasured,
     ProceduresLearned,
     SleepAdvanced,
+    SleepFailed,
 )
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised, MemoryUndeleted
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.recalls import AccessAudited, AccessRecorded, OutcomeRecorded, RetrievalRecorded
 from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
-from memgraph.model.events.store import CommitUndone, EmbeddingSwitched, JournalRepaired, StoreCreated
-from memgraph.model.events.tasks import TASK_EVENTS
+from memgraph.model.events.store import (
+    BackupMade,
+    CommitUndone,
+    EmbeddingSwitched,
+    JournalCut,
+    JournalRepaired,
+    JournalResealed,
+    KeyRotated,
+    MemoryPurged,
+    StoreCreated,
+    StoreMigrated,
+    StoreReset,
+    StoreRestored,
+)
+from memgraph.model.events.tasks import HANDOFF_EVENTS, SESSION_EVENTS, TASK_EVENTS
 
 _KINDS: tuple[type[Payload], ...] = (
     StoreCreated,
@@ -63,14 +77,25 @@ _KINDS: tuple[type[Payload], ...] = (
     ProceduresLearned,
     ErrorsAnalysed,
     SleepAdvanced,
+    SleepFailed,
     DistilRequested,
     DistilAnswered,
     DistilAttempted,
     DistilSkipped,
     AccessAudited,
     JournalRepaired,
+    KeyRotated,
+    JournalResealed,
     VectorsLost,
     CommitUndone,
+    MemoryPurged,
+    BackupMade,
+    StoreRestored,
+    JournalCut,
+    StoreMigrated,
+    StoreReset,
     *TASK_EVENTS,
+    *SESSION_EVENTS,
+    *HANDOFF_EVENTS,
 )
 PAYLOADS: dict[tuple[str, int], type[Payload]] = {(kind.TYPE, kind.VERSION): kind for kind in _KINDS}

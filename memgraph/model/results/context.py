@@ -1,8 +1,8 @@
-"""Context for a task as data: the memories by type (seed 2), and what to build on and to avoid (seed 3)."""
+"""Context for a task as data: the memories by type (seed 2), what to build on and to avoid (seed 3), and a prompt in sections (seed 1)."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field
 
@@ -16,11 +16,16 @@ from memgraph.model.memory import (
     StoredSemanticMemory,
     TrustClass,
 )
-from memgraph.model.results.retrieval import Certainty, Opposed
+from memgraph.model.results.retrieval import Authority, Certainty, Opposed
 
 OutcomeWord = Literal["success", "failure", "partial", "unknown"]
 ContextFormat = Literal["notes", "prefix", "sections", "delimited", "context"]
 WhenNothing = Literal["say", "empty"]
+SectionName = Literal["constraints", "long_term", "recent_notes", "chat_context", "chat_memory", "working_memory"]
+SECTIONS: tuple[SectionName, ...] = get_args(SectionName)
+"""All sections, in the order of the prompt."""
+SESSION_SECTIONS: tuple[SectionName, ...] = ("chat_context", "chat_memory", "working_memory")
+"""Those that belong to one session."""
 
 
 class AgentContext(Model):
@@ -44,10 +49,18 @@ class AgentContext(Model):
         Pairs of the memories that contradict each other.
     is_over_budget : bool
         Whether it is empty although memories were found, because none of them fits the budget.
+    constraints_left_out : int
+        Pinned constraints that hold but do not fit their budget.
     notice : str or None
         A message about the recall.
     scores : dict of str to float
         The score of each memory by its id; empty if the recall explains none.
+    ranks : dict of str to int
+        The rank of each memory by its id, from 1; empty if it is by the score alone.
+    labels, task_items : dict of str to str
+        By id, the label of what comes from another task, and the class of what holds in a task; as in `RetrievalResult`.
+    related_ids : list of str
+        The ids of what comes from linked tasks.
     """
 
     query_id: str
@@ -59,8 +72,13 @@ class AgentContext(Model):
     certainty: Certainty = "none"
     contradictions: list[Opposed] = Field(default_factory=list)
     is_over_budget: bool = False
+    constraints_left_out: Count = 0
     notice: str | None = None
     scores: dict[str, float] = Field(default_factory=dict)
+    ranks: dict[str, int] = Field(default_factory=dict)
+    labels: dict[str, str] = Field(default_factory=dict)
+    related_ids: list[str] = Field(default_factory=list)
+    task_items: dict[str, Authority] = Field(default_factory=dict)
 
     @property
     def memories(self) -> list[StoredMemory]:
@@ -75,6 +93,10 @@ class FromMemory(Model):
     ----------
     contradicts_older, contradicted_by_newer : list of str
         Ids of other memories of the recall that cannot hold if this one does.
+    label : str or None
+        The label of what comes from another task, as in `RetrievalResult.labels`.
+    task_item : str or None
+        The class of what is no memory but holds in a task.
     """
 
     memory_id: str
@@ -83,6 +105,8 @@ class FromMemory(Model):
     privacy_tier: PrivacyTier = "public"
     contradicts_older: list[str] = Field(default_factory=list)
     contradicted_by_newer: list[str] = Field(default_factory=list)
+    label: str | None = None
+    task_item: Authority | None = None
 
 
 class Pattern(FromMemory):
@@ -165,3 +189,77 @@ class TaskContext(Model):
     applicable_skills: list[Skill] = Field(default_factory=list)
     similar_episodes: list[Experience] = Field(default_factory=list)
     notice: str | None = None
+
+
+class PromptBudget(Model):
+    """Limits on the sections of a prompt, in tokens of their text with its headings."""
+
+    constraints: Count = Field(
+        default=500, description="Pinned constraints; also the tokens of their content in a recall."
+    )
+    long_term: Count = Field(default=1_000, description="What is known about the task, or of the project.")
+    recent_notes: Count = Field(default=500, description="Memories of the last days.")
+    recent_days: Count = Field(default=3, description="Number of days of the recent notes.")
+    chat_context: Count = Field(default=80, description="What the session's chat is about.")
+    chat_memory: Count = Field(default=300, description="What is only told in the session.")
+    working_memory: Count = Field(default=200, description="What the session is doing.")
+
+
+class PromptSection(Model):
+    """One section. Its text, with its heading, is within its budget.
+
+    Attributes
+    ----------
+    heading : str
+        Its first line; empty for what is known, which has headings of its own.
+    body : str
+        The rest of its text.
+    tokens, budget : int
+    memory_ids : list of str
+        The memories in it.
+    left_out : int
+        Entries that do not fit; of the constraints, the text says so. What fits in part is not among them.
+    """
+
+    name: SectionName
+    heading: str = ""
+    body: str
+    tokens: Count
+    budget: Count
+    memory_ids: list[str] = Field(default_factory=list)
+    left_out: Count = 0
+
+    @property
+    def text(self) -> str:
+        """The section as it stands in the prompt."""
+        return "\n".join(filter(None, (self.heading, self.body)))
+
+
+class Prompt(Model):
+    """The memory part of a prompt.
+
+    Attributes
+    ----------
+    text : str
+        The sections, with an empty line between them; empty without any.
+    sections : list of PromptSection
+        Those that are not empty.
+    task_id : str or None
+        The task whose memories are in it: the one asked for, else the one that the session works on.
+    query_id : str or None
+        Of the recall, for `record_outcome`.
+    notice : str or None
+        A message about the recall, or about constraints that do not fit.
+    """
+
+    text: str
+    sections: list[PromptSection] = Field(default_factory=list)
+    session_id: str | None = None
+    task_id: str | None = None
+    query_id: str | None = None
+    notice: str | None = None
+
+    @property
+    def memory_ids(self) -> list[str]:
+        """The memories in it."""
+        return [one for section in self.sections for one in section.memory_ids]

@@ -1,11 +1,36 @@
-"""Results of decay, collection, re-embedding and vector repair."""
+"""Results of decay, collection, re-embedding, vector repair, resets, health checks, backup, restoration and migration."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
-from memgraph.model.base import Count, Model, Name, Timestamp, Unit
+from memgraph.model.base import Bytes, Count, Model, Name, Seconds, Strict, Text, Timestamp, Unit
 from memgraph.model.memory import MemoryType
+
+ResetScope = Literal["memory", "all"]
+
+
+class ResetResult(Model):
+    """Result of a reset, or of its preview.
+
+    Attributes
+    ----------
+    scope : {"memory", "all"}
+        ``memory`` keeps facts, pins and tasks; ``all`` keeps nothing.
+    removed : dict of str to int
+        What was removed, or would be: the number of each kind, without those of which there is none.
+    kept : dict of str to int
+        The same for what stays.
+    event : int or None
+        The event that records it; None for a preview, and if there was nothing to remove.
+    """
+
+    scope: ResetScope
+    removed: dict[str, Count] = Field(default_factory=dict)
+    kept: dict[str, Count] = Field(default_factory=dict)
+    event: int | None = None
 
 
 class DecayResult(Model):
@@ -138,3 +163,199 @@ class VectorRepair(Model):
     replaced: Count
     lost: Count
     failed: Count
+
+
+class BackupResult(Model):
+    """A backup that was made.
+
+    Attributes
+    ----------
+    file : str
+        Its path.
+    backup_id : str
+    base_id : str or None
+        The backup that it continues, if it is incremental.
+    first_seq, last_seq : int
+        The first and the last event in it; the first is after the last if nothing was recorded since its base.
+    size_bytes : int
+        Size of the file.
+    digest : str
+        Digest of the state after the last event.
+    recorded_as : int or None
+        The event that records it; None if the store is read-only.
+    """
+
+    file: Text
+    backup_id: Name
+    base_id: Name | None = None
+    first_seq: Count
+    last_seq: Count
+    size_bytes: Bytes
+    digest: Name
+    recorded_as: Count | None = None
+    seconds: Seconds
+
+
+class RestoreResult(Model):
+    """A store that was restored, or with `dry_run` could be.
+
+    Attributes
+    ----------
+    home : str
+        The store's directory.
+    backup_ids : list of str
+        The backups it was made from: a full one, then incremental ones.
+    made_at : str
+        When the last of them was made.
+    last_seq, backup_seq : int
+        The last event that was restored, and the last in the backup.
+    digest : str
+        Digest of the restored state.
+    copy_id : str or None
+        Names the head file of this copy; None if no other copy's head file was there.
+    later_events : int
+        Number of events that the store is known to have recorded after the last restored one.
+    damaged_vectors : int
+        Vectors that differ from what the journal recorded, because they did when the backup was made.
+    recorded_as : int or None
+        The event that records the restoration.
+    """
+
+    home: Text
+    store_id: Name
+    backup_ids: list[Name]
+    made_at: Timestamp
+    last_seq: Count
+    backup_seq: Count
+    digest: Name
+    copy_id: Name | None = None
+    later_events: Count = 0
+    damaged_vectors: Count = 0
+    recorded_as: Count | None = None
+    dry_run: bool = False
+    seconds: Seconds
+
+
+class SegmentReport(Model):
+    """A segment of the journal: its events, and the SHA-256 of its bytes. `key_ids` are the keys that signed it."""
+
+    name: Name
+    first_seq: Count
+    last_seq: Count
+    events: Count
+    size_bytes: Bytes
+    sha256: Name
+    envelope_versions: list[int]
+    signature_versions: list[int]
+    key_ids: list[Name]
+
+
+class MigrationReport(Model):
+    """What a migration read, verified and made.
+
+    Attributes
+    ----------
+    release : str
+        The release of memgraph that read the events.
+    segments : list of SegmentReport
+        Every segment; all its events were verified.
+    events, first_seq, last_seq : int
+    types : dict of str to int
+        Number of events by type and version, such as ``memory.added 2``.
+    converted : dict of str to str
+        Types and versions that are converted when they are read, and the version they are converted to.
+    journal_sha256, signature : str
+        SHA-256 of the journal's bytes, and the last event's signature.
+    schema_before, schema_version : str or None, str
+        Version of the graph's schema as it was found, and this release's.
+    rebuilds : bool
+        Whether graph and index are (to be) rebuilt.
+    digest : str or None
+        Digest of the state; None in a dry run.
+    recorded_as : int or None
+        The event that records the migration; None if nothing was to be done.
+    """
+
+    store_id: Name
+    release: Name
+    started_at: Timestamp
+    dry_run: bool
+    segments: list[SegmentReport]
+    events: Count
+    first_seq: Count
+    last_seq: Count
+    types: dict[str, Count]
+    converted: dict[str, str] = Field(default_factory=dict)
+    journal_sha256: Name
+    signature: Name
+    schema_before: Name | None = None
+    schema_version: Name
+    rebuilds: bool
+    digest: Name | None = None
+    recorded_as: Count | None = None
+    seconds: Seconds
+
+
+HealthStatus = Literal["ok", "warning", "error"]
+
+
+class HealthLimits(Model):
+    """The limits beyond which `memgraph doctor` warns."""
+
+    stale_working_memories: Count = Field(default=10, description="Maximum number of void working memories.")
+    long_term_mb: float = Field(
+        default=1.0,
+        ge=0.0,
+        allow_inf_nan=False,
+        description="Maximum size of the texts of facts and procedures in force, in MB (1,000,000 bytes). 0: no limit.",
+    )
+    sleep_overdue_days: Count = Field(
+        default=7, description="Days that five or more new episodes may wait for a sleep. 0: no limit."
+    )
+    graph_lag_events: Count = Field(
+        default=5_000, description="Maximum number of events that the graph may be behind the journal."
+    )
+    near_duplicates: Count = Field(
+        default=10, description="Maximum number of memories that say what another one says, and that no sleep has seen."
+    )
+    open_contradictions: Count = Field(default=10, description="Maximum number of undecided contradictions.")
+
+
+class HealthCheck(Strict):
+    """One check.
+
+    Attributes
+    ----------
+    name : str
+        What was checked. A check that found several things is there once for each.
+    message : str
+        What was found; empty if that is nothing.
+    value, limit : float or None
+        What was measured, and the limit that it was compared with; None: there is none.
+    advice : str
+        What to do; empty if the message says it, or if there is nothing to do.
+    """
+
+    name: str
+    status: HealthStatus = "ok"
+    message: str = ""
+    value: float | None = None
+    limit: float | None = None
+    advice: str = ""
+
+
+class Health(Strict):
+    """The health of a store.
+
+    Attributes
+    ----------
+    healthy : bool
+        Whether there are no errors. Warnings do not count.
+    warnings, errors : list of str
+        The messages of the checks with this status.
+    """
+
+    healthy: bool
+    checks: list[HealthCheck]
+    warnings: list[str] = Field(default_factory=list)
+    errors: list[str] = Field(default_factory=list)

@@ -18,6 +18,24 @@ TaskText = Annotated[str, StringConstraints(max_length=MAX_TASK_CHARS), AfterVal
 Bounded = Annotated[float, Field(ge=0.0, le=0.05)]
 Certainty = Literal["high", "medium", "low", "none"]
 MatchType = Literal["semantic", "keyword", "entity", "combined"]
+Authority = Literal[
+    "pin", "snapshot", "decision", "constraint", "next action", "open question", "event", "memory", "transcript"
+]
+"""Authority classes, the highest first (seed 4): they decide near ties. ``snapshot`` is a task's title, goal or named value, ``event`` an
+artifact or a confirmation in a task, ``transcript`` what was said in a session, verbatim."""
+
+
+class RetrievalBudget(Model):
+    """Limits on what a recall returns: memories of each type, what holds in tasks, and tokens of content."""
+
+    episodic: Count = Field(default=5, description="Maximum number of episodic memories (what happened).")
+    semantic: Count = Field(default=3, description="Maximum number of semantic memories (what is true).")
+    procedural: Count = Field(default=2, description="Maximum number of procedural memories (how to do something).")
+    task_items: Count = Field(default=5, description="Maximum number of items of tasks: goals, decisions and so on.")
+    related: Count = Field(default=3, description="Maximum number of results from linked tasks.")
+    max_tokens: Count = Field(
+        default=800, description="Maximum number of tokens of content in total, besides pinned constraints."
+    )
 
 
 class RetrievalConfig(Model):
@@ -62,12 +80,25 @@ class RetrievalConfig(Model):
         From the best memories to landmarks that share their tags.
     relevance_weight, use_weight, negative_weight : float
         Bounded terms (at most 0.05 each) that decide near ties.
+    max_task_items, max_related : int or None
+        Places for what holds in the task, and for what linked tasks give; None: the store's setting.
+    transcript_factor : float
+        Factor of the scores of verbatim turns.
+    near_tie : float
+        Two scores, as shares of the query's best one, are near if they differ by at most this share of the higher one (and 1e-6): then the
+        authority class decides.
+    authority_floor : float
+        Share of the query's best score below which a candidate's class raises it above nothing.
+    override_delta : float
+        Dominance: a candidate that leads by this share of the query's best score, or more, is never displaced.
     """
 
     max_episodic: Count | None = None
     max_semantic: Count | None = None
     max_procedural: Count | None = None
     max_tokens: Count | None = None
+    max_task_items: Count | None = None
+    max_related: Count | None = None
     dense_weight: Unit = 0.45
     fusion: Literal["scores", "rrf"] = "scores"
     candidates: int = Field(default=1_000, ge=1)
@@ -94,6 +125,10 @@ class RetrievalConfig(Model):
     relevance_weight: Bounded = 0.02
     use_weight: Bounded = 0.01
     negative_weight: Bounded = 0.03
+    transcript_factor: Unit = 0.85
+    near_tie: Unit = 1e-4
+    authority_floor: Unit = 0.3
+    override_delta: Unit = 0.05
 
 
 class RetrievalQuery(Model):
@@ -118,11 +153,14 @@ class RetrievalQuery(Model):
         Evidence that a memory needs to be returned (see `memgraph.retrieval.stages.floor`); None: the store's setting ``retrieval_floor``.
     session_id, task_id, build_id : str or None
         Where it is asked; recorded with the retrieval. `session_id` also admits what is only told in that session, `task_id` that task's own
-        memories.
+        memories and what holds in it, and what the tasks give that it is linked to. Without `task_id` the task counts that the session
+        works on.
     session : str or None
         Admits only this session's memories and those without a session.
+    global_fallback : bool
+        Whether memories of no task are admitted beside those of the task. Pinned constraints always are. Without a task it has no effect.
     all_tasks : bool
-        Admit every task's own memories.
+        Admit every task's own memories, and what holds in it.
     agents : list of str or None
         Admit only memories in which one of these agents was involved.
     privacy_tiers, trust_classes : list or None
@@ -143,6 +181,7 @@ class RetrievalQuery(Model):
     task_id: Name | None = None
     build_id: Name | None = None
     session: Name | None = None
+    global_fallback: bool = True
     all_tasks: bool = False
     agents: list[Name] | None = None
     privacy_tiers: list[PrivacyTier] | None = None
@@ -156,6 +195,25 @@ class Hop(Model):
     memory_id: str
 
 
+class Override(Model):
+    """A result before which another one stands although its class is higher, or its score.
+
+    Attributes
+    ----------
+    memory_id : str
+        The result that comes later.
+    reason : {"authority", "dominance"}
+        ``authority``: it has the higher score, or comes first by its id, but the scores are near and its class is lower. ``dominance``:
+        its class is higher, but the other score leads by `override_delta` or more.
+    lead : float
+        By how much the other one's score is higher, as a share of the query's best; negative where the class decided.
+    """
+
+    memory_id: str
+    reason: Literal["authority", "dominance"]
+    lead: float
+
+
 class StageReport(Model):
     """Report of one stage of a recall: how many memories it admitted, matched or reached."""
 
@@ -167,7 +225,9 @@ class Explanation(Model):
     """Why a memory was recalled: each term of its score, and the memories from which it was reached.
 
     The terms correspond to the settings of the same name (`RetrievalConfig`); ``question`` is what a question loses, ``succession``
-    what a memory gains from one that it supersedes, ``saved`` what puts a saved fact first that matches the task. They add up to the score.
+    what a memory gains from one that it supersedes, ``saved`` what puts a saved fact first that matches the task, ``transcript`` what a
+    verbatim turn loses, ``source`` what comes from a tool, an import or a web page loses to what the user said on the same matter. They add up to the score. ``rank`` is its place, from 1; 0 if it is not known. ``authority`` is the class that decides near ties, ``overrode`` the results that it, or
+    a dominant score, stands before.
     """
 
     memory_id: str
@@ -190,6 +250,11 @@ class Explanation(Model):
     use: float = 0.0
     negative: float = 0.0
     saved: float = 0.0
+    transcript: float = 0.0
+    source: float = 0.0
+    rank: int = 0
+    authority: Authority = "memory"
+    overrode: list[Override] = Field(default_factory=list)
     path: list[Hop] = Field(default_factory=list)
 
     @property
@@ -224,6 +289,17 @@ class RetrievalResult(Model):
         Versions of settings, analyser and embedder. Scores of different versions are not comparable.
     contradictions : list of Opposed
         Pairs of the memories that contradict each other: one of each pair does not hold, or no longer holds.
+    task_id : str or None
+        The task in whose scope it was asked: that of the query, or the one that the session works on.
+    labels : dict of str to str
+        By id, the label of what comes from another task than that: ``[related task: ID]`` from a linked one, ``[task: ID]`` where every
+        task is searched.
+    related_ids : list of str
+        The ids of what comes from linked tasks, which are read and never written to: the last results.
+    task_items : dict of str to str
+        By id, the class of what is no memory but holds in a task: a decision, a constraint and so on. It stands among the memories.
+    constraints_left_out : int
+        Pinned constraints that hold but do not fit their budget.
     """
 
     query_id: str
@@ -237,7 +313,12 @@ class RetrievalResult(Model):
     stages: list[StageReport] = Field(default_factory=list)
     versions: dict[str, str] = Field(default_factory=dict)
     contradictions: list[Opposed] = Field(default_factory=list)
+    task_id: str | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    related_ids: list[str] = Field(default_factory=list)
+    task_items: dict[str, Authority] = Field(default_factory=dict)
     is_over_budget: bool = False
+    constraints_left_out: Count = 0
     notice: str | None = None
 
 
@@ -248,9 +329,15 @@ class ScoredMemory(Model):
     ----------
     has_evidence : bool
         Whether a recall would return it: False, it is only among the most similar ones. Always True without a floor.
+    label : str or None
+        The label of what comes from another task, as in `RetrievalResult.labels`.
+    task_item : str or None
+        The class of what is no memory but holds in a task.
     """
 
     memory: SerializeAsAny[StoredMemory]
     score: float
     match_type: MatchType = "combined"
     has_evidence: bool = True
+    label: str | None = None
+    task_item: Authority | None = None

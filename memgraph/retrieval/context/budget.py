@@ -20,3 +20,14 @@ def within_tokens(tokens: Sequence[int], most: int) -> int:
         count -= 1
         total -= tokens[count]
     return count
+
+
+def shortest_within_tokens(tokens: Sequence[int], most: int) -> list[int]:
+    """Return the places of the texts that fit the budget, ascending: as many as can, so the longest are dropped first, of equal ones the last."""
+    kept, total = list[int](), 0
+    for place in sorted(range(len(tokens)), key=lambda place: (tokens[place], place)):
+        total += tokens[place]
+        if total > most:
+            break
+        kept.append(place)
+    return sorted(kept)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any, TypeGuard, TypeVar
 
+from memgraph.index.columns import CONSTRAINT_TAG
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import (
     EncounteredError,
@@ -29,7 +30,7 @@ from memgraph.model.results.context import (
     TaskContext,
     Warned,
 )
-from memgraph.model.results.retrieval import Opposed, RetrievalResult
+from memgraph.model.results.retrieval import RetrievalResult
 from memgraph.text.attempts import quoted_lesson, trial_text
 from memgraph.text.cutting import fitted, whole_sentences
 from memgraph.text.safe import visible_line
@@ -62,8 +63,13 @@ def agent_context(result: RetrievalResult) -> AgentContext:
         certainty=result.certainty,
         contradictions=result.contradictions,
         is_over_budget=result.is_over_budget,
+        constraints_left_out=result.constraints_left_out,
         notice=result.notice,
         scores={one.memory_id: one.score for one in result.explanations},
+        ranks={one.memory_id: one.rank for one in result.explanations if one.rank},
+        labels=result.labels,
+        related_ids=result.related_ids,
+        task_items=result.task_items,
     )
 
 
@@ -75,7 +81,7 @@ def task_context(recalled: RetrievalResult | AgentContext) -> TaskContext:
     avoid = [one for memory in warning for one in (*failed(memory), *known_errors(memory))]
 
     def marked(entries: Iterable[_Entry]) -> list[_Entry]:
-        return [_marked(entry, recalled.contradictions) for entry in entries]
+        return [_marked(entry, recalled) for entry in entries]
 
     return TaskContext(
         query_id=recalled.query_id,
@@ -89,13 +95,41 @@ def task_context(recalled: RetrievalResult | AgentContext) -> TaskContext:
     )
 
 
-def _marked(entry: _Entry, contradictions: Sequence[Opposed]) -> _Entry:
-    """Return an entry that says which other memories of the recall contradict it."""
-    older = [one.older_id for one in contradictions if one.newer_id == entry.memory_id]
-    newer = [one.newer_id for one in contradictions if one.older_id == entry.memory_id]
-    if not older and not newer:
-        return entry
-    return entry.model_copy(update={"contradicts_older": older, "contradicted_by_newer": newer})
+def _marked(entry: _Entry, recalled: RetrievalResult | AgentContext) -> _Entry:
+    """Return an entry that says which other memories of the recall contradict it, from which task it comes, and as what it holds there."""
+    known = entry.memory_id
+    marks: dict[str, Any] = {
+        "contradicts_older": [one.older_id for one in recalled.contradictions if one.newer_id == known],
+        "contradicted_by_newer": [one.newer_id for one in recalled.contradictions if one.older_id == known],
+        "label": recalled.labels.get(known),
+        "task_item": recalled.task_items.get(known),
+    }
+    given = {name: value for name, value in marks.items() if value}
+    return entry.model_copy(update=given) if given else entry
+
+
+def is_constraint(memory: StoredMemory) -> TypeGuard[StoredSemanticMemory]:
+    """Whether a memory holds for every task: a pinned rule with the tag ``constraint``, of the user or an agent."""
+    is_rule_of_theirs = memory.trust_class in {"user", "agent"} and memory.outcome != "negative"
+    is_tagged = any(tag.casefold() == CONSTRAINT_TAG for tag in memory.tags)
+    return isinstance(memory, StoredSemanticMemory) and memory.is_pinned and is_tagged and is_rule_of_theirs
+
+
+def oldest_first(memory: StoredMemory) -> tuple[str, str]:
+    """Sort key of constraints: their order does not depend on what is asked."""
+    return memory.created_at, memory.id
+
+
+def holds_here(memory: StoredMemory, context: AgentContext) -> bool:
+    """Return whether a memory is a constraint that holds for what was asked; one of another task, which has a label, does not."""
+    return is_constraint(memory) and memory.id not in context.labels
+
+
+def constraints_first(context: AgentContext, memories: Iterable[StoredMemory]) -> list[StoredMemory]:
+    """Return memories in their order, before them the constraints that hold, the oldest first."""
+    given = list(memories)
+    held = sorted((one for one in given if holds_here(one, context)), key=oldest_first)
+    return [*held, *(one for one in given if not holds_here(one, context))]
 
 
 def is_rule(memory: StoredMemory) -> TypeGuard[StoredProceduralMemory]:

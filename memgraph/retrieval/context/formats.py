@@ -2,7 +2,7 @@
 
 A memory's text is hostile: it may come from a web page. In every format it is on one line, behind a marker, and escaped
 so that it cannot begin or end a structure of the format. Contradicting memories are marked, with which one is newer.
-The format `prefix` matches seed 0 byte for byte, has no room for such marks, and has its own module.
+The format `prefix` matches seed 0 byte for byte, marks outside sources alone, and has its own module.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ from memgraph.model.results.context import (
     Warned,
     WhenNothing,
 )
-from memgraph.model.results.retrieval import Opposed, RetrievalResult
+from memgraph.model.results.retrieval import RetrievalResult
 from memgraph.retrieval.context.context import (
     agent_context,
+    constraints_first,
     experience,
     failed,
+    holds_here,
     is_rule,
     known_errors,
+    oldest_first,
     pattern,
     skill,
     solved_since,
@@ -38,8 +41,9 @@ from memgraph.retrieval.context.context import (
 )
 from memgraph.retrieval.context.markdown import inline as markdown_inline
 from memgraph.retrieval.context.markdown import item as markdown_item
-from memgraph.retrieval.context.notes import format_notes, nothing_found
+from memgraph.retrieval.context.notes import format_notes, missing_constraints, nothing_found
 from memgraph.retrieval.context.prefix import format_prefix
+from memgraph.retrieval.context.task_labels import is_outside, lead, without_labels
 from memgraph.text.cutting import cut
 from memgraph.text.safe import visible_line
 
@@ -106,23 +110,27 @@ def create_enriched_system_prompt(
 
 
 def _prefix(context: AgentContext) -> str:
-    return format_prefix(context.memories)
+    return format_prefix(constraints_first(context, context.memories), context.labels, context.task_items)
 
 
 def _sections(context: AgentContext) -> str:
     """Render seed 2's three sections, and further ones for memories that fit none of them.
 
-    These are failures other than episodes, known errors, and memories not about the user, which seed 2 does not
+    These are constraints, which come first, failures other than episodes, known errors, and memories not about the user, which seed 2 does not
     distinguish.
     """
     marks = _marks(context)
     solved = solved_since(context.memories)
     known = [memory for memory in context.semantic_memories if memory.outcome != "negative" or memory.id in solved]
+    held = sorted((memory for memory in known if holds_here(memory, context)), key=oldest_first)
+    known = [memory for memory in known if not holds_here(memory, context)]
     rules = [memory for memory in context.procedural_rules if is_rule(memory)]
     failures = [one for memory in context.memories if memory.id not in solved for one in _mistakes(memory)]
 
     def item(entry: FromMemory, text: str, *notes: str) -> str:
-        return f"- {markdown_item(_inline(text))}{_noted(entry, *notes, *marks.get(entry.memory_id, ()))}"
+        before = lead(entry.memory_id, context.labels, context.task_items)
+        said = f"{before}{_inline(text)}" if before else markdown_item(_inline(text))
+        return f"- {said}{_noted(entry, *notes, *marks.get(entry.memory_id, ()))}"
 
     def facts(*, of_the_user: bool) -> str:
         found = [pattern(memory) for memory in known if _is_of_the_user(memory) == of_the_user]
@@ -132,8 +140,13 @@ def _sections(context: AgentContext) -> str:
         found = [skill(memory) for memory in rules if _is_of_the_user(memory) == of_the_user]
         return "\n".join(item(one, _rule(one)) for one in found)
 
-    episodes = [_experience(experience(one), marks.get(one.id, ())) for one in context.similar_episodes]
+    episodes = [
+        _experience(experience(one), lead(one.id, context.labels, context.task_items), marks.get(one.id, ()))
+        for one in context.similar_episodes
+    ]
+    constraints = [item(one, one.text) for one in map(pattern, held)]
     sections = {
+        "Constraints": "\n".join([*constraints, *missing_constraints(context.constraints_left_out)]),
         "What You Know About This User": facts(of_the_user=True),
         "What You Know": facts(of_the_user=False),
         "Relevant Past Experiences": "\n\n".join(episodes),
@@ -152,13 +165,16 @@ def _mistakes(memory: StoredMemory) -> list[Warned]:
 
 
 def _is_of_the_user(memory: StoredMemory) -> bool:
-    """Return whether a memory concerns the user, judged by the entities it names."""
+    """Return whether a memory concerns the user, judged by the entities it names. What comes from outside is not known of the user."""
+    if is_outside(memory.trust_class):
+        return False
     return _OF_THE_USER.search(memory.content) is not None or any(one.kind == "user" for one in memory.entities)
 
 
 def _marks(context: AgentContext) -> dict[str, list[str]]:
     """Return the notes on contradicting memories: which memory contradicts each, and which is newer."""
     said = {memory.id: visible_line(memory.content) for memory in context.memories}
+    origins = {one.id: f" (source: {one.trust_class})" for one in context.memories if is_outside(one.trust_class)}
     marks: dict[str, list[str]] = {}
     for one in context.contradictions:
         for mine, word, its in (
@@ -166,13 +182,15 @@ def _marks(context: AgentContext) -> dict[str, list[str]]:
             (one.older_id, "contradicted by the newer", one.newer_id),
         ):
             if mine in said and its in said:
-                marks.setdefault(mine, []).append(f"{word} “{_inline(cut(said[its], _SHOWN_CHARS))}”")
+                marks.setdefault(mine, []).append(
+                    f"{word}{origins.get(its, '')} “{_inline(cut(said[its], _SHOWN_CHARS))}”"
+                )
     return marks
 
 
-def _experience(entry: Experience, marks: Sequence[str] = ()) -> str:
+def _experience(entry: Experience, before: str, marks: Sequence[str]) -> str:
     date = [entry.occurred_at[:10]] if entry.occurred_at else []
-    lines = [f"**{entry.outcome.upper()}**: {_inline(entry.text)}{_noted(entry, *date, *marks)}"]
+    lines = [f"**{entry.outcome.upper()}**: {before}{_inline(entry.text)}{_noted(entry, *date, *marks)}"]
     if entry.approach or entry.action:
         parts = {"Approach": entry.approach, "Action": entry.action, "Feedback": entry.feedback}
         lines += [f"  - {label}: {_inline(text or 'none')}" for label, text in parts.items()]
@@ -202,7 +220,7 @@ def _sureness(entry: FromMemory) -> str:
 def _noted(entry: FromMemory, *notes: str) -> str:
     """Return bracketed notes on exceptional properties: a restricted privacy tier, or an outside source."""
     tier = [] if entry.privacy_tier == "public" else [entry.privacy_tier]
-    origin = [] if entry.trust_class in {"user", "agent"} else [f"source: {entry.trust_class}"]
+    origin = [f"source: {entry.trust_class}"] if is_outside(entry.trust_class) else []
     every = ", ".join([*notes, *tier, *origin])
     return f" ({every})" if every else ""
 
@@ -215,12 +233,14 @@ def _inline(text: str) -> str:
 def _delimited(context: AgentContext) -> str:
     if not context.memories:
         return ""
-    entry = "\n".join(_element(memory, context.contradictions) for memory in context.memories)
+    entry = "\n".join(_element(memory, context) for memory in constraints_first(context, context.memories))
+    entry = "\n".join([entry, *missing_constraints(context.constraints_left_out)])
     return f'<memories certainty="{context.certainty}">\n{_INTRODUCTION}\n{entry}\n</memories>'
 
 
-def _element(memory: StoredMemory, contradictions: Sequence[Opposed]) -> str:
+def _element(memory: StoredMemory, context: AgentContext) -> str:
     """Return a memory in its tags. Its text is escaped, so it cannot close them."""
+    contradictions, before = context.contradictions, lead(memory.id, context.labels, context.task_items)
     text, parts = visible_line(memory.content), dict[str, str | None]()
     when = None
     if isinstance(memory, StoredEpisodicMemory):
@@ -242,13 +262,16 @@ def _element(memory: StoredMemory, contradictions: Sequence[Opposed]) -> str:
         "contradicted-by-newer": " ".join(one.newer_id for one in contradictions if one.older_id == memory.id),
     }
     attributes = "".join(f' {name}="{escape(value)}"' for name, value in named.items() if value)
-    lines = [escape(text, quote=False), *(_tagged(name, part) for name, part in parts.items() if part)]
+    lines = [
+        escape(before + without_labels(text), quote=False),
+        *(_tagged(name, part) for name, part in parts.items() if part),
+    ]
     lines += [_tagged("avoid", _warning(one)) for one in known_errors(memory) if not solved_since([memory])]
     return f"<memory{attributes}>{chr(10).join(lines)}</memory>"
 
 
 def _tagged(name: str, text: str) -> str:
-    return f"<{name}>{escape(text, quote=False)}</{name}>"
+    return f"<{name}>{escape(without_labels(text), quote=False)}</{name}>"
 
 
 def _context(context: AgentContext) -> str:

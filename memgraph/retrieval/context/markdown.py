@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from memgraph.retrieval.context.task_labels import without_labels
+
 _OPENS_A_BLOCK = re.compile(r"[#>*+\-=_~`<|\[]|\d+[.)]")
 """Start of a Markdown heading, quote, list, fence, rule, table, HTML or link definition at the beginning of a line or item."""
 _TAG_OR_LINK = r"<(?=[A-Za-z/!?])|\["
@@ -16,7 +18,7 @@ _LINKS = re.compile(r"\]\s*[(\[:]")
 
 
 def inline(text: str, *, strong: bool = False, has_code: bool = False) -> str:
-    """Return a text escaped so that it forms no tags or links in Markdown.
+    """Return a text escaped so that it forms no tags or links in Markdown, and no label.
 
     Parameters
     ----------
@@ -27,6 +29,7 @@ def inline(text: str, *, strong: bool = False, has_code: bool = False) -> str:
         Leave code between backticks as it is: Markdown finds no structure in it. Only for a text before which its paragraph has no
         backtick; a text with a backtick that stands alone is escaped as a whole.
     """
+    text = without_labels(text)
     spans = _code_spans(text) if has_code else []
     has_links = _LINKS.search(text) is not None
 

@@ -12,6 +12,8 @@ from math import exp, log
 import numpy as np
 
 from memgraph.embedding.onnx import MODEL_NAME
+from memgraph.index.columns import CONSTRAINT_TAG
+from memgraph.index.index import Index
 from memgraph.index.supersession import newest_of
 from memgraph.model.base import Floor
 from memgraph.model.memory import MEMORY_TYPES, Vector
@@ -33,7 +35,6 @@ from memgraph.text.sentences import is_question
 
 AUTO = 0.7
 """The calibrated floor: see `tests/benchmarks/README.md` for the curve from which it was chosen."""
-CONSTRAINT_TAG = "constraint"
 _AHEAD = 0.01
 """By how much a constraint is ahead of everything else, at least."""
 
@@ -88,7 +89,8 @@ def judge(search: Search) -> Counts:
     if not (search.query_terms or search.dense_weight or search.text.strip()):
         search.floor = None  # an empty task gives no evidence to judge by
     floor = search.floor
-    search.constraints = _constraints(search)
+    if search.scope.linked is None:  # a task's constraints do not hold in the tasks that are linked to it
+        search.constraints = constraints_among(search.index, search.mask, search.scope.project_id)
     if floor is None:
         return {"constraints": len(search.constraints)}
     search.is_near = np.zeros(len(search.index), dtype=np.bool_)
@@ -112,7 +114,7 @@ def apply(search: Search) -> None:
     search.look_at(search.constraints)
     if search.floor is not None:
         search.slots = search.slots[search.is_near[search.slots]]
-        _put_first(search, search.matching)
+        _put_first(search, search.matching[~search.is_item(search.matching)])
     _put_first(search, search.constraints, by=_AHEAD)
 
 
@@ -254,19 +256,23 @@ def _matching_saved(search: Search, floor: float) -> Slots:
     return matching
 
 
-def _constraints(search: Search) -> Slots:
-    """Return the pinned memories with the tag ``constraint`` that hold for the query whatever it says.
+def constraints_among(index: Index, mask: Mask, project_id: str | None) -> Slots:
+    """Return the pinned memories with the tag ``constraint`` that hold for a project whatever is asked.
 
-    They hold for every task; those of a project only for tasks of that project.
+    They hold for every task; those of a project only for tasks of that project, and those of a task only in it.
+
+    Parameters
+    ----------
+    mask : ndarray, bool
+        The memories that are admitted.
     """
-    index = search.index
     code = index.tag_names.find(CONSTRAINT_TAG)
     slots = index.tags.get(code)[0] if code >= 0 else np.empty(0, dtype=np.int64)
-    holds = search.mask[slots] & index.column("is_pinned")[slots]
-    if search.scope.project_id is None:
+    holds = mask[slots] & index.column("is_pinned")[slots]
+    if project_id is None:
         holds &= index.column("project")[slots] == -1
     holding = _united(slots[holds])
-    replaced = [old for old, new in newest_of(index, search.mask, holding).items() if old != new]
+    replaced = [old for old, new in newest_of(index, mask, holding).items() if old != new]
     return np.setdiff1d(holding, replaced)
 
 

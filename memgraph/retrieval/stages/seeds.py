@@ -127,12 +127,11 @@ def _compare_exactly(search: Search, slots: Slots) -> None:
 def _from_around(search: Search) -> Scores:
     """Return the candidates' gains from terms that only their neighbours contain, and set their coverage of the query.
 
-    Among a thousand or more memories, a term in one out of five is near everything: it is left out of both.
+    Among a thousand or more admitted memories, a term in one out of five is near everything: it is left out of both.
     """
     slots, weight = search.slots, search.config.context_weight
-    telling = [
-        term for term in search.terms if len(search.mask) < _MANY or len(term.slots) <= _AROUND * len(search.mask)
-    ]
+    count = int(np.count_nonzero(search.mask))
+    telling = [term for term in search.terms if count < _MANY or len(term.slots) <= _AROUND * count]
     beside = [(near.shares * weight, near.slots) for near in search.beside]
     gained, covered = np.zeros(len(slots)), np.zeros(len(slots))
     held = np.zeros(len(search.index) + 1)  # the last element is for −1: no neighbour

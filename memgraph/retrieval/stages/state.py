@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.analyser import analyse
-from memgraph.index.index import Index
+from memgraph.index.index import Index, scope_name
 from memgraph.model.memory import Vector
 from memgraph.model.results.retrieval import RetrievalConfig
 from memgraph.store.access.scope import Mask, Scope
@@ -118,6 +118,8 @@ class Search:
         Of them the saved facts that match the query by themselves.
     constraints : ndarray, int
         Memories that hold for the query whatever it says: they come first, and take no other's place.
+    items_from : int
+        The first slot of the items that hold in tasks (`memgraph.retrieval.task_items`); −1: there are none.
     knows : bool
         Whether any memory is evidence that the store knows of the matter.
     """
@@ -135,6 +137,7 @@ class Search:
     wanted: int = 0
     floor: float | None = None
     is_covered: bool = True
+    items_from: int = -1
     mask: Mask = field(init=False)
     meaning: Scores = field(init=False)
     terms: list[Term] = field(default_factory=list)
@@ -190,6 +193,18 @@ class Search:
             self.add(part, slots, values, origins, [gain.relation for gain in best.values()])
             self.look_at(slots)
         return len(best)
+
+    def is_item(self, slots: Slots) -> Mask:
+        """Return which of these slots are items that hold in tasks, not memories."""
+        found: Mask = slots >= self.items_from if self.items_from >= 0 else np.zeros(len(slots), dtype=np.bool_)
+        return found
+
+    def is_own(self, slots: Slots) -> Mask:
+        """Return which of these slots belong to the task that is asked about."""
+        code = self.index.scopes.find(scope_name("task", self.scope.task_id)) if self.scope.task_id is not None else -1
+        of_task = self.index.column("task")[slots] == code if code >= 0 else np.zeros(len(slots), dtype=np.bool_)
+        own: Mask = of_task if self.scope.task_id is None else of_task | self.is_item(slots)
+        return own
 
     def look_at(self, slots: Slots) -> None:
         """Add candidates."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.index.columns import TIERS, TRUST
+from memgraph.index.columns import CONSTRAINT_TAG, TIERS, TRUST
 from memgraph.index.index import Index, name_in_scope, scope_name
 from memgraph.model.memory import MEMORY_TYPES, MemoryType, TrustClass
 from memgraph.model.results.retrieval import RetrievalQuery
@@ -37,6 +37,11 @@ class Scope:
         Admits that task's own memories; None: no task's memories.
     all_tasks : bool
         Admits every task's own memories.
+    global_fallback : bool
+        With a task: admits the memories of no task beside its own. Pinned constraints of no task are admitted in any case.
+    linked : sequence of str, optional
+        Admits only the own memories of these tasks, to which the asking one is linked. `task_id` and `all_tasks` do not count then, and no
+        pinned constraint holds.
     among : sequence of str, optional
         Admits only memories with these ids.
     """
@@ -47,6 +52,8 @@ class Scope:
     session: str | None = None
     task_id: str | None = None
     all_tasks: bool = False
+    global_fallback: bool = True
+    linked: Sequence[str] | None = None
     agents: Sequence[str] | None = None
     privacy_tiers: Sequence[str] | None = None
     trust_classes: Sequence[str] | None = None
@@ -56,15 +63,16 @@ class Scope:
     among: Sequence[str] | None = None
 
 
-def scope_of(query: RetrievalQuery, access: Access) -> Scope:
-    """Return the scope of a query."""
+def scope_of(query: RetrievalQuery, access: Access, *, task_id: str | None) -> Scope:
+    """Return the scope of a query; `task_id` is the one it names, or that of its session (`task_scope.task_of`)."""
     return Scope(
         access,
         project_id=query.project_id,
         asking_session=query.session_id,
         session=query.session,
-        task_id=query.task_id,
+        task_id=task_id,
         all_tasks=query.all_tasks,
+        global_fallback=query.global_fallback,
         agents=query.agents,
         privacy_tiers=query.privacy_tiers,
         trust_classes=query.trust_classes,
@@ -78,8 +86,7 @@ def admitted(index: Index, scope: Scope, now_days: float) -> Mask:
         mask &= ~index.column("is_archived")
     if scope.project_id is not None:
         mask &= of_or_none(index, "project", scope.project_id)
-    if not scope.all_tasks:
-        mask &= of_or_none(index, "task", scope.task_id)
+    mask &= _of_tasks(index, scope)
     bound = index.column("is_session_bound")
     if bound.any():
         mask &= ~bound | of_session(index, scope.session if scope.session is not None else scope.asking_session)
@@ -97,6 +104,29 @@ def admitted(index: Index, scope: Scope, now_days: float) -> Mask:
     return mask & concerning(
         index, agents=scope.agents, privacy_tiers=scope.privacy_tiers, trust_classes=scope.trust_classes
     )
+
+
+def _of_tasks(index: Index, scope: Scope) -> Mask:
+    """Return which slots belong to the tasks asked about, and which belong to none as far as these are asked about too."""
+    task = index.column("task")
+    if scope.linked is not None:
+        own: Mask = np.isin(task, [_code(index, "task", one) for one in scope.linked])
+        return own
+    if scope.all_tasks:
+        return np.ones(len(index), dtype=np.bool_)
+    mask = of_or_none(index, "task", scope.task_id)
+    if scope.task_id is not None and not scope.global_fallback:
+        mask &= (task != -1) | _pinned_constraints(index)
+    return mask
+
+
+def _pinned_constraints(index: Index) -> Mask:
+    found: Mask = np.zeros(len(index), dtype=np.bool_)
+    code = index.tag_names.find(CONSTRAINT_TAG)
+    if code >= 0:
+        found[index.tags.get(code)[0]] = True
+    found &= index.column("is_pinned")
+    return found
 
 
 def concerning(

@@ -26,6 +26,7 @@ from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.ports import Embedder, Row
 from memgraph.store.commit.access import NOTHING_DRAINED, PendingAccess
 from memgraph.store.commit.effects import check_effect
+from memgraph.store.commit.handoff_gate import check_handoffs
 from memgraph.store.commit.pin_gate import check_pins
 from memgraph.store.commit.requests import next_commit_id
 from memgraph.store.commit.task_gate import check_task_events
@@ -139,6 +140,7 @@ class Appender:
             payloads = [payload_of(write) for write in writes]
             check_task_events(task_id, payloads, self._projector.rows.get)
             check_pins(task_id, payloads, self._pin_rows)
+            check_handoffs(task_id, payloads, self._projector.rows.get)
         placed = iter(self._placed([write for _, _, writes in checked for write in writes]))
         with self._projector.gate.view:
             drained = self.pending.drain(self._projector.rows.get) if self._projector.has_graph else NOTHING_DRAINED

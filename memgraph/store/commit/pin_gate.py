@@ -14,8 +14,10 @@ from memgraph.ports import Row
 from memgraph.store.commit.task_gate import check_writable, known_task
 
 Rows = Callable[[str, str], Row | None]
-PROTECTED = frozenset({"content", "title", "is_pinned", "is_suppressed", "archived_at", "invalid_at", "valid_at"})
-"""Fields of a pin's memory that decide what it says and whether it is recalled."""
+PROTECTED = frozenset(
+    "content title is_pinned is_suppressed archived_at invalid_at valid_at project_id task_id session_id source".split()
+)
+"""Fields of a pin's memory that decide what it says, and whether and where it is recalled."""
 
 
 def check_pins(task_id: str | None, payloads: Sequence[Payload], rows: Rows) -> None:

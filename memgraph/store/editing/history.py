@@ -27,7 +27,9 @@ _OF_A_STATE = frozenset({"archive_reason", "archive_summary", "invalidation_reas
 _OTHERS = {
     "access.recorded": "used",
     "memory.deleted": "deleted",
+    "store.reset": "removed by a reset",
     "memory.reembedded": "embedded again with another model",
+    "memory.purged": "memories that it was linked with were purged",
     "procedure.measured": "its success was measured",
     "PIN_ADDED": "made a pin",
     "pin.edited": "edited as a pin",
@@ -61,7 +63,7 @@ def history(journal: Journal, memory_id: str) -> list[HistoryEntry]:
         what = described(event, memory_id, changes)
         if what is not None:
             found.append((event, entry_of(event, what, changes)))
-    if not any(isinstance(event.payload, MemoryAdded) for event, _ in found):
+    if not any(isinstance(event.payload, MemoryAdded | MemoryUndeleted) for event, _ in found):
         raise NotFoundError("memory", memory_id)
     return _with_undoings(journal, found)
 
@@ -102,7 +104,8 @@ def described(event: Event, memory_id: str, changes: Mapping[str, tuple[Any, Any
     if isinstance(payload, MemoryAdded):
         return f"added: “{preview(payload.memory.content)}”"
     if isinstance(payload, MemoryUndeleted):
-        return "restored" if payload.memory.id == memory_id else None
+        done = "restated without its history, which a purge removed" if event.actor == "system" else "restored"
+        return done if payload.memory.id == memory_id else None
     if isinstance(payload, MemoryMerged):
         return f"merged with a duplicate{f', {payload.candidate_id}' if payload.candidate_id else ''}"
     if isinstance(payload, MemoryRevised):

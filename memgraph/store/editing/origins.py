@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from memgraph.journal.journal import Journal
 from memgraph.journal.search import histories
 from memgraph.model.events.intake import BuildConsolidated, SourceRead
-from memgraph.model.events.memories import MemoryAdded
+from memgraph.model.events.memories import MemoryAdded, MemoryUndeleted
 from memgraph.model.link import Link
 from memgraph.model.memory import StoredMemory
 from memgraph.model.results.curation import HistoryEntry, Origin, Relation, SourcePlace
@@ -121,7 +121,11 @@ def _made(journal: Journal, ids: list[str]) -> dict[str, HistoryEntry]:
     found: dict[str, HistoryEntry] = {}
     for memory_id, events in histories(journal, ids).items():
         for event in events:
-            if isinstance(event.payload, MemoryAdded) and event.payload.memory.id == memory_id:
+            if (
+                isinstance(event.payload, MemoryAdded | MemoryUndeleted)
+                and memory_id not in found
+                and event.payload.memory.id == memory_id
+            ):
                 found[memory_id] = entry_of(event, described(event, memory_id, {}) or event.type)
     return found
 

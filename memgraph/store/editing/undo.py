@@ -11,7 +11,7 @@ from memgraph.model.base import checked
 from memgraph.model.events.memories import MemoryRevised
 from memgraph.model.events.payload import Whole, WriteScope
 from memgraph.model.events.store import CommitUndone
-from memgraph.model.events.tasks import TASK_EVENTS, PinPayload, TaskPayload
+from memgraph.model.events.tasks import HANDOFF_EVENTS, TASK_EVENTS, PinPayload, TaskPayload
 from memgraph.model.results.curation import ChangedMemory, FieldChange, UndoResult
 from memgraph.ports import Row
 from memgraph.store.commit.writer import Writer
@@ -35,19 +35,25 @@ REVERSIBLE = frozenset(
 )
 """Types of events that change memories and their links, and nothing else."""
 _WHY_NOT = {
+    "memory.purged": "what it removed is gone for good",
     "retrieval.recorded": "it records which memories a recall returned",
     "outcome.recorded": "it records the outcome of a recall; record the right outcome instead",
     "access.recorded": "it records that memories were used",
     "memory.reembedded": "it stores vectors of another embedding model; `memgraph reembed` switches back",
     "embedding.switched": "it names the embedding model; `memgraph reembed` switches back",
     "build.consolidated": "it records that a build was read; `forget`, `archive` or `delete` its memories instead",
+    "store.reset": "`memgraph undelete ID` restores one memory; a copy of the store's directory made before restores everything",
     "source.read": "it records how far a source was read",
     "distil.answered": "it closes a work order; `forget` or `delete` the memories of the answer instead",
     "distil.attempted": "it answers a part of a work order; `forget` or `delete` the memories of the answer instead",
 }
 _OF_A_TASK = "it belongs to the record of a task or a pin, which is only continued; record what holds instead (`memgraph docs tasks`)"
-_OF_TASKS = {kind.TYPE for kind in TASK_EVENTS if issubclass(kind, TaskPayload | PinPayload)}
-_ACTS = REVERSIBLE | _OF_TASKS | {"outcome.recorded", "build.consolidated", "distil.answered"}
+_OF_TASKS = {kind.TYPE for kind in (*TASK_EVENTS, *HANDOFF_EVENTS) if issubclass(kind, TaskPayload | PinPayload)}
+_ACTS = (
+    REVERSIBLE
+    | _OF_TASKS
+    | {"outcome.recorded", "build.consolidated", "distil.answered", "store.reset", "memory.purged"}
+)
 """Types of events that are no mere record of reading or of a run: an undoing without a number does not pass over them."""
 _MAINTAINED = KEPT_FIELDS | {"floor"}
 _UPKEEP = "it records a step of the store's own upkeep"
@@ -130,6 +136,7 @@ class Undoing:
         (event, *_) = last.events(self._journal)
         is_reversible = last.types <= REVERSIBLE
         why = "is not by the user" if is_reversible else "is not reversible"
+        why += f" ({reason})" if (reason := _WHY_NOT.get(event.type)) else ""
         back = f"`memgraph undo {last.first}` undoes it, " if is_reversible else ""
         problem = (
             f"the last change, event {last.first} ({event.type} by the {last.actor}, {event.timestamp[:16].replace('T', ' ')}), "
@@ -147,6 +154,8 @@ class Undoing:
             )
             which = "" if len(events) == 1 else f", which belongs to the same commit as event {other.seq},"
             raise UndoError(f"{other.type} is not reversible{which}: {why}", seq=commit.first)
+        if commit.actor == "system" and "memory.undeleted" in commit.types:
+            raise UndoError("it restates a memory whose history a purge removed", seq=commit.first)
         if (by := undoings.undone_by(commit.id)) is not None:
             problem = f"it is undone already; `memgraph undo {first_of[by]}` redoes it"
             raise UndoError(problem, seq=commit.first, blocked_by=[first_of[by]])

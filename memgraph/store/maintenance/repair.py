@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.errors import InvalidInputError
-from memgraph.journal.keys import default_keys
+from memgraph.journal.keys.configured import configured_keys
 from memgraph.journal.opening import identify
 from memgraph.journal.repair import Condition, accept, examine
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider
+from memgraph.store.backup.quarantine import Cut, Damage, Part, cut, damage_in
 from memgraph.store.opening import release, utc_now
 
 
@@ -51,7 +52,7 @@ def repair_store(
     >>> repair_store(config, accept_head=found, reason="restored from Monday's backup")  # doctest: +SKIP
     """
     config = config or load_config()
-    store_id, key = identify(config.home, keys or default_keys(config.keys_home), keys_home=config.keys_home)
+    store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
     if accept_head is not None:
         if not isinstance(accept_head, Condition):
             raise InvalidInputError(
@@ -61,7 +62,7 @@ def repair_store(
         return accept(
             config.home,
             store_id,
-            key,
+            ring,
             keys_home=config.keys_home,
             expected=accept_head,
             now=lambda: to_iso(time()),
@@ -69,4 +70,65 @@ def repair_store(
             reason=reason,
             lock_timeout_s=config.lock_timeout_s,
         )
-    return examine(config.home, store_id, key, keys_home=config.keys_home)
+    return examine(config.home, store_id, ring, keys_home=config.keys_home)
+
+
+def find_damage(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> Damage | None:
+    """Verify a store's journal from its first event; return its damage and what could be kept, or None. Changes nothing.
+
+    Raises
+    ------
+    JournalError
+        The key is missing, or an authentic event cannot be read by this release: that is no damage.
+    """
+    config = config or load_config()
+    store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
+    return damage_in(config.home, store_id, ring, keys_home=config.keys_home)
+
+
+def cut_journal(
+    expected: Damage,
+    config: AgentMemoryConfig | None = None,
+    *,
+    part: Part = "tail",
+    cut_by: str | None = None,
+    reason: str | None = None,
+    clock: Clock | None = None,
+    keys: KeyProvider | None = None,
+) -> Cut:
+    """Cut a damaged journal: keep what verifies, and move the rest to ``quarantine/`` in the store's directory.
+
+    It is recorded as an event (``journal.cut``). Whether a backup has what is cut off should be looked at first: see
+    `memgraph.store.backup.replacing.restore_journal`.
+
+    Parameters
+    ----------
+    expected : Damage
+        What `find_damage` returned; if the journal has changed since, nothing is done.
+    part : {"tail", "segment"}
+        Cut after the last commit that verifies, or before the segment in which the damage is.
+
+    Raises
+    ------
+    JournalError, StorageError
+        The journal has changed, is of a later release, or the rest cannot be kept. Nothing was removed.
+    """
+    config = config or load_config()
+    if not isinstance(expected, Damage):
+        raise InvalidInputError("must be the result of find_damage()", field="expected", value=expected)
+    if part not in ("tail", "segment"):
+        raise InvalidInputError("must be tail or segment", field="part", value=part)
+    store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
+    time = clock or utc_now
+    return cut(
+        config.home,
+        store_id,
+        ring,
+        keys_home=config.keys_home,
+        expected=expected,
+        part=part,
+        now=lambda: to_iso(time()),
+        cut_by=cut_by or f"memgraph {release()}",
+        reason=reason,
+        lock_timeout_s=config.lock_timeout_s,
+    )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from memgraph.ports import Key, Row
 
 MOST_SHOWN = 20
 """Maximum number of differences that are kept; all are counted."""
@@ -54,6 +56,8 @@ class Verification:
         Size of a final commit that was cut short by a crash; the next writer drops it.
     seconds : dict
         Time taken by part.
+    rows : dict
+        Of an inspection: the rows at the journal's end, by table and key.
     """
 
     is_deep: bool
@@ -70,6 +74,7 @@ class Verification:
     torn_events: int = 0
     torn_bytes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+    rows: Mapping[str, Mapping[Key, Row]] = field(default_factory=dict, repr=False)
 
     def note(self, difference: Difference) -> None:
         """Record a deviation."""

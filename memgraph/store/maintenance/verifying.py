@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext
 from random import SystemRandom
 
@@ -13,9 +13,11 @@ from memgraph.fold.projection import digest_after
 from memgraph.graph.schema import INTERNAL, STATE_TABLE, tables
 from memgraph.index.comparison import differences
 from memgraph.index.index import RELATION_CODE, Index
+from memgraph.journal.purge.rewriting import check_purges
 from memgraph.journal.replay import Committed
 from memgraph.journal.vectors.damage import NamedRows
-from memgraph.model.base import Callback, checked
+from memgraph.model.base import Callback, Count, checked
+from memgraph.model.events.payload import MAX_WHOLE
 from memgraph.ports import Change, Key, Progress, Row
 from memgraph.store.commit.vectors import rows_in_use
 from memgraph.store.maintenance.verification import Difference, Verification
@@ -28,11 +30,12 @@ _STEP = 1_000
 
 
 class Verifying:
-    """Verifies a store, and computes the digest of its state."""
+    """Verifies a store, and computes the digest of its state. `before` completes an interrupted purge."""
 
-    def __init__(self, projector: Projector, reader: Reader) -> None:
+    def __init__(self, projector: Projector, reader: Reader, *, before: Callable[[], None]) -> None:
         self._projector = projector
         self._reader = reader
+        self._before = before
 
     def digest(self) -> str:
         """Digest of the state: 64 hexadecimal digits, equal for equal memories and links, whatever their history."""
@@ -61,8 +64,18 @@ class Verifying:
             The journal itself does not verify.
         """
         checked(Callback, progress, "progress")
+        self._before()
         self._reader.settle()
         return verify(self._projector, deep=deep, progress=progress)
+
+    def inspection(self, *, sample: int) -> Verification:
+        """Verify without changing anything: see `inspect`."""
+        checked(Count, sample, "sample")
+        projector = self._projector
+        with projector.gate.guard:
+            if projector.journal.has_changed():
+                projector.journal.refresh()
+            return inspect(projector, sample=sample)
 
 
 def verify(projector: Projector, *, deep: bool = False, progress: Progress | None = None) -> Verification:
@@ -107,7 +120,8 @@ def inspect(
 ) -> Verification:
     """Verify as `verify` does, but leave the graph as it is: it is neither updated nor rebuilt. The index is skipped.
 
-    A graph that is ahead of the journal is not compared.
+    The whole journal is folded, and a graph that is behind it is compared with the fold at the graph's own event. A graph that is ahead of
+    it is not compared. The rows at the journal's end are in the result.
 
     Parameters
     ----------
@@ -139,15 +153,16 @@ def inspect(
                     raise
                 found.note(Difference("graph", "all", "tables", "", error.loggable))
                 projection = None
-        recorded = _Recorded(until=projection.seq if projection else 0, drawn=drawn)
+        recorded = _Folded(projection.seq if projection else 0, drawn)
         _journal(projector, recorded, found, progress)
         with found.timed("vectors"):
             _vectors(projector, recorded, found, None, progress)
         if projection is not None:
             with found.timed("graph"):
-                _digests(projector, projection.digest, recorded, found, progress)
-                _rows(projector, drawn, recorded.tables().get("Memory", {}), found)
+                _digests(projector, recorded.digest, recorded, found, progress)
+                _rows(projector, drawn, recorded.sample, found)
                 _sums(projector, found)
+    found.rows = recorded.tables()
     return found
 
 
@@ -159,6 +174,7 @@ def _drawn(projector: Projector, sample: int) -> frozenset[str]:
 def _journal(projector: Projector, recorded: _Recorded, found: Verification, progress: Progress | None) -> None:
     with found.timed("journal"):
         found.events = projector.journal.verify(progress, also=recorded.take)
+        check_purges(projector.journal.segments, projector.journal.purged)
         found.torn_events, found.torn_bytes = projector.journal.torn_tail()
 
 
@@ -191,21 +207,17 @@ class _Recorded:
         Number of the last event included in the graph's rows.
     deep : bool
         Fold all rows.
-    drawn : frozenset of str
-        The memories whose rows are folded if not deep.
     """
 
-    def __init__(self, *, until: int, deep: bool = False, drawn: frozenset[str] = frozenset()) -> None:
+    def __init__(self, *, until: int, deep: bool = False) -> None:
         self.named = NamedRows()
         self._until = until
-        self._drawn = drawn
-        self._workspace = Workspace(EmptyRows() if deep else _Others(drawn)) if deep or drawn else None
+        self._workspace = Workspace(EmptyRows()) if deep else None
 
     def take(self, commit: Committed) -> None:
         for event in commit.events:
             self.named.take(event.payload)
-            is_wanted = not self._drawn or not self._drawn.isdisjoint(event.payload.memory_ids())
-            if self._workspace is not None and event.seq <= self._until and is_wanted:
+            if self._workspace is not None and event.seq <= self._until:
                 fold(self._workspace, event)
 
     def changes(self) -> Iterator[Change]:
@@ -225,6 +237,31 @@ class _Recorded:
         return self.named.has(row.get("embedding_model", ""), row["vector_row"], row["id"], row.get("vector_sha256"))
 
 
+class _Folded(_Recorded):
+    """The journal's content up to its end, with the digest, and the rows of some memories, at an earlier event.
+
+    Attributes
+    ----------
+    digest : int
+    sample : dict of str to Row
+        Of the memories that existed then.
+    """
+
+    def __init__(self, at: int, drawn: frozenset[str]) -> None:
+        super().__init__(until=MAX_WHOLE, deep=True)
+        self._at = at
+        self._drawn = drawn
+        self.digest = 0
+        self.sample: dict[Key, Row] = {}
+
+    def take(self, commit: Committed) -> None:
+        super().take(commit)
+        if commit.after.chain.seq == self._at and self._workspace is not None:
+            self.digest = digest_after(0, self._workspace.changes())
+            rows = {one: self._workspace.get("Memory", one) for one in self._drawn}
+            self.sample = {one: row for one, row in rows.items() if row is not None}
+
+
 def _vectors(
     projector: Projector,
     recorded: _Recorded,
@@ -238,16 +275,6 @@ def _vectors(
         is_used = used is None or (one.row in used and one.model == projector.named.model)
         unused = "" if is_used else "; no memory uses it"
         found.note(Difference("vectors", one.model, str(one.row), one.memory_id, one.problem + unused))
-
-
-class _Others(EmptyRows):
-    """Stands for all memories that were not drawn: they exist, with unknown content."""
-
-    def __init__(self, drawn: frozenset[str]) -> None:
-        self._drawn = drawn
-
-    def get(self, table: str, key: Key) -> Row | None:
-        return {"id": key, "type": "episodic"} if table == "Memory" and key not in self._drawn else None
 
 
 def _digests(
@@ -278,18 +305,14 @@ def _sums(projector: Projector, found: Verification) -> None:
 
 
 def _rows(projector: Projector, drawn: frozenset[str], expected: Mapping[Key, Row], found: Verification) -> None:
-    """Compare rows and columns of the drawn memories, except predecessors, which events of other memories change."""
+    """Compare rows and columns of the drawn memories."""
     if not drawn:
         return
     by_column = {key: row for key, row in projector.engine.scan_columns("Memory") if key in drawn}
     for key in drawn:
-        right = {name: value for name, value in expected.get(key, {}).items() if name != "previous_id"}
-        mine = {
-            name: value for name, value in (projector.engine.get("Memory", key) or {}).items() if name != "previous_id"
-        }
-        _compare("Memory", key, mine, right, found, prefix="record.")
-        seen = {name: value for name, value in by_column.get(key, {}).items() if name != "previous_id"}
-        _compare("Memory", key, seen, projector.engine.columns("Memory", right), found)
+        right = expected.get(key, {})
+        _compare("Memory", key, projector.engine.get("Memory", key) or {}, right, found, prefix="record.")
+        _compare("Memory", key, by_column.get(key, {}), projector.engine.columns("Memory", right), found)
 
 
 def _state(projector: Projector, digest: int, found: Verification) -> None:

@@ -35,8 +35,8 @@ from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevi
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.recalls import AccessRecorded, OutcomeRecorded, RetrievalRecorded
 from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
-from memgraph.model.events.store import EmbeddingSwitched, StoreCreated
-from memgraph.model.events.tasks import TASK_EVENTS
+from memgraph.model.events.store import EmbeddingSwitched, StoreCreated, StoreReset
+from memgraph.model.events.tasks import HANDOFF_EVENTS, SESSION_EVENTS, TASK_EVENTS
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Row
 from memgraph.privacy.access import Access
@@ -65,14 +65,22 @@ LEFT_OUT = frozenset(
     {
         "memory.deleted",
         "memory.undeleted",
+        "memory.purged",
         "source.read",
+        "sleep.failed",
         "distil.requested",
         "distil.answered",
         "distil.attempted",
         "distil.skipped",
         "journal.repaired",
+        "backup.made",
+        "store.restored",
+        "journal.cut",
+        "store.migrated",
+        "key.rotated",
+        "journal.resealed",
         "access.audited",
-        *(kind.TYPE for kind in TASK_EVENTS),
+        *(kind.TYPE for kind in (*TASK_EVENTS, *SESSION_EVENTS, *HANDOFF_EVENTS)),
     }
 )
 """Kinds of events that no agent's view holds. An undeleted memory is there as it is now."""
@@ -156,6 +164,9 @@ class AgentSelection:
             if payload.id not in visible or not sources:
                 return None
             return _with(event, payload, source_ids=sources)
+        if isinstance(payload, StoreReset):  # how many there were of what it cleared is not the agent's
+            removed = [one for one in payload.removed if one in visible]
+            return _with(event, payload, removed=removed, cleared=dict.fromkeys(payload.cleared, 0))
         if isinstance(payload, AccessRecorded):
             uses = [one for one in payload.accesses if one.id in visible]
             return _with(event, payload, accesses=uses) if uses else None
@@ -183,14 +194,14 @@ def _openings(
     was_open: dict[str, bool] = defaultdict(bool)
     for event in events:
         payload: Any = event.payload
-        if event.type == "memory.added":
+        if event.type in ("memory.added", "memory.undeleted"):
             every.add(payload.memory.id)
         if event.type in ("memory.added", "memory.undeleted") and payload.memory.id in visible:
             memory_id, row = payload.memory.id, dict(event.content["memory"])
         elif isinstance(payload, MemoryRevised | MemoryMerged) and payload.id in rows:
             memory_id, row = payload.id, payload.row_after(rows[payload.id])
-        elif event.type == "memory.deleted" and payload.id in rows:
-            was_open[payload.id] = False
+        elif removed := payload.removed_ids():
+            was_open.update(dict.fromkeys(rows.keys() & set(removed), False))
             continue
         else:
             continue

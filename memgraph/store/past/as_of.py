@@ -37,6 +37,7 @@ from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.envelope import Event
 from memgraph.journal.excerpt import Excerpt, Sift
 from memgraph.journal.journal import Journal
+from memgraph.journal.purge.intent import check_no_purge
 from memgraph.logs import logger_of
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.reembedding import MemoryReembedded
@@ -153,12 +154,14 @@ class Views:
             raise
 
     def _fill(self, folder: Path, journal: Excerpt, progress: Progress | None) -> None:
-        """Make the graph and index of a view in a directory."""
+        """Make the graph and index of a view in a directory; it must not keep what is being purged meanwhile."""
+        check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
         projector = open_projector(self._config, journal, folder)
         try:
             projector.rebuild(progress)
         finally:
             projector.close()
+        check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
 
     def _excerpt(self, past: Past, sift: Callable[[], Sift], why: str) -> Excerpt:
         """Return the excerpt of the journal, including all that is recorded so far."""

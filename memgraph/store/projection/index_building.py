@@ -10,10 +10,12 @@ from memgraph.errors import GraphError
 from memgraph.fold import Projection
 from memgraph.fold.projection import digest_after
 from memgraph.index.index import RELATION_CODE, Index, IndexOffset
+from memgraph.journal.replay import Committed
 from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevised
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.events.store import MemoryPurged
 from memgraph.ports import Change, GraphEngine, Key, Row
 
 _LINKLESS = (MemoryAdded, MemoryRevised, MemoryMerged, MemoryReembedded)
@@ -82,6 +84,17 @@ class Stale:
             self.changed.update(ids)
             if not isinstance(payload, _LINKLESS):
                 self.linked.update(ids)
+
+
+def stale_after(commits: Iterable[Committed]) -> Stale | None:
+    """Return which memories are out of date after commits; None after a purge: the index still has the words that are gone."""
+    stale = Stale()
+    for commit in commits:
+        for event in commit.events:
+            if isinstance(event.payload, MemoryPurged):
+                return None
+            stale.note(event.payload)
+    return stale
 
 
 def refetch(

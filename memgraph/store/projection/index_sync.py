@@ -66,10 +66,10 @@ class IndexKeeper:
             self.save()
         return self.index
 
-    def save_if_changed(self, projection: Projection) -> None:
-        """Save the index if it is current and has changed much since the last save."""
+    def save_if_changed(self, projection: Projection, *, at_once: bool = False) -> None:
+        """Save the index if it is current and has changed much since the last save, or at all if that is wanted."""
         index = self.loaded(projection)
-        if index is not None and index.changed * _SNAPSHOT_SHARE > len(index):
+        if index is not None and index.changed * (len(index) + 1 if at_once else _SNAPSHOT_SHARE) > len(index):
             self.save()
 
     def save(self) -> None:

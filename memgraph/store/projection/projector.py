@@ -10,18 +10,18 @@ from typing import TypeVar
 
 from memgraph.errors import DiskFullError, GraphError, JournalError, OutdatedGraphError
 from memgraph.fold import Projection, project
-from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.index.index import Index, IndexOffset
 from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.replay import Committed, Offset
 from memgraph.logs import logger_of, timed
+from memgraph.model.events.store import StoreReset
 from memgraph.ports import GraphEngine, Progress
 from memgraph.store.projection.bulk import in_bulk
-from memgraph.store.projection.index_building import Stale, aside, brought_up, index_of, offset_of, refetch
+from memgraph.store.projection.index_building import aside, brought_up, index_of, offset_of, refetch, stale_after
 from memgraph.store.projection.index_sync import IndexKeeper
 from memgraph.store.projection.read_gate import ReadGate
-from memgraph.store.projection.replayed_rows import replayed, stored
+from memgraph.store.projection.replayed_rows import replayed, resumable
 from memgraph.store.projection.row_cache import RowCache
 from memgraph.store.projection.upkeep import UpkeepFile
 
@@ -58,7 +58,7 @@ class Projector:
         self.after_commit: Callable[[], None] = lambda: None
         self._generation = -1
         self._depth = 0
-        self._has_failed = False
+        self._has_failed = self._has_removed = False
         self.projection = Projection(journal.store_id)
         self._indexes = IndexKeeper(index_path, journal.store_id, journal.seal("index"))
         self.upkeep = UpkeepFile(index_path.parents[1] / "graph" / "upkeep.json", journal.seal("upkeep"))
@@ -272,8 +272,11 @@ class Projector:
         """Save the index if much has changed, record how far the journal is verified, and release the graph."""
         with self.gate.guard:
             try:
-                self._indexes.save_if_changed(self.projection)
-                self.journal.checkpoint()
+                if not self.journal.has_changed():  # else a later purge may have removed what this process knows
+                    # the snapshot must not keep the names of what was removed
+                    _ = self._has_removed and self.engine.is_held and self.index
+                    self._indexes.save_if_changed(self.projection, at_once=self._has_removed)
+                    self.journal.checkpoint()
             finally:
                 self.engine.close()
 
@@ -291,7 +294,7 @@ class Projector:
             self.journal.refresh()
         if self.engine.generation != self._generation:
             # another process may have changed or deleted the graph: only its own state record counts
-            state = self._behind()
+            state = resumable(self.engine, self.journal)
             if state != self.projection:  # otherwise the cached rows are the graph's
                 self.rows.clear()
             self.projection = state
@@ -309,21 +312,6 @@ class Projector:
                 self.catch_up()
             except GraphError as error:
                 logger.warning("the graph is behind and will be caught up later: %s", error.loggable)
-
-    def _behind(self) -> Projection:
-        """Return the graph's state.
-
-        Raises
-        ------
-        GraphError
-            The journal cannot update it.
-        """
-        state, tail = stored(self.engine, self.journal.store_id), self.journal.tail.chain
-        if state.store_id != self.journal.store_id or state.schema_version != SCHEMA_VERSION:
-            raise OutdatedGraphError("it belongs to another store or schema")
-        if state.seq > tail.seq or (state.seq == tail.seq and state.signature != tail.signature):
-            raise OutdatedGraphError("it is ahead of the journal")
-        return state
 
     def _advance(self, progress: Progress | None) -> None:
         state = self.projection
@@ -349,12 +337,17 @@ class Projector:
         events = [event for commit in commits for event in commit.events]
         if not events:
             return
+        if any(isinstance(event.payload, StoreReset) for event in events):
+            # a new graph is quicker than removing most of the old one, and its file holds nothing of what is gone
+            self.projection, self.named = self._remake(commits[-1].after.chain.seq), self.journal.named
+            return
         index = self.loaded_index
         with timed(logger, logging.DEBUG, "wrote to graph and index") as counts:
             changes, after = project(events, commits[-1].after, self.projection, self.rows.ready_for(events))
             if len(changes) > _MOST_ROWS_AT_ONCE:
                 raise GraphError(f"{len(changes):,} rows are too many for one transaction of the engine")
             counts |= {"events": len(events), "rows": len(changes)}
+            self._has_removed |= any(change.table == "Memory" and change.new is None for change in changes)
             fresh = index
             if index is None or len(changes) < _ASIDE_FROM_ROWS:
                 self.engine.apply(changes, after.as_row())
@@ -384,14 +377,11 @@ class Projector:
         """Update the index to the graph's state; return False if it must be rebuilt."""
         if index.offset.seq >= self.projection.seq:
             return index.offset.seq == self.projection.seq and index.offset.signature == self.projection.signature
-        stale = Stale()
         try:
-            for commit in self.journal.replay(self._offset(index.offset)):
-                for event in commit.events:
-                    stale.note(event.payload)
+            stale = stale_after(self.journal.replay(self._offset(index.offset)))
         except JournalError:
             return False
-        if len(stale.used) > _REFETCH_LIMIT:
+        if stale is None or len(stale.used) > _REFETCH_LIMIT:
             return False
         with self.engine.open():
             refetch(index, stale, self.rows.get, lambda key: self.ask(lambda engine: engine.links_of(key)))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memgraph.errors import GraphError
+from memgraph.errors import GraphError, OutdatedGraphError
 from memgraph.fold import EmptyRows, Projection, Workspace, fold
-from memgraph.fold.projection import digest_after
+from memgraph.fold.projection import SCHEMA_VERSION, digest_after
 from memgraph.journal.journal import Journal
 from memgraph.ports import Change, GraphEngine, Progress
 
@@ -46,3 +46,19 @@ def stored(engine: GraphEngine, store_id: str) -> Projection:
         return Projection.from_row(row)
     except (KeyError, ValueError, TypeError) as error:
         raise GraphError(f"its state cannot be read ({error!r})") from None
+
+
+def resumable(engine: GraphEngine, journal: Journal) -> Projection:
+    """Return the state that a graph records for itself, which the journal can bring up to date.
+
+    Raises
+    ------
+    GraphError
+        It cannot.
+    """
+    state, tail = stored(engine, journal.store_id), journal.tail.chain
+    if state.store_id != journal.store_id or state.schema_version != SCHEMA_VERSION:
+        raise OutdatedGraphError("it belongs to another store or schema")
+    if state.seq > tail.seq or (state.seq == tail.seq and state.signature != tail.signature):
+        raise OutdatedGraphError("it is ahead of the journal")
+    return state

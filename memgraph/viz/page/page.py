@@ -21,6 +21,7 @@ import orjson
 from memgraph import assets
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
+from memgraph.store.purge.exports import note_exports
 from memgraph.viz.files import write_files
 from memgraph.viz.page.data import PageData, page_data
 from memgraph.viz.page.limits import MEMORIES
@@ -95,6 +96,7 @@ def write_page(
     text = render(data, title_of(data.project_id, data.memories))
     content = text.encode()
     write_files({path: content})
+    note_exports(store.config.home, "viz page", path)
     return PageReport(path, len(content), len(data.memories), left_out_of(data))
 
 

@@ -160,6 +160,16 @@ def corrections() -> list[Step]:
     ]
 
 
+def resets() -> list[Step]:
+    """A reset that keeps something, a write after it, and a reset that keeps nothing."""
+    return [
+        lambda store: store.insert_memory(memory(910, is_pinned=True)),
+        lambda store: store.reset("memory"),
+        lambda store: store.insert_memory(memory(911)),
+        lambda store: store.reset("all"),
+    ]
+
+
 def living() -> list[Step]:
     """Hardly more than opening and closing: what a store does by itself (healing, catching up, saving the index)."""
     return [lambda store: store.get_all_memories(), lambda store: store.insert_memory(memory(901))]
@@ -177,6 +187,7 @@ HISTORIES: dict[str, Callable[[], list[Step]]] = {
     "roll-over": rollover,
     "rebuild": rebuilding,
     "corrections": corrections,
+    "resets": resets,
     "living": living,
 }
 

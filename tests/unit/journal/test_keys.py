@@ -126,7 +126,7 @@ def test_a_store_signed_from_the_environment(
 
 def test_the_environment_of_the_process_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMGRAPH_KEY", SECRET)
-    assert EnvKeys().key("any") == key_from_secret(bytes.fromhex(SECRET))
+    assert EnvKeys().key("any") == key_from_secret(bytes.fromhex(SECRET), "env:MEMGRAPH_KEY")
 
 
 @pytest.mark.parametrize("text", ["secret", "ab" * 31, "a" * 63, "xy" * 32])
@@ -152,9 +152,18 @@ class TestMissing:
         with pytest.raises(KeyMissingError):
             open_store(security_mode=mode)
 
+    def test_dev_alone_refuses_too(self, lost: str, open_store: Callable[..., Any]) -> None:
+        with pytest.raises(KeyMissingError):
+            open_store(security_mode="dev")
+
+    @pytest.mark.parametrize("mode", ["prod", "production", "DEV"])
+    def test_the_flag_has_no_effect_outside_dev(self, lost: str, open_store: Callable[..., Any], mode: str) -> None:
+        with pytest.raises(KeyMissingError):
+            open_store(security_mode=mode, allow_unsigned_replay=True)
+
     def test_dev_reads_and_never_writes(self, lost: str, open_store: Callable[..., Any], tmp_path: Path) -> None:
         before = {path.name: path.read_bytes() for path in (tmp_path / "store" / "journal").glob("*.jsonl")}
-        store = open_store(security_mode="dev")
+        store = open_store(security_mode="dev", allow_unsigned_replay=True)
         assert store.get_memory(lost).content == "What was learned"
         assert store.get_stats().total == 1
         assert store.cypher("MATCH (m:Memory) RETURN count(*) AS n") == [{"n": 1}]
@@ -174,4 +183,4 @@ class TestMissing:
         path = next((tmp_path / "store" / "journal").glob("*.jsonl"))
         path.write_bytes(path.read_bytes().replace(b"What was learned", b"What was burned!"))
         with pytest.raises(Exception, match="not the one that was signed"):
-            open_store(security_mode="dev")
+            open_store(security_mode="dev", allow_unsigned_replay=True)

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+
+from memgraph import MemGraph
 
 
 @pytest.fixture
 def needs_database() -> bool:
     return False
+
+
+@pytest.fixture
+def memory(store: Any) -> MemGraph:
+    return MemGraph(store)

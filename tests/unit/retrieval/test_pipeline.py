@@ -15,8 +15,8 @@ from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.model.results.retrieval import StageReport
 from memgraph.privacy.access import Access
 from memgraph.retrieval.pipeline import STAGES, ranked
-from memgraph.retrieval.retrieval import STAGES_VERSION, settings_version
 from memgraph.retrieval.stages.certainty import certainty_word
+from memgraph.retrieval.version import STAGES_VERSION, settings_version
 from memgraph.store.access.scope import Scope
 
 FROZEN = Path(__file__).with_name("frozen_rankings.json")

@@ -119,6 +119,7 @@ class TestImmutable:
             lambda: store.delete_memory(pin.id),
             lambda: store.supersede(pin.id, by=other.id),
             lambda: store.rewrite(delete=[pin.id]),
+            lambda: curation.edit(pin.id, {"project_id": "elsewhere"}),
             lambda: curation.edit(pin.id, {"content": "Deploy on Fridays"}),
             lambda: curation.edit(pin.id, {"content": "Deploy on Fridays"}, as_new=True),
             lambda: curation.unpin(pin.id),
@@ -202,6 +203,7 @@ class TestRemoval:
         pin = pins.upsert(RULE).pin
         asked = pins.request_removal(pin.id)
         assert pins.list() == [pin]
+        assert asked.token.isalnum(), "an argument of a command may not begin with a dash"
         assert asked.token.encode() not in bytes_of()
         removed = pins.confirm_removal(pin.id, asked.token)
         assert removed.removed_at is not None
@@ -355,6 +357,9 @@ class TestMarkdown:
             with pytest.raises(MemGraphError, match=says):
                 read_markdown(pins, text)
         assert pins.get(pin.id) == pin
+        with pytest.raises(MemGraphError, match="is no pin in line 2"):
+            read_markdown(pins, f"- [fact] Edited <!-- pin {pin.id} -->\n- A rule", task_id="login")
+        assert pins.get(pin.id) == pin, "nothing of a view is done that has a line which is no pin"
 
     @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(content=st.text(min_size=1, max_size=60).filter(lambda text: text.strip() and "\x00" not in text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,12 +14,16 @@ from itertools import chain
 from pathlib import Path
 from typing import IO
 
+from memgraph.disk.work_tree import work_tree_name
 from memgraph.errors import SourceError
 from memgraph.extraction.readers.history.commit_sessions import grouped, is_sha
 from memgraph.extraction.readers.history.commits import RECENT_COMMITS, Commit, FileChange, RecentCommits
 from memgraph.extraction.readers.history.releases import first_releases, tagged
 from memgraph.extraction.readers.source import SourceRecord, project_of
+from memgraph.model.base import MAX_NAME_CHARS
+from memgraph.model.results.tasks.handoffs import MAX_FILES, GitState
 from memgraph.text import lazy_re as re
+from memgraph.text.cutting import cut
 
 # No code configured by a repository or user may run, and no answer may depend on such configuration.
 _SAFE = (
@@ -36,6 +40,22 @@ _LOG = ("-z", "--name-status", "--find-renames", "--no-ext-diff", "--no-textconv
 _STATUS = re.compile(r"[ACDMRTUXB]\d{0,3}")
 _MAX_TOKEN_BYTES = 1024 * 1024
 _CHUNK_BYTES = 256 * 1024
+_FIELDS_BEFORE_PATH = {"1": 8, "2": 9, "u": 10, "?": 1}
+"""In the second format of git status, by the kind of an entry."""
+
+
+def work_tree_state(path: str | Path) -> GitState | None:
+    """Return the state of the git work tree that a folder is in; None if it is in none.
+
+    Raises
+    ------
+    SourceError
+        The path is no folder; git is not installed, or cannot read the repository.
+    """
+    folder = Path(path).resolve()
+    if not folder.is_dir():
+        raise SourceError("is not a folder", path=folder)
+    return None if work_tree_name(str(folder)) is None else GitReader(folder).state()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +180,46 @@ class GitReader:
             with self._running(*arguments, stdin=tips) as output:
                 return first_releases(_lines(output), releases)
 
+    def state(self) -> GitState:
+        """Return the branch, the last commit and the changed files of the work tree. No filter that is configured is run.
+
+        Raises
+        ------
+        SourceError
+            Git is not installed, or cannot read the repository.
+        """
+        arguments = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=all")
+        headers, files = dict[str, str](), list[str]()
+        with self._running(*arguments, unset=self._filters()) as output:
+            tokens = _tokens(output)
+            for token in tokens:
+                if token.startswith("# "):
+                    name, _, value = token[2:].partition(" ")
+                    headers[name] = value
+                    continue
+                kind, *_, path = token.split(" ", _FIELDS_BEFORE_PATH.get(token[:1], 1))
+                if kind == "2":  # the next token is the former path
+                    next(tokens, "")
+                if len(files) <= MAX_FILES and path.strip():
+                    files.append(cut(path, MAX_NAME_CHARS))
+        branch, commit = headers.get("branch.head", ""), headers.get("branch.oid", "")
+        return GitState(
+            branch=cut(branch, MAX_NAME_CHARS) if branch not in ("", "(detached)") else None,
+            last_git_commit=commit if is_sha(commit) else None,
+            uncommitted_changes=bool(files),
+            files_modified=files[:MAX_FILES],
+            has_more_files=len(files) > MAX_FILES,
+        )
+
+    def _filters(self) -> list[str]:
+        """Return the settings of filters, which git would run to compare a file with what is committed."""
+        pattern = r"^filter\..*\.(clean|process|required)$"
+        try:
+            with self._running("config", "-z", "--name-only", "--get-regexp", pattern) as output:
+                return list(dict.fromkeys(_tokens(output)))
+        except SourceError:  # the repository has none
+            return []
+
     def _recall(self, done: str, recent: RecentCommits) -> None:
         """Add the commits up to `done` to `recent`, without reading their files."""
         limit = f"--max-count={RECENT_COMMITS}"
@@ -194,8 +254,10 @@ class GitReader:
             return None
 
     @contextmanager
-    def _running(self, *arguments: str, stdin: IO[bytes] | None = None) -> Iterator[IO[bytes]]:
-        """Run git and yield its output; it is stopped when the consumer stops early.
+    def _running(
+        self, *arguments: str, stdin: IO[bytes] | None = None, unset: Sequence[str] = ()
+    ) -> Iterator[IO[bytes]]:
+        """Run git and yield its output; it is stopped when the consumer stops early. The settings `unset` count as empty.
 
         Raises
         ------
@@ -205,6 +267,9 @@ class GitReader:
         # variables such as GIT_DIR, which hooks set, would make git read another repository
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         environment |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+        for number, name in enumerate(unset):
+            environment |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": ""}
+        environment |= {"GIT_CONFIG_COUNT": str(len(unset))}
         with tempfile.TemporaryFile() as complaints:
             try:
                 process = subprocess.Popen(

@@ -79,7 +79,10 @@ def query(
         if not rows and name is not None:
             hint_at_projects(memory, given.get("project") or None)
     if parquet is not None:
+        from memgraph.store.purge.exports import note_exports
+
         _write(rows, parquet)
+        note_exports(memory.store.config.home, "query", parquet)
         return
     if settings.as_json:
         _print_json(rows)

@@ -1,8 +1,9 @@
-"""Reads an argument from standard input where it is ``-``."""
+"""Reads an argument from standard input where it is ``-``, or from a file."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from memgraph.interfaces.cli.base.commands import Refused
 
@@ -28,4 +29,26 @@ def standard_input(instead: str) -> str:
         raise Refused(f"standard input is not UTF-8 text (byte {error.start})") from None
     if len(text) > MAX_STDIN_CHARS:
         raise Refused(f"standard input holds more than {MAX_STDIN_CHARS:,} characters; {instead}")
+    return text
+
+
+def text_of(file: str) -> str:
+    """Return the text of a file; of standard input for ``-``.
+
+    Raises
+    ------
+    Refused
+        It cannot be read, is not UTF-8, or is longer than 1,000,000 characters.
+    """
+    if file == "-":
+        return standard_input("give a shorter text")
+    try:
+        with Path(file).open(encoding="utf-8", newline="") as opened:
+            text = opened.read(MAX_STDIN_CHARS + 1)
+    except OSError as error:
+        raise Refused(f"{file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise Refused(f"{file} is not UTF-8 text (byte {error.start})") from None
+    if len(text) > MAX_STDIN_CHARS:
+        raise Refused(f"{file} holds more than {MAX_STDIN_CHARS:,} characters; give a shorter text")
     return text

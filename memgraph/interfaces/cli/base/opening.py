@@ -13,6 +13,7 @@ import click
 
 from memgraph.errors import ConfigError, InvalidInputError
 from memgraph.interfaces.cli.base.options import OPTION_OF, ReadingCommand, Settings
+from memgraph.logs import DIAGNOSTICS_LOGGER
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
@@ -184,6 +185,8 @@ class _Notices(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         from memgraph.interfaces.cli.base.output import notice
 
+        if record.name == DIAGNOSTICS_LOGGER:  # meant for monitoring: the error or warning itself informs the user
+            return
         message = record.getMessage()
         if message not in self._printed:
             self._printed.add(message)

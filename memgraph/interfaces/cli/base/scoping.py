@@ -32,7 +32,12 @@ def scoped(command: F) -> F:
         click.option(
             "--min-trust", type=click.Choice(_TRUST), help="Only memories of this trust class or a higher one."
         ),
-        click.option("--task", "task_id", metavar="ID", help="Also memories of this task; with `list`, only these."),
+        click.option(
+            "--task",
+            "task_id",
+            metavar="ID",
+            help="Also memories of this task (default: the session's); with `list`, only these.",
+        ),
         click.option(
             "--session",
             metavar="ID",
@@ -43,11 +48,17 @@ def scoped(command: F) -> F:
     return command
 
 
-def all_tasks(command: F) -> F:
-    """Add ``--all-tasks``."""
-    return click.option("--all-tasks", is_flag=True, help="Also memories that belong to a task, of every task.")(
-        command
-    )
+def asked_in_tasks(command: F) -> F:
+    """Add ``--all-tasks``, ``--task-only`` and the session of the environment; `lookups.tasks_given` turns their values into arguments."""
+    for option in (
+        click.option(
+            "--all-tasks", is_flag=True, help="Also what belongs to a task, of every task; each line says which."
+        ),
+        click.option("--task-only", is_flag=True, help="Of the task alone, without memories of no task."),
+        click.option("--asking-session", envvar="MEMGRAPH_SESSION", hidden=True),
+    ):
+        command = option(command)
+    return command
 
 
 def hint_at_projects(memory: MemGraph, project: str | None) -> None:

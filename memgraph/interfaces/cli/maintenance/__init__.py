@@ -1,1 +1,1 @@
-"""Commands that maintain a store: settings, diagnosis, repair, embedding, export and import."""
+"""Commands that maintain a store: settings, diagnosis, embedding, export and import."""

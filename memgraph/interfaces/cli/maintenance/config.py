@@ -22,9 +22,9 @@ _WIDTH = 100
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _ELSEWHERE = {
     "MEMGRAPH_HOME": "the store's directory, which holds this file",
-    "MEMGRAPH_KEY": "the signing key, at least 64 hexadecimal digits, instead of a key file",
+    "MEMGRAPH_KEY": "the signing key, at least 64 hexadecimal digits, instead of a key file; several are separated by spaces, the active one first",
     "MEMGRAPH_OPENAI_KEY": "the key of the OpenAI-compatible server, if it needs one",
-    "MEMGRAPH_SESSION": "the session of `memgraph task`, whose current task is the default (default: shell)",
+    "MEMGRAPH_SESSION": "the session whose current task is the default of `memgraph task`, recall, search and ask (default of task alone: shell)",
     "MEMGRAPH_LOG": "debug, info, warning or error: the level at which the command line logs on standard error",
     "MEMGRAPH_WORKER": "use (default): reading commands ask the store's worker if one runs; start: they also start one; off: they do not",
     "MEMGRAPH_WORKER_IDLE_S": "seconds without a request after which a worker ends (default: 900)",
@@ -86,13 +86,17 @@ def show(settings: Settings) -> None:
 def default_text() -> str:
     """Return the text of a settings file in which every setting is commented out, generated from the model."""
     from memgraph.config import AgentMemoryConfig, default_settings
+    from memgraph.security import OUTSIDE_THE_STORE
 
     schema = AgentMemoryConfig.model_json_schema(by_alias=False)
     lines = [*_comment(_HEADER), "#", *_comment("Environment variables that have no setting here:")]
     for name, meaning in _ELSEWHERE.items():
         lines += _comment(f"  {name}: {meaning}")
+    for one in default_settings():
+        if one.name in OUTSIDE_THE_STORE:
+            lines += _comment(f"  {one.variable}: {one.meaning}")
     table = ""
-    defaults = [one for one in default_settings() if one.name != "home"]
+    defaults = [one for one in default_settings() if one.name not in {"home", *OUTSIDE_THE_STORE}]
     for one in sorted(
         defaults, key=lambda one: "." in one.name
     ):  # in TOML, all lines after a table's header belong to it

@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import logs_shown
-from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.options import Command, Settings, installed_version, pass_settings
 from memgraph.interfaces.cli.base.output import count, emit, plain
-from memgraph.interfaces.cli.maintenance.diagnosis import KEY_VARIABLE, Diagnosis, diagnose
+
+if TYPE_CHECKING:
+    from memgraph.health.report import Report
+
+KEY_VARIABLE = "MEMGRAPH_KEY"
+
+
+_LIBRARIES = ("kuzu", "numpy", "onnxruntime", "pydantic")
+_HEADS = {"error": "problem", "warning": "warning"}
 
 
 @click.command(cls=Command)
 @pass_settings
 def doctor(settings: Settings) -> None:
-    """Report the condition of the store, its keys, journal, locks, graph and index, the model, the disk and the versions."""
+    """Report the condition of the store, its keys, journal, locks, graph and index, what it holds, the model, the disk and the versions."""
     with logs_shown(settings):
-        report = diagnose(settings.home)
-    problems = [{"problem": what, "what_to_do": todo} for what, todo in report.problems]
-    document = {**report.found, "problems": problems, "healthy": not problems, "not_looked_at": report.unseen}
+        from memgraph.health.examination import examine_home
+
+        report = examine_home(settings.home)
+    report.found = {"versions": _versions(report.found["config"]["engine"]), **report.found}
+    health = report.health()
+    document = {**report.found, **health.model_dump(mode="json"), "not_looked_at": report.unseen}
     emit(settings, document, list(_lines(report)))
-    if problems:
-        raise Refused(f"{count(len(problems), 'problem')} found")
+    if health.errors:
+        raise Refused(f"{count(len(health.errors), 'problem')} found")
 
 
-def _lines(report: Diagnosis) -> Iterator[str]:
+def _versions(engine: str) -> dict[str, str]:
+    packages = {name: installed_version(name) for name in (*_LIBRARIES, engine)}
+    system = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
+    return {"memgraph": installed_version(), **packages, **system}
+
+
+def _lines(report: Report) -> Iterator[str]:
     found = report.found
     yield from (f"{name:<12}{value}" for name, value in found["versions"].items())
     config = found["config"]
@@ -43,13 +61,17 @@ def _lines(report: Diagnosis) -> Iterator[str]:
     if "disk" in found:
         yield f"disk        {found['disk']['free_bytes'] >> 20:,} MiB free"
     yield from _of_the_model(found)
-    if not report.problems:
-        yield f"no problem found; not checked: {', '.join(report.unseen)}" if report.unseen else "no problem found"
-    for what, todo in report.problems:
+    poor = [check for check in report.checks if check.status != "ok"]
+    if len(poor) < len(report.checks):
+        yield f"passed      {', '.join(check.name for check in report.checks if check.status == 'ok')}"
+    if all(check.status == "warning" for check in poor):
+        nothing = "no problem found"
+        yield f"{nothing}; not checked: {', '.join(report.unseen)}" if report.unseen else nothing
+    for check in sorted(poor, key=lambda check: check.status != "warning"):
         yield ""
-        yield f"problem: {plain(what)}"
-        if todo:
-            yield f"  to do: {plain(todo)}"
+        yield f"{_HEADS[check.status]}: {plain(check.message)}"
+        if check.advice:
+            yield f"  to do: {plain(check.advice)}"
 
 
 def _identity(store: dict[str, Any]) -> str:

@@ -34,10 +34,12 @@ def export(settings: Settings, file: str, shareable: bool) -> None:
     if file == "-":
         click.echo(exported.model_dump_json())
         return
+    from memgraph.store.purge.exports import note_exports
     from memgraph.viz.files import write_files
 
     path = Path(file)
     write_files({path: exported.model_dump_json().encode()})
+    note_exports(memory.store.config.home, "export", path)
     document = {"file": str(path), "memories": exported.total_memories, "links": len(exported.links)}
     exported_counts = (
         f"Exported {count(exported.total_memories, 'memory', 'memories')} and {count(len(exported.links), 'link')}"

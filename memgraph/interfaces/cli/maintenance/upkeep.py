@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,15 +42,40 @@ def rebuild(settings: Settings, engine: str | None) -> None:
 
 @click.command(cls=Command)
 @click.option("--deep", is_flag=True, help="Also compare every row of the graph with a replay, and verify the index.")
+@click.option(
+    "--receipt",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Instead, check the receipt of a purge against the journal.",
+)
 @pass_settings
-def verify(settings: Settings, deep: bool) -> None:
+def verify(settings: Settings, *, deep: bool, receipt: Path | None) -> None:
     """Verify the journal from its first event, and the vectors and the graph against it."""
+    if receipt is not None:
+        _verify_receipt(settings, receipt)
+        return
     with opened(settings, reads=True) as memory, progress(settings, "verifying") as bar:
         found = memory.store.verification(bar, deep=deep)
     emit(settings, _document(found), _lines(found))
     if found.differing:
         more = f", first {found.first[0]}" if settings.as_json else ""
         raise Refused(f"{count(found.differing, 'difference')} from the journal{more}; {_advice(found)}")
+
+
+def _verify_receipt(settings: Settings, path: Path) -> None:
+    """Check a receipt, and print what it proves."""
+    from memgraph.store.purge.receipts import MAX_BYTES
+
+    try:
+        with path.open("rb") as file:
+            document = file.read(MAX_BYTES)
+    except OSError as error:
+        raise Refused(f"{path} cannot be read: {error.strerror}") from None
+    with opened(settings, reads=True) as memory:
+        found = memory.store.check_receipt(document)
+    done = f"The receipt is genuine: {count(found.events, 'event')} have no content, and {count(found.vectors, 'vector')} were removed."
+    since = [f"  {plain(one)} was rewritten since" for one in found.changed_since]
+    emit(settings, found, [done, *since])
 
 
 def _document(found: Verification) -> dict[str, Any]:

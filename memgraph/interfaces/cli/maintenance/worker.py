@@ -44,21 +44,11 @@ def status(settings: Settings) -> None:
 @pass_settings
 def stop(settings: Settings) -> None:
     """Stop the store's worker after the requests that it has taken; terminate it if it does not answer."""
-    place = _place(settings)
-    try:
-        pid = _asked(place, {"status": True})["pid"]
-        _asked(place, {"stop": True})
-        ended = _ends(place, _STOP_S)
-    except WorkerUnavailableError as error:
-        if error.is_absent and not is_served(place):
-            emit(settings, {"stopped": False}, "No worker runs.")
-            return
-        pid, ended = holder(place), False
-    if not ended:
-        ended = _terminated(place, pid)
-    if not ended:
-        raise Refused(f"the worker does not end (process {pid}); kill that process")
-    emit(settings, {"stopped": True, "pid": pid}, f"Stopped the worker (process {pid}).")
+    pid = end_worker(_place(settings))
+    if pid is None:
+        emit(settings, {"stopped": False}, "No worker runs.")
+    else:
+        emit(settings, {"stopped": True, "pid": pid}, f"Stopped the worker (process {pid}).")
 
 
 @worker.command("run", cls=Command)
@@ -74,6 +64,30 @@ def run(settings: Settings) -> None:
         raise Refused("a worker already serves this store; `memgraph worker stop` stops it")
     reason = serve(place, lock, in_foreground=True)
     emit(settings, {"ended": reason}, f"The worker has ended: {reason}.")
+
+
+def end_worker(place: Place) -> int | None:
+    """End a store's worker after the requests that it has taken; return its process id, or None if no worker runs.
+
+    Raises
+    ------
+    Refused
+        It does not end.
+    """
+    pid: int | None = None
+    try:
+        pid = _asked(place, {"status": True})["pid"]
+        _asked(place, {"stop": True})
+        ended = _ends(place, _STOP_S)
+    except WorkerUnavailableError as error:
+        if error.is_absent and not is_served(place):
+            return None
+        pid, ended = holder(place), False
+    if not ended:
+        ended = _terminated(place, pid)
+    if not ended:
+        raise Refused(f"the worker does not end (process {pid}); kill that process")
+    return pid
 
 
 def _place(settings: Settings) -> Place:

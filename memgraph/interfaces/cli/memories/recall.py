@@ -11,7 +11,7 @@ from memgraph.interfaces.cli.base.input import standard_input
 from memgraph.interfaces.cli.base.lookup import looked_up, with_worker
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import emit_json, notice, stderr_line
-from memgraph.interfaces.cli.base.scoping import all_tasks, scoped
+from memgraph.interfaces.cli.base.scoping import asked_in_tasks, scoped
 
 if TYPE_CHECKING:
     from memgraph.model.results.context import ContextFormat, WhenNothing
@@ -61,7 +61,7 @@ def _floor(ctx: click.Context, param: click.Parameter, value: str | None) -> str
     help="Evidence that a memory needs: auto, off, or a number from 0 to 1 (default: the setting).",
 )
 @scoped
-@all_tasks
+@asked_in_tasks
 @with_worker
 @pass_settings
 def recall(
@@ -73,6 +73,8 @@ def recall(
     when_nothing: WhenNothing | None,
     explain: bool,
     all_tasks: bool,
+    task_only: bool,
+    asking_session: str | None,
     worker: bool,
     max_tokens: int | None,
     max_episodic: int | None,
@@ -98,7 +100,7 @@ def recall(
             "when_nothing": when_nothing,
             "explain": explain,
             "as_json": settings.as_json,
-            "all_tasks": all_tasks,
+            "tasks": {"all_tasks": all_tasks, "task_only": task_only, "asking_session": asking_session},
             "max_tokens": max_tokens,
             "max_episodic": max_episodic,
             "max_semantic": max_semantic,

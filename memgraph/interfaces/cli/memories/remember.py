@@ -14,7 +14,7 @@ from memgraph.interfaces.cli.base.lookup import looked_up, with_worker
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain
-from memgraph.interfaces.cli.base.scoping import all_tasks, scoped
+from memgraph.interfaces.cli.base.scoping import asked_in_tasks, scoped
 from memgraph.interfaces.cli.memories.agent_input import context, tier
 from memgraph.interfaces.cli.memories.changes import report
 from memgraph.interfaces.cli.memories.selection import Selection, check_named, selecting
@@ -100,10 +100,20 @@ def _forget_several(
 @click.argument("query")
 @click.option("--project", metavar="NAME", help="Only memories of this project and of no project.")
 @scoped
-@all_tasks
+@asked_in_tasks
 @with_worker
 @pass_settings
-def ask(settings: Settings, /, query: str, project: str | None, all_tasks: bool, worker: bool, **scope: Any) -> None:
+def ask(
+    settings: Settings,
+    /,
+    query: str,
+    project: str | None,
+    all_tasks: bool,
+    task_only: bool,
+    asking_session: str | None,
+    worker: bool,
+    **scope: Any,
+) -> None:
     """Print up to five episodes, the most similar first."""
     found = looked_up(
         settings,
@@ -113,7 +123,7 @@ def ask(settings: Settings, /, query: str, project: str | None, all_tasks: bool,
             "agent": settings.agent,
             "justification": settings.justification,
             "project": project,
-            "all_tasks": all_tasks,
+            "tasks": {"all_tasks": all_tasks, "task_only": task_only, "asking_session": asking_session},
             "scope": scope,
         },
         uses_worker=worker,

@@ -10,7 +10,7 @@ from memgraph.interfaces.cli.base.input import standard_input
 from memgraph.interfaces.cli.base.lookup import looked_up, with_worker
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import emit_json, listing, notice
-from memgraph.interfaces.cli.base.scoping import all_tasks, scoped
+from memgraph.interfaces.cli.base.scoping import asked_in_tasks, scoped
 
 
 @click.command(cls=ReadingCommand)
@@ -26,7 +26,7 @@ from memgraph.interfaces.cli.base.scoping import all_tasks, scoped
 )
 @click.option("--include-archived", is_flag=True, help="Include archived memories.")
 @scoped
-@all_tasks
+@asked_in_tasks
 @with_worker
 @pass_settings
 def search(
@@ -38,6 +38,8 @@ def search(
     domain: str | None,
     include_archived: bool,
     all_tasks: bool,
+    task_only: bool,
+    asking_session: str | None,
     worker: bool,
     **scope: Any,
 ) -> None:
@@ -56,7 +58,7 @@ def search(
             "domain": domain,
             "include_archived": include_archived,
             "as_json": settings.as_json,
-            "all_tasks": all_tasks,
+            "tasks": {"all_tasks": all_tasks, "task_only": task_only, "asking_session": asking_session},
             "scope": scope,
         },
         uses_worker=worker,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memgraph.interfaces.cli.base.output import plain
 
 if TYPE_CHECKING:
+    from memgraph.facade import MemGraph
     from memgraph.model.results.tasks import Task, TaskItem, TaskSnapshot
+    from memgraph.model.results.tasks.handoffs import GitState
 
 _SHORT = 8
 _NOTES = {"decision": "because", "artifact": "title:"}
@@ -47,9 +50,20 @@ def snapshot_lines(one: TaskSnapshot) -> list[str]:
     return lines
 
 
-def related_label(task_id: str) -> str:
-    """Return the label of what comes from a linked task."""
-    return f"[related task: {plain(task_id)}]"
+def git_lines(one: GitState) -> list[str]:
+    """Return the state of a git work tree as lines."""
+    commit = f"commit {plain(one.last_git_commit)}" if one.last_git_commit else "no commit yet"
+    branch = f" on {plain(one.branch)}" if one.branch else ""
+    changes = "uncommitted changes" if one.uncommitted_changes else "no uncommitted changes"
+    more = [*one.files_modified, *(["and more"] if one.has_more_files else [])]
+    return [f"Git: {commit}{branch}, {changes}", *(f"  {plain(name)}" for name in more)]
+
+
+def full_ids(memory: MemGraph, beginnings: Sequence[str]) -> list[str]:
+    """Return the ids of memories that are named by their ids or by beginnings of these."""
+    from memgraph.store.listing import only_id
+
+    return [only_id(one, memory.store.reader.ids_from) for one in beginnings]
 
 
 def _item_line(item: TaskItem) -> str:

@@ -122,6 +122,7 @@ def cancel(settings: Settings, id_: str, token: str) -> None:
 @pass_settings
 def write(settings: Settings, file: Path | None, task_id: str | None) -> None:
     """Write the pins as Markdown to FILE or standard output; ``read`` takes it back."""
+    from memgraph.store.purge.exports import note_exports
     from memgraph.tasks.markdown import as_markdown
 
     with opened(settings) as memory:
@@ -131,6 +132,7 @@ def write(settings: Settings, file: Path | None, task_id: str | None) -> None:
         emit(settings, {"markdown": text}, text.removesuffix("\n"))
         return
     file.write_text(text, "utf-8")
+    note_exports(memory.store.config.home, "pins write", file)
     emit(settings, {"file": str(file)}, f"Wrote {plain(str(file))}")
 
 

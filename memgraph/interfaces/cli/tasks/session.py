@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memgraph.interfaces.cli.base.input import text_of
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, Subgroup, pass_settings, past_options
-from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain, print_lines
+from memgraph.interfaces.cli.base.output import count, emit, emit_json, notice, plain, print_lines
 
 if TYPE_CHECKING:
     from memgraph.model.results.tasks import ChatContext, SessionTasks, TransientItem, WorkingMemory
 
+_SHOWN_CHARS = 60
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
 _of_session = click.option(
@@ -81,6 +83,25 @@ def about(settings: Settings, text: str, session: str) -> None:
     emit(settings, found, f"{plain(session)} is about {plain(found.context)}")
 
 
+@session.command("absorb")
+@click.argument("file", type=click.Path(), default="-")
+@click.option("--project", metavar="NAME", help="Project of the facts.  [default: that of the session's task]")
+@click.option("--agent", metavar="NAME", help="The agent whose answer it is: its permissions apply.")
+@_of_session
+@pass_settings
+def absorb(settings: Settings, file: str, project: str | None, agent: str | None, session: str) -> None:
+    """Store what a model's answer in FILE, or on standard input, says in tags, and print the answer without them."""
+    output = text_of(file)
+    with opened(settings, embeds=True) as memory:
+        found = memory.tasks.absorb(session, output, agent=agent, project=project)
+    for one in found.left_out:
+        notice(f"<{one.tag}> was not stored: {one.reason}: {plain(one.content[:_SHOWN_CHARS])}")
+    if settings.as_json:
+        emit_json(found)
+    elif found.text:
+        click.echo(found.text)
+
+
 @session.command("keep")
 @click.argument("name")
 @click.argument("text")
@@ -111,6 +132,30 @@ def kept(settings: Settings, task_id: str | None) -> None:
     print_lines([_kept_line(one) for one in found] or ["Nothing is kept."])
 
 
+@session.command("autoswitch")
+@click.argument("state", type=click.Choice(("on", "off", "status")))
+@_of_session
+@pass_settings
+def autoswitch(settings: Settings, state: str, session: str) -> None:
+    """Allow turns to switch the task of a session by themselves, or not; off unless you switch it on."""
+    with opened(settings, reads=state == "status") as memory:
+        sessions = memory.tasks.sessions
+        known = sessions.get(session) if state == "status" else sessions.control(session, autoswitch=state == "on")
+    emit(settings, known, f"autoswitch of {plain(session)}: {'on' if known.autoswitch else 'off'}")
+
+
+@session.command("mode")
+@click.argument("mode", type=click.Choice(("minimal", "supportive", "status")))
+@_of_session
+@pass_settings
+def mode(settings: Settings, mode: Any, session: str) -> None:
+    """Set how much turns ask: minimal, about conflicts and ambiguity; supportive, also about other topics."""
+    with opened(settings, reads=mode == "status") as memory:
+        sessions = memory.tasks.sessions
+        known = sessions.get(session) if mode == "status" else sessions.control(session, guidance=mode)
+    emit(settings, known, f"mode of {plain(session)}: {known.guidance}")
+
+
 @session.command("promote")
 @click.argument("name")
 @pass_settings
@@ -124,7 +169,7 @@ def promote(settings: Settings, name: str) -> None:
 @session.command("prune")
 @pass_settings
 def prune(settings: Settings) -> None:
-    """Remove the texts that have expired."""
+    """Remove the texts that have expired, and working memories that are void."""
     with opened(settings) as memory:
         number = memory.tasks.working.prune(actor="user")
     emit(settings, {"removed": number}, f"{count(number, 'text')} removed")
@@ -133,6 +178,8 @@ def prune(settings: Settings) -> None:
 def _lines(tasks: SessionTasks, working: WorkingMemory | None, context: ChatContext | None) -> list[str]:
     below = f" (interrupted: {', '.join(map(plain, reversed(tasks.stack[:-1])))})" if tasks.stack[:-1] else ""
     lines = [f"{plain(tasks.session_id)} works on {plain(tasks.active)}{below}" if tasks.active else "No task."]
+    if tasks.autoswitch or tasks.guidance != "minimal":
+        lines.append(f"Autoswitch: {'on' if tasks.autoswitch else 'off'}; mode: {tasks.guidance}")
     if context is not None:
         lines.append(f"About: {plain(context.context)}")
     return [*lines, *(_working_lines(working) if working is not None else ["No working memory."])]

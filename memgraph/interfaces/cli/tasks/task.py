@@ -11,7 +11,7 @@ from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, Subgroup, pass_settings, past_options
 from memgraph.interfaces.cli.base.output import emit, emit_json, plain, print_lines
-from memgraph.interfaces.cli.tasks.lines import related_label, snapshot_lines, task_line
+from memgraph.interfaces.cli.tasks.lines import snapshot_lines, task_line
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
@@ -122,6 +122,8 @@ def show(settings: Settings, id_: str | None, at: str | None, related: bool, ses
     document = found.model_dump(mode="json")
     if related:
         document["related"] = [one.model_dump(mode="json") for one in others]
+    from memgraph.retrieval.context.task_labels import related_label
+
     labelled = [f"{related_label(one.task_id)} {line}" for one in others for line in snapshot_lines(one)]
     emit(settings, document, [*snapshot_lines(found), *labelled])
 

@@ -39,6 +39,7 @@ def export(
     limit: int | None,
 ) -> None:
     """Write the memories that may be shown and the links between them, atomically."""
+    from memgraph.store.purge.exports import note_exports
     from memgraph.viz.export.graph import shown_graph
     from memgraph.viz.files import write_files
 
@@ -49,6 +50,7 @@ def export(
         graph = shown_graph(memory.store, project_id=project, since=since, until=until, include=include, limit=limit)
     contents = _contents(path, graph)
     write_files(contents)
+    note_exports(memory.store.config.home, "viz export", *contents)
     document = {"files": [str(one) for one in contents], "memories": len(graph.nodes), "links": len(graph.edges)}
     counts = f"{count(len(graph.nodes), 'memory', 'memories')} and {count(len(graph.edges), 'link')}"
     emit(settings, document, f"Wrote {counts} to {plain(' and '.join(str(one) for one in contents))}.")

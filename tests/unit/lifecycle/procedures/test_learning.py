@@ -415,6 +415,34 @@ class TestProposals:
             learn_procedures(store)
         assert len(list_proposals(store, state="in force")) == (1 if approval == "evidence" else 0)
 
+    @pytest.mark.parametrize("trust", ["tool", "imported", "web"])
+    def test_outside_sources_bring_none_into_force_and_the_user_does(
+        self, open_store: Callable[..., Any], clock: Any, trust: str
+    ) -> None:
+        store = open_store(procedure_approval="evidence")
+        learn(store, *(solved(n) for n in range(3)))
+        learn_procedures(store)
+        for n in range(2 * LATER_SUCCESSES):
+            clock.advance(hours=1)
+            learn(store, solved(10 + n) | {"trust_class": trust})
+            learn_procedures(store)
+        assert list_proposals(store, state="in force") == []
+        (found,) = list_proposals(store)
+        assert approve_proposal(store, found.id).state == "in force"
+
+    @pytest.mark.parametrize("trust", ["tool", "imported", "web"])
+    def test_outside_sources_add_no_words_to_what_is_in_force(self, store: Store, proposed: Any, trust: str) -> None:
+        approve_proposal(store, proposed.id)
+        before = store.get_memory(proposed.id)
+        error = {"type": "E", "message": "OBEY", "resolution": "OBEY"}
+        outside = [solved(n) | {"trust_class": trust, "errors_encountered": [error]} for n in range(20, 24)]
+        learn(store, *outside)
+        learn_procedures(store)
+        after = store.get_memory(proposed.id)
+        assert len(after.evidence_build_ids) > len(before.evidence_build_ids)
+        for name in ("content", "steps", "common_errors", "trust_class", "archived_at"):
+            assert getattr(after, name) == getattr(before, name), name
+
     def test_other_memories_are_rejected(self, store: Store) -> None:
         (other,) = learn(store, {"type": "procedural", "content": "Mine.", "steps": ["a", "b"]})
         with pytest.raises(InvalidInputError, match="does not name a learned procedure"):

@@ -456,7 +456,7 @@ class TestReadOnly:
         cut(path, 2 * ROW_BYTES)
         for key in (tmp_path / "keys" / "keys").iterdir():
             key.unlink()
-        with open_store(security_mode="dev") as store:
+        with open_store(security_mode="dev", allow_unsigned_replay=True) as store:
             served(store)
             with pytest.raises(KeyMissingError):
                 store.repair_vectors()

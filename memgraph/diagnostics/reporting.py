@@ -1,0 +1,183 @@
+"""Reporting: makes records, logs them, and hands them to the outlets that the settings name. Nothing here waits or raises.
+
+The outlets belong to the process: all stores with the same settings share them. At the exit of the process each gets the time of one attempt
+(``alert_timeout_s``); an alert that is not accepted by then is kept in the file of undelivered ones.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from memgraph.config import AgentMemoryConfig
+from memgraph.diagnostic_settings import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
+from memgraph.diagnostics.lines import append_line
+from memgraph.diagnostics.outlet import Outlet, Sender, Target
+from memgraph.diagnostics.records import SEVERITIES, DiagnosticRecord, Severity
+from memgraph.diagnostics.targets import PagerDuty, Webhook, document_of, summary_of
+from memgraph.diagnostics.tracing import trace_record
+from memgraph.errors import ConfigError, MemGraphError
+from memgraph.logs import DIAGNOSTICS_LOGGER, logger_of
+
+logger = logger_of(DIAGNOSTICS_LOGGER)
+_LEVELS: dict[Severity, int] = {
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+}
+DEAD_LETTERS = "dead-letters.jsonl"
+
+
+class _Place(NamedTuple):
+    """What outlets depend on."""
+
+    pid: int
+    file: str
+    webhook: str
+    secret: str
+    pagerduty_url: str
+    pagerduty_key: str
+    timeout_s: float
+    attempts: int
+    dead_letters: Path
+
+
+class _Outlets(NamedTuple):
+    lines: Outlet | None
+    alerts: tuple[Outlet, ...]
+
+    def all(self) -> list[Outlet]:
+        return [*([self.lines] if self.lines else []), *self.alerts]
+
+
+_outlets: dict[_Place, _Outlets] = {}
+_lock = threading.Lock()
+
+
+def check_targets(config: AgentMemoryConfig) -> None:
+    """Refuse settings of a webhook whose alerts could not be signed.
+
+    Raises
+    ------
+    ConfigError
+        The secret is missing.
+    """
+    if config.alert_webhook and not os.environ.get(WEBHOOK_SECRET_VARIABLE):
+        raise ConfigError(
+            f"alert_webhook is set, but {WEBHOOK_SECRET_VARIABLE} is not: its receiver could not tell who sent an alert; set it to a secret "
+            "that both know"
+        )
+
+
+def dead_letters_of(config: AgentMemoryConfig) -> Path:
+    """Return the file of undelivered alerts."""
+    return Path(config.alert_dead_letters or config.keys_home / DEAD_LETTERS).expanduser().absolute()
+
+
+def is_wanted(config: AgentMemoryConfig, severity: Severity) -> bool:
+    """Return whether anything would receive a record of a severity: making one of each recall costs a little."""
+    return bool(
+        config.diagnostics_file
+        or config.tracing != "off"
+        or SEVERITIES.index(severity) >= SEVERITIES.index(config.alert_severity)
+        or logger.isEnabledFor(_LEVELS[severity])
+    )
+
+
+def report(config: AgentMemoryConfig, make: Callable[[], DiagnosticRecord], *, severity: Severity) -> None:
+    """Make a record, log it, and hand it over. What was done does not fail for its record: one that is invalid is refused, which is logged.
+
+    Parameters
+    ----------
+    make : callable
+        Returns the record; called only if something receives it.
+    severity : {"info", "warning", "error", "critical"}
+        Its severity.
+    """
+    if not is_wanted(config, severity):
+        return
+    try:
+        record = make()
+    except MemGraphError as error:
+        logger.error("a diagnostic record is invalid and was refused: %s", type(error).__name__)
+        return
+    if logger.isEnabledFor(_LEVELS[record.severity]):
+        document = document_of(record)
+        logger.log(
+            _LEVELS[record.severity],
+            "%s: %s",
+            summary_of(record),
+            orjson.dumps(document).decode(),
+            extra={"record": document},
+        )
+    if config.tracing != "off":
+        trace_record(record)
+    outlets = _outlets_of(config)
+    if outlets.lines:
+        outlets.lines.put(record)
+    if SEVERITIES.index(record.severity) >= SEVERITIES.index(config.alert_severity):
+        for outlet in outlets.alerts:
+            outlet.put(record)
+
+
+def flush(timeout_s: float) -> bool:
+    """Wait until all records of this process were sent, written or kept; return whether they were."""
+    return all(outlet.flush(timeout_s) for found in list(_outlets.values()) for outlet in found.all())
+
+
+def _outlets_of(config: AgentMemoryConfig) -> _Outlets:
+    place = _Place(
+        os.getpid(),  # threads do not survive a fork
+        config.diagnostics_file,
+        config.alert_webhook,
+        os.environ.get(WEBHOOK_SECRET_VARIABLE, ""),
+        config.alert_pagerduty_url,
+        os.environ.get(PAGERDUTY_KEY_VARIABLE, ""),
+        config.alert_timeout_s,
+        config.alert_attempts,
+        dead_letters_of(config),
+    )
+    with _lock:
+        if place not in _outlets:
+            _outlets[place] = _made(place)
+        return _outlets[place]
+
+
+def _made(place: _Place) -> _Outlets:
+    lines = None
+    if place.file:
+        lines = Outlet("lines", partial(_append, Path(place.file).expanduser().absolute()))
+    targets: list[Target] = []
+    if place.webhook and place.secret:
+        targets.append(Webhook(place.webhook, place.secret, timeout_s=place.timeout_s))
+    if place.pagerduty_url and place.pagerduty_key:
+        targets.append(PagerDuty(place.pagerduty_url, place.pagerduty_key, timeout_s=place.timeout_s))
+    alerts = []
+    for target in targets:
+        sender = Sender(target, attempts=place.attempts, dead_letters=place.dead_letters)
+        alerts.append(Outlet(target.name, sender.send, on_left=sender.give_up))
+    return _Outlets(lines, tuple(alerts))
+
+
+def _append(path: Path, record: DiagnosticRecord) -> None:
+    try:
+        append_line(path, document_of(record))
+    except OSError as error:
+        logger.error("a diagnostic record cannot be written: %s: %s", path, error.strerror)
+
+
+@atexit.register
+def _close() -> None:
+    for place, found in list(_outlets.items()):
+        if place.pid == os.getpid():
+            for outlet in found.all():
+                outlet.close(place.timeout_s)

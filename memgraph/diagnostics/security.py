@@ -1,0 +1,53 @@
+"""Security records: which error of a journal is which reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memgraph.config import AgentMemoryConfig
+from memgraph.diagnostics.records import SecurityReason, SecurityRecord, security_severity
+from memgraph.diagnostics.reporting import report
+from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, PayloadError, UnknownEventError
+
+_MAX_KEYS = 100
+
+
+def reason_of(error: JournalError) -> SecurityReason:
+    """Return the reason of the record of an error."""
+    if isinstance(error, KeyMissingError):
+        return "boot_key"
+    if isinstance(error, PayloadError | UnknownEventError):
+        return "schema"
+    if isinstance(error, DamagedJournalError) and error.concerns_signature:
+        return "signature"
+    if isinstance(error, DamagedJournalError) and error.concerns_envelope:
+        return "envelope"
+    return "journal"
+
+
+def report_security(
+    config: AgentMemoryConfig,
+    reason: SecurityReason,
+    *,
+    now: Callable[[], str],
+    store_id: str | None,
+    error: JournalError | None = None,
+) -> None:
+    """Report something that concerns a store's trust, and where the error says it is."""
+    severity = security_severity(reason, config.security_mode)
+
+    def made() -> SecurityRecord:
+        place = error if isinstance(error, DamagedJournalError) else None
+        return SecurityRecord(
+            at=now(),
+            severity=severity,
+            store_id=store_id,
+            reason=reason,
+            mode=config.security_mode,
+            key_ids=error.key_ids[:_MAX_KEYS] if isinstance(error, KeyMissingError) else [],
+            segment=place.path.name if place else None,
+            offset=place.offset if place else None,
+            seq=place.seq if place else None,
+        )
+
+    report(config, made, severity=severity)

@@ -1,0 +1,1 @@
+"""Commands that remove memories for good."""

@@ -1,0 +1,138 @@
+"""``purge``: remove memories and their words for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.interfaces.cli.base.commands import Refused
+from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.output import count, emit, plain, progress
+
+if TYPE_CHECKING:
+    from memgraph.facade import MemGraph
+    from memgraph.model.results.purges import KnownExport, PurgePreview, PurgeReceipt
+
+_SHOWN = 10
+_WHY = {
+    "asked": "{} asked for:",
+    "derived": "{} derived from those; sleep derives again what the rest supports:",
+    "copied": "{} with the same words (--keep-copies keeps them):",
+    "restated": "{} that stays without its history, which contains the words:",
+    "kept": "{} with the same words, which stays:",
+}
+
+
+@click.command(cls=Command)
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option(
+    "--match", metavar="TEXT", help="Everything that contains TEXT, in whatever case, deleted memories included."
+)
+@click.option("--project", metavar="NAME", help="Everything of a project.")
+@click.option(
+    "--source",
+    metavar="SOURCE",
+    help="Everything that rests on a source: as `memgraph show` names it, or the id, kind or place of one that was read.",
+)
+@click.option("--keep-copies", is_flag=True, help="Keep memories that only repeat words of the others.")
+@click.option("--all", "everything", is_flag=True, help="Also if no memory would be left.")
+@click.option("--yes", is_flag=True, help="Purge; without it, only list what would go.")
+@click.option("--complete", is_flag=True, help="Remove again what came back, such as with a segment from a backup.")
+@click.option(
+    "--receipt",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also write the receipt to FILE. It is in the store's directory in any case.",
+)
+@pass_settings
+def purge(
+    settings: Settings,
+    ids: Sequence[str],
+    match: str | None,
+    project: str | None,
+    source: str | None,
+    *,
+    keep_copies: bool,
+    everything: bool,
+    yes: bool,
+    complete: bool,
+    receipt: Path | None,
+) -> None:
+    """Remove memories, what was derived from them and their words for good: there is no way back."""
+    if complete:
+        with opened(settings) as memory:
+            memory.store.complete_purges()
+        emit(settings, {"complete": True}, "Every purge is complete.")
+        return
+    if sum(value is not None for value in (ids or None, match, project, source)) != 1:
+        raise click.UsageError("give one of ID, --match TEXT, --project NAME or --source SOURCE")
+    with opened(settings) as memory:
+        selection: dict[str, Any] = {
+            "ids": _complete(memory, ids), "match": match, "project": project, "source": source, "keep_copies": keep_copies,
+        }  # fmt: skip
+        if not yes:
+            with progress(settings, "searching the journal"):
+                found = memory.store.preview_purge(**selection)
+            emit(settings, found, list(_preview_lines(found)))
+            alone = "" if not found.is_everything or everything else "--all, because no memory would be left, and "
+            raise Refused(f"nothing was purged; add {alone}--yes to purge this for good")
+        with progress(settings, "purging"):
+            done = memory.store.purge(**selection, everything=everything)
+        if receipt is not None:
+            from memgraph.viz.files import write_files
+
+            write_files({receipt: done.model_dump_json(indent=2).encode()})
+    emit(settings, done, list(_lines(done, receipt)))
+
+
+def _complete(memory: MemGraph, ids: Sequence[str]) -> list[str]:
+    """Return the complete ids, of deleted memories too."""
+    from memgraph.errors import NotFoundError
+
+    found = []
+    for one in ids:
+        try:
+            found.append(memory.store.find_id(one))
+        except NotFoundError:
+            found.append(memory.store.find_id(one, deleted=True))
+    return list(dict.fromkeys(found))
+
+
+def _preview_lines(found: PurgePreview) -> Iterator[str]:
+    for why, heading in _WHY.items():
+        memories = [one for one in found.memories if one.why == why]
+        if memories:
+            yield heading.format(count(len(memories), "memory", "memories"))
+        for one in memories[:_SHOWN]:
+            yield f"  {one.id}  {plain(one.content)}{' (deleted)' if one.is_deleted else ''}"
+        if len(memories) > _SHOWN:
+            yield f"  … and {len(memories) - _SHOWN:,} more; --json names them all"
+    others = ", ".join(f"{number:,} {name}" for name, number in sorted(found.others.items()))
+    yield f"{count(found.events, 'event')} of the journal would lose their content{f' (also {others})' if others else ''}."
+    yield from _export_lines(found.exports)
+
+
+def _lines(done: PurgeReceipt, file: Path | None) -> Iterator[str]:
+    gone = len(done.ids) + len(done.derived_ids) + len(done.copied_ids)
+    events = sum(last - first + 1 for first, last in done.ranges)
+    yield f"Purged {count(gone, 'memory', 'memories')}: {count(events, 'event')} of the journal have no content any more."
+    if done.derived_ids:
+        derived = count(len(done.derived_ids), "derived memory", "derived memories")
+        yield f"{derived} went with them; `memgraph sleep` derives again what the rest supports."
+    if done.kept_ids:
+        yield f"{count(len(done.kept_ids), 'memory', 'memories')} with the same words stayed, because of --keep-copies."
+    yield from _export_lines(done.exports)
+    where = plain(str(file)) if file is not None else f"receipts/{done.event:012d}.json in the store's directory"
+    yield f"Receipt: {where}; `memgraph verify --receipt FILE` checks it."
+
+
+def _export_lines(exports: Sequence[KnownExport]) -> Iterator[str]:
+    there = [one for one in exports if one.is_there]
+    if there:
+        yield "These files were written from the store and may still hold it; delete them, and copies of the store:"
+    for one in there:
+        yield f"  {plain(one.path)} ({plain(one.kind)}, {one.at[:10]})"

@@ -1,0 +1,1 @@
+"""Commands that save and recover a store: backup, restoration, repair and migration."""

@@ -1,0 +1,165 @@
+"""``repair`` of a journal whose own lines do not verify: what is damaged, what can be kept, and keeping it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memgraph.errors import MemGraphError
+from memgraph.interfaces.cli.base.commands import Refused
+from memgraph.interfaces.cli.base.opening import logs_shown
+from memgraph.interfaces.cli.base.options import Settings
+from memgraph.interfaces.cli.base.output import count, emit, plain, progress
+
+if TYPE_CHECKING:
+    from memgraph.config import AgentMemoryConfig
+    from memgraph.store.backup.quarantine import Cut, Damage, Part
+    from memgraph.store.backup.replacing import JournalRestored
+
+Confirm = Callable[[Sequence[str]], None]
+
+
+def report(
+    settings: Settings,
+    config: AgentMemoryConfig,
+    error: MemGraphError,
+    *,
+    part: Part | None,
+    reason: str | None,
+    confirm: Confirm,
+) -> None:
+    """Report the damage of a journal; cut it if a part is named. Always ends with an error, unless nothing was lost."""
+    from memgraph.store.maintenance.repair import cut_journal, find_damage
+
+    with logs_shown(settings):
+        damage = find_damage(config)
+    if damage is None:
+        raise error
+    lines = _lines(damage, config)
+    if part is None:
+        emit(settings, _document(damage), [*lines, *_advice(damage)])
+        raise Refused(f"{damage.problem}; nothing was changed")
+    confirm([*lines, _loss(damage.lost(part), damage.end(part).chain.seq)])
+    with logs_shown(settings):
+        found = cut_journal(damage, config, part=part, reason=reason)
+    emit(settings, {**_document(damage), **_cut(found)}, _done(found))
+    if found.lost:
+        raise Refused(f"{_loss(found.lost, found.kept_seq)} They are kept in {found.quarantine}, as they were found.")
+
+
+def replace(settings: Settings, backup: str, bases: tuple[str, ...], *, until: int | None, confirm: Confirm) -> None:
+    """Restore the journal from a backup, and say what was kept and lost."""
+    from memgraph.config import load_config
+    from memgraph.store.backup.replacing import restore_journal
+
+    config = load_config({"home": settings.home})
+    rest = "with nothing after it" if until is not None else "and the events after it that verify"
+    upto = f" up to event {until}" if until is not None else ""
+    confirm(
+        [f"The journal under {plain(str(config.home / 'journal'))} will become that of {plain(backup)}{upto}, {rest}."]
+    )
+    with logs_shown(settings), progress(settings, "restoring") as bar:
+        found = restore_journal(backup, config, bases=bases, until=until, progress=bar)
+    emit(settings, _restored(found), _put(found))
+    if found.lost:
+        raise Refused(f"{_loss(found.lost, found.kept_seq)} What was replaced is in {found.quarantine}.")
+
+
+def _lines(damage: Damage, config: AgentMemoryConfig) -> list[str]:
+    kept = damage.kept.chain.seq
+    lines = [
+        f"{plain(damage.problem)}.",
+        f"The journal under {plain(str(config.home / 'journal'))} verifies up to event {kept}.",
+    ]
+    if damage.later_events:
+        events = count(damage.later_events, "event")
+        lines.append(
+            f"After the damage {events} still verify alone, but cannot be replayed without those that are missing."
+        )
+    if damage.known_seq > kept:
+        lines.append(
+            f"Event {damage.known_seq} is known to have been written: {damage.known_seq - kept:,} would be lost."
+        )
+    return lines
+
+
+def _advice(damage: Damage) -> list[str]:
+    if damage.is_later_release:
+        return [
+            "This is no damage that could be repaired: a later release of memgraph wrote the event. Install a newer memgraph."
+        ]
+    lines = [
+        "With a backup, `memgraph repair --from-backup FILE` takes the damaged events from it, and keeps those after it.",
+        f"Without one, `memgraph repair --cut-tail` keeps the events up to {damage.kept.chain.seq}.",
+    ]
+    before = damage.before_segment.chain.seq
+    if before < damage.kept.chain.seq:
+        lines.append(
+            f"If the file itself is suspect, `memgraph repair --quarantine` keeps those up to {before}, the end of the segment before."
+        )
+    return [*lines, "What is cut off is moved to quarantine/ in the store's directory, never deleted."]
+
+
+def _loss(lost: int, kept: int) -> str:
+    if not lost:
+        return f"No event is lost: the journal ends at event {kept}."
+    are = "is" if lost == 1 else "are"
+    return f"{count(lost, 'event')} {are} lost (numbers {kept + 1} to {kept + lost})."
+
+
+def _done(found: Cut) -> list[str]:
+    return [
+        f"Kept the events up to {found.kept_seq}; event {found.recorded_as} records this.",
+        f"Moved {count(found.cut_bytes, 'byte')} to {plain(str(found.quarantine))}.",
+        "The next command rebuilds graph and index.",
+    ]
+
+
+def _put(found: JournalRestored) -> list[str]:
+    lines = [f"Restored the events up to {found.backup_seq} from the backup; event {found.recorded_as} records this."]
+    if found.kept_seq > found.backup_seq:
+        lines.append(
+            f"Kept the events {found.backup_seq + 1} to {found.kept_seq} of the damaged journal, which verify."
+        )
+    if not found.lost:
+        lines.append("No event is lost.")
+    return [
+        *lines,
+        f"What was replaced is in {plain(str(found.quarantine))}.",
+        "The next command rebuilds graph and index.",
+    ]
+
+
+def _document(damage: Damage) -> dict[str, Any]:
+    return {
+        "damaged": str(damage.path),
+        "byte": damage.offset,
+        "problem": damage.problem,
+        "verifies_up_to": damage.kept.chain.seq,
+        "before_segment": damage.before_segment.chain.seq,
+        "later_events": damage.later_events,
+        "known_event": damage.known_seq,
+        "cut": None,
+    }
+
+
+def _cut(found: Cut) -> dict[str, Any]:
+    cut = {
+        "part": found.part,
+        "kept": found.kept_seq,
+        "lost": found.lost,
+        "quarantine": str(found.quarantine),
+        "bytes": found.cut_bytes,
+        "recorded_as": found.recorded_as,
+    }
+    return {"cut": cut}
+
+
+def _restored(found: JournalRestored) -> dict[str, Any]:
+    return {
+        "from_backup": found.backup_seq,
+        "kept": found.kept_seq,
+        "lost": found.lost,
+        "quarantine": str(found.quarantine),
+        "recorded_as": found.recorded_as,
+    }

@@ -1,0 +1,60 @@
+"""``migrate``: bring a store to this release, and report what was found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from memgraph.interfaces.cli.base.opening import logs_shown
+from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.output import count, emit, plain, progress
+
+if TYPE_CHECKING:
+    from memgraph.model.results.maintenance import MigrationReport
+
+
+@click.command(cls=Command)
+@click.option("--dry-run", is_flag=True, help="Verify and report; change nothing.")
+@click.option("--report", "file", metavar="FILE", help="Also write the report to FILE, as JSON.")
+@pass_settings
+def migrate(settings: Settings, dry_run: bool, file: str | None) -> None:
+    """Verify and read every event, and bring graph and index to this release's schema."""
+    from memgraph.config import load_config
+    from memgraph.store.maintenance.migration import migrate
+
+    config = load_config({"home": settings.home})
+    with logs_shown(settings), progress(settings, "reading") as bar:
+        found = migrate(config, dry_run=dry_run, progress=bar)
+    if file is not None:
+        from memgraph.viz.files import write_files
+
+        write_files({Path(file): found.model_dump_json(indent=2).encode() + b"\n"})
+    emit(settings, found, _lines(found))
+
+
+def _lines(found: MigrationReport) -> list[str]:
+    keys = {key_id for one in found.segments for key_id in one.key_ids}
+    lines = [
+        (
+            f"Verified {count(found.events, 'event')}, {found.first_seq} to {found.last_seq}, in {count(len(found.segments), 'segment')}, "
+            f"signed with {count(len(keys), 'key')}."
+        ),
+        f"SHA-256 of the journal {found.journal_sha256}",
+    ]
+    for before, after in found.converted.items():
+        lines.append(f"  {plain(before)}: {count(found.types[before], 'event')}, read as {plain(after)}")
+    was = f"schema {found.schema_before}" if found.schema_before else "none that can be read"
+    if not found.rebuilds:
+        return [*lines, f"Graph and index are of {was}, which is this release's: nothing to migrate."]
+    if found.dry_run:
+        return [
+            *lines,
+            f"The graph is of {was}: it would be rebuilt with schema {found.schema_version}. Nothing was changed.",
+        ]
+    return [
+        *lines,
+        f"Rebuilt graph and index with schema {found.schema_version} (before: {was}); event {found.recorded_as} records this.",
+        f"Digest of the state {found.digest}, in {found.seconds:.1f} s.",
+    ]

@@ -1,0 +1,179 @@
+"""``repair``: report why the store cannot be opened, and repair its journal on request."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.interfaces.cli.base.commands import Refused
+from memgraph.interfaces.cli.base.opening import logs_shown
+from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.output import count, emit, plain
+
+if TYPE_CHECKING:
+    from memgraph.journal.repair import Condition, Witness
+    from memgraph.store.backup.quarantine import Part
+
+
+@click.command(cls=Command)
+@click.option("--accept-head", "accepts", is_flag=True, help="Accept a whole journal as it is, and record that.")
+@click.option(
+    "--cut-tail", "part", flag_value="tail", help="Keep the events before the damage; move the rest to quarantine."
+)
+@click.option(
+    "--quarantine", "part", flag_value="segment", help="Move the damaged segment, and all after it, to quarantine."
+)
+@click.option(
+    "--from-backup", "backup", metavar="FILE", help="Restore the journal from a backup, and keep what follows it."
+)
+@click.option(
+    "--base", "bases", metavar="FILE", multiple=True, help="A backup that FILE continues, if it is not beside it."
+)
+@click.option(
+    "--until", type=int, metavar="EVENT", help="With --from-backup: restore only the commits up to this event."
+)
+@click.option("--reason", metavar="TEXT", help="Why; stored in the record.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+@pass_settings
+def repair(
+    settings: Settings,
+    accepts: bool,
+    part: Part | None,
+    backup: str | None,
+    bases: tuple[str, ...],
+    until: int | None,
+    reason: str | None,
+    yes: bool,
+) -> None:
+    """Verify the journal alone and report what could be done; change it only on request."""
+    if sum((accepts, part is not None, backup is not None)) > 1:
+        raise click.UsageError("give one of --accept-head, --cut-tail or --quarantine, and --from-backup")
+    if (bases or until is not None) and backup is None:
+        raise click.UsageError("--base and --until need --from-backup FILE")
+    if backup is not None:
+        from memgraph.interfaces.cli.recovery.damage import replace
+
+        replace(
+            settings, backup, bases, until=until, confirm=lambda lines: None if yes else _confirm(lines, "Replace it?")
+        )
+        return
+    from memgraph.config import load_config
+    from memgraph.errors import DamagedJournalError, StorageError
+    from memgraph.store.maintenance.repair import repair_store
+
+    config = load_config({"home": settings.home})
+    try:
+        with logs_shown(settings):
+            found = repair_store(config)
+    except (DamagedJournalError, StorageError) as error:
+        from memgraph.interfaces.cli.recovery.damage import report
+
+        def confirm(lines: Sequence[str]) -> None:
+            if not yes:
+                _confirm(lines, "Cut the journal there?")
+
+        report(settings, config, error, part=part, reason=reason, confirm=confirm)
+        return
+    if not accepts or not found.contradicting:
+        emit(settings, _document(found), [*_lines(found), *_advice(found)])
+        if loss := _loss(found):
+            raise Refused(f"{loss}; nothing was changed")
+        return
+    if not yes:
+        _confirm(_lines(found), "Accept the journal as it is?")
+    with logs_shown(settings):
+        then = repair_store(config, accept_head=found, accepted_by=_user(), reason=reason)
+    lines = [
+        f"Accepted the journal up to event {found.seq}; event {then.seq} records this, and the head file names it.",
+        "The next command brings graph and index up to date.",
+    ]
+    emit(settings, {**_document(found), "accepted": True, "recorded_as": then.seq}, lines)
+    if loss := _loss(found):
+        raise Refused(f"{loss}; the remaining events are accepted")
+
+
+def _confirm(lines: Sequence[str], question: str) -> None:
+    """Ask for confirmation on a terminal; refuse elsewhere, because losing events must be confirmed."""
+    if not _is_terminal():
+        raise Refused(f"{' '.join(lines)} To do this without confirmation, add --yes.")
+    for line in lines:
+        click.echo(line, err=True)
+    if not click.confirm(question, err=True):
+        raise Refused("nothing was changed")
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
+def _lines(found: Condition) -> list[str]:
+    """Describe the journal's condition."""
+    lines = [f"The journal under {plain(str(found.folder))} verifies up to event {found.seq}."]
+    lines += [_sentence(witness) for witness in found.contradicting]
+    if found.lost:
+        lines.append(f"The events written after it are missing: {count(len(found.lost), 'event')}, {_numbers(found)}.")
+    if found.torn_events:
+        torn = f"{count(found.torn_events, 'event')}, {count(found.torn_bytes, 'byte')}"
+        lines.append(f"An incomplete commit follows it ({torn}); the next write removes it.")
+    return lines
+
+
+def _sentence(witness: Witness) -> str:
+    name = f"Its {'head file' if witness.kind == 'head' else witness.kind} {plain(str(witness.path))}"
+    if witness.state == "ahead":
+        return f"{name} names event {witness.seq}."
+    if witness.state == "other":
+        return f"{name} names an event {witness.seq} that differs from the journal's."
+    return f"{name} is {witness.state}."
+
+
+def _advice(found: Condition) -> list[str]:
+    if not found.contradicting:
+        return ["Nothing needs repair. If the graph or the index is wrong, `memgraph rebuild` rebuilds both."]
+    restore = (
+        "If you have a backup with more events, restore the journal and its head file from it. " if found.lost else ""
+    )
+    return [f"{restore}`memgraph repair --accept-head` accepts the journal as it is, and records that."]
+
+
+def _loss(found: Condition) -> str | None:
+    """Describe the events that were written but are missing, or return None if no witness names one."""
+    if found.lost:
+        return f"{count(len(found.lost), 'event')} {'is' if len(found.lost) == 1 else 'are'} lost ({_numbers(found)})"
+    other = next((witness for witness in found.contradicting if witness.state == "other"), None)
+    if other is None:
+        return None
+    name = "head file" if other.kind == "head" else other.kind
+    return f"the event {other.seq} that its {name} names is lost, and possibly others"
+
+
+def _numbers(found: Condition) -> str:
+    first, last = found.lost[0], found.lost[-1]
+    return f"number {first}" if first == last else f"numbers {first} to {last}"
+
+
+def _document(found: Condition) -> dict[str, Any]:
+    return {
+        "journal": str(found.folder),
+        "events": found.seq,
+        "witnesses": [
+            {"kind": witness.kind, "path": str(witness.path), "state": witness.state, "names_event": witness.seq}
+            for witness in found.witnesses
+        ],
+        "lost": {"events": len(found.lost), "first": found.lost[0], "last": found.lost[-1]} if found.lost else None,
+        "torn": {"events": found.torn_events, "bytes": found.torn_bytes},
+        "accepted": False,
+    }
+
+
+def _user() -> str | None:
+    """Return the name of the logged-in user, or None if it is unknown."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return None

@@ -1,0 +1,75 @@
+"""The secret from which the seals of projections are derived; it outlives the rotation of the key that signs.
+
+Until the first rotation it is the secret of the store's only key. From then on ``journal/sealing.json`` holds it, encrypted under the
+keys before and after the rotation, so that graph and index stay valid, and processes that have the store open agree on it. Resealing draws
+a new one.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+from pathlib import Path
+
+from memgraph.disk.files import write_private
+from memgraph.journal.keys.secret import fingerprint
+from memgraph.ports import SigningKey
+
+_FILE = "sealing.json"
+_NONCE_BYTES = 16
+
+
+def sealing_secret(folder: Path, key: SigningKey) -> bytes:
+    """Return the sealing secret of the journal in a folder, given the key that signs.
+
+    Without a file, or with one that this key does not open, it is the key's own secret: then the projections, whose seals do not
+    match, are rebuilt.
+    """
+    try:
+        stored = json.loads((folder / _FILE).read_bytes())[fingerprint(key.secret)]
+        nonce, encrypted = bytes.fromhex(stored["nonce"]), bytes.fromhex(stored["encrypted"])
+        if hmac.compare_digest(_code(key, nonce, encrypted), stored["hmac"]):
+            return _xor(encrypted, _pad(key, nonce, len(encrypted)))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        pass
+    return key.secret
+
+
+def keep_sealing_secret(folder: Path, secret: bytes, *keys: SigningKey) -> None:
+    """Store the sealing secret so that each of these keys opens it, in place of what was stored.
+
+    Raises
+    ------
+    StorageError
+        The system refuses.
+    """
+    write_private(folder / _FILE, sealing_document(secret, *keys))
+
+
+def sealing_document(secret: bytes, *keys: SigningKey) -> bytes:
+    """Return what `keep_sealing_secret` stores."""
+    document = {}
+    for key in keys:
+        nonce = os.urandom(_NONCE_BYTES)
+        encrypted = _xor(secret, _pad(key, nonce, len(secret)))
+        entry = {"nonce": nonce.hex(), "encrypted": encrypted.hex(), "hmac": _code(key, nonce, encrypted)}
+        document[fingerprint(key.secret)] = entry
+    return json.dumps(document).encode()
+
+
+def _pad(key: SigningKey, nonce: bytes, size: int) -> bytes:
+    """Return a one-time pad: HMAC-SHA256 of the nonce and a counter, as in HKDF-Expand (RFC 5869, section 2.3)."""
+    blocks = (
+        hmac.digest(key.secret, b"memgraph sealing pad\x1f" + nonce + number.to_bytes(4), "sha256")
+        for number in range(size // 32 + 1)
+    )
+    return b"".join(blocks)[:size]
+
+
+def _code(key: SigningKey, nonce: bytes, encrypted: bytes) -> str:
+    return hmac.digest(key.secret, b"memgraph sealing code\x1f" + nonce + encrypted, "sha256").hex()
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=True))

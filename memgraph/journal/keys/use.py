@@ -1,0 +1,98 @@
+"""Which key signed which part of a journal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from memgraph.journal.envelope import Event
+from memgraph.journal.segments import Line
+from memgraph.model.events.store import KeyRotated
+from memgraph.model.timestamps import from_iso, to_iso
+
+_KEY_ID = re.compile(rb'"key_id":"([^"\\]*)"')
+_TIMESTAMP = re.compile(rb'"timestamp":"([^"\\]*)"')
+_ROTATED = re.compile(rb'"payload":\{"fingerprint":"[^"]*","key_id":"([^"\\]*)","previous_key_id":"([^"\\]*)"')
+"""As they appear in a line, which begins with the head."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    """The use of one key: it signs the events from `first_seq` on, until the next key does.
+
+    Attributes
+    ----------
+    since : str
+        Canonical time of the event that began it.
+    """
+
+    key_id: str
+    first_seq: int
+    since: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHistory:
+    """The keys of a journal in the order of their use. The last one signs what is written next."""
+
+    uses: tuple[KeyUse, ...] = ()
+
+    @property
+    def current(self) -> str | None:
+        """The id of the key that signs; None before the first event."""
+        return self.uses[-1].key_id if self.uses else None
+
+    def at(self, seq: int) -> str | None:
+        """Return the id of the key that signs an event; None if that is not known yet."""
+        return next((use.key_id for use in reversed(self.uses) if use.first_seq <= seq), None)
+
+    def after(self, event: Event) -> KeyHistory:
+        """Return the history after one more event.
+
+        A rotation counts only if the key that it replaces signed it: in a journal that was resealed, earlier rotations are signed
+        with a later key.
+        """
+        history = self if self.uses else KeyHistory((KeyUse(event.key_id, event.seq, event.timestamp),))
+        rotated = event.payload
+        if isinstance(rotated, KeyRotated) and rotated.previous_key_id == event.key_id:
+            return KeyHistory((*history.uses, KeyUse(rotated.key_id, event.seq + 1, event.timestamp)))
+        return history
+
+    def retired(self) -> dict[str, str]:
+        """Return when each earlier key was replaced, by its id."""
+        return {use.key_id: after.since for use, after in zip(self.uses, self.uses[1:], strict=False)}
+
+    def expiring(self, days: int) -> dict[str, str]:
+        """Return until when each earlier key verifies, by its id, given the days that it may after its rotation."""
+        return {key_id: _later(since, days) for key_id, since in self.retired().items()}
+
+
+def _later(moment: str, days: int) -> str:
+    try:
+        return to_iso(from_iso(moment) + timedelta(days=days))
+    except OverflowError:
+        return "9999-12-31T23:59:59.999Z"
+
+
+def replaced_in(lines: Iterable[Line]) -> set[str]:
+    """Return the ids of all keys that rotations replaced, also of those that a resealing has freed since."""
+    found = (_ROTATED.search(line.data) for line in lines)
+    return {one[2].decode("utf-8", "replace") for one in found if one}
+
+
+def uses_in(lines: Iterable[Line]) -> KeyHistory:
+    """Return which keys the lines name, without verifying them: for reports on a journal that does not open."""
+    uses: list[KeyUse] = []
+    for number, line in enumerate(lines, 1):
+        named, since = _KEY_ID.search(line.data), _TIMESTAMP.search(line.data)
+        if named is None or since is None:
+            continue
+        key_id, moment = named[1].decode("utf-8", "replace"), since[1].decode("ascii", "replace")
+        if not uses or uses[-1].key_id != key_id:
+            uses.append(KeyUse(key_id, number, moment))
+        rotated = _ROTATED.search(line.data)
+        if rotated is not None and rotated[2] == named[1]:
+            uses.append(KeyUse(rotated[1].decode("utf-8", "replace"), number + 1, moment))
+    return KeyHistory(tuple(uses))

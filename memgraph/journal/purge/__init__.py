@@ -1,0 +1,1 @@
+"""Purged lines: events whose payload was removed from the journal for good."""

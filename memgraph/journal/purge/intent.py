@@ -1,0 +1,92 @@
+"""The note that a purge is under way: whoever opens the store while it is there completes the purge.
+
+It is written before the ``memory.purged`` event and removed when everything is done. The event says what is to be removed; the note only
+says that there may be such an event, and holds the hashes of the files as they were.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+
+from memgraph.disk.files import read_own, sync_folder, write_private
+from memgraph.disk.seal import Seal
+from memgraph.errors import StorageError
+from memgraph.journal.purge.purged import PurgedSeqs
+
+_FILE = "purging.json"
+Hashes = dict[str, tuple[int, str]]
+"""Size and SHA-256 of files, by their path relative to the store's directory."""
+
+
+class Intent:
+    """``journal/purging.json``.
+
+    Parameters
+    ----------
+    folder : Path
+        The journal's.
+    seal : Seal
+    """
+
+    def __init__(self, folder: Path, seal: Seal) -> None:
+        self._path = folder / _FILE
+        self._seal = seal
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a purge was begun and not completed."""
+        return self._path.exists()
+
+    def write(self, hashes: Hashes) -> None:
+        """Note that a purge begins.
+
+        Raises
+        ------
+        StorageError
+            The system refuses.
+        """
+        body = orjson.dumps(hashes)
+        write_private(self._path, orjson.dumps({"files": hashes, "code": self._seal.code(body)}))
+
+    def read(self) -> Hashes:
+        """Return the hashes; none if the note is missing or damaged."""
+        try:
+            stored = orjson.loads(read_own(self._path))
+            if self._seal.fits(stored["code"], orjson.dumps(stored["files"])):
+                return {path: (int(size), str(sha256)) for path, (size, sha256) in stored["files"].items()}
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        return {}
+
+    def remove(self) -> None:
+        """Note that the purge is complete.
+
+        Raises
+        ------
+        StorageError
+            The system refuses.
+        """
+        try:
+            self._path.unlink(missing_ok=True)
+            sync_folder(self._path.parent)
+        except OSError as error:
+            raise StorageError(f"cannot be removed: {error.strerror}", path=self._path) from None
+
+
+def check_no_purge(folder: Path, purged: PurgedSeqs, *, after: int) -> None:
+    """Refuse to copy what a journal says while a purge removes a part of it.
+
+    Parameters
+    ----------
+    after : int
+        The last event that is copied.
+
+    Raises
+    ------
+    StorageError
+        A purge is under way, or has been made after that event.
+    """
+    if (folder / _FILE).exists() or any(event.seq > after for event in purged.events()):
+        raise StorageError("memories are being purged; try again when that is done", path=folder)

@@ -1,0 +1,71 @@
+"""Which events of a journal are purged, by its own ``memory.purged`` events.
+
+A line without a payload that none of them names is damage.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from memgraph.errors import StorageError
+from memgraph.journal.envelope import Event, KeyOf, unseal_alone
+from memgraph.journal.segments import Segments
+from memgraph.model.events.store import MemoryPurged
+from memgraph.ports import SigningKey
+
+_MARK = b'"type":"%b","write_scope"' % MemoryPurged.TYPE.encode()
+"""As it stands in a line's head; text in a payload cannot imitate it, because its quotation marks are escaped."""
+
+
+class PurgedSeqs:
+    """The sequence numbers of the purged events. The files are searched when an unknown one is asked for."""
+
+    def __init__(self, segments: Segments, store_id: str, key: SigningKey | KeyOf | None) -> None:
+        self._segments = segments
+        self._store_id = store_id
+        self._key = key
+        self._seqs: set[int] = set()
+
+    def __contains__(self, seq: object) -> bool:
+        """Return whether a ``memory.purged`` event names this event.
+
+        Raises
+        ------
+        LineError
+            A ``memory.purged`` event is not what was signed.
+        """
+        return seq in self._seqs or seq in self.read()
+
+    def read(self) -> set[int]:
+        """Return all of them, as the files state now."""
+        self._seqs = {one for event in self.events() for one in event.payload.seqs()}  # type: ignore[attr-defined]
+        return self._seqs
+
+    def events(self) -> Iterator[Event]:
+        """Iterate over the ``memory.purged`` events, each verified on its own."""
+        for name in self._segments.names():
+            for line in _marked(self._segments.folder / name):
+                event = unseal_alone(line, self._store_id, self._key)
+                if isinstance(event.payload, MemoryPurged):
+                    yield event
+
+
+def _marked(path: Path) -> Iterator[bytes]:
+    """Yield the whole lines of a segment that have the mark."""
+    try:
+        with path.open("rb") as file:
+            if not os.fstat(file.fileno()).st_size:
+                return
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
+                at = held.find(_MARK)
+                while at >= 0:
+                    start, end = held.rfind(b"\n", 0, at) + 1, held.find(b"\n", at)
+                    if end < 0:
+                        return  # the line is being written, or torn
+                    yield held[start:end]
+                    at = held.find(_MARK, end)
+    except OSError as error:
+        raise StorageError(f"cannot be read: {error.strerror}", path=path) from None

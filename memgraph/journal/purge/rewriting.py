@@ -1,0 +1,123 @@
+"""Removes payloads from a journal's segments, and zeroes the rows of their vectors.
+
+Every file is replaced as a whole, so it has the old content or the new, also after a power cut. A line keeps its length, so positions
+in the journal stay valid for everyone who has it open. Repeating it changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from memgraph.disk.files import write_private
+from memgraph.errors import JournalError, StorageError
+from memgraph.journal.purge.lines import is_purged, purged_line, seq_of
+from memgraph.journal.purge.purged import PurgedSeqs
+from memgraph.journal.segments import Segments
+from memgraph.journal.vectors.vector_file import VectorFile
+
+
+def rewrite_segments(segments: Segments, seqs: set[int]) -> None:
+    """Remove the payloads and salts of events. The caller holds the writer lock.
+
+    Raises
+    ------
+    StorageError
+        A file cannot be read or replaced.
+    """
+    for path in segments_of(segments, seqs):
+        data = _read(path)
+        new = b"\n".join(purged_line(line) if _is_meant(line, seqs) else line for line in data.split(b"\n"))
+        if new != data:
+            write_private(path, new)
+
+
+def sha256_of(path: Path, size: int | None = None) -> tuple[int, str]:
+    """Return the size of a file and its SHA-256, or those of its first bytes.
+
+    Raises
+    ------
+    StorageError
+        The file cannot be read.
+    """
+    data = _read(path)[:size]
+    return len(data), hashlib.sha256(data).hexdigest()
+
+
+def segments_of(segments: Segments, seqs: set[int]) -> list[Path]:
+    """Return the segments that hold some of these events."""
+    names = segments.names()
+    firsts = [int(Path(name).stem) for name in names]
+    ends: Sequence[float] = [*firsts[1:], float("inf")]
+    return [
+        segments.folder / name
+        for name, first, end in zip(names, firsts, ends, strict=True)
+        if any(first <= seq < end for seq in seqs)
+    ]
+
+
+def left_in(segments: Segments, seqs: set[int]) -> list[int]:
+    """Return those of these events that still have a payload.
+
+    Raises
+    ------
+    StorageError
+        A file cannot be read.
+    """
+    found = []
+    for path in segments_of(segments, seqs):
+        found += [seq_of(line) for line in _read(path).split(b"\n") if _is_meant(line, seqs) and not is_purged(line)]
+    return found
+
+
+def check_purges(segments: Segments, purged: PurgedSeqs) -> None:
+    """Check that no purged event has a payload.
+
+    Raises
+    ------
+    JournalError
+        A purge is incomplete, or a segment was restored from an older copy.
+    """
+    if left := left_in(segments, purged.read()):
+        number = "1 purged event has" if len(left) == 1 else f"{len(left):,} purged events have"
+        raise JournalError(
+            f"{number} a payload, the first is event {left[0]}: a purge was interrupted, or a segment of the journal was restored "
+            "from an older copy; run `memgraph purge --complete`"
+        )
+
+
+def zero_rows(file: VectorFile, rows: Iterable[int]) -> None:
+    """Overwrite rows of a vector file with zeros, and sync them. Rows beyond its end are left out.
+
+    Raises
+    ------
+    StorageError
+        The file cannot be written.
+    """
+    available = file.available()
+    wanted = [row for row in rows if row < available]
+    if not wanted:
+        return
+    try:
+        descriptor = os.open(file.path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            for row in wanted:
+                os.pwrite(descriptor, bytes(file.row_bytes), row * file.row_bytes)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise StorageError(f"vectors cannot be removed: {error.strerror}", path=file.path) from None
+
+
+def _is_meant(line: bytes, seqs: set[int]) -> bool:
+    return bool(line) and seq_of(line) in seqs
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise StorageError(f"cannot be read: {error.strerror}", path=path) from None

@@ -1,0 +1,196 @@
+"""Reading a journal that was opened: its events, its end, and what is derived from its keys."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from memgraph.disk.seal import Seal, seal_of, text_hmac
+from memgraph.errors import JournalError, KeyMissingError
+from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, Event, KeyOf, LineError, unseal_alone
+from memgraph.journal.keys.ring import KeyRing
+from memgraph.journal.keys.sealing import sealing_secret
+from memgraph.journal.keys.use import KeyHistory
+from memgraph.journal.purge.lines import is_purged, seq_of
+from memgraph.journal.purge.purged import PurgedSeqs
+from memgraph.journal.replay import Committed, Offset, damaged, walk
+from memgraph.journal.segments import JournalLimits, Line, Position, Segments
+from memgraph.journal.vectors.vector_file import NamedVectors, VectorFile
+from memgraph.logs import logger_of
+from memgraph.ports import SigningKey
+
+logger = logger_of(__name__)
+
+
+class JournalReader:
+    """The readable part of a `Journal`, up to its tail.
+
+    Attributes
+    ----------
+    tail : Offset
+        The end of what was verified.
+    named, used : NamedVectors, KeyHistory
+        What the events up to the tail state about vectors, and which keys signed them.
+    on_refused, on_unverified : callable
+        Called with the error when a replay is refused; and at each replay whose signatures are not verified.
+    has_key : bool
+        Whether there are keys to verify with; without, nothing can be written.
+    """
+
+    def __init__(self, folder: Path, store_id: str, ring: KeyRing | None, limits: JournalLimits) -> None:
+        self.store_id = store_id
+        self.folder = folder
+        self._ring = ring
+        self._key = ring.active if ring else None
+        self.has_key = ring is not None
+        self._sealing_secret: bytes | None = None
+        self.segments = self._segments = Segments(folder, limits.segment_bytes)
+        self.purged = PurgedSeqs(
+            self._segments, store_id, (lambda key_id: ring.verifying(key_id, None)) if ring else None
+        )
+        self.tail = self.start
+        self.named = NamedVectors()
+        self.used = KeyHistory()
+        self.on_refused: Callable[[JournalError], None] = lambda _error: None
+        self.on_unverified: Callable[[], None] = lambda: None
+
+    @property
+    def start(self) -> Offset:
+        """The point before the first event."""
+        return Offset(Chain(self.store_id, 0, FIRST_SIGNATURE, ""), self._segments.first())
+
+    def vectors(self, model: str, dimension: int) -> VectorFile:
+        """Return the vector file of a model."""
+        return VectorFile(self.folder / "vectors", model, dimension)
+
+    @property
+    def ring(self) -> KeyRing:
+        """The keys of the store.
+
+        Raises
+        ------
+        KeyMissingError
+            Signatures are not verified.
+        """
+        if self._ring is None:
+            raise KeyMissingError("the signing key of this store is missing, so the store is read-only")
+        return self._ring
+
+    @property
+    def signing_key(self) -> SigningKey:
+        """The key that signs what is written next.
+
+        Raises
+        ------
+        KeyMissingError
+            It is missing.
+        """
+        if self._key is None or self._ring is None:
+            named = (
+                f"the key {self.used.current}, to which this store was rotated,"
+                if self._ring
+                else "the signing key of this store"
+            )
+            raise KeyMissingError(f"{named} is missing, so the store is read-only", key_id=self.used.current)
+        return self._key
+
+    @property
+    def sealing_secret(self) -> bytes:
+        """The secret that seals the projections: stored, or the key's own; without a key, a random one of this object."""
+        if self._sealing_secret is None:
+            self._sealing_secret = sealing_secret(self.folder, self._key) if self._key else secrets.token_bytes(32)
+        return self._sealing_secret
+
+    def hmac_of(self, text: str) -> str:
+        """Return the HMAC-SHA256 of a text under the store's sealing secret, in hexadecimal."""
+        return text_hmac(self.sealing_secret if self._key else b"", text)
+
+    def seal(self, purpose: str) -> Seal:
+        """Return the seal for one purpose, with a key derived from the sealing secret."""
+        return seal_of(self.sealing_secret, purpose, self.store_id)
+
+    def replay(self, after: Offset | None = None) -> Iterator[Committed]:
+        """Iterate over whole commits after a point (default: from the beginning), each verified.
+
+        Raises
+        ------
+        DamagedJournalError
+            A line is not what was signed, or does not follow the chain.
+        """
+        for found in self._walk(after or self.start):
+            if isinstance(found, Line):
+                return
+            if found.after.chain.seq > self.tail.chain.seq:
+                return
+            yield found
+
+    def lines(self) -> Iterator[Line]:
+        """Iterate over all lines up to the tail but purged ones. They were verified before and are not verified again."""
+        self._warn_if_unverified()
+        return (line for line in self.every_line(self.start.position) if not is_purged(line.data))
+
+    def every_line(self, start: Position) -> Iterator[Line]:
+        """Iterate over the lines after a position up to the tail, purged ones included."""
+        for line in self._segments.lines(start):
+            if line.start >= self.tail.position:
+                return
+            yield line
+
+    def events_after(self, seq: int) -> Iterator[Event]:
+        """Iterate over the events after this one, each verified on its own. Segments that end before it are not read."""
+        self._warn_if_unverified()
+        for line in self.every_line(self._segments.holding(seq + 1)):
+            if not is_purged(line.data) and not 0 < seq_of(line.data) <= seq:
+                yield self.event(line)
+
+    def event(self, line: Line) -> Event:
+        """Verify one of the `lines` on its own and return its event.
+
+        Raises
+        ------
+        DamagedJournalError
+            The line is not what was signed.
+        """
+        try:
+            return unseal_alone(line.data, self.store_id, self._keys_at(line))
+        except LineError as error:
+            raise damaged(self._segments, str(error), line.start, None) from None
+
+    def resume_point(self, seq: int, signature: str, segment: str, offset: int, timestamp: str) -> Offset:
+        """Return the point that a projection has recorded. Replaying from a wrong point raises an error."""
+        return Offset(Chain(self.store_id, seq, signature, timestamp), Position(segment, offset))
+
+    def _use(self, used: KeyHistory) -> None:
+        """Sign with the key that the journal names from now on, whichever the provider has as its active one."""
+        if used is not self.used:
+            self.used = used
+            self._key = self._ring.find(used.current) if self._ring and used.current else None
+
+    def _keys_at(self, line: Line) -> KeyOf | None:
+        """Return what finds the key that must verify a line; None if signatures are not verified."""
+        ring, seq = self._ring, seq_of(line.data)
+        if ring is None:
+            return None
+        in_use = self.used.at(seq) if seq else None
+        return lambda key_id: ring.verifying(key_id, in_use)
+
+    def _walk(self, offset: Offset) -> Iterator[Committed | Line]:
+        try:
+            for number, found in enumerate(walk(self._segments, offset, self._ring, self.used, self.purged)):
+                if number == 0:
+                    self._warn_if_unverified()
+                yield found
+        except JournalError as error:
+            self.on_refused(error)
+            raise
+
+    def _warn_if_unverified(self) -> None:
+        """Log an error, each time that events are read although nothing proves who wrote them."""
+        if self._ring is None:
+            logger.error(
+                "store %s: its events are read without verifying their signatures (setting allow_unsigned_replay): they may "
+                "have been forged",
+                self.store_id,
+            )
+            self.on_unverified()

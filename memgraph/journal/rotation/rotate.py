@@ -1,0 +1,58 @@
+"""Rotation: from one event on, another key signs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memgraph.errors import KeyMissingError
+from memgraph.journal.envelope import CommitDraft
+from memgraph.journal.journal import Journal
+from memgraph.journal.keys.local import FileKeys
+from memgraph.journal.keys.sealing import keep_sealing_secret
+from memgraph.journal.keys.secret import fingerprint, is_named
+from memgraph.journal.keys.use import replaced_in
+from memgraph.model.events.store import KeyRotated
+from memgraph.ports import KeyProvider
+
+
+def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], rotated_by: str) -> KeyRotated:
+    """Let another key sign from now on, and return the event that records it.
+
+    With key files a new key is made. Any other provider must have the new key as its active one, and still have the earlier one.
+    Processes that have the journal open follow when they read the event. Each step can be repeated: a key that was stored by a
+    rotation that was cut off is used by the next one.
+
+    Raises
+    ------
+    KeyMissingError
+        The provider has no new key, or the present one is missing.
+    """
+    with journal.locked():
+        present = journal.signing_key
+        active = provider.key(journal.store_id)
+        known = {use.key_id for use in journal.used.uses} | replaced_in(journal.lines())
+        is_used = active is None or any(is_named(active, key_id) for key_id in known)
+        if is_used and isinstance(provider, FileKeys):
+            key = provider.made_next(journal.store_id)
+        elif active is None or is_used:
+            raise KeyMissingError(
+                f"the key provider's active key {active.key_id if active else ''} is already in use or was replaced: add a new "
+                "version of the key there, keep the present one, and run `memgraph keys rotate` again"
+            )
+        else:
+            key = active
+        keep_sealing_secret(journal.folder, journal.sealing_secret, present, key)
+        if isinstance(provider, FileKeys):
+            if provider.find(journal.store_id, present.key_id) is None:  # it was another provider's: events need it
+                provider.add(journal.store_id, present)
+            provider.add(journal.store_id, key)
+        event = KeyRotated(
+            key_id=key.key_id,
+            previous_key_id=present.key_id,
+            fingerprint=fingerprint(key.secret),
+            rotated_by=rotated_by,
+        )
+        journal.append([CommitDraft("system", [event], actor="user")], now())
+        journal.activate(key)
+        journal.checkpoint()  # the last one was made with the earlier key, which no longer counts
+        return event

@@ -1,0 +1,299 @@
+"""What a backup contains: slices of the store's files up to a commit boundary, verified as they are hashed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from memgraph.disk.files import open_regular, read_own
+from memgraph.errors import BackupError, StorageError
+from memgraph.journal.envelope import Chain
+from memgraph.journal.journal import Journal
+from memgraph.journal.replay import Offset
+from memgraph.journal.segments import Position
+from memgraph.journal.vectors.vector_file import NamedVectors
+from memgraph.model.events.store import KeptVectors
+from memgraph.store.backup.manifest import BackupFile
+
+Advance = Callable[[int], None]
+"""Called with the number of bytes that were read since the last call."""
+CHECKPOINT = "verified.json"
+"""The journal's checkpoint, which a restoration makes anew. Its other small files are copied."""
+_BLOCK_BYTES = 1 << 20
+_KEY_ID = re.compile(rb'"key_id":("(?:[^"\\]|\\.)*")')
+"""As it appears in a line, whose head comes first."""
+
+
+class RewrittenError(Exception):
+    """The files below a boundary are no longer those that were verified: a purge or a new signing rewrote them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """A commit boundary of a journal, and the state there."""
+
+    offset: Offset
+    named: NamedVectors
+    digest: str
+
+    @property
+    def seq(self) -> int:
+        """Number of the last event."""
+        return self.offset.chain.seq
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The boundary of an earlier backup: an incremental one contains what came after it."""
+
+    backup_id: str
+    path: str
+    offset: Offset
+    journal_sha256: str
+    vectors: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A slice of a file, or a small file that was read already."""
+
+    file: BackupFile
+    path: Path
+    content: bytes | None = None
+
+    @contextmanager
+    def opened(self, advance: Advance) -> Iterator[IO[bytes]]:
+        """Give the slice as a stream for a block that reads all of it.
+
+        Raises
+        ------
+        RewrittenError
+            The bytes that were read are not those that were hashed before.
+        """
+        if self.content is not None:
+            yield io.BytesIO(self.content)
+            return
+        with _refusals(self.path):
+            source = open_regular(self.path)
+        with source:
+            source.seek(self.file.offset)
+            hashing = _Hashing(source, self, advance)
+            yield hashing  # type: ignore[misc]
+            hashing.check()
+
+
+@dataclass(slots=True)
+class Contents:
+    """The parts of a backup, and what they were found to be."""
+
+    parts: list[Part] = field(default_factory=list)
+    vectors: list[KeptVectors] = field(default_factory=list)
+    key_ids: list[str] = field(default_factory=list)
+    journal_sha256: str = ""
+
+
+class Unchanged:
+    """Tells whether a journal's segments are the files that they were.
+
+    A closed segment never changes, and the last one only grows. A rewritten one is another file; the last is kept open, so that no
+    other file can get its number.
+    """
+
+    def __init__(self, journal: Journal, boundary: Boundary) -> None:
+        self._folder = journal.folder
+        self._last = boundary.offset.position.segment
+        with _refusals(self._folder / self._last):
+            self._held = (self._folder / self._last).open("rb")
+            self._found = self._files()
+
+    def check(self) -> None:
+        """Raise `RewrittenError` if a segment was rewritten."""
+        with _refusals(self._folder):
+            if self._files() != self._found:
+                raise RewrittenError
+
+    def close(self) -> None:
+        """Release the last segment."""
+        self._held.close()
+
+    def _files(self) -> list[tuple[object, ...]]:
+        found: list[tuple[object, ...]] = []
+        for path in sorted(self._folder.glob("*.jsonl")):
+            status = path.stat()
+            if path.name < self._last:
+                found.append((path.name, status.st_ino, status.st_size, status.st_ctime_ns))
+            elif path.name == self._last:
+                found.append((path.name, status.st_ino))
+        return found
+
+
+def size_of(journal: Journal, boundary: Boundary, base: Base | None) -> int:
+    """Return the number of bytes that `read_contents` will read, about."""
+    total = 0
+    for path in journal.folder.glob("*.jsonl"):
+        if path.name < boundary.offset.position.segment:
+            total += path.stat().st_size
+    total += boundary.offset.position.offset
+    for model, rows in boundary.named.rows.items():
+        before = base.vectors.get(model, 0) if base else 0
+        total += (rows - before) * 4 * (boundary.named.dimension_of(model) or 0)
+    return total
+
+
+def read_contents(journal: Journal, boundary: Boundary, base: Base | None, *, home: Path, advance: Advance) -> Contents:
+    """Verify every event up to a boundary, or after a base, and hash the files that hold them.
+
+    Raises
+    ------
+    BackupError
+        The events of the base are no longer in the journal as they were.
+    JournalError
+        An event is not what was signed.
+    """
+    found = Contents()
+    whole = hashlib.sha256()
+    if base is not None:
+        _skip(journal, base, whole, advance)
+    slices, keys = _segments(journal, boundary, base, whole, advance)
+    found.parts += [Part(one, journal.folder / Path(one.name).name) for one in slices]
+    found.key_ids = sorted(keys)
+    found.journal_sha256 = whole.hexdigest()
+    for model, rows in sorted(boundary.named.rows.items()):
+        dimension = boundary.named.dimension_of(model) or 0
+        if not rows or not dimension:
+            continue
+        found.vectors.append(KeptVectors(model=model, dimension=dimension, rows=rows))
+        file = journal.vectors(model, dimension)
+        start = (base.vectors.get(model, 0) if base else 0) * file.row_bytes
+        part = _slice(file.path, f"journal/vectors/{file.path.name}", start, rows * file.row_bytes, advance)
+        found.parts += [part] if part else []
+    small = [path for path in sorted(journal.folder.glob("*.json")) if path.name != CHECKPOINT]
+    for path in (*small, home / "config.toml"):
+        if path.exists():
+            with _refusals(path):
+                data = read_own(path)
+            name = str(path.relative_to(home))
+            sha256 = hashlib.sha256(data).hexdigest()
+            found.parts.append(Part(BackupFile(name=name, offset=0, size_bytes=len(data), sha256=sha256), path, data))
+    return found
+
+
+def offset_of(store_id: str, *, seq: int, signature: str, timestamp: str, segment: str, position: int) -> Offset:
+    """Return a point of a journal from what a record states about it."""
+    return Offset(Chain(store_id, seq, signature, timestamp), Position(segment, position))
+
+
+def _segments(
+    journal: Journal, boundary: Boundary, base: Base | None, whole: hashlib._Hash, advance: Advance
+) -> tuple[list[BackupFile], set[str]]:
+    """Verify the events after a base; return the slices of the segments that hold them, and the ids of their keys."""
+    start = base.offset if base else journal.start
+    keys: set[str] = set()
+    sizes: dict[str, int] = {}
+    digests: dict[str, hashlib._Hash] = {}
+    reached = start.chain
+    for commit in journal.replay(start) if start.chain.seq < boundary.seq else ():
+        segment = commit.after.position.segment
+        digests.setdefault(segment, hashlib.sha256()).update(commit.data)
+        sizes[segment] = sizes.get(segment, 0) + len(commit.data)
+        whole.update(commit.data)
+        keys |= {match[1].decode() for match in map(_KEY_ID.search, commit.data.splitlines()) if match}
+        advance(len(commit.data))
+        reached = commit.after.chain
+        if reached.seq >= boundary.seq:
+            break
+    if (reached.seq, reached.signature) != (boundary.seq, boundary.offset.chain.signature):
+        raise RewrittenError
+    slices = [
+        BackupFile(
+            name=f"journal/{segment}",
+            offset=start.position.offset if segment == start.position.segment else 0,
+            size_bytes=size,
+            sha256=digests[segment].hexdigest(),
+        )
+        for segment, size in sorted(sizes.items())
+    ]
+    return slices, {key.strip('"') for key in keys}
+
+
+def _skip(journal: Journal, base: Base, whole: hashlib._Hash, advance: Advance) -> None:
+    """Hash the journal up to a base, which must be as it was when the base was made."""
+    end = base.offset.position
+    for path in sorted(journal.folder.glob("*.jsonl")):
+        if path.name > end.segment:
+            break
+        with _refusals(path), open_regular(path) as file:
+            left = end.offset if path.name == end.segment else os.fstat(file.fileno()).st_size
+            while left and (block := file.read(min(_BLOCK_BYTES, left))):
+                whole.update(block)
+                left -= len(block)
+                advance(len(block))
+    if whole.hexdigest() != base.journal_sha256:
+        raise BackupError(
+            f"the journal up to event {base.offset.chain.seq} is no longer as it was in the backup {base.path}, because events "
+            "were purged or signed again since, or that backup is of another copy: make a full backup",
+            path=journal.folder,
+        )
+
+
+def _slice(path: Path, name: str, start: int, end: int, advance: Advance) -> Part | None:
+    """Hash a part of a vector file; one that ends early is taken as far as it goes."""
+    digest, size = hashlib.sha256(), 0
+    try:
+        with open_regular(path) as file:
+            file.seek(start)
+            while start + size < end and (block := file.read(min(_BLOCK_BYTES, end - start - size))):
+                digest.update(block)
+                size += len(block)
+                advance(len(block))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
+    if not size:
+        return None
+    return Part(BackupFile(name=name, offset=start, size_bytes=size, sha256=digest.hexdigest()), path)
+
+
+class _Hashing:
+    """The stream of a part, which hashes what is read from it."""
+
+    def __init__(self, source: IO[bytes], part: Part, advance: Advance) -> None:
+        self._source = source
+        self._part = part
+        self._advance = advance
+        self._left = part.file.size_bytes
+        self._digest = hashlib.sha256()
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes."""
+        with _refusals(self._part.path):
+            data = self._source.read(min(size, self._left))
+        if not data and self._left:
+            raise RewrittenError
+        self._left -= len(data)
+        self._digest.update(data)
+        self._advance(len(data))
+        return data
+
+    def check(self) -> None:
+        """Raise `RewrittenError` unless the bytes are those of the part."""
+        if self._digest.hexdigest() != self._part.file.sha256:
+            raise RewrittenError
+
+
+@contextmanager
+def _refusals(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise RewrittenError from None
+    except OSError as error:
+        raise StorageError(f"cannot be read: {error.strerror}", path=path) from None

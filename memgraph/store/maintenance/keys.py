@@ -1,0 +1,266 @@
+"""The keys of a store: which there are, which are needed, and their rotation, export and import."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from memgraph.config import AgentMemoryConfig, load_config
+from memgraph.disk.files import clear
+from memgraph.disk.lock import ProcessLock
+from memgraph.errors import KeyMissingError, StorageError
+from memgraph.journal.keys import FileKeys, KeyRing
+from memgraph.journal.keys.configured import configured_keys
+from memgraph.journal.keys.document import MAX_DOCUMENT_BYTES, document_of, keys_in
+from memgraph.journal.keys.secret import is_named
+from memgraph.journal.keys.use import KeyHistory, uses_in
+from memgraph.journal.opening import read_manifest, refuse_foreign
+from memgraph.journal.rotation import reseal, rotate
+from memgraph.journal.segments import Segments
+from memgraph.model.events.store import JournalResealed, KeyRotated
+from memgraph.model.timestamps import to_iso
+from memgraph.ports import Clock, KeyProvider, Progress, SigningKey
+from memgraph.store.opening import open_store_journal, release, utc_now
+
+KeyState = Literal["signs", "next", "verifies", "expired", "missing", "not needed"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEntry:
+    """One key of a store.
+
+    Attributes
+    ----------
+    state : {"signs", "next", "verifies", "expired", "missing", "not needed"}
+        "signs": it signs new events; "next": it is the provider's active key and will sign after ``keys rotate``; "verifies": it
+        was rotated and verifies earlier events; "expired": it was rotated and may no longer verify; "missing": events need it and
+        no provider has it; "not needed": no event needs it.
+    first_seq, last_seq : int, optional
+        The events that it signed; no last one for the key that signs.
+    until : str, optional
+        Until when a rotated key verifies.
+    """
+
+    key_id: str
+    state: KeyState
+    first_seq: int | None = None
+    last_seq: int | None = None
+    until: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReport:
+    """The keys of a store, in the order of their use, and what is wrong with them."""
+
+    store_id: str
+    provider: str
+    keys: tuple[KeyEntry, ...]
+    problems: tuple[str, ...] = ()
+
+
+def list_keys(
+    config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None, clock: Clock | None = None
+) -> KeyReport:
+    """Return the keys of a store and their states. The journal is read but not verified, so that a store that is refused can be examined.
+
+    Raises
+    ------
+    NotAStoreError, StorageError
+        There is no store.
+    """
+    config = config or load_config()
+    store_id = _store_id(config)
+    segments = Segments(config.home / "journal", 0)
+    history = uses_in(segments.lines(segments.first()))
+    provider = keys or configured_keys(config)
+    local = FileKeys(config.keys_home)
+    problems: list[str] = []
+    try:
+        ring = KeyRing.from_providers(store_id, provider, local)
+    except (KeyMissingError, StorageError) as error:
+        problems.append(str(error))
+        ring = KeyRing(store_id, local)
+    now = to_iso((clock or utc_now)())
+    entries = _used(history, ring, config.key_verification_days, now)
+    if not problems and ring.active is None:
+        problems.append("the key provider has no active key")
+    by_state = {state: [one.key_id for one in entries if one.state == state] for state in ("missing", "expired")}
+    if by_state["missing"]:
+        problems.append(f"keys that events need are missing: {', '.join(by_state['missing'])}")
+    if by_state["expired"]:
+        problems.append(
+            f"keys that events need have expired: {', '.join(by_state['expired'])}; run `memgraph keys rotate --reseal`"
+        )
+    if ring.active and not any(is_named(ring.active, one.key_id) for one in entries):
+        entries.append(KeyEntry(ring.active.key_id, "next" if history.uses else "signs"))
+    for key in local.keys(store_id) if ring.active else ():
+        if not any(is_named(key, one.key_id) for one in entries):
+            entries.append(KeyEntry(key.key_id, "not needed"))
+    return KeyReport(store_id, _name_of(provider), tuple(entries), tuple(problems))
+
+
+def _used(history: KeyHistory, ring: KeyRing, days: int, now: str) -> list[KeyEntry]:
+    until, entries = history.expiring(days), []
+    for number, use in enumerate(history.uses):
+        is_last = number == len(history.uses) - 1
+        last_seq = None if is_last else history.uses[number + 1].first_seq - 1
+        end = None if is_last else until[use.key_id]
+        state: KeyState = "signs" if is_last else "expired" if end is not None and end < now else "verifies"
+        if ring.find(use.key_id) is None:
+            state = "missing"
+        entries.append(KeyEntry(use.key_id, state, use.first_seq, last_seq, end))
+    return entries
+
+
+def rotate_key(
+    config: AgentMemoryConfig | None = None,
+    *,
+    rotated_by: str | None = None,
+    keys: KeyProvider | None = None,
+    clock: Clock | None = None,
+) -> KeyRotated:
+    """Change the key that signs a store, and return the event that records it. See `memgraph.journal.rotation`.
+
+    Raises
+    ------
+    KeyMissingError
+        The provider has no new key, or a key that events need is missing or has expired.
+    """
+    config = config or load_config()
+    _store_id(config)
+    provider, now = keys or configured_keys(config), _now(clock)
+    journal = open_store_journal(config, provider, now)
+    return rotate(journal, provider, now=now, rotated_by=rotated_by or f"memgraph {release()}")
+
+
+def reseal_store(
+    config: AgentMemoryConfig | None = None,
+    *,
+    resealed_by: str | None = None,
+    keys: KeyProvider | None = None,
+    clock: Clock | None = None,
+    progress: Progress | None = None,
+) -> JournalResealed:
+    """Sign all events of a store anew with its present key, and return the event that records it. See `memgraph.journal.rotation`.
+
+    Raises
+    ------
+    JournalError
+        The journal does not verify, or all of it is signed with the present key.
+    """
+    config = config or load_config()
+    _store_id(config)
+    now = _now(clock)
+    journal = open_store_journal(config, keys, now, with_expired_keys=True)
+    done = reseal(
+        journal,
+        keys_home=config.keys_home,
+        now=now,
+        resealed_by=resealed_by or f"memgraph {release()}",
+        progress=progress,
+    )
+    _drop_projections(config.home)
+    return done.event
+
+
+def _drop_projections(home: Path) -> None:
+    """Remove graph and index, whose seals no longer match, unless a process has them open: then the next use rebuilds them."""
+    lock = ProcessLock(home / "graph.lock", "the graph")
+    if lock.try_acquire():
+        try:
+            for name in ("graph", "index", "past"):
+                clear(home / name)
+        finally:
+            lock.release()
+
+
+def export_keys(path: Path, config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> list[str]:
+    """Write the keys of a store to a new private file, in the form of the provider ``json``, and return their ids.
+
+    Raises
+    ------
+    KeyMissingError
+        A key that events need is missing; nothing is written.
+    StorageError
+        The file exists, or cannot be written.
+    """
+    config = config or load_config()
+    provider = keys or configured_keys(config)
+    report = list_keys(config, keys=provider)
+    ring = KeyRing.from_providers(report.store_id, provider, FileKeys(config.keys_home))
+    found: list[SigningKey] = []
+    for entry in report.keys:
+        key = ring.find(entry.key_id)
+        if key is None and entry.state != "not needed":
+            raise KeyMissingError(f"the key {entry.key_id} is missing; nothing was exported", key_id=entry.key_id)
+        if key is not None:
+            found.append(SigningKey(entry.key_id, key.secret))
+    if ring.active is None:
+        raise KeyMissingError("the key provider has no active key; nothing was exported")
+    secret = ring.active.secret
+    found.sort(key=lambda key: key.secret != secret)
+    data = document_of(found, report.store_id)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        reason = "exists already" if isinstance(error, FileExistsError) else error.strerror
+        raise StorageError(f"the keys cannot be written: {reason}; name a new file", path=path) from None
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    return [key.key_id for key in found]
+
+
+def import_keys(path: Path, config: AgentMemoryConfig | None = None) -> list[str]:
+    """Add the keys of an exported document to the store's key file, and return the ids of those that it did not have.
+
+    Raises
+    ------
+    KeyMissingError
+        The document holds no keys of this store, or another secret for a key that the file has; nothing is changed.
+    """
+    config = config or load_config()
+    store_id = _store_id(config)
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_DOCUMENT_BYTES + 1)
+    except OSError as error:
+        raise StorageError(f"the keys cannot be read: {error.strerror}", path=path) from None
+    given = keys_in(data, str(path), store_id)
+    local, lock = FileKeys(config.keys_home), ProcessLock(config.home / "journal" / "lock", "the journal's writer lock")
+    lock.acquire(config.lock_timeout_s)
+    try:
+        return _added(given, local, store_id)
+    finally:
+        lock.release()
+
+
+def _added(given: list[SigningKey], local: FileKeys, store_id: str) -> list[str]:
+    known = {key.key_id: key.secret for key in local.keys(store_id)}
+    if twice := [key.key_id for key in given if known.get(key.key_id, key.secret) != key.secret]:
+        raise KeyMissingError(f"the key file has other keys of these ids: {', '.join(twice)}; nothing was changed")
+    new = [key for key in given if key.key_id not in known]
+    for key in new:
+        local.add(store_id, key, is_active=not known and key is given[0])
+    return [key.key_id for key in new]
+
+
+def _store_id(config: AgentMemoryConfig) -> str:
+    path = config.home / "journal" / "manifest.json"
+    if not path.exists():
+        refuse_foreign(config.home)
+        raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=config.home)
+    return read_manifest(path)
+
+
+def _now(clock: Clock | None) -> Callable[[], str]:
+    time = clock or utc_now
+    return lambda: to_iso(time())
+
+
+def _name_of(provider: KeyProvider) -> str:
+    return str(getattr(provider, "name", type(provider).__name__))

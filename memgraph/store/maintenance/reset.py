@@ -1,0 +1,147 @@
+"""Reset: remove what was learned, or everything, in one commit.
+
+What stays is decided once, under the writer lock, and the event names what goes. Graph and index are then rebuilt from the journal.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from memgraph.fold.resets import tables_of
+from memgraph.fold.tasks.tasks import is_pin, is_registered
+from memgraph.index.columns import SAVED_SOURCES
+from memgraph.model.base import checked
+from memgraph.model.events.store import StoreReset
+from memgraph.model.results.maintenance import ResetResult, ResetScope
+from memgraph.ports import Row
+from memgraph.store.commit.writer import Writer
+from memgraph.store.projection.projector import Projector
+
+MOST_IDS = 100_000
+"""Memories named by one event: a line of the journal is limited to 16 MB."""
+_KINDS = {
+    "WorkingMemory": "working_memories",
+    "ChatContext": "chat_contexts",
+    "TransientItem": "transient_items",
+    "SessionTasks": "session_tasks",
+    "Recall": "recalls",
+    "Build": "builds_read",
+    "Source": "sources_read",
+    "WorkOrder": "work_orders",
+    "PinRemoval": "pin_removal_requests",
+    "Pin": "pins",
+    "Task": "tasks",
+    "TaskItem": "task_items",
+    "Ledger": "ledgers",
+    "Handoff": "handoffs",
+    "Agent": "agents",
+    "LifecycleRun": "lifecycle_runs",
+}
+"""What the rows of a table are called."""
+
+
+class _Plan(NamedTuple):
+    """What a reset removes: memories, and the tables that it clears; the counts of what goes and of what stays."""
+
+    memory_ids: list[str]
+    cleared: dict[str, int]
+    removed: dict[str, int]
+    kept: dict[str, int]
+
+    def events(self, scope: ResetScope) -> list[StoreReset]:
+        """Return the events that record it; none if there is nothing to remove."""
+        starts = range(0, len(self.memory_ids), MOST_IDS)
+        parts = [self.memory_ids[start : start + MOST_IDS] for start in starts]
+        if not parts and not self.cleared:
+            return []
+        *before, last = parts or [[]]
+        events = [StoreReset(scope=scope, removed=ids) for ids in before]
+        return [*events, StoreReset(scope=scope, removed=last, cleared=self.cleared)]
+
+
+class Resetting:
+    """Resets a store."""
+
+    def __init__(self, projector: Projector, writer: Writer) -> None:
+        self._projector = projector
+        self._writer = writer
+
+    def reset(self, scope: ResetScope, *, preview: bool = False) -> ResetResult:
+        """Remove memories, and what is kept for sessions, from every view, in one commit. Idempotent.
+
+        The journal keeps the history, so one memory can be restored with `undelete`, and everything by a copy of the store's
+        directory that was made before.
+
+        Parameters
+        ----------
+        scope : {"memory", "all"}
+            ``memory`` keeps pinned memories, facts that somebody asked to keep (`remember`, observations, pins), and tasks; ``all``
+            keeps none of them. The store's id and keys, its settings and the journal's history stay in both cases.
+        preview : bool
+            Write nothing.
+
+        Notes
+        -----
+        Graph and index are rebuilt: it costs a replay of the journal, about a second for 3,000 events.
+        """
+        scope = checked(ResetScope, scope, "scope")
+        with self._writer.exclusive():
+            self._writer.flush()
+            with self._projector.holding():
+                plan = self._planned(scope)
+            result = ResetResult(scope=scope, removed=plan.removed, kept=plan.kept)
+            events = [] if preview else plan.events(scope)
+            if not events:
+                return result
+            recorded = self._writer.commit("system", events, actor="user")
+            return result.model_copy(update={"event": recorded[0].seq})
+
+    def _planned(self, scope: ResetScope) -> _Plan:
+        rows = self._memories()
+        gone = [row for row in rows if scope == "all" or not is_kept(row)]
+        stays = {row["id"] for row in rows} - {row["id"] for row in gone}
+        cleared, counts = dict[str, int](), Counter[str](row["type"] for row in gone)
+        kept = Counter[str](row["type"] for row in rows if row["id"] in stays)
+        for table in tables_of("all"):
+            rows_of = self._rows(table)
+            if table not in tables_of(scope):
+                kept.update({_KINDS.get(table, ""): len(_counted(table, _going(table, rows_of)))})
+            elif going := _going(table, rows_of):
+                cleared[table] = len(going)
+                counts.update({_KINDS.get(table, ""): len(_counted(table, going))})
+        newest_first = [row["id"] for row in sorted(gone, key=lambda row: row["seq"], reverse=True)]
+        return _Plan(newest_first, cleared, _named(counts), _named(kept))
+
+    def _memories(self) -> list[Row]:
+        index = self._projector.index
+        ids = [index.ids.names[slot] for slot in np.flatnonzero(index.column("is_live")).tolist()]
+        self._projector.rows.load_memories()
+        return self._projector.rows.memories(ids)
+
+    def _rows(self, table: str) -> list[Row]:
+        return self._projector.ask(lambda engine: [row for _, row in engine.scan(table)])
+
+
+def is_kept(row: Row) -> bool:
+    """Return whether a memory is a fact that somebody asked to keep, or is pinned."""
+    return bool(row.get("is_pinned")) or row.get("source") in SAVED_SOURCES
+
+
+def _going(table: str, rows: Sequence[Row]) -> Sequence[Row]:
+    """Return the rows that clearing a table changes, without those that exist only because memories name them."""
+    declared = {"Build": "consolidated_at", "Agent": "known_at"}.get(table)
+    return [row for row in rows if declared is None or declared in row]
+
+
+def _counted(table: str, rows: Sequence[Row]) -> Sequence[Row]:
+    """Return the rows that people count: neither removed pins nor tasks that memories merely name."""
+    counts = {"Pin": is_pin, "Task": is_registered}.get(table)
+    return rows if counts is None else [row for row in rows if counts(row)]
+
+
+def _named(counts: Counter[str]) -> dict[str, int]:
+    return {name: number for name, number in counts.items() if name and number}

@@ -1,0 +1,101 @@
+"""Files of a store that may repeat memories and are neither journal, graph nor index."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import orjson
+
+from memgraph.disk.files import clear
+from memgraph.errors import StorageError
+from memgraph.journal.journal import Journal
+from memgraph.journal.purge.rewriting import zero_rows
+
+_FOLDERS = ("past", "agents/overviews", "quarantine")
+"""Views of the past and of agents; overviews of projects; what repairs cut off the journal."""
+_ANSWERS = "server/answers.sqlite"
+"""The answers that `memgraph serve` keeps for a day (`memgraph.interfaces.http.access.answers`)."""
+_REMOVED = "This was carried out; a purge has removed the answer."
+_BUSY_S = 10.0
+
+
+def remove_leftovers(home: Path) -> list[str]:
+    """Remove them, and return their names, relative to the store's directory.
+
+    Raises
+    ------
+    StorageError
+        The system refuses.
+    """
+    found = [*(home / name for name in _FOLDERS), *_temporary(home)]
+    try:
+        removed = [path for path in found if path.exists()]
+        for path in removed:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)  # another process may be making a file in it
+            clear(path) if path.exists() else None
+    except OSError as error:
+        raise StorageError(f"cannot be removed: {error.strerror}", path=Path(error.filename or home)) from None
+    names = [str(path.relative_to(home)) for path in removed]
+    return [*names, _ANSWERS] if _blank_answers(home / _ANSWERS) else names
+
+
+def remove_unnamed_vectors(journal: Journal) -> None:
+    """Remove vectors that no event names: what an interrupted write or an unfinished change of the model has left.
+
+    Raises
+    ------
+    StorageError
+        The system refuses.
+    """
+    folder, named = journal.folder / "vectors", journal.named
+    files: dict[Path, None] = {}
+    for model, count in named.rows.items():
+        file = journal.vectors(model, named.dimension_of(model) or 0)
+        files[file.path] = None
+        if file.dimension:
+            zero_rows(file, range(count, file.available()))
+    try:
+        for path in [*folder.glob("*.rows.jsonl"), *(one for one in folder.glob("*.f32") if one not in files)]:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(f"vectors cannot be removed: {error.strerror}", path=folder) from None
+
+
+def _temporary(home: Path) -> Iterator[Path]:
+    """Yield what a killed process left, and copies of the graph for long queries."""
+    yield from home.glob(".*.tmp")
+    yield from home.glob("*/.*.tmp")
+    yield from home.glob("graph/query-*")
+    yield from home.glob("graph/load-*")
+
+
+def _blank_answers(path: Path) -> bool:
+    """Replace the kept answers by ones without words, so that a request is still not carried out again; return whether there were any."""
+    if not path.exists():
+        return False
+    try:
+        with closing(sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)) as rows:
+            rows.execute("PRAGMA secure_delete = ON")
+            found = rows.execute("SELECT id, answer FROM answers WHERE answer IS NOT NULL").fetchall()
+            for row_id, answer in found:
+                rows.execute("UPDATE answers SET answer = ? WHERE id = ?", (_blank(answer), row_id))
+            (is_busy, *_) = rows.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.Error as error:
+        raise StorageError(f"answers cannot be removed: {error}; remove the file if it is damaged", path=path) from None
+    if is_busy:
+        raise StorageError("is in use by `memgraph serve`; stop the server, and open the store again", path=path)
+    return bool(found)
+
+
+def _blank(answer: bytes) -> bytes:
+    kept = orjson.loads(answer)
+    data = kept.get("data", kept)
+    ids = data.get("memory_ids", []) if isinstance(data, dict) else []
+    if "detail" in kept:
+        return orjson.dumps({"detail": _REMOVED, "error": kept.get("error", ""), "memory_ids": ids})
+    return orjson.dumps({"text": _REMOVED, "data": {"memory_ids": ids}})

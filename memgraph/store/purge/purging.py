@@ -1,0 +1,319 @@
+"""Purges memories: plans, records the intent, removes, rebuilds, and hands out the receipt."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError
+from memgraph.journal.envelope import CommitDraft, Event
+from memgraph.journal.journal import Journal
+from memgraph.journal.purge.intent import Intent
+from memgraph.journal.purge.rewriting import left_in, rewrite_segments, segments_of, sha256_of, zero_rows
+from memgraph.journal.search import events_of
+from memgraph.logs import logger_of, timed
+from memgraph.model.base import Name, Text, checked
+from memgraph.model.events.links import MemoryLinked
+from memgraph.model.events.payload import Payload
+from memgraph.model.events.store import MAX_PURGED, BackupMade, Follower, MemoryPurged, PurgedRows, ranges_of
+from memgraph.model.results.purges import KnownExport, PurgedMemory, PurgePreview, PurgeReceipt, ReceiptCheck
+from memgraph.ports import Row
+from memgraph.store.commit.records import scope_of
+from memgraph.store.commit.writer import Writer
+from memgraph.store.projection.projector import Projector
+from memgraph.store.purge.exports import known_exports
+from memgraph.store.purge.leftovers import remove_leftovers, remove_unnamed_vectors
+from memgraph.store.purge.plan import Plan, plan_of
+from memgraph.store.purge.receipts import check_receipt, read_receipt, receipt_of, write_receipt
+from memgraph.store.purge.records import records
+from memgraph.store.purge.selection import Criteria
+from memgraph.store.query import Reader
+from memgraph.store.undeletion import deleted, undeletions
+from memgraph.text.cutting import preview
+
+logger = logger_of(__name__)
+
+
+class Purging:
+    """Purges of one store.
+
+    Parameters
+    ----------
+    close_views : callable
+        Closes the store's own views of the past.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        projector: Projector,
+        writer: Writer,
+        reader: Reader,
+        now: Callable[[], str],
+        *,
+        close_views: Callable[[], None],
+    ) -> None:
+        self._home = home
+        self._projector = projector
+        self._journal: Journal = projector.journal
+        self._writer = writer
+        self._reader = reader
+        self._now = now
+        self._close_views = close_views
+        self._intent = Intent(self._journal.folder, self._journal.seal("purge intent"))
+
+    def preview_purge(
+        self,
+        ids: Sequence[str] = (),
+        *,
+        match: str | None = None,
+        project: str | None = None,
+        source: str | None = None,
+        keep_copies: bool = False,
+    ) -> PurgePreview:
+        """Return what `purge` would remove. Nothing is changed."""
+        checked(bool, keep_copies, "keep_copies")
+        criteria = self._criteria(ids, match, project, source)
+        self._reader.settle()
+        with self._projector.holding():
+            plan = self._planned(criteria, keeps_copies=keep_copies)
+            shown = [
+                PurgedMemory(id=one, content=preview(text), why=why, is_deleted=not self._is_there(one))
+                for why, named in (
+                    ("asked", plan.ids), ("derived", plan.derived), ("copied", plan.copied),
+                    ("restated", plan.restated), ("kept", plan.kept),
+                )
+                for one, text in self._last_texts(named).items()
+            ]  # fmt: skip
+        return PurgePreview(
+            memories=shown,
+            events=len(plan.seqs),
+            others=dict(plan.others),
+            exports=self._exports(),
+            is_everything=plan.is_everything,
+        )
+
+    def purge(
+        self,
+        ids: Sequence[str] = (),
+        *,
+        match: str | None = None,
+        project: str | None = None,
+        source: str | None = None,
+        keep_copies: bool = False,
+        everything: bool = False,
+    ) -> PurgeReceipt:
+        """Remove memories and their words for good: from the journal, and from everything that was made from it.
+
+        What was derived from them goes with them; the next sleep derives it again from what is left. Memories that repeat eight words
+        of theirs in a row go, too. The store can be neither read nor written meanwhile, because graph and index are rebuilt. A process
+        that is killed meanwhile leaves a purge that the next opening of the store completes.
+
+        Parameters
+        ----------
+        ids : sequence of str
+            Memories, deleted ones included. Either these or one of the following.
+        match : str
+            Everything that contains this text, in whatever case.
+        project, source : str
+            Everything of a project; everything that rests on a source: its name on memories, or the id, kind or place of one that was read.
+        keep_copies : bool
+            Keep memories that merely repeat words of the others. The receipt names them.
+        everything : bool
+            Also if no memory would be left.
+
+        Raises
+        ------
+        NotFoundError
+            There is nothing to purge.
+        InvalidInputError
+            Not exactly one thing was asked for, or no memory would be left.
+        ReadOnlyError
+            The store cannot be written.
+        """
+        checked(bool, keep_copies, "keep_copies")
+        checked(bool, everything, "everything")
+        criteria = self._criteria(ids, match, project, source)
+        with self._writer.exclusive():
+            self._writer.flush()
+            self._complete_all()
+            plan = self._planned(criteria, keeps_copies=keep_copies)
+            if plan.is_everything and not everything:
+                problem = "would leave no memory; to purge them all, say so (`--all`)"
+                raise InvalidInputError(problem, field="purge", value=_asked(criteria))
+            drafts = self._drafts(plan)
+            paths = segments_of(self._journal.segments, plan.seqs)
+            hashes = {f"journal/{path.name}": sha256_of(path) for path in paths}
+            self._intent.write(hashes)
+            commits = self._journal.append(drafts, self._now())
+            receipt = self._complete(commits[-1].events[-1])
+            self._intent.remove()
+        return receipt
+
+    def check_receipt(self, receipt: bytes | str | PurgeReceipt) -> ReceiptCheck:
+        """Check a receipt against this store's journal.
+
+        Raises
+        ------
+        InvalidInputError
+            It is no receipt, was changed, or is of another store.
+        JournalError
+            What it says does not hold.
+        """
+        found = read_receipt(receipt)
+        with self._projector.holding():
+            return check_receipt(self._journal, found)
+
+    def complete_begun(self) -> None:
+        """Complete a purge that a killed process has left. A store that cannot be written, or is being purged, stays as it is."""
+        if not self._intent.is_there or self._journal.is_read_only:
+            return
+        try:
+            with self._writer.exclusive():
+                self._complete_all()
+        except MemGraphError as error:
+            logger.warning("a purge that was interrupted is not complete yet: %s", error.loggable)
+
+    def complete_purges(self) -> None:
+        """Remove again what earlier purges removed, where it came back, such as with a segment from a backup."""
+        with self._writer.exclusive():
+            self._intent.write({})
+            self._complete_all()
+
+    def _complete_all(self) -> None:
+        if not self._intent.is_there:
+            return
+        for event in list(self._journal.purged.events()):
+            if isinstance(event.payload, MemoryPurged) and self._is_open(event):
+                logger.warning("completing the purge of event %d, which was interrupted", event.seq)
+                self._complete(event)
+        self._intent.remove()
+
+    def _is_open(self, event: Event) -> bool:
+        """Return whether a purge may be incomplete: it has no receipt, or payloads are left."""
+        payload: MemoryPurged = event.payload  # type: ignore[assignment]
+        has_receipt = (self._home / "receipts" / f"{event.seq:012d}.json").exists()
+        return not has_receipt or bool(left_in(self._journal.segments, payload.seqs()))
+
+    def _complete(self, event: Event) -> PurgeReceipt:
+        """Carry out a recorded purge, with the lock held. What is done already is done again."""
+        payload: MemoryPurged = event.payload  # type: ignore[assignment]
+        journal = self._journal
+        with timed(logger, logging.INFO, "purged") as counts:
+            journal.drop_checkpoint()
+            for one in payload.vectors:
+                zero_rows(journal.vectors(one.model, journal.named.dimension_of(one.model) or 0), one.rows)
+            remove_unnamed_vectors(journal)
+            rewrite_segments(journal.segments, payload.seqs())
+            self._close_views()
+            removed = remove_leftovers(self._home)
+            self._projector.rebuild()
+            journal.checkpoint()
+            receipt = receipt_of(
+                journal,
+                event,
+                payload,
+                before=self._intent.read(),
+                removed=removed,
+                exports=self._exports(),
+            )
+            write_receipt(self._home, receipt)
+            counts["events"] = len(payload.seqs())
+        return receipt
+
+    def _criteria(self, ids: Sequence[str], match: str | None, project: str | None, source: str | None) -> Criteria:
+        known = checked(list[Name], [ids] if isinstance(ids, str) else ids, "ids")
+        return Criteria(
+            tuple(dict.fromkeys(known)),
+            checked(Text | None, match, "match"),
+            checked(Name | None, project, "project"),
+            checked(Name | None, source, "source"),
+        )
+
+    def _planned(self, criteria: Criteria, *, keeps_copies: bool) -> Plan:
+        """Return the plan of a purge; requires the graph.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            There is nothing to purge, or too much at once.
+        """
+        _ = self._projector.index
+        self._projector.rows.load_memories()
+        plan = plan_of(lambda: records(self._journal.lines()), criteria, self._present, keeps_copies=keeps_copies)
+        if missing := [one for one in criteria.ids if one not in plan.ids]:
+            raise NotFoundError("memory", missing[0])
+        if not plan.seqs:
+            raise NotFoundError("memory", _asked(criteria))
+        if max(len(plan.gone()), len(plan.related), len(plan.followers)) > MAX_PURGED:
+            problem = (
+                f"would remove {len(plan.gone()):,} memories; purge at most {MAX_PURGED:,} at once, by source or match"
+            )
+            raise InvalidInputError(problem, field="purge", value=_asked(criteria))
+        return plan
+
+    def _drafts(self, plan: Plan) -> list[CommitDraft]:
+        """Return the commits of a purge. The last one is the purge itself, so that one that is cut short leaves no memory half gone."""
+        gone = plan.gone()
+
+        def stays(memory_id: str) -> bool:
+            return memory_id not in gone and self._is_there(memory_id)
+
+        drafts = []
+        for back, links in undeletions(self._journal, plan.restated, stays, model=self._writer.model):
+            scope, task_id = scope_of(back.memory), back.memory.task_id
+            drafts.append(CommitDraft(scope, [back, *links], task_id=task_id, actor="system"))
+        if relinked := [link for one in dict.fromkeys(plan.unlinked) if (link := self._relinked(*one)) is not None]:
+            drafts.append(CommitDraft("global", relinked, actor="system"))
+        drafts += [CommitDraft(one.scope, [one.payload], actor="system") for one in plan.again]
+        payload = MemoryPurged(
+            ids=plan.ids,
+            derived_ids=plan.derived,
+            copied_ids=plan.copied,
+            restated_ids=plan.restated,
+            kept_ids=plan.kept,
+            related_ids=sorted(plan.related),
+            ranges=ranges_of(plan.seqs),
+            vectors=[PurgedRows(model=model, rows=sorted(rows)) for model, rows in plan.vectors.items() if rows],
+            followers=[Follower(id=one, previous_id=before) for one, before in plan.followers.items()],
+            purged_at=self._now(),
+        )
+        return [*drafts, CommitDraft("system", [payload], actor="user")]
+
+    def _relinked(self, relation: str, source_id: str, target_id: str) -> Payload | None:
+        """Return the event that makes a link again, without its reason; None if it does not exist any more."""
+        row = self._reader.record(relation, (source_id, target_id))
+        if row is None:
+            return None
+        ends = {"source_id": source_id, "relation": relation, "target_id": target_id}
+        return MemoryLinked.parse({**row, **ends, "reason": None})
+
+    def _exports(self) -> list[KnownExport]:
+        """Return the files that were written from the store: exports, and the backups that the journal names."""
+        made = [event for event in events_of(self._journal, {BackupMade.TYPE: None}) if event.type == BackupMade.TYPE]
+        backups = {str(one.content["path"]): one.timestamp for one in made}
+        return [
+            *known_exports(self._home),
+            *(
+                KnownExport(path=path, at=at, kind="backup", is_there=Path(path).exists())
+                for path, at in backups.items()
+            ),
+        ]
+
+    def _present(self, memory_id: str) -> Row | None:
+        return self._projector.rows.get("Memory", memory_id)
+
+    def _is_there(self, memory_id: str) -> bool:
+        return self._present(memory_id) is not None
+
+    def _last_texts(self, memory_ids: Sequence[str]) -> dict[str, str]:
+        """Return the present texts of memories, or the last ones of deleted memories."""
+        found = {one: row["content"] for one in memory_ids if (row := self._present(one)) is not None}
+        missing = [one for one in memory_ids if one not in found]
+        found |= {one.row["id"]: one.row["content"] for one in deleted(self._journal, missing)}
+        return {one: found.get(one, "") for one in memory_ids}
+
+
+def _asked(criteria: Criteria) -> str:
+    return criteria.match or criteria.project or criteria.source or ", ".join(criteria.ids)

@@ -1,0 +1,49 @@
+"""Runs of words that texts have in common: whether a text repeats a part of another."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+RUN_WORDS = 8
+"""Number of words in a row by which a text is recognised."""
+FEWEST_WORDS = 4
+"""A shorter text is recognised only where a field holds it alone: two or three words are found everywhere."""
+_EDGES = "\"'`“”‘’„«»‹›()[]{}<>.,;:!?…*_#|"
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text without case and without the punctuation around them."""
+    return [word.strip(_EDGES) or word for word in text.casefold().split()]
+
+
+class Runs:
+    """The runs of words of some texts: of eight words, or of all words of a shorter text.
+
+    Parameters
+    ----------
+    texts : iterable of str
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._whole: set[str] = set()
+        self._runs: dict[int, set[str]] = defaultdict(set)
+        self._first: dict[int, set[str]] = defaultdict(set)
+        for words in map(words_of, texts):
+            length = min(RUN_WORDS, len(words))
+            if 0 < length < FEWEST_WORDS:
+                self._whole.add(" ".join(words))
+            for start in range(len(words) - length + 1) if length >= FEWEST_WORDS else ():
+                self._first[length].add(words[start])
+                self._runs[length].add(" ".join(words[start : start + length]))
+
+    def are_in(self, text: str) -> bool:
+        """Return whether a text contains one of the runs. Takes time in proportion to its length."""
+        words = words_of(text)
+        if len(words) < FEWEST_WORDS and " ".join(words) in self._whole:
+            return True
+        return any(
+            words[start] in self._first[length] and " ".join(words[start : start + length]) in runs
+            for length, runs in self._runs.items()
+            for start in range(len(words) - length + 1)
+        )

@@ -1,0 +1,189 @@
+"""Rotation and resealing: killed anywhere, flipped anywhere, and under load."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memgraph
+from memgraph.errors import JournalError, KeyMissingError
+from memgraph.journal.envelope import Chain, unseal
+from memgraph.journal.keys import FileKeys
+from memgraph.store.maintenance.keys import list_keys, reseal_store, rotate_key
+from memgraph.testing import FakeClock
+
+KILLS = 12
+LONG_KILLS = 1_000
+LATER_DAYS = 60
+
+
+def config_of(scene: Any) -> memgraph.AgentMemoryConfig:
+    return memgraph.AgentMemoryConfig(home=scene.home, keys_home=scene.keys_home)
+
+
+def lines_of(scene: Any) -> list[bytes]:
+    """Return the whole lines; one without its end is of a torn commit, which the next write removes."""
+    data = b"".join(path.read_bytes() for path in sorted((scene.home / "journal").glob("*.jsonl")))
+    return [line for line in data.splitlines(keepends=True) if line.endswith(b"\n")]
+
+
+def verified_by_their_ids(scene: Any) -> Counter[str]:
+    """Verify every line with exactly the key that its id names, without the journal's own code for that; count by id."""
+    keys = {key.key_id: key for key in FileKeys(scene.keys_home).keys(scene.store_id)}
+    chain, counts = Chain(scene.store_id), Counter[str]()
+    for line in lines_of(scene):
+        key_id = json.loads(line)["head"]["key_id"]
+        _, chain = unseal(line.removesuffix(b"\n"), chain, keys[key_id])
+        counts[key_id] += 1
+    return counts
+
+
+@pytest.fixture
+def needs_database() -> bool:
+    """What is changed here is the journal."""
+    return False
+
+
+@pytest.mark.parametrize("what", ["rotate", "reseal"])
+def test_killed_at_chosen_places(
+    what: str, scene: Any, nursery: Any, is_long: bool, show: Any, rows: Any, tmp_path: Path
+) -> None:
+    config, clock = config_of(scene), FakeClock()
+    if what == "reseal":
+        rotate_key(config, clock=clock)
+        rotate_key(config, clock=clock)
+        clock.advance(days=LATER_DAYS)
+    before = len(lines_of(scene))
+    whole = scene.copy(tmp_path / "whole")
+    (places,) = nursery.run("rekey", whole.folder, what)
+    most = LONG_KILLS if is_long else KILLS
+    step = max(1, len(places) // most)
+    chosen = sorted({*range(1, len(places) + 1, step), len(places)})
+    kept = healed = 0
+    killed = rows["a rotation is killed, anywhere" if what == "rotate" else "a resealing is killed, anywhere"]
+    said: set[str] = set()
+    for at in chosen:
+        trial = scene.copy(tmp_path / f"trial{at}")
+        child = nursery.start("rekey", trial.folder, what, at, int(signal.SIGKILL))
+        assert child.wait() == -signal.SIGKILL, f"place {at} ({places[at - 1]}): {child.errors()[-800:]}"
+        is_done = _check(trial, what, before, clock)
+        said |= {message for message in scene.heard if killed.fits(message)}
+        kept += is_done
+        healed += not is_done
+        shutil.rmtree(trial.folder)
+    show(f"{what}, killed", ("places", "tried", "done", "as before"), [(len(places), len(chosen), kept, healed)])
+    assert kept > 0
+    assert healed > 0
+    assert said, killed.says
+
+
+def test_what_a_missing_and_an_expired_key_say(scene: Any, rows: Any) -> None:
+    config = config_of(scene)
+    rotate_key(config, clock=FakeClock())
+    clock = FakeClock()
+    clock.advance(days=LATER_DAYS)
+    with pytest.raises(KeyMissingError) as refused:
+        scene.open(clock=clock)
+    assert rows["a rotated key has expired, and events still need it"].fits(str(refused.value))
+    stored = json.loads(scene.key.read_text())
+    scene.key.write_text(json.dumps({**stored, "earlier": []}))
+    with pytest.raises(KeyMissingError) as refused:
+        scene.open()
+    assert rows["a key that verifies earlier events is missing"].fits(str(refused.value))
+
+
+def _check(trial: Any, what: str, before: int, clock: FakeClock) -> bool:
+    """Check that the killed act was done or not, that the store is whole, and that the act can be repeated; return whether it was done."""
+    config = config_of(trial)
+    now = FakeClock()
+    with trial.open(clock=now) as store:  # at a time when every key may verify
+        assert store.digest() == trial.digest
+        events = store.verify()
+    is_done = events == before + 1
+    assert is_done or events == before
+    assert sum(verified_by_their_ids(trial).values()) == events
+    if what == "reseal":
+        assert (len(verified_by_their_ids(trial)) == 1) == is_done
+        if not is_done:
+            with pytest.raises(KeyMissingError, match="may no longer verify"):
+                trial.open(clock=clock)
+            reseal_store(config, clock=clock)
+        with trial.open(clock=clock) as store:
+            assert store.digest() == trial.digest
+            assert store.verify() == before + 1
+    else:
+        rotate_key(config, clock=now)
+        keys = FileKeys(trial.keys_home).keys(trial.store_id)
+        assert len(keys) == (3 if is_done else 2), "a key that was stored before the kill is used by the next rotation"
+        with trial.open(clock=now) as store:
+            store.insert_memory({"type": "episodic", "content": "life goes on"})
+            assert store.verify() > events
+    assert not (trial.home / "journal" / "replacement").exists()
+    assert list_keys(config, clock=now).problems == ()
+    return is_done
+
+
+def test_rotation_under_load(scene: Any, nursery: Any, is_long: bool, show: Any) -> None:
+    """Four processes write while the key is rotated three times."""
+    writers, each, rotations = 4, 200 if is_long else 25, 3
+    children = [nursery.start("writer", scene.folder, f"w{number}", each) for number in range(writers)]
+    (scene.folder / "go").touch()
+    for child in children:
+        child.hears("open")
+    config = memgraph.AgentMemoryConfig(home=scene.home, keys_home=scene.keys_home, lock_timeout_s=120.0)
+    total = writers * each
+    for turn in range(rotations):
+        until = time.monotonic() + 120
+        while sum(len(child.said()) - 1 for child in children) < total * (turn + 1) // (rotations + 1):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        rotate_key(config, clock=FakeClock())
+    codes = [child.wait(600) for child in children]
+    assert codes == [0] * writers, [child.errors()[-800:] for child in children]
+    acknowledged = {word for child in children for word in child.said() if word != "open"}
+    counts = verified_by_their_ids(scene)
+    show("Rotation under load", ("key", "events"), counts.most_common())
+    assert len(counts) == rotations + 1
+    assert len(acknowledged) == total
+    events = [json.loads(line) for line in lines_of(scene)]
+    added = Counter(event["payload"]["memory"]["id"] for event in events if event["head"]["type"] == "memory.added")
+    assert acknowledged <= added.keys()
+    assert set(added.values()) == {1}
+    with scene.open(lock_timeout_s=60.0) as store:
+        assert store.verify() == len(events)
+        assert acknowledged <= {memory.id for memory in store.every_memory()}
+
+
+@pytest.mark.parametrize("name", ["verified.json", "sealing.json", "segment", "key file", "head file"])
+def test_flipped_bits_after_a_rotation(scene: Any, name: str, is_long: bool) -> None:
+    """Each is refused, or leads to the same store."""
+    rotate_key(config_of(scene), clock=FakeClock())
+    with scene.open() as store:
+        store.insert_memory({"type": "episodic", "content": "after the rotation"})
+        digest, events = store.digest(), store.verify()
+    places = {"segment": scene.segment, "key file": scene.key, "head file": scene.head}
+    path = places.get(name) or scene.home / "journal" / name
+    data = path.read_bytes()
+    refused = 0
+    for at in range(0, len(data), max(1, len(data) // (400 if is_long else 12))):
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << at % 7
+        path.write_bytes(flipped)
+        try:
+            with scene.open() as store:
+                assert store.digest() == digest
+                assert store.verify() == events
+        except JournalError:
+            refused += 1
+        finally:
+            path.write_bytes(data)
+    assert refused or name in {"verified.json", "sealing.json"}
+    if name == "segment":
+        assert refused == len(range(0, len(data), max(1, len(data) // (400 if is_long else 12))))

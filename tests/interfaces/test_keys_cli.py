@@ -1,0 +1,183 @@
+"""``memgraph keys``."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from memgraph.interfaces.cli.base.options import Settings
+from memgraph.interfaces.cli.group import cli
+from memgraph.testing import FakeEmbedder
+
+NEW = "cd" * 32
+
+
+@pytest.fixture
+def needs_database() -> bool:
+    return False
+
+
+@pytest.fixture
+def run(tmp_path: Path, make_engine: Any) -> Any:
+    def invoke(*args: str, given: str | None = None, code: int = 0, home: str = "s") -> str:
+        result = CliRunner().invoke(
+            cli,
+            ["--home", str(tmp_path / home), *args],
+            input=given,
+            obj=Settings(embedder=FakeEmbedder(), engine=make_engine),
+        )
+        assert result.exit_code == code, result.output
+        return result.stderr if code else result.stdout
+
+    return invoke
+
+
+@pytest.fixture
+def key_file(run: Any, isolated_environment: Path) -> Path:
+    """The key file of a store of one memory."""
+    run("remember", "The cache is cold")
+    (path,) = (isolated_environment / "keys" / "keys").iterdir()
+    return path
+
+
+def states(run: Any, **options: Any) -> list[str]:
+    return [one["state"] for one in json.loads(run("keys", "list", "--json", **options))["keys"]]
+
+
+def test_a_key_from_the_shell(run: Any, key_file: Path, tmp_path: Path) -> None:
+    assert run("keys", "list").startswith("file:store:1-")
+    assert "signs from now on" in run("keys", "rotate")
+    assert states(run) == ["verifies", "signs"]
+    assert "until 20" in run("keys", "list")
+    assert run("keys", "check") == "2 keys needed, all present (provider file).\n"
+    run("remember", "The cache is warm")
+    assert "Verified" in run("verify")
+    assert "--yes" in run("keys", "rotate", "--only-reseal", code=1)
+    assert states(run) == ["verifies", "signs"]
+    resealed = json.loads(run("keys", "rotate", "--only-reseal", "--yes", "--json"))
+    assert resealed["rotated"] is None
+    assert len(resealed["resealed"]["freed_key_ids"]) == 1
+    assert states(run) == ["signs", "not needed"]
+    assert run("list").count("The cache") == 2
+    assert "nothing to reseal" in run("keys", "rotate", "--only-reseal", "--yes", code=1)
+    both = json.loads(run("keys", "rotate", "--reseal", "--yes", "--json"))
+    assert both["rotated"]["key_id"] == both["resealed"]["key_id"]
+    run("keys", "rotate")
+    (tmp_path / "s" / "journal" / "verified.json").unlink()
+    assert "1 problem found" in run("doctor", code=1), "the fake embedder is no packaged model; the journal verifies"
+
+
+def doctor_output(tmp_path: Path) -> str:
+    return CliRunner().invoke(cli, ["--home", str(tmp_path / "s"), "doctor"]).output
+
+
+@pytest.mark.usefixtures("key_file")
+def test_doctor_reports_an_expired_key_as_opening_does(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("keys", "rotate")
+    assert "may no longer verify" not in doctor_output(tmp_path)
+    monkeypatch.setenv("MEMGRAPH_KEY_VERIFICATION_DAYS", "0")
+    assert "memgraph keys rotate --reseal" in run("list", code=1)
+    assert "may no longer verify" in doctor_output(tmp_path)
+
+
+def test_export_and_import_move_a_store(run: Any, key_file: Path, tmp_path: Path) -> None:
+    run("keys", "rotate")
+    secrets = [json.loads(key_file.read_text())["secret"], json.loads(key_file.read_text())["earlier"][0]["secret"]]
+    target = tmp_path / "keys.json"
+    said = run("keys", "export", str(target))
+    assert said.startswith("Wrote 2 keys to ")
+    assert not any(secret in said for secret in secrets)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert "exists already" in run("keys", "export", str(target), code=1)
+    key_file.unlink()
+    assert "is missing" in run("list", code=1)
+    assert "problem" in run("keys", "check", code=1)
+    assert run("keys", "import", str(target)).count("Added file:store:") == 2
+    assert run("keys", "import", str(target)) == "The key file has all of them.\n"
+    assert stat.S_IMODE(key_file.stat().st_mode) == 0o600
+    assert "The cache is cold" in run("list")
+    assert states(run) == ["verifies", "signs"]
+
+
+def test_an_exported_document_serves_as_provider_json(
+    run: Any, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("keys", "rotate")
+    run("keys", "export", str(tmp_path / "keys.json"))
+    key_file.unlink()
+    monkeypatch.setenv("MEMGRAPH_KEY_PROVIDER", "json")
+    monkeypatch.setenv("MEMGRAPH_KEY_SOURCE", str(tmp_path / "keys.json"))
+    assert "The cache is cold" in run("list")
+    assert "provider json" in run("keys", "check")
+
+
+def test_keys_of_another_store_are_refused(run: Any, key_file: Path, tmp_path: Path) -> None:
+    run("remember", "Another store", home="other")
+    run("keys", "export", str(tmp_path / "keys.json"), home="other")
+    before = key_file.read_bytes()
+    assert "another store" in run("keys", "import", str(tmp_path / "keys.json"), code=1)
+    document = {**json.loads(before), "secret": NEW, "key_id": "json:prod:1"}
+    (tmp_path / "keys.json").write_text(json.dumps({**document, "earlier": [{"key_id": "json:prod:1", "secret": NEW}]}))
+    assert "alike" in run("keys", "import", str(tmp_path / "keys.json"), code=1)
+    assert key_file.read_bytes() == before
+
+
+def test_rotation_to_the_environments_key(run: Any, key_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMGRAPH_KEY", NEW)
+    assert states(run) == ["signs", "next"]
+    assert "The cache is cold" in run("list")
+    assert "env:MEMGRAPH_KEY:" in run("keys", "rotate")
+    assert "already in use" in run("keys", "rotate", code=1)
+    assert states(run) == ["verifies", "signs"]
+    monkeypatch.delenv("MEMGRAPH_KEY")
+    refused = run("keys", "check", code=1)
+    assert "problem" in refused
+    assert "missing" in run("list", code=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "reason"),
+    [
+        ("keychain", "", "key_provider"),
+        ("vault", "secret/memgraph", "cannot be read"),
+        ("command", '["/nowhere/at/all"]', "cannot be run"),
+        ("json", "/nowhere/at/all.json", "missing"),
+        ("file", "x", "no meaning"),
+    ],
+)
+def test_bad_providers(
+    run: Any, key_file: Path, name: str, source: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULT_ADDR", "http://127.0.0.1:9")
+    monkeypatch.setenv("MEMGRAPH_KEY_PROVIDER", name)
+    monkeypatch.setenv("MEMGRAPH_KEY_SOURCE", source)
+    before = {path: path.read_bytes() for path in key_file.parent.iterdir()}
+    for command in (["list"], ["remember", "x"], ["keys", "rotate"]):
+        assert reason in run(*command, code=1)
+    run("keys", "check", code=1)
+    assert {path: path.read_bytes() for path in key_file.parent.iterdir()} == before
+
+
+def test_without_a_store_nothing_is_made(run: Any, tmp_path: Path) -> None:
+    for command in (["list"], ["check"], ["rotate"], ["export", str(tmp_path / "k")]):
+        assert "no store yet" in run("keys", *command, code=1)
+    assert not (tmp_path / "s").exists()
+    assert not (tmp_path / "k").exists()
+
+
+def test_dev_needs_the_flag(run: Any, key_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key_file.unlink()
+    monkeypatch.setenv("MEMGRAPH_SECURITY_MODE", "dev")
+    assert "is missing" in run("list", code=1)
+    monkeypatch.setenv("MEMGRAPH_ALLOW_UNSIGNED_REPLAY", "true")
+    assert "The cache is cold" in run("list")
+    assert "read-only" in run("remember", "x", code=1)
+    monkeypatch.setenv("MEMGRAPH_SECURITY_MODE", "developer")
+    assert "is missing" in run("list", code=1)

@@ -1,0 +1,91 @@
+"""``purge`` and ``verify --receipt``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from memgraph.interfaces.cli.group import cli
+
+Run = Callable[..., Any]
+TEXT, OTHER = "Margaret moved to the house behind the old lighthouse in spring", "The staging server is called heron"
+
+
+@pytest.fixture
+def run(tmp_path: Path, settings: Callable[[], Any]) -> Run:
+    def call(*args: object) -> Any:
+        line = ["--home", str(tmp_path / "store"), *map(str, args)]
+        return CliRunner().invoke(cli, line, prog_name="memgraph", obj=settings())
+
+    return call
+
+
+@pytest.fixture
+def ids(run: Run) -> list[str]:
+    return [json.loads(run("remember", text, "--json").stdout)["data"]["ids"][0] for text in (TEXT, OTHER)]
+
+
+def test_a_purge_is_previewed_first_and_lists_earlier_exports(run: Run, ids: list[str], tmp_path: Path) -> None:
+    exported = tmp_path / "all.json"
+    assert run("export", exported).exit_code == 0
+    before = run("list", "--json").stdout
+    shown = run("purge", ids[0][:8])
+    assert (shown.exit_code, "Margaret moved" in shown.stdout, str(exported) in shown.stdout) == (1, True, True)
+    assert "nothing was purged; add --yes" in shown.stderr
+    assert run("list", "--json").stdout == before
+    previewed = json.loads(run("purge", ids[0], "--json").stdout)
+    assert [(one["id"], one["why"]) for one in previewed["memories"]] == [(ids[0], "asked")]
+    receipt = tmp_path / "receipt.json"
+    done = run("purge", ids[0], "--yes", "--receipt", receipt)
+    assert (done.exit_code, "Purged 1 memory" in done.stdout, str(exported) in done.stdout) == (0, True, True)
+    assert TEXT not in run("list", "--include-suppressed").stdout
+    checked = run("verify", "--receipt", receipt)
+    assert (checked.exit_code, "The receipt is genuine" in checked.stdout) == (0, True)
+    assert json.loads(run("verify", "--receipt", receipt, "--json").stdout)["events"] >= 1
+    exported.unlink()
+    assert str(exported) not in run("purge", ids[1]).stdout
+
+
+def test_what_matches_everything_needs_all(run: Run, ids: list[str]) -> None:
+    refused = run("purge", "--match", "the", "--yes")
+    assert (refused.exit_code, "would leave no memory" in refused.stderr) == (1, True)
+    assert "--all" in run("purge", "--match", "the").stderr
+    for pattern in ("", " "):
+        assert run("purge", "--match", pattern, "--yes").exit_code == 1
+    assert len(json.loads(run("list", "--json").stdout)) == len(ids)
+    assert run("purge", "--match", "the", "--yes", "--all").exit_code == 0
+    assert json.loads(run("stats", "--json").stdout)["total"] == 0
+
+
+def test_bad_usage_is_refused(run: Run, ids: list[str], tmp_path: Path) -> None:
+    assert run("purge").exit_code == 2
+    assert run("purge", ids[0], "--project", "P").exit_code == 2
+    assert run("purge", "--match", "nobody said so", "--yes").exit_code == 1
+    assert run("purge", ids[0], "--yes", "--agent", "coach").exit_code != 0
+    bad = tmp_path / "bad.json"
+    assert run("verify", "--receipt", bad).exit_code == 1
+    for text in ("", "{}", "[]", '{"format": 2}', "x" * 100):
+        bad.write_text(text)
+        refused = run("verify", "--receipt", bad)
+        assert (refused.exit_code, refused.stdout) == (1, ""), text
+    assert json.loads(run("stats", "--json").stdout)["total"] == 2
+
+
+def test_a_receipt_of_another_store_is_refused(run: Run, ids: list[str], tmp_path: Path, settings: Any) -> None:
+    receipt = tmp_path / "receipt.json"
+    assert run("purge", ids[0], "--yes", "--receipt", receipt).exit_code == 0
+    elsewhere = ["--home", str(tmp_path / "other")]
+    assert CliRunner().invoke(cli, [*elsewhere, "remember", OTHER], obj=settings()).exit_code == 0
+    refused = CliRunner().invoke(cli, [*elsewhere, "verify", "--receipt", str(receipt)], obj=settings())
+    assert (refused.exit_code, "is of another store" in refused.stderr) == (1, True)
+
+
+def test_complete_removes_again_what_came_back(run: Run, ids: list[str]) -> None:
+    assert run("purge", ids[0], "--yes").exit_code == 0
+    done = run("purge", "--complete")
+    assert (done.exit_code, done.stdout) == (0, "Every purge is complete.\n")

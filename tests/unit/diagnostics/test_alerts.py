@@ -1,0 +1,269 @@
+"""Alerts over HTTP: signed, repeated, never redirected, kept if they are not accepted, and never in the way."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import logging
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph import AgentMemoryConfig
+from memgraph.diagnostics import reporting
+from memgraph.diagnostics.lines import append_line
+from memgraph.diagnostics.outlet import Outlet, Sender
+from memgraph.diagnostics.records import DiagnosticRecord, QuotaRecord, SecurityRecord
+from memgraph.diagnostics.targets import DeliveryError, PagerDuty, Webhook
+from memgraph.errors import InvalidInputError, KeyMissingError
+
+SECRET = "a secret that both know"
+ROUTING_KEY = "R0UTINGKEY"
+RECORD = SecurityRecord(
+    at="2026-02-01T09:00:00.000Z", severity="critical", store_id="store-1", reason="signature", mode="prod", seq=7
+)
+
+
+class Receiver(ThreadingHTTPServer):
+    """Answers with the given statuses in turn, the last one for ever; keeps what it got. 0: it never answers."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.statuses: list[int] = [202]
+        self.got: list[tuple[dict[str, str], bytes]] = []
+        self.ended = threading.Event()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/alerts"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Receiver
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.server.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
+        status = self.server.statuses.pop(0) if len(self.server.statuses) > 1 else self.server.statuses[0]
+        if status == 0:
+            self.server.ended.wait(30)
+            return
+        self.send_response(status)
+        if 300 <= status < 400:
+            self.send_header("location", f"{self.server.address}/elsewhere")
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    server = Receiver()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.ended.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def dead(tmp_path: Path) -> Path:
+    return tmp_path / "dead" / "letters.jsonl"
+
+
+def webhook(receiver: Receiver, *, timeout_s: float = 5.0) -> Webhook:
+    return Webhook(receiver.address, SECRET, timeout_s=timeout_s, now=lambda: 1_770_000_000.0)
+
+
+def kept(dead: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in dead.read_text().splitlines()] if dead.exists() else []
+
+
+def send(target: Any, dead: Path, *, attempts: int = 3) -> list[float]:
+    """Send the record; return the waits between the attempts."""
+    waits: list[float] = []
+    Sender(target, attempts=attempts, dead_letters=dead, wait=waits.append).send(RECORD)
+    return waits
+
+
+def test_an_alert_is_signed(receiver: Receiver, dead: Path) -> None:
+    assert send(webhook(receiver), dead) == []
+    ((headers, body),) = receiver.got
+    signed = f"1770000000.{headers['x-memgraph-delivery']}.".encode() + body
+    proof = hmac.new(SECRET.encode(), signed, hashlib.sha256).hexdigest()
+    assert headers["x-memgraph-timestamp"] == "1770000000"
+    assert headers["x-memgraph-signature"] == f"v1={proof}"
+    assert headers["content-type"] == "application/json"
+    assert SecurityRecord.model_validate_json(body) == RECORD
+    assert not dead.exists()
+
+
+@pytest.mark.parametrize("status", [500, 503, 408, 429])
+def test_what_may_pass_is_repeated_with_growing_waits(receiver: Receiver, dead: Path, status: int) -> None:
+    receiver.statuses = [status, status, 204]
+    first, second = send(webhook(receiver), dead)
+    assert 0.25 <= first <= 0.5 <= second <= 1.0
+    assert len(receiver.got) == 3
+    assert len({headers["x-memgraph-delivery"] for headers, _ in receiver.got}) == 1
+    assert not dead.exists()
+
+
+def test_after_the_last_attempt_an_alert_is_kept(receiver: Receiver, dead: Path) -> None:
+    receiver.statuses = [500]
+    assert len(send(webhook(receiver), dead)) == 2
+    (letter,) = kept(dead)
+    assert (letter["target"], letter["attempts"], letter["problem"]) == ("webhook", 3, "answered with status 500")
+    assert SecurityRecord.model_validate_json(json.dumps(letter["record"])) == RECORD
+    assert SECRET not in dead.read_text()
+    assert dead.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308, 400, 401, 404])
+def test_a_redirect_is_not_followed_and_a_refusal_not_repeated(receiver: Receiver, dead: Path, status: int) -> None:
+    receiver.statuses = [status, 200]
+    assert send(webhook(receiver), dead) == []
+    assert len(receiver.got) == 1
+    assert kept(dead)[0]["problem"] == f"answered with status {status}"
+
+
+def test_a_server_that_hangs_is_left_after_the_timeout(receiver: Receiver, dead: Path) -> None:
+    receiver.statuses = [0]
+    began = time.monotonic()
+    send(webhook(receiver, timeout_s=0.2), dead, attempts=2)
+    assert time.monotonic() - began < 5.0
+    assert kept(dead)[0]["attempts"] == 2
+
+
+def test_nobody_listens(dead: Path) -> None:
+    send(Webhook("http://127.0.0.1:9/", SECRET, timeout_s=1.0), dead, attempts=1)
+    assert kept(dead)[0]["problem"] == "no answer: ConnectError"
+
+
+def test_pagerduty(receiver: Receiver, dead: Path) -> None:
+    send(PagerDuty(receiver.address, ROUTING_KEY, timeout_s=5.0), dead)
+    event = json.loads(receiver.got[0][1])
+    assert event.keys() == {"routing_key", "event_action", "dedup_key", "payload"}
+    assert (event["routing_key"], event["event_action"]) == (ROUTING_KEY, "trigger")
+    assert event["dedup_key"] == "memgraph:store-1:security:signature"
+    assert {"summary", "source", "severity", "timestamp"} <= event["payload"].keys()
+    assert event["payload"]["severity"] == "critical"
+    receiver.statuses = [400]
+    send(PagerDuty(receiver.address, ROUTING_KEY, timeout_s=5.0), dead)
+    assert kept(dead)[0]["target"] == "pagerduty"
+    assert ROUTING_KEY not in dead.read_text()
+
+
+def test_a_receiver_that_hangs_blocks_neither_the_caller_nor_another(
+    receiver: Receiver, dead: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    receiver.statuses = [0]
+    monkeypatch.setenv("MEMGRAPH_ALERT_SECRET", SECRET)
+    lines = tmp_path / "lines.jsonl"
+    config = AgentMemoryConfig(
+        alert_webhook=receiver.address, alert_timeout_s=0.5, alert_attempts=1, alert_dead_letters=str(dead), diagnostics_file=str(lines)
+    )  # fmt: skip
+    began = time.monotonic()
+    for _ in range(3):
+        reporting.report(config, lambda: RECORD, severity="critical")
+    assert time.monotonic() - began < 0.4
+    assert reporting.flush(10.0)
+    assert len(lines.read_text().splitlines()) == len(kept(dead)) == 3
+
+
+def test_only_what_is_severe_enough_is_an_alert(receiver: Receiver, dead: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("MEMGRAPH_ALERT_SECRET", SECRET)
+    config = AgentMemoryConfig(alert_webhook=receiver.address, alert_dead_letters=str(dead))
+    quota = QuotaRecord(at=RECORD.at, severity="warning", quota="max_memory_mb", value=2.0, limit=1.0, unit="bytes")
+    reporting.report(config, lambda: quota, severity="warning")
+    reporting.report(config, lambda: RECORD, severity="critical")
+    assert reporting.flush(10.0)
+    assert [json.loads(body)["kind"] for _, body in receiver.got] == ["security"]
+
+
+def test_an_invalid_record_is_refused_and_does_not_disturb_the_work(caplog: Any) -> None:
+    def made() -> DiagnosticRecord:
+        raise InvalidInputError("is wrong", field="store_id", value="a memory's text")
+
+    reporting.report(AgentMemoryConfig(), made, severity="critical")
+    (logged,) = caplog.records
+    assert (logged.levelno, "refused" in logged.getMessage()) == (logging.ERROR, True)
+    assert "a memory's text" not in logged.getMessage()
+
+
+def test_a_full_outlet_drops_and_counts() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(_record: DiagnosticRecord) -> None:
+        begun.set()
+        go_on.wait(10)
+
+    outlet = Outlet("slow", slow, max_waiting=2)
+    outlet.put(RECORD)
+    assert begun.wait(10)
+    for _ in range(5):
+        outlet.put(RECORD)
+    assert outlet.dropped == 3
+    go_on.set()
+    assert outlet.flush(10.0)
+
+
+def test_what_is_left_when_it_closes_is_kept() -> None:
+    go_on = threading.Event()
+    left: list[DiagnosticRecord] = []
+    outlet = Outlet("slow", lambda record: bool(go_on.wait(10)), on_left=left.append)
+    for _ in range(3):
+        outlet.put(RECORD)
+    outlet.close(0.05)
+    assert left == [RECORD] * 3
+    go_on.set()
+
+
+def test_a_file_of_lines_is_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    for number in range(5):
+        append_line(path, {"number": number}, max_bytes=20)
+    assert path.stat().st_size < 40
+    assert path.with_name("lines.jsonl.1").exists()
+
+
+def test_a_process_that_ends_at_once_still_sends(
+    open_store: Callable[..., Any], receiver: Receiver, tmp_path: Path, monkeypatch: Any
+) -> None:
+    store = open_store(embedding_model="none")
+    store.insert_memory({"type": "episodic", "content": "A fact."})
+    store.close()
+    (tmp_path / "keys" / "keys" / f"{store.store_id}.json").unlink()
+    with pytest.raises(KeyMissingError):
+        open_store()
+    for name, value in {
+        "MEMGRAPH_ALERT_SECRET": SECRET, "MEMGRAPH_ALERT_WEBHOOK": receiver.address, "MEMGRAPH_KEYS_HOME": str(tmp_path / "keys"),
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    command = [sys.executable, "-m", "memgraph", "--home", str(tmp_path / "store"), "list"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    ((_, body),) = receiver.got
+    assert json.loads(body)["reason"] == "boot_key"
+
+
+def test_an_attempt_says_whether_another_would_help(receiver: Receiver) -> None:
+    for status, is_final in ((404, True), (500, False)):
+        receiver.statuses = [status]
+        with pytest.raises(DeliveryError) as refused:
+            webhook(receiver).attempt(RECORD, "delivery")
+        assert refused.value.is_final is is_final

@@ -1,0 +1,151 @@
+"""Files beside journal, graph and index that may repeat a memory, and what others do while a purge is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memgraph import AgentMemoryStore, MemGraph
+from memgraph.errors import StorageError
+from memgraph.interfaces.agents.kept import Overview, keep_overview
+from memgraph.interfaces.http.access.answers import Answers
+from memgraph.interfaces.operations import Answer
+from memgraph.journal.vectors.pending_vectors import MadeVectors
+from memgraph.viz.page.page import write_page
+
+pytestmark = pytest.mark.embedded
+SECRET = "Margaret moved to the house behind the old lighthouse in Warnemünde last spring"
+OTHER = "The nightly backup of the billing database needs about forty minutes on Sundays"
+
+
+@pytest.fixture
+def secret(store: AgentMemoryStore) -> str:
+    store.insert_memory({"type": "episodic", "content": OTHER})
+    return store.insert_memory({"type": "episodic", "content": SECRET}).id
+
+
+@pytest.fixture
+def home(store: AgentMemoryStore) -> Path:
+    return store.config.home
+
+
+def test_what_killed_processes_left_and_overviews_go(
+    store: AgentMemoryStore, secret: str, home: Path, traces: Callable[..., list[str]]
+) -> None:
+    left = [
+        home / "index/.index.npz.1.tmp",
+        home / "journal/.000000000001.jsonl.1.tmp",
+        home / "graph/query-x/memgraph.kuzu",
+    ]
+    for path in left:
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(SECRET, "utf-8")
+    keep_overview(home, "P", "claude", Overview(SECRET), state="x")
+    assert len(traces(home, SECRET)) >= 4
+    receipt = store.purge([secret])
+    assert traces(home, SECRET) == []
+    assert {"agents/overviews", "index/.index.npz.1.tmp"} <= set(receipt.removed)
+
+
+def test_kept_answers_lose_their_words_and_still_keep_a_request_from_being_repeated(
+    store: AgentMemoryStore, secret: str, home: Path, traces: Callable[..., list[str]]
+) -> None:
+    answers, requests = Answers(home / "server" / "answers.sqlite"), store.auditing.requests
+    runs: list[int] = []
+
+    def run() -> Answer:
+        runs.append(1)
+        return Answer(text=f"Remembered: {SECRET}", data={"memory_ids": [secret], "content": SECRET})
+
+    def ask() -> tuple[Answer, bool]:
+        return answers.once("k", owner="o", request={"text": "x"}, requests=requests, run=run)
+
+    assert ask()[1] is False
+    assert traces(home / "server", SECRET) != []
+    store.purge([secret])
+    assert traces(home, SECRET) == []
+    kept, is_kept = ask()
+    assert (is_kept, kept.data, len(runs)) == (True, {"memory_ids": [secret]}, 1)
+    answers.close()
+    assert traces(home, SECRET) == []
+
+
+def test_vectors_that_no_event_names_go(store: AgentMemoryStore, secret: str, home: Path) -> None:
+    model, dimension = store.vector_model
+    count = store._journal.named.rows[model]
+    ones = np.ones((2, dimension), dtype=np.float32)
+    store._journal.vectors(model, dimension).write(count, ones)
+    unfinished = MadeVectors(store._journal.vectors("another", 8), 0)
+    unfinished.add([(secret, "0" * 64)], np.ones((1, 8), dtype=np.float32))
+    store.purge([secret])
+    file = store._journal.vectors(model, dimension)
+    assert not np.asarray(file.rows(count + 2)[count:]).any()
+    assert [path.name for path in (home / "journal" / "vectors").iterdir()] == [file.path.name]
+    store.insert_memory({"type": "episodic", "content": "The next memory has a vector again"})
+    store.verify(deep=True)
+
+
+def test_no_view_is_made_while_a_purge_is_under_way(store: AgentMemoryStore, secret: str, home: Path) -> None:
+    note = home / "journal" / "purging.json"
+    note.write_text("{}")
+    for view in (lambda: store.at("2020-01-01T00:00:00Z", recorded=True), lambda: store.as_agent("coach")):
+        with pytest.raises(StorageError, match="being purged"):
+            view()
+    note.unlink()
+    with store.as_agent("coach") as view:
+        assert view.get_memory(secret) is not None
+
+
+def test_a_restated_memory_is_in_histories_pages_and_agents_views(
+    store: AgentMemoryStore, secret: str, tmp_path: Path
+) -> None:
+    with MemGraph(store) as memory:
+        told = store.insert_memory({"type": "episodic", "content": f"She said: {SECRET}"}).id
+        memory.curation.edit(told, {"content": "She said something"})
+        assert memory.purge(secret).restated_ids == [told]
+        entries: list[Any] = memory.curation.history(told)
+        assert entries[0].what == "restated without its history, which a purge removed"
+        assert memory.curation.why(told).made is not None
+        assert write_page(store, tmp_path / "page.html").memories == 2
+        with memory.as_agent("coach") as view:
+            assert {one.content for one in view.store.every_memory()} == {OTHER, "She said something"}
+        event = entries[0].event
+        with pytest.raises(Exception, match="it restates a memory whose history a purge removed"):
+            memory.curation.undo(event)
+        with pytest.raises(Exception, match="what it removed is gone for good"):
+            memory.curation.undo(event + 1)
+
+
+def test_a_purged_history_can_be_signed_anew(
+    open_store: Callable[..., AgentMemoryStore], traces: Callable[..., list[str]]
+) -> None:
+    from memgraph.journal.keys.local import FileKeys
+    from memgraph.journal.rotation import reseal, rotate
+
+    with open_store() as store:
+        secret = store.insert_memory({"type": "episodic", "content": SECRET}).id
+        kept = store.insert_memory({"type": "episodic", "content": OTHER}).id
+        store.purge([secret])
+        keys_home, home = store.config.keys_home, store.config.home
+        rotate(store._journal, FileKeys(keys_home), now=store.now, rotated_by="test")
+        reseal(store._journal, keys_home=keys_home, now=store.now, resealed_by="test")
+    with open_store() as store:
+        assert [one.id for one in store.every_memory()] == [kept]
+        store.verify(deep=True)
+        assert traces(home, SECRET) == []
+
+
+def test_backups_are_listed_and_what_repairs_cut_off_goes(
+    store: AgentMemoryStore, secret: str, home: Path, tmp_path: Path, traces: Callable[..., list[str]]
+) -> None:
+    with MemGraph(store) as memory:
+        memory.backup(tmp_path / "all.tar.gz")
+        (home / "quarantine" / "1").mkdir(parents=True)
+        (home / "quarantine" / "1" / "000000000001.jsonl").write_text(SECRET, "utf-8")
+        receipt = memory.purge(secret)
+        assert [(one.kind, one.path) for one in receipt.exports] == [("backup", str(tmp_path / "all.tar.gz"))]
+        assert traces(home, SECRET) == []
