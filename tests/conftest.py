@@ -38,8 +38,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if "TMPDIR" not in os.environ and config.getini("tmp_path_retention_policy") != "all" and _has_room_in_memory():
         os.environ["TMPDIR"] = tempfile.tempdir = str(_IN_MEMORY)
-    # how long a machine takes is not what is tested
-    settings.register_profile("memgraph", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    # How long a machine takes is not what is tested. The default suite tries the same examples each time, so that what fails was
+    # broken by the change at hand; --long tries new ones.
+    settings.register_profile(
+        "memgraph",
+        deadline=None,
+        derandomize=not config.getoption("--long"),
+        suppress_health_check=[HealthCheck.too_slow],
+    )
     settings.load_profile("memgraph")
     os.environ["TESTED_ENGINE"] = config.getoption("--engine")
     os.environ["TESTED_AT_LENGTH"] = "yes" if config.getoption("--long") else ""

@@ -533,7 +533,10 @@ class TestTheProcess:
             found = {one["id"]: one["result"] for one in (server.receive() for _ in sent)}
             for number, call in sent.items():
                 [content] = found[number]["content"]
-                assert content["text"], call
+                assert content["text"] or call[0] in ("prompt", "absorb"), (
+                    call,
+                    "a program uses these texts as they are",
+                )
                 assert not re.search("failed unexpectedly|Traceback", content["text"]), (call, content)
                 refused.append(found[number]["isError"])
 
