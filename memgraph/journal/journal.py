@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memgraph.disk.files import read_only_message, refused_writes
-from memgraph.disk.lock import ProcessLock
+from memgraph.disk.lock import writer_lock
 from memgraph.errors import (
     DamagedJournalError,
     JournalError,
@@ -16,6 +16,7 @@ from memgraph.errors import (
     StorageError,
     TruncatedJournalError,
 )
+from memgraph.journal import swap
 from memgraph.journal.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from memgraph.journal.envelope import CommitDraft, Event, seal
 from memgraph.journal.head_file import Head, HeadFile
@@ -51,7 +52,8 @@ class Journal(JournalReader):
         folder = self.folder
         self.notices: list[str] = []
         self._heads = HeadFile.of(folder, keys_home, store_id)
-        self._lock = ProcessLock(folder / "lock", "the journal's writer lock")
+        self._keys_home = keys_home
+        self._lock = writer_lock(folder)
         self.lock_timeout_s = lock_timeout_s
         self._checkpoint_path = folder / "verified.json"
         self._checkpoint_seq = 0
@@ -102,6 +104,9 @@ class Journal(JournalReader):
             self._lock.acquire(self.lock_timeout_s)
         self.holds_lock = True
         try:
+            # what is appended now would be replaced with the rest by whoever completes the resealing
+            if swap.complete_if_planned(self.folder, self.store_id, self.ring, keys_home=self._keys_home):
+                raise self._replaced()
             self.refresh()
             _ = self.signing_key  # another process may have rotated to one that is missing here
             yield
@@ -146,10 +151,7 @@ class Journal(JournalReader):
             head = self._take_in()
         except JournalError:
             if self._origin is not None and self._segments.origin() != self._origin:
-                raise JournalError(
-                    f"the journal under {self.folder} was replaced (resealed, or restored from a backup) while this process had "
-                    "it open; open the store again"
-                ) from None
+                raise self._replaced() from None
             raise
         if head is None:
             self._adopt()
@@ -341,6 +343,12 @@ class Journal(JournalReader):
             seq=seq,
             advice="restore the journal and its head file from one backup or, to continue with this journal, run "
             "`memgraph repair --accept-head`",
+        )
+
+    def _replaced(self) -> swap.ReplacedJournalError:
+        return swap.ReplacedJournalError(
+            f"the journal under {self.folder} was replaced (resealed, or restored from a backup) while this process had "
+            "it open; open the store again"
         )
 
     def _notice(self, text: str) -> None:

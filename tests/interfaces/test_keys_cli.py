@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -126,6 +128,52 @@ def test_keys_of_another_store_are_refused(run: Any, key_file: Path, tmp_path: P
     document = {**json.loads(before), "secret": NEW, "key_id": "json:prod:1"}
     (tmp_path / "keys.json").write_text(json.dumps({**document, "earlier": [{"key_id": "json:prod:1", "secret": NEW}]}))
     assert "alike" in run("keys", "import", str(tmp_path / "keys.json"), code=1)
+    assert key_file.read_bytes() == before
+
+
+def test_an_export_that_finds_no_room_leaves_no_file(
+    run: Any, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+
+    def full(descriptor: int, data: Any) -> int:
+        if "out" not in str(Path(f"/proc/self/fd/{descriptor}").resolve()):
+            return write(descriptor, data)
+        write(descriptor, bytes(data)[: len(data) // 2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    write = os.write
+    monkeypatch.setattr(os, "write", full)
+    assert "No space left" in run("keys", "export", str(out / "keys.json"), code=1)
+    assert list(out.iterdir()) == []
+    monkeypatch.undo()
+
+
+def test_an_export_works_without_hard_links_and_never_replaces_a_file(
+    run: Any, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Any) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refused)
+    target = tmp_path / "keys.json"
+    target.symlink_to(tmp_path / "elsewhere.json")
+    assert "exists already" in run("keys", "export", str(target), code=1)
+    assert not (tmp_path / "elsewhere.json").exists()
+    target.unlink()
+    run("keys", "export", str(target))
+    assert json.loads(target.read_text())["secret"] == json.loads(key_file.read_text())["secret"]
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert "exists already" in run("keys", "export", str(target), code=1)
+    assert sorted(path.name for path in tmp_path.glob("*keys.json*")) == ["keys.json"]
+
+
+def test_an_import_that_would_exceed_the_limit_adds_nothing(run: Any, key_file: Path, tmp_path: Path) -> None:
+    before = key_file.read_bytes()
+    one, *earlier = [{"key_id": f"json:prod:{number}", "secret": f"{number:064x}"} for number in range(1, 65)]
+    (tmp_path / "keys.json").write_text(json.dumps({**one, "earlier": earlier}))
+    assert "nothing was changed" in run("keys", "import", str(tmp_path / "keys.json"), code=1)
     assert key_file.read_bytes() == before
 
 

@@ -76,9 +76,10 @@ class CommandKeys(ListedKeys):
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "an argument holds a null character"
             raise KeyMissingError(f"{source} cannot be run: {reason}; check key_source") from None
+        until = time.monotonic() + self._timeout_s  # for all of it: it may close its output and go on
         try:
-            data = self._read(process, source)
-            code = process.wait(max(0.0, self._timeout_s))
+            data = self._read(process, source, until)
+            code = process.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             _kill(process)
             raise self._late(source) from None
@@ -92,10 +93,10 @@ class CommandKeys(ListedKeys):
             raise KeyMissingError(f"{source} failed with exit code {code}; run it in a terminal to see why")
         return data
 
-    def _read(self, process: subprocess.Popen[bytes], source: str) -> bytes:
+    def _read(self, process: subprocess.Popen[bytes], source: str, until: float) -> bytes:
         """Read to the end of the output, within the limits of time and size."""
         assert process.stdout is not None  # noqa: S101 - it is a pipe
-        until, data = time.monotonic() + self._timeout_s, bytearray()
+        data = bytearray()
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             while True:

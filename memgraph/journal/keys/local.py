@@ -91,27 +91,32 @@ class FileKeys(ListedKeys):
         """Return a new key, which is not yet stored."""
         return _made(len(self.keys(store_id)) + 1)
 
-    def add(self, store_id: str, key: SigningKey, *, is_active: bool = True) -> None:
-        """Store a key beside the others, in front of them or, if it is not the active one, behind them.
+    def add(self, store_id: str, *added: SigningKey, is_active: bool = True) -> None:
+        """Store keys beside the others, all or none: in front of them or, if none is the active one, behind them.
 
         Raises
         ------
         KeyMissingError
-            The file has another key of this id, or holds too many.
+            The file has another key of an id, or would hold too many.
+        StorageError
+            The system refuses.
         """
-        keys = self.keys(store_id)
-        if any(one.key_id == key.key_id and one.secret != key.secret for one in keys):
+        keys, path = self.keys(store_id), self.path(store_id)
+        known = {key.key_id: key.secret for key in keys}
+        if others := [key.key_id for key in added if known.get(key.key_id, key.secret) != key.secret]:
             raise KeyMissingError(
-                f"{self.path(store_id)} has another key of this id; nothing was changed", key_id=key.key_id
+                f"{path} has other keys of these ids: {', '.join(others)}; nothing was changed", key_ids=others
             )
-        others = [one for one in keys if one.key_id != key.key_id]
-        if len(others) >= MAX_KEYS:
+        ids = {key.key_id for key in added}
+        kept = [key for key in keys if key.key_id not in ids]
+        if len(kept) + len(added) > MAX_KEYS:
             raise KeyMissingError(
-                f"{self.path(store_id)} holds {len(others)} keys, which is the limit; remove those that `memgraph keys "
-                "list` shows as not needed"
+                f"{path} would hold {len(kept) + len(added)} keys, and the limit is {MAX_KEYS}; nothing was changed. Remove those "
+                "that `memgraph keys list` shows as not needed"
             )
-        make_private_folder(self._folder)
-        write_private(self.path(store_id), document_of([key, *others] if is_active else [*others, key], store_id))
+        if added:
+            make_private_folder(self._folder)
+            write_private(path, document_of([*added, *kept] if is_active else [*kept, *added], store_id))
 
 
 class EnvKeys(ListedKeys):

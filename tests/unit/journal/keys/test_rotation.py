@@ -405,6 +405,55 @@ class TestReseal:
         assert not (rotated.folder / "replacement").exists()
 
 
+class TestResealingThatWasCutOff:
+    """It died when the replacement was final and no segment was in place yet."""
+
+    @pytest.fixture
+    def cut_off(self, rotated: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
+        from memgraph.journal import swap
+
+        with monkeypatch.context() as patched:
+            patched.setattr(swap, "complete", lambda *_, **__: None)
+            reseal(rotated, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
+        assert swap.is_planned(rotated.folder)
+        return rotated
+
+    def test_who_has_the_journal_open_appends_nothing_that_would_be_replaced(
+        self, rotated: Journal, request: pytest.FixtureRequest, open_one: Any, write: Any, added: Any
+    ) -> None:
+        other = open_one()
+        request.getfixturevalue("cut_off")
+        with pytest.raises(JournalError, match="was replaced"):
+            write(other, added(7))
+        again = open_one()
+        assert again.verify() == 5
+        write(again, added(7))
+        assert open_one().verify() == 6
+
+    def test_whoever_identifies_the_store_completes_it(
+        self, cut_off: Journal, keys: FileKeys, tmp_path: Path, caplog: Any
+    ) -> None:
+        from memgraph.journal.opening import identify
+
+        identify(tmp_path / "store", keys, keys_home=tmp_path / "keys")
+        assert "completed a resealing that was cut off" in caplog.text
+        assert not (cut_off.folder / "replacement").exists()
+        assert len(lines_of(cut_off)) == 5
+
+    def test_without_its_key_it_is_refused_and_can_be_completed_later(
+        self, cut_off: Journal, keys: FileKeys, open_one: Any
+    ) -> None:
+        path = keys.path(cut_off.store_id)
+        stored = path.read_bytes()
+        document = json.loads(stored)
+        path.write_text(json.dumps({**document["earlier"][0], "store_id": cut_off.store_id}))
+        with pytest.raises(KeyMissingError, match="keys import") as refused:
+            open_one()
+        assert refused.value.key_ids == [document["key_id"]]
+        path.write_bytes(stored)
+        assert open_one().verify() == 5
+
+
 def test_the_raw_scan_agrees_with_the_verified_history(rotated: Journal, turn: Any) -> None:
     assert uses_in(rotated.lines()) == rotated.used
     turn(rotated)

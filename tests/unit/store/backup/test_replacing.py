@@ -11,9 +11,14 @@ from typing import Any
 import pytest
 
 import memgraph
+from memgraph.disk.lock import writer_lock
 from memgraph.errors import BackupError, BusyError, JournalError
+from memgraph.journal import swap
+from memgraph.journal.keys import FileKeys, KeyRing
+from memgraph.store.backup import quarantine
 from memgraph.store.backup.quarantine import Damage
 from memgraph.store.backup.replacing import restore_journal
+from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.store.maintenance.repair import cut_journal, find_damage
 from memgraph.testing import FakeClock, FakeEmbedder
 
@@ -190,10 +195,8 @@ class TestCutting:
         place.harm(5)
         with pytest.raises(JournalError, match="has changed"):
             cut_journal(damage, place.config)
-        from memgraph.store.backup.quarantine import writer_lock
-
         config = place.config.model_copy(update={"lock_timeout_s": 0.05})
-        with writer_lock(place.config.home / "journal", 1.0), pytest.raises(BusyError):
+        with writer_lock(place.config.home / "journal").held(1.0), pytest.raises(BusyError):
             cut_journal(found(place), config)
         assert not (place.config.home / "quarantine").exists()
 
@@ -225,6 +228,88 @@ class TestCutting:
             memgraph.store.repair_store(place.config, accept_head=condition)
         assert [json.loads(line) for line in place.lines()[:kept]] == [json.loads(line) for line in lines[:kept]]
         place.check()
+
+
+class TestAfterAResealingThatWasCutOff:
+    """Its replacement is final, and no segment of it is in place."""
+
+    @pytest.fixture
+    def place(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
+        config, clock = place.config, FakeClock(NOW)
+        rotate_key(config, clock=clock)
+        with place.open() as store:
+            store.insert_memory({"type": "episodic", "content": "after the rotation"})
+        with monkeypatch.context() as patched:
+            patched.setattr(swap, "complete", lambda *_, **__: None)
+            reseal_store(config, clock=clock)
+        assert swap.is_planned(config.home / "journal")
+        return place
+
+    def events(self, place: Place) -> list[str]:
+        return [json.loads(line)["head"]["type"] for line in place.lines()]
+
+    @pytest.mark.parametrize("act", ["examine", "find", "accept", "restore"])
+    def test_every_repair_completes_it_first(self, place: Place, act: str) -> None:
+        before, config = len(place.lines()), place.config
+        if act == "examine":
+            assert memgraph.store.repair_store(config).contradicting == ()
+        elif act == "find":
+            assert find_damage(config) is None
+        elif act == "accept":
+            shutil.rmtree(config.keys_home / "heads")
+            with pytest.raises(JournalError, match="nothing to accept"):
+                memgraph.store.repair_store(config, accept_head=memgraph.store.repair_store(config))
+        elif act == "restore":
+            result = restore_journal(place.whole, config, clock=FakeClock(NOW))
+            assert result.kept_seq == result.backup_seq
+            place.check()
+            return
+        assert len(place.lines()) == before + 1
+        assert self.events(place)[-1] == "journal.resealed"
+        place.check()
+
+    def test_a_repair_that_meets_it_midway_changes_nothing(self, place: Place) -> None:
+        folder, away = place.config.home / "journal" / "replacement", place.folder / "away"
+        folder.rename(away)
+        place.harm(9)
+        damage, before = found(place), place.lines()
+        away.rename(folder)
+        with pytest.raises(JournalError, match="run `memgraph repair` again"):
+            quarantine.cut(
+                place.config.home,
+                *identify_alone(place),
+                keys_home=place.config.keys_home,
+                expected=damage,
+                part="tail",
+                now=lambda: NOW,
+                cut_by="tests",
+            )
+        assert place.lines() == before
+        assert not (place.config.home / "quarantine").exists()
+
+    @pytest.mark.parametrize("name", ["plan.json", "000000000001.jsonl"])
+    def test_a_damaged_one_is_put_aside_by_a_restoration(self, place: Place, name: str) -> None:
+        config, folder = place.config, place.config.home / "journal" / "replacement"
+        before = place.lines()
+        prepared = bytearray((folder / name).read_bytes())
+        prepared[len(prepared) // 2] ^= 1
+        (folder / name).write_bytes(prepared)
+        refuses(place)
+        for use in (memgraph.store.repair_store, find_damage):
+            with pytest.raises(JournalError, match="--from-backup FILE"):
+                use(config)
+        result = restore_journal(place.backup, config, clock=FakeClock(NOW))
+        assert result.lost == 0
+        assert place.lines()[:-1] == before
+        assert not folder.exists()
+        assert (result.quarantine / "replacement" / name).read_bytes() == prepared
+        place.check()
+
+
+def identify_alone(place: Place) -> tuple[str, KeyRing]:
+    keys = FileKeys(place.config.keys_home)
+    store_id = json.loads((place.config.home / "journal" / "manifest.json").read_bytes())["store_id"]
+    return store_id, KeyRing.from_providers(store_id, keys)
 
 
 class TestFromABackup:
