@@ -23,6 +23,7 @@ from memgraph.journal.keys.contract import (
     keys_are_missing,
     missing_keys,
 )
+from memgraph.journal.keys.place import key_place
 from memgraph.journal.keys.use import uses_in
 from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Segments
 from memgraph.logs import logger_of, timed
@@ -99,13 +100,13 @@ def open_journal(
     options: dict[str, Any] = {"keys_home": keys_home, "lock_timeout_s": lock_timeout_s, "limits": limits}
     try:
         if ring is None:
-            raise _key_missing(home, store_id, keys_home)
+            raise _key_missing(home, store_id, keys)
         journal = _verified(home, store_id, ring, **options)
         check_presence(journal.used, ring)
     except (KeyMissingError, DamagedJournalError) as error:
         is_about_keys = isinstance(error, KeyMissingError) or error.concerns_signature
         if not (allow_unverified and is_about_keys):
-            raise _with_all_missing(error, folder, ring) from None
+            raise with_all_missing(error, folder, ring) from None
         journal, ring = _loaded(home, store_id, None, **options), None
     if ring is not None:
         check_validity(journal.used, ring, days=verification_days, now=now)
@@ -134,17 +135,15 @@ def identify(home: Path, keys: KeyProvider, *, keys_home: Path, lock_timeout_s: 
     store_id = read_manifest(path)
     key = keys.key(store_id)
     if key is None:
-        raise _key_missing(home, store_id, keys_home)
+        raise _key_missing(home, store_id, keys)
     ring = KeyRing(store_id, keys, FileKeys(keys_home), active=key)
     swap.settle(home / "journal", store_id, ring, keys_home=keys_home, lock_timeout_s=lock_timeout_s)
     return store_id, ring
 
 
-def _key_missing(home: Path, store_id: str, keys_home: Path) -> KeyMissingError:
-    return KeyMissingError(
-        f"the signing key of the store at {home} (id {store_id}) is missing: restore its key file as "
-        f"{keys_home / 'keys' / store_id}.json, or set MEMGRAPH_KEY"
-    )
+def _key_missing(home: Path, store_id: str, keys: KeyProvider) -> KeyMissingError:
+    remedy = key_place(keys, store_id).remedy
+    return KeyMissingError(f"the signing key of the store at {home} (id {store_id}) is missing: {remedy}")
 
 
 def _verified(home: Path, store_id: str, ring: KeyRing, **options: Any) -> Journal:
@@ -170,8 +169,8 @@ def _loaded(home: Path, store_id: str, ring: KeyRing | None, **options: Any) -> 
     return journal
 
 
-def _with_all_missing(error: JournalError, folder: Path, ring: KeyRing | None) -> JournalError:
-    """Return the error; if a key is missing that verifies some events, one that names all that are."""
+def with_all_missing(error: JournalError, folder: Path, ring: KeyRing | None) -> JournalError:
+    """Return the error of reading a journal; if a key is missing that verifies some events, one that names all that are."""
     if ring is None or not isinstance(error, KeyMissingError) or not error.key_ids:
         return error
     history = uses_in(Segments(folder, 0).lines(Segments(folder, 0).first()))

@@ -83,7 +83,7 @@ FAILURES = (
     Failure(
         "the journal is another store's",
         "refuses",
-        says="the journal at … is not this key's: it was signed with key …, not with the key given, …; restore the store's own key, or set MEMGRAPH_KEY to it",
+        says="the journal at … is not this key's: it was signed with key …, not with the key given, …; restore its key file as …, or set MEMGRAPH_KEY",
     ),
     Failure(
         "a repair of a damaged journal is killed, anywhere",
@@ -103,7 +103,7 @@ FAILURES = (
     Failure(
         "the key of a backup is missing",
         "restores nothing",
-        says="… was made with key … of store …, which is …: a backup never contains keys; restore the key file as …, or set MEMGRAPH_KEY",
+        says="… was made with key … of store …, which is …: a backup never contains keys; restore its key file as …, or set MEMGRAPH_KEY",
     ),
     Failure(
         "a backup or a restoration is killed or interrupted, anywhere",

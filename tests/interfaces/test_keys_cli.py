@@ -89,6 +89,82 @@ def test_doctor_reports_an_expired_key_as_opening_does(
     assert "may no longer verify" in doctor_output(tmp_path)
 
 
+@pytest.mark.usefixtures("key_file")
+def test_doctor_says_of_each_provider_where_its_key_is(
+    run: Any, tmp_path: Path, key_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def key_of() -> dict[str, Any]:
+        document = json.loads(CliRunner().invoke(cli, ["--home", str(tmp_path / "s"), "doctor", "--json"]).stdout)
+        (check,) = (one for one in document["checks"] if one["name"] == "key")
+        return {**document["key"], **check}
+
+    document = tmp_path / "keys.json"
+    run("keys", "export", str(document))
+    assert (key_of()["place"], key_of()["present"], key_of()["status"]) == (str(key_file), True, "ok")
+    monkeypatch.setenv("MEMGRAPH_KEY_PROVIDER", "json")
+    monkeypatch.setenv("MEMGRAPH_KEY_SOURCE", str(document))
+    assert (key_of()["place"], key_of()["present"], key_of()["status"]) == (str(document), True, "ok")
+    assert f"key         {document}: present" in doctor_output(tmp_path)
+    document.unlink()
+    found = key_of()
+    assert (found["present"], found["status"], found["message"]) == (
+        False,
+        "error",
+        f"the signing key is missing: {document}",
+    )
+    assert found["advice"] == "restore this document, or correct MEMGRAPH_KEY_SOURCE"
+    assert f"key         {document}: missing" in doctor_output(tmp_path)
+    assert "restore this document" in run("list", code=1)
+    assert "restore this document" in run("keys", "list", code=1)
+    monkeypatch.setenv("MEMGRAPH_KEY_PROVIDER", "file")
+    monkeypatch.delenv("MEMGRAPH_KEY_SOURCE")
+    key_file.unlink()
+    assert "MEMGRAPH_KEY" not in run("list", code=1), "it would have no effect"
+    monkeypatch.setenv("MEMGRAPH_KEY_PROVIDER", "command")
+    monkeypatch.setenv("MEMGRAPH_KEY_SOURCE", '["/nowhere/at/all"]')
+    assert (key_of()["place"], key_of()["status"]) == ("the output of the key command 'all'", "error")
+
+
+@pytest.mark.parametrize("has_checkpoint", [True, False])
+def test_doctor_names_every_earlier_key_that_is_missing(
+    run: Any, tmp_path: Path, key_file: Path, has_checkpoint: bool
+) -> None:
+    for _ in range(2):
+        run("keys", "rotate")
+        run("remember", "The cache is warm")
+    stored = json.loads(key_file.read_text())
+    earlier = [one["key_id"] for one in stored["earlier"]]
+    assert len(earlier) == 2
+    key_file.write_text(json.dumps({**stored, "earlier": []}))
+    if not has_checkpoint:
+        (tmp_path / "s" / "journal" / "verified.json").unlink()
+    document = json.loads(CliRunner().invoke(cli, ["--home", str(tmp_path / "s"), "doctor", "--json"]).stdout)
+    (check,) = (one for one in document["checks"] if one["name"] == "key")
+    assert check["status"] == "error"
+    assert all(key_id in check["message"] for key_id in earlier)
+    assert "keys import" in check["message"]
+    assert "keys import" in run("repair", code=1)
+
+
+def test_doctor_reports_a_resealing_that_was_cut_off(
+    run: Any, tmp_path: Path, key_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memgraph.journal import swap
+
+    run("keys", "rotate")
+    with monkeypatch.context() as patched:
+        patched.setattr(swap, "complete", lambda *_, **__: None)
+        run("keys", "rotate", "--only-reseal", "--yes")
+    before = sorted(path.name for path in (tmp_path / "s" / "journal").rglob("*"))
+    said = doctor_output(tmp_path)
+    assert "warning: a resealing is under way, or was cut off" in said
+    assert "the next use of the store completes it" in said
+    assert sorted(path.name for path in (tmp_path / "s" / "journal").rglob("*")) == before
+    assert "Nothing needs repair" in run("repair")
+    assert "a resealing" not in doctor_output(tmp_path)
+    assert states(run) == ["signs", "not needed"]
+
+
 def test_export_and_import_move_a_store(run: Any, key_file: Path, tmp_path: Path) -> None:
     run("keys", "rotate")
     secrets = [json.loads(key_file.read_text())["secret"], json.loads(key_file.read_text())["earlier"][0]["secret"]]

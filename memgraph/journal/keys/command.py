@@ -14,6 +14,7 @@ from pathlib import PurePath
 from memgraph.errors import KeyMissingError
 from memgraph.journal.keys.document import MAX_DOCUMENT_BYTES, keys_in
 from memgraph.journal.keys.local import ListedKeys, keys_in_text
+from memgraph.journal.keys.place import SOURCE_VARIABLE, KeyPlace
 from memgraph.journal.keys.secret import is_named
 from memgraph.ports import SigningKey
 
@@ -41,6 +42,15 @@ class CommandKeys(ListedKeys):
         self._timeout_s = timeout_s
         self._printed: list[SigningKey] = []
 
+    def place(self, store_id: str) -> KeyPlace:  # noqa: ARG002 - the same command serves every store
+        """Return the program's name."""
+        remedy = f"run it in a terminal to see why it prints no key, or correct {SOURCE_VARIABLE}"
+        return KeyPlace(f"the output of the key command {self._program!r}", remedy)
+
+    @property
+    def _program(self) -> str:
+        return PurePath(self._arguments[0]).name
+
     def find(self, store_id: str, key_id: str) -> SigningKey | None:
         """Return the key that an id names, or None. The program is run only if it did not print the key before: it may ask a person."""
         found = next((key for key in self._printed if is_named(key, key_id)), None)
@@ -54,14 +64,15 @@ class CommandKeys(ListedKeys):
         KeyMissingError
             The program cannot be run, fails, takes too long, prints too much, or prints something else.
         """
-        program = PurePath(self._arguments[0]).name
-        source = f"the key command {program!r}"
+        source = f"the key command {self._program!r}"
         data = self._output([part.replace("{store_id}", store_id) for part in self._arguments], source)
         if data.lstrip().startswith(b"{"):
             self._printed = keys_in(data, f"the output of {source}", store_id)
         else:
             text = data.decode("ascii", "replace")
-            self._printed = keys_in_text(text, f"each word of the output of {source}", f"command:{_name(program)}")
+            self._printed = keys_in_text(
+                text, f"each word of the output of {source}", f"command:{_name(self._program)}"
+            )
         return self._printed
 
     def _output(self, arguments: list[str], source: str) -> bytes:

@@ -99,7 +99,7 @@ def restore_journal(
     last = chain[-1].manifest
     ring = KeyRing.from_providers(last.store_id, provider, FileKeys(config.keys_home))
     if ring.active is None:
-        raise KeyMissingError(f"the signing key of the store {last.store_id} is missing: restore its key file")
+        raise KeyMissingError(f"the signing key of the store {last.store_id} is missing: {ring.remedy}")
     _check_store(config.home, last.store_id, chain[-1].path)
     folder = config.home / "journal"
     make_private_folder(folder)

@@ -14,6 +14,7 @@ from memgraph.errors import KeyMissingError, StorageError
 from memgraph.journal.keys import FileKeys, KeyRing
 from memgraph.journal.keys.configured import configured_keys
 from memgraph.journal.keys.document import MAX_DOCUMENT_BYTES, document_of, keys_in
+from memgraph.journal.keys.place import key_place, name_of
 from memgraph.journal.keys.secret import is_named
 from memgraph.journal.keys.use import KeyHistory, uses_in
 from memgraph.journal.opening import read_manifest, refuse_foreign
@@ -85,7 +86,8 @@ def list_keys(
     now = to_iso((clock or utc_now)())
     entries = _used(history, ring, config.key_verification_days, now)
     if not problems and ring.active is None:
-        problems.append("the key provider has no active key")
+        where, remedy = key_place(provider, store_id)
+        problems.append(f"there is no key in {where}: {remedy}")
     by_state = {state: [one.key_id for one in entries if one.state == state] for state in ("missing", "expired")}
     if by_state["missing"]:
         problems.append(f"keys that events need are missing: {', '.join(by_state['missing'])}")
@@ -98,7 +100,7 @@ def list_keys(
     for key in local.keys(store_id) if ring.active else ():
         if not any(is_named(key, one.key_id) for one in entries):
             entries.append(KeyEntry(key.key_id, "not needed"))
-    return KeyReport(store_id, _name_of(provider), tuple(entries), tuple(problems))
+    return KeyReport(store_id, name_of(provider), tuple(entries), tuple(problems))
 
 
 def _used(history: KeyHistory, ring: KeyRing, days: int, now: str) -> list[KeyEntry]:
@@ -198,7 +200,8 @@ def export_keys(path: Path, config: AgentMemoryConfig | None = None, *, keys: Ke
         if key is not None:
             found.append(SigningKey(entry.key_id, key.secret))
     if ring.active is None:
-        raise KeyMissingError("the key provider has no active key; nothing was exported")
+        where, remedy = key_place(provider, report.store_id)
+        raise KeyMissingError(f"there is no key in {where}; nothing was exported: {remedy}")
     secret = ring.active.secret
     found.sort(key=lambda key: key.secret != secret)
     data = document_of(found, report.store_id)
@@ -245,7 +248,3 @@ def _store_id(config: AgentMemoryConfig) -> str:
 def _now(clock: Clock | None) -> Callable[[], str]:
     time = clock or utc_now
     return lambda: to_iso(time())
-
-
-def _name_of(provider: KeyProvider) -> str:
-    return str(getattr(provider, "name", type(provider).__name__))
