@@ -106,7 +106,7 @@ class Journal(JournalReader):
         try:
             # what is appended now would be replaced with the rest by whoever completes the resealing
             if swap.complete_if_planned(self.folder, self.store_id, self.ring, keys_home=self._keys_home):
-                raise self._replaced()
+                raise swap.replaced(self.folder)
             self.refresh()
             _ = self.signing_key  # another process may have rotated to one that is missing here
             yield
@@ -147,12 +147,14 @@ class Journal(JournalReader):
         DamagedJournalError, TruncatedJournalError
             The journal is not what was signed.
         """
+        origin = self._segments.origin()
         try:
             head = self._take_in()
         except JournalError:
-            if self._origin is not None and self._segments.origin() != self._origin:
-                raise self._replaced() from None
+            if self._is_replaced():
+                raise swap.replaced(self.folder) from None
             raise
+        self._origin = origin or self._origin  # a purge may have rewritten the first segment, which stays valid
         if head is None:
             self._adopt()
 
@@ -233,7 +235,7 @@ class Journal(JournalReader):
 
     def checkpoint(self) -> None:
         """Record how far the journal is verified. This only saves time, so a failure is logged and not raised."""
-        if self._segments.origin() != self._origin:
+        if self._is_replaced():
             return  # the journal was replaced: this would speak of the former one
         if self._key is not None and self.tail.chain.seq > self._checkpoint_seq and self.refused_writes() is None:
             if self._is_rewritten:
@@ -345,11 +347,13 @@ class Journal(JournalReader):
             "`memgraph repair --accept-head`",
         )
 
-    def _replaced(self) -> swap.ReplacedJournalError:
-        return swap.ReplacedJournalError(
-            f"the journal under {self.folder} was replaced (resealed, or restored from a backup) while this process had "
-            "it open; open the store again"
-        )
+    def _is_replaced(self) -> bool:
+        """Return whether other segments are in the place of those that were read."""
+        return self._origin is not None and self._segments.origin() not in (None, self._origin)
+
+    def _tell_refused(self, error: JournalError) -> None:
+        if not self._is_replaced():  # else nobody has forged anything
+            super()._tell_refused(error)
 
     def _notice(self, text: str) -> None:
         logger.warning("store %s: %s", self.store_id, text)

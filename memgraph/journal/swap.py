@@ -34,6 +34,14 @@ class ReplacedJournalError(JournalError):
     """The journal was resealed, or restored from a backup, while this process had it open. Opening the store again uses the new one."""
 
 
+def replaced(folder: Path) -> ReplacedJournalError:
+    """Return the error for a process that has the former journal open."""
+    return ReplacedJournalError(
+        f"the journal under {folder} was replaced (resealed, or restored from a backup) while this process had it open; open the store "
+        "again"
+    )
+
+
 def staging(folder: Path) -> Path:
     """Return the empty folder in which the new segments of a journal are prepared. Needs the writer lock.
 

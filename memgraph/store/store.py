@@ -33,6 +33,7 @@ from memgraph.store.editing.curation import Curation
 from memgraph.store.listing import OwnersListings
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
 from memgraph.store.maintenance.reembedding import Reembedding
+from memgraph.store.maintenance.replacement import Replacement
 from memgraph.store.maintenance.reset import Resetting
 from memgraph.store.maintenance.vector_repair import DamagedVectors, DamageNotice
 from memgraph.store.maintenance.verifying import Verifying
@@ -140,6 +141,7 @@ class AgentMemoryStore:
         self._backups = Backups(config.home, projector, reader, now)
         self._reembedding = Reembedding(self._awaiting, projector, writer, self._batches, now)
         self._resetting = Resetting(projector, writer)
+        self._replacement = Replacement(projector)
         self._auditing = Auditing(config, journal, writer, now)
         check_model(journal.named, embedder)
         self._purging.complete_begun()
@@ -270,14 +272,12 @@ class AgentMemoryStore:
 
     access_of = _by("_auditing", Auditing.access_of)
     audit = _by("_auditing", Auditing.audit)
-
     insert_memory = _by("_insertions", Insertions.insert_memory)
     insert_memories = _by("_insertions", Insertions.insert_memories)
     insert_parts = _by("_insertions", Insertions.insert_parts)
     rewrite = _by("_insertions", Insertions.rewrite)
     import_memories = _by("_insertions", Insertions.import_memories)
     without_secrets = _by("_writer", Writer.without_secrets)
-
     get_memory = _by("_listings", OwnersListings.get_memory)
     read_memories = _by("_listings", OwnersListings.read_memories)
     every_memory = _by("_listings", OwnersListings.every_memory)
@@ -300,6 +300,7 @@ class AgentMemoryStore:
     compact = _by("_batches", Batches.compact)
     rebuild = _by("_batches", Batches.rebuild)
     reset = _by("_resetting", Resetting.reset)
+    is_replaced = _by("_replacement", Replacement.is_replaced)
     backup = _by("_backups", Backups.backup)
     backups = _by("_backups", Backups.backups)
     cypher = _by("_queries", Queries.cypher)
@@ -321,7 +322,6 @@ class AgentMemoryStore:
     delete_memory = _by("_transitions", Transitions.delete_memory)
     undelete = _by("_transitions", Transitions.undelete)
     find_id = _by("_transitions", Transitions.find_id)
-
     purge = _by("_purging", Purging.purge)
     preview_purge = _by("_purging", Purging.preview_purge)
     complete_purges = _by("_purging", Purging.complete_purges)

@@ -67,6 +67,9 @@ def test_a_key_from_the_shell(run: Any, key_file: Path, tmp_path: Path) -> None:
     assert states(run) == ["signs", "not needed"]
     assert run("list").count("The cache") == 2
     assert "nothing to reseal" in run("keys", "rotate", "--only-reseal", "--yes", code=1)
+    said = run("keys", "rotate", "--reseal", "--yes").splitlines()
+    assert said[0].endswith("signs from now on."), "not that the earlier key verifies, which is freed at once"
+    assert "no longer needed: file:store:" in said[1]
     both = json.loads(run("keys", "rotate", "--reseal", "--yes", "--json"))
     assert both["rotated"]["key_id"] == both["resealed"]["key_id"]
     run("keys", "rotate")

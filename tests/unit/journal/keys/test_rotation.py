@@ -16,7 +16,7 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.keys import EnvKeys, FileKeys
 from memgraph.journal.keys.sealing import keep_sealing_secret, sealing_secret
 from memgraph.journal.keys.secret import key_from_secret
-from memgraph.journal.keys.use import uses_in
+from memgraph.journal.keys.use import key_id_in, replaced_in, uses_in
 from memgraph.journal.rotation import reseal
 from memgraph.ports import SigningKey
 from tests.unit.journal.conftest import NOW
@@ -458,6 +458,40 @@ def test_the_raw_scan_agrees_with_the_verified_history(rotated: Journal, turn: A
     assert uses_in(rotated.lines()) == rotated.used
     turn(rotated)
     assert uses_in(rotated.lines()) == rotated.used
+
+
+def test_ids_of_a_users_own_provider_are_read_as_they_were_written(
+    open_one: Any, turn: Any, write: Any, added: Any
+) -> None:
+    odd = ['vault:"prod"\\Schlüssel:1', 'vault:"prod"\\Schlüssel:2']
+
+    class Own:
+        """Keys with quotes, backslashes and umlauts in their ids."""
+
+        def __init__(self) -> None:
+            self.ids = odd[:1]
+
+        def key(self, store_id: str) -> SigningKey | None:
+            return SigningKey(self.ids[0], self.ids[0].encode().ljust(32))
+
+        def create(self, store_id: str) -> SigningKey | None:
+            return self.key(store_id)
+
+        def find(self, store_id: str, key_id: str) -> SigningKey | None:
+            return SigningKey(key_id, key_id.encode().ljust(32)) if key_id in self.ids else None
+
+    keys = Own()
+    journal = open_one(keys=keys)
+    keys.ids = odd[::-1]
+    journal = open_one(keys=keys)
+    turn(journal, keys)
+    write(journal, added(1))
+    assert [use.key_id for use in uses_in(journal.lines()).uses] == odd
+    assert uses_in(journal.lines()) == journal.used
+    assert replaced_in(journal.lines()) == {odd[0]}
+    assert {key_id_in(line.data) for line in journal.lines()} == set(odd)
+    assert key_id_in(b'{"head":{"key_id":"\\x"}}') is None
+    assert open_one(keys=keys).verify() == 3
 
 
 class TestUnverified:
