@@ -36,7 +36,7 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report) -> C
     head = HeadFile.of(config.home / "journal", config.keys_home, store_id)
     events, size = extent(config.home / "journal")
     path = FileKeys(config.keys_home).path(store_id)
-    report.found["key"] = {"provider": config.key_provider, "place": None, "path": str(path), "present": False}
+    report.found["key"] = {"provider": config.key_provider, "place": None, "path": str(path), "present": None}
     report.found["head"] = {"path": str(head.path), "present": head.path.is_file()}
     report.found["journal"] = {"events": events, "bytes": size, "torn": None}
     try:

@@ -156,6 +156,11 @@ FAILURES = (
         says="completed a resealing that was cut off",
     ),
     Failure(
+        "what a resealing has prepared is damaged before it is in place",
+        "refuses",
+        says="… is not what `memgraph keys rotate --reseal` prepared; `memgraph repair --from-backup FILE` restores the journal from a backup. Without one, move … elsewhere and run `memgraph repair`: it says what verifies",
+    ),
+    Failure(
         "the head file is missing",
         "accepts the journal as it is",
         says="adopted a journal of … events that had no head file: a truncation before now would go unnoticed",

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 import memgraph
+from memgraph.errors import JournalError
 from memgraph.journal import swap
 from memgraph.journal.keys import FileKeys
 from memgraph.store.maintenance.keys import export_keys, reseal_store, rotate_key
+from memgraph.store.maintenance.repair import repair_store
 from memgraph.testing import FakeClock
 
 KILLS, LONG_KILLS = 1, 60
@@ -67,6 +69,20 @@ def check_keys(trial: Any, name: str) -> None:
         assert len(json.loads(path.read_bytes())["earlier"]) == 1
     for one in (*trial.folder.glob(".out.json*"), *path.parent.glob(f"*{path.name}*")):
         assert stat.S_IMODE(one.stat().st_mode) == 0o600
+
+
+def test_a_damaged_plan_is_refused_with_its_two_remedies(
+    scene: Any, rows: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(scene, "restore over a damaged plan", monkeypatch)
+    for use in (scene.open, lambda: repair_store(config_of(scene))):
+        with pytest.raises(JournalError) as refused:
+            use()
+        assert rows["what a resealing has prepared is damaged before it is in place"].fits(str(refused.value))
+    (scene.home / "journal" / "replacement").rename(scene.folder / "elsewhere")
+    assert repair_store(config_of(scene)).contradicting == ()
+    with scene.open() as store:
+        assert store.digest() == scene.digest
 
 
 @pytest.mark.parametrize(

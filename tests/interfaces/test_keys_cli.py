@@ -115,10 +115,10 @@ def test_doctor_says_of_each_provider_where_its_key_is(
         "error",
         f"the signing key is missing: {document}",
     )
-    assert found["advice"] == "restore this document, or correct MEMGRAPH_KEY_SOURCE"
+    assert found["advice"] == f"restore the document {document}, or correct MEMGRAPH_KEY_SOURCE"
     assert f"key         {document}: missing" in doctor_output(tmp_path)
-    assert "restore this document" in run("list", code=1)
-    assert "restore this document" in run("keys", "list", code=1)
+    assert f"restore the document {document}" in run("list", code=1)
+    assert f"restore the document {document}" in run("keys", "list", code=1)
     monkeypatch.setenv("MEMGRAPH_KEY_PROVIDER", "file")
     monkeypatch.delenv("MEMGRAPH_KEY_SOURCE")
     key_file.unlink()
@@ -126,6 +126,7 @@ def test_doctor_says_of_each_provider_where_its_key_is(
     monkeypatch.setenv("MEMGRAPH_KEY_PROVIDER", "command")
     monkeypatch.setenv("MEMGRAPH_KEY_SOURCE", '["/nowhere/at/all"]')
     assert (key_of()["place"], key_of()["status"]) == ("the output of the key command 'all'", "error")
+    assert "key         the output of the key command 'all': cannot be read" in doctor_output(tmp_path)
 
 
 @pytest.mark.parametrize("has_checkpoint", [True, False])

@@ -63,7 +63,7 @@ class SecretManagerKeys(ABC):
 
     def place(self, store_id: str) -> KeyPlace:  # noqa: ARG002 - one secret serves every store
         """Return the secret's name."""
-        remedy = f"create it with the store's key as its value, or correct {SOURCE_VARIABLE}"
+        remedy = f"create the secret {self._secret} with the store's key as its value, or correct {SOURCE_VARIABLE}"
         return KeyPlace(f"the secret {self._secret} ({self.name})", remedy)
 
     def key(self, store_id: str) -> SigningKey | None:  # noqa: ARG002 - one secret serves every store
@@ -88,8 +88,7 @@ class SecretManagerKeys(ABC):
         """Return the key of the current version. It is never created here."""
         if key := self.key(store_id):
             return key
-        where, remedy = self.place(store_id)
-        raise KeyMissingError(f"{where} does not exist, and memgraph makes none there: {remedy}")
+        raise KeyMissingError(f"{self.name} has no key, and memgraph makes none there: {self.place(store_id).remedy}")
 
     def _key(self, version: str | None) -> SigningKey | None:
         with self._refusals():

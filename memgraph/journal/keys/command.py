@@ -44,7 +44,7 @@ class CommandKeys(ListedKeys):
 
     def place(self, store_id: str) -> KeyPlace:  # noqa: ARG002 - the same command serves every store
         """Return the program's name."""
-        remedy = f"run it in a terminal to see why it prints no key, or correct {SOURCE_VARIABLE}"
+        remedy = f"run the key command {self._program!r} in a terminal to see why it prints no key, or correct {SOURCE_VARIABLE}"
         return KeyPlace(f"the output of the key command {self._program!r}", remedy)
 
     @property

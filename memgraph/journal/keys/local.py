@@ -51,8 +51,9 @@ class ListedKeys(ABC):
         """Return the active key. Only key files make one."""
         if key := self.key(store_id):
             return key
-        where, remedy = self.place(store_id)
-        raise KeyMissingError(f"there is no key in {where}, and memgraph makes none there: {remedy}")
+        raise KeyMissingError(
+            f"the key provider {self.name} has no key, and memgraph makes none there: {self.place(store_id).remedy}"
+        )
 
 
 class FileKeys(ListedKeys):
@@ -174,7 +175,7 @@ class JsonKeys(ListedKeys):
 
     def place(self, store_id: str) -> KeyPlace:  # noqa: ARG002 - its store is named in the document
         """Return the document's path."""
-        return KeyPlace(str(self._path), f"restore this document, or correct {SOURCE_VARIABLE}")
+        return KeyPlace(str(self._path), f"restore the document {self._path}, or correct {SOURCE_VARIABLE}")
 
     def keys(self, store_id: str) -> list[SigningKey]:
         """Return the document's keys; empty if there is no file."""

@@ -86,8 +86,7 @@ def list_keys(
     now = to_iso((clock or utc_now)())
     entries = _used(history, ring, config.key_verification_days, now)
     if not problems and ring.active is None:
-        where, remedy = key_place(provider, store_id)
-        problems.append(f"there is no key in {where}: {remedy}")
+        problems.append(f"the signing key is missing: {key_place(provider, store_id).remedy}")
     by_state = {state: [one.key_id for one in entries if one.state == state] for state in ("missing", "expired")}
     if by_state["missing"]:
         problems.append(f"keys that events need are missing: {', '.join(by_state['missing'])}")
@@ -200,8 +199,8 @@ def export_keys(path: Path, config: AgentMemoryConfig | None = None, *, keys: Ke
         if key is not None:
             found.append(SigningKey(entry.key_id, key.secret))
     if ring.active is None:
-        where, remedy = key_place(provider, report.store_id)
-        raise KeyMissingError(f"there is no key in {where}; nothing was exported: {remedy}")
+        remedy = key_place(provider, report.store_id).remedy
+        raise KeyMissingError(f"the signing key is missing, so nothing was exported: {remedy}")
     secret = ring.active.secret
     found.sort(key=lambda key: key.secret != secret)
     data = document_of(found, report.store_id)

@@ -82,7 +82,8 @@ def _identity(store: dict[str, Any]) -> str:
 def _of_the_store(found: dict[str, Any]) -> Iterator[str]:
     key, head = found["key"], found["head"]
     for name, place, is_there in (("key", key["place"], key["present"]), ("head", head["path"], head["present"])):
-        yield f"{name:<12}{plain(place or 'unknown')}: {'present' if is_there else 'missing'}"
+        state = {True: "present", False: "missing", None: "cannot be read"}[is_there]
+        yield f"{name:<12}{plain(place or 'unknown')}: {state}"
     journal = found["journal"]
     yield f"journal     {count(journal['events'], 'event')}, {journal['bytes']:,} bytes"
     if torn := journal["torn"]:
