@@ -248,7 +248,8 @@ class QuotaRecord(DiagnosticRecord):
         ``server_requests``, ``server_bodies``: the HTTP server refused requests, because too many run or their bodies are too large
         together.
     value, limit : float
-        In the unit. For ``disk`` the bytes that are free and those that are kept free.
+        In the unit. For ``disk`` the bytes that are free and those that are kept free; more are free if the graph needs more, or if a
+        limit of the system on files or users was reached.
     occasions : int
         How often it happened since the record before: there is at most one record a minute for each quota of a store.
     """

@@ -21,10 +21,13 @@ class RunNotes:
 
     Attributes
     ----------
+    is_step : bool
+        The run is a part of another one, and has no record.
     phase : str or None
         The phase that is running.
     """
 
+    is_step: bool = False
     phases: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     phase: str | None = None
@@ -49,8 +52,8 @@ def reported_run(
     timer : callable
         Returns seconds of a monotonic clock.
     """
-    notes, began = RunNotes(), timer()
-    if _is_within.get():
+    notes, began = RunNotes(is_step=_is_within.get()), timer()
+    if notes.is_step:
         yield notes
         return
     token = _is_within.set(True)

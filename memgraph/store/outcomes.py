@@ -68,7 +68,10 @@ class Usage:
         ranking : Ranking, optional
             What it was ranked by, for the diagnostics, with its duration in milliseconds. None: the diagnostics do not count it.
         """
-        ranking, duration_ms = checked(Ranking | None, ranking, "ranking"), checked(Duration, duration_ms, "duration_ms")
+        ranking, duration_ms = (
+            checked(Ranking | None, ranking, "ranking"),
+            checked(Duration, duration_ms, "duration_ms"),
+        )
         record, memories = RetrievalRecorded.parse(record), checked_list(StoredMemory, memories, "memories")
         with self._reader.frozen():
             used = [Use(memory.id, self._now(), by_retrieval=True) for memory in memories]

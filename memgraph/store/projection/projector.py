@@ -108,6 +108,7 @@ class Projector:
                     stack.enter_context(self.engine.open())
                     self._catch_up(progress)
                 except DiskFullError:
+                    self.journal.on_full()
                     raise  # a rebuild would need more space, not less
                 except GraphError as error:
                     stack.close()
@@ -197,6 +198,8 @@ class Projector:
         except GraphError as error:
             self.gate.close()
             logger.warning("the graph failed after a commit (%s); it will be caught up", error.loggable)
+            if isinstance(error, DiskFullError):
+                self.journal.on_full()
             self._has_failed |= not isinstance(error, DiskFullError)
             self._generation = -1  # read its actual state instead of the expected one
         return [event for commit in commits for event in commit.events]
