@@ -277,7 +277,6 @@ class AgentMemoryStore:
     rewrite = _by("_insertions", Insertions.rewrite)
     import_memories = _by("_insertions", Insertions.import_memories)
     without_secrets = _by("_writer", Writer.without_secrets)
-
     get_memory = _by("_listings", OwnersListings.get_memory)
     read_memories = _by("_listings", OwnersListings.read_memories)
     every_memory = _by("_listings", OwnersListings.every_memory)
@@ -302,10 +301,11 @@ class AgentMemoryStore:
     reset = _by("_resetting", Resetting.reset)
     backup = _by("_backups", Backups.backup)
     backups = _by("_backups", Backups.backups)
+    last_backup_at = _by("_backups", Backups.last_backup_at)
     cypher = _by("_queries", Queries.cypher)
+    graph_lag = _by("_queries", Queries.graph_lag)
     query = _by("_queries", Queries.query)
     to_networkx = _by("_queries", Queries.to_networkx)
-
     update_memory = _by("_transitions", Transitions.update_memory)
     suppress = _by("_transitions", Transitions.suppress)
     unsuppress = _by("_transitions", Transitions.unsuppress)
