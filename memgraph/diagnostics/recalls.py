@@ -66,14 +66,14 @@ class RecallWatch:
             use = self._used.get(ranking)
             if use is None and len(self._used) < MAX_RANKINGS:
                 use = self._used[ranking] = _Use(self._timer())
-                self._report(ranking, "begun")
+                self._report_ranking(ranking, "begun")
             if self._config.diagnostics_recalls == "all":
-                self._report(ranking, "recall", one, query_id)
+                self._report_ranking(ranking, "recall", one, query_id)
             if use is None:
                 return
             use.counts = one if use.counts is None else _sum(use.counts, one)
             if self._timer() - use.reported_at >= HOUR_S:
-                self._report(ranking, "hour", use.counts)
+                self._report_ranking(ranking, "hour", use.counts)
                 use.counts, use.reported_at = None, self._timer()
 
     def close(self) -> None:
@@ -81,10 +81,10 @@ class RecallWatch:
         with self._lock:
             for ranking, use in self._used.items():
                 if use.counts is not None:
-                    self._report(ranking, "ended", use.counts)
+                    self._report_ranking(ranking, "ended", use.counts)
             self._used = {}
 
-    def _report(
+    def _report_ranking(
         self, ranking: Ranking, reason: str, counts: RecallCounts | None = None, query_id: str | None = None
     ) -> None:
         def made() -> RetrievalRecord:

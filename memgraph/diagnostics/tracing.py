@@ -14,7 +14,7 @@ from memgraph.diagnostics.records import DiagnosticRecord, Severity
 from memgraph.diagnostics.targets import document_of, summary_of
 
 _NS_PER_S = 1_000_000_000
-_SEVERITY_NUMBERS: dict[Severity, int] = {"info": 9, "warning": 13, "error": 17, "critical": 21}
+SEVERITY_NUMBERS: dict[Severity, int] = {"info": 9, "warning": 13, "error": 17, "critical": 21}
 """OpenTelemetry's numbers of INFO, WARN, ERROR and FATAL."""
 
 
@@ -25,7 +25,7 @@ def log_record(record: DiagnosticRecord) -> None:
     except ImportError:  # operations on memories report it
         return
     document = document_of(record)
-    number = SeverityNumber(_SEVERITY_NUMBERS[record.severity])
+    number = SeverityNumber(SEVERITY_NUMBERS[record.severity])
     emitted = LogRecord(
         timestamp=int(datetime.fromisoformat(record.at).timestamp() * 1_000) * (_NS_PER_S // 1_000),
         severity_number=number,

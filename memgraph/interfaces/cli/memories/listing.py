@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memgraph.errors import NotFoundError
+from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import emit, emit_json, listing, notice, plain, wrapped_lines
@@ -147,6 +148,11 @@ def _metrics(settings: Settings) -> None:
         raise click.UsageError(
             "--prometheus is a format of its own, of the store as it is: leave out --json, --as-of and --agent"
         )
+    from memgraph.config import config_path
+
+    home = config_path(settings.home).parent
+    if not (home / "journal").exists():
+        raise Refused(f"there is no store at {home}, so there is nothing to measure")
     with opened(settings) as memory:
         from memgraph.health.exposition import exposition
         from memgraph.health.metrics import metrics_of
