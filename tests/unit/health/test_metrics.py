@@ -106,7 +106,7 @@ def test_metrics_of_a_store(filled: MemGraph, tmp_path: Path) -> None:
     assert found["memgraph_journal_bytes"][()] == sum(
         path.stat().st_size for path in (store.config.home / "journal").glob("*.jsonl")
     )
-    assert found["memgraph_graph_lag_events"] == {(): 0}
+    assert found["memgraph_graph_lag_events"] == {(): 1}  # when it was opened, the graph had not even the first event
     assert found["memgraph_backup_lag_events"] == {(): 1}  # the record of the backup itself
     assert found["memgraph_sleep_phases_left"] == found["memgraph_sleep_failed"] == {(): 0}
     for name in ("sleep_completed", "compress_completed", "backup"):
@@ -137,11 +137,14 @@ def test_a_view_has_none(store: Any) -> None:
 
 @pytest.mark.embedded
 def test_the_command(filled: MemGraph) -> None:
-    home = str(filled.store.config.home)
+    config = filled.store.config
     filled.close()
-    done = CliRunner().invoke(cli, ["--home", home, "stats", "--prometheus"])
+    environment = {"MEMGRAPH_KEYS_HOME": str(config.keys_home), "MEMGRAPH_EMBEDDING_MODEL": "none"}
+    done = CliRunner().invoke(cli, ["--home", str(config.home), "stats", "--prometheus"], env=environment)
     assert done.exit_code == 0, done.output
-    assert parsed(done.stdout)["memgraph_recalls_total"] == {(): 2}
+    found = parsed(done.stdout)
+    assert found["memgraph_recalls_total"] == {(): 2}
+    assert found["memgraph_graph_lag_events"] == {(): 0}
 
 
 @pytest.mark.parametrize("other", [["--json"], ["--as-of", "2026-01-01"], ["--agent", "planner"]])
