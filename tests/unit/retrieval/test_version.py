@@ -40,7 +40,9 @@ def test_the_floor_does() -> None:
     assert len({settings_version(RetrievalConfig(), floor) for floor in (None, 0.5, 0.7)}) == 3
 
 
-WEIGHTS = sorted(name for name, field in RetrievalConfig.model_fields.items() if name not in BUDGET and name != "fusion")
+WEIGHTS = sorted(
+    name for name, field in RetrievalConfig.model_fields.items() if name not in BUDGET and name != "fusion"
+)
 RANGES = {"answer_factor": st.floats(1.0, 2.0)}
 """The others take every value of up to 0.05, or are whole numbers."""
 
