@@ -129,7 +129,7 @@ class AgentMemoryStore:
         self._batches = Batches(projector, flush=writer.flush, refused=refused)
         self._insertions = Insertions(writer, self._batches)
         self._listings = OwnersListings(reader)
-        self._usage = Usage(writer, reader, now)
+        self._usage = Usage(config, journal, writer, reader, now, is_view=view is not None)
         self._views = Views(config, projector, reader, now, folder=place.folder / "past", of=view and view.past)
         self._purging = Purging(config.home, projector, writer, reader, now, close_views=self._views.close)
         self._verifying = Verifying(projector, reader, before=self._purging.complete_begun)
@@ -303,10 +303,11 @@ class AgentMemoryStore:
     is_replaced = _by("_replacement", Replacement.is_replaced)
     backup = _by("_backups", Backups.backup)
     backups = _by("_backups", Backups.backups)
+    last_backup_at = _by("_backups", Backups.last_backup_at)
     cypher = _by("_queries", Queries.cypher)
+    graph_lag = _by("_queries", Queries.graph_lag)
     query = _by("_queries", Queries.query)
     to_networkx = _by("_queries", Queries.to_networkx)
-
     update_memory = _by("_transitions", Transitions.update_memory)
     suppress = _by("_transitions", Transitions.suppress)
     unsuppress = _by("_transitions", Transitions.unsuppress)
@@ -344,6 +345,7 @@ class AgentMemoryStore:
         finally:
             self._is_closed = True
             self._writer.pending.stop()
+            self._usage.close()
             self._views.close()
             self._release()
             self._place = self._place._replace(copy=None)  # a copy is removed unless a view of the past still uses it
@@ -363,10 +365,9 @@ class AgentMemoryStore:
 class PastStore(AgentMemoryStore):
     """A store as of a moment, made by `AgentMemoryStore.at`, or as an agent may read it, made by `as_agent`.
 
-    It can be read; writing raises `ReadOnlyError`.
-
-    It does not change with later writes, nor when the original store is closed. Memories hidden or deleted between its
-    moment and its creation are readable, but pictures and exports leave them out (see `memgraph.store.access.visibility`).
+    It can be read; writing raises `ReadOnlyError`. It does not change with later writes, nor when the original store is
+    closed. Memories hidden or deleted between its moment and its creation are readable, but pictures and exports leave
+    them out (see `memgraph.store.access.visibility`).
 
     Attributes
     ----------
