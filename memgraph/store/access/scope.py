@@ -125,7 +125,7 @@ def _pinned_constraints(index: Index) -> Mask:
     code = index.tag_names.find(CONSTRAINT_TAG)
     if code >= 0:
         found[index.tags.get(code)[0]] = True
-    found &= index.column("is_pinned")
+    found &= index.column("is_pinned") & (index.column("trust") <= TRUST.index("agent"))
     return found
 
 
