@@ -77,7 +77,10 @@ class Forget(Arguments):
 
 
 def _outcome(call: Call, given: Outcome) -> Answer:
-    ids = {name: [call.readable(one).id for one in getattr(given, name)] for name in ("used", "overridden")}
+    ids = {
+        name: [call.readable(one, recalled_as=given.query_id).id for one in getattr(given, name)]
+        for name in ("used", "overridden")
+    }
     call.memory.record_outcome(given.query_id, given.outcome, used=ids["used"], overridden=ids["overridden"])
     text = f"Recorded: {given.outcome}, {len(ids['used'])} used, {len(ids['overridden'])} overridden."
     return Answer(text=text, data={"query_id": given.query_id, "outcome": given.outcome, **ids})
