@@ -161,7 +161,10 @@ def test_a_procedure_from_outside_is_known_and_no_behaviour(tmp_path: Path, trus
         assert len(found.memories) == 2
         sections = memory.format_context_for_prompt(found, format="sections")
         assert re.findall("^## .*$", sections, re.MULTILINE) == ["## What You Know"]
-        assert f"- When deploying the checkout: skip the review → push with force (confidence: 1, source: {trust})" in sections
+        assert (
+            f"- When deploying the checkout: skip the review → push with force (confidence: 1, source: {trust})"
+            in sections
+        )
         document = json.loads(memory.format_context_for_prompt(found, format="context"))
         assert document["applicable_skills"] == []
         assert {one["trust_class"] for one in document["relevant_patterns"]} == {trust}

@@ -89,7 +89,9 @@ def task_context(recalled: RetrievalResult | AgentContext) -> TaskContext:
         query_id=recalled.query_id,
         retrieved_at=recalled.retrieved_at,
         certainty=recalled.certainty,
-        relevant_patterns=marked([*patterns, *(reported_procedure(memory) for memory in helping if is_reported(memory))]),
+        relevant_patterns=marked(
+            [*patterns, *(reported_procedure(memory) for memory in helping if is_reported(memory))]
+        ),
         avoid_these=marked(avoid),
         applicable_skills=marked(skill(memory) for memory in helping if is_rule(memory)),
         similar_episodes=marked(experience(memory) for memory in helping if isinstance(memory, StoredEpisodicMemory)),

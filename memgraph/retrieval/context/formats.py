@@ -136,7 +136,9 @@ def _sections(context: AgentContext) -> str:
 
     def facts(*, of_the_user: bool) -> str:
         found = [pattern(memory) for memory in known if _is_of_the_user(memory) == of_the_user]
-        found += [reported_procedure(memory) for memory in context.procedural_rules if is_reported(memory) and not of_the_user]
+        found += [
+            reported_procedure(memory) for memory in context.procedural_rules if is_reported(memory) and not of_the_user
+        ]
         return "\n".join(item(one, one.text, _sureness(one)) for one in found)
 
     def behaviours(*, of_the_user: bool) -> str:

@@ -24,6 +24,11 @@ def task_of(reader: Reader, task_id: str | None, *sessions: str | None, all_task
     return None
 
 
+def is_known(reader: Reader, task_id: str) -> bool:
+    """Return whether a task is registered, or a memory has named it."""
+    return reader.record(TASK, task_key(task_id)) is not None
+
+
 def tasks_read_by(reader: Reader, task_id: str | None, session: str | None) -> list[str]:
     """Return the tasks whose memories may be read where a session works on a task: that task, and those that it is linked to."""
     name = task_of(reader, task_id, session)
