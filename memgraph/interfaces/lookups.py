@@ -214,9 +214,9 @@ def _details(found: ScoredMemory) -> dict[str, Any]:
 
 
 def _said(found: ScoredMemory) -> str:
-    from memgraph.retrieval.context.task_labels import before
+    from memgraph.retrieval.context.task_labels import before, labelled
 
-    return before(found.label, found.task_item) + found.memory.content
+    return labelled(found.memory.content, found.memory.trust_class, before(found.label, found.task_item))
 
 
 def _cells(found: ScoredMemory) -> list[str]:

@@ -163,11 +163,10 @@ def _ids_of_memories(data: dict[str, Any]) -> list[str]:
 
 def line_of(memory: StoredMemory, mark: str = "", before: str = "") -> str:
     """Return a memory as one line: the beginning of its id, its type, a mark, what stands before its text, its text."""
-    from memgraph.retrieval.context.task_labels import source_label, without_labels
+    from memgraph.retrieval.context.task_labels import labelled
 
     kinds = ", ".join(filter(None, (memory.type, mark, "" if memory.privacy_tier == "public" else memory.privacy_tier)))
-    before = f"{source_label(memory.trust_class)}{before}"
-    return f"[{memory.id[:MIN_ID_CHARS]}] ({kinds}) {before}{without_labels(visible_line(memory.content))}"
+    return f"[{memory.id[:MIN_ID_CHARS]}] ({kinds}) {labelled(memory.content, memory.trust_class, before)}"
 
 
 OPERATIONS = (
