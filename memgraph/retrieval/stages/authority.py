@@ -67,9 +67,9 @@ def yield_to_the_user(search: Search) -> Counts:
     """Lower what comes from a tool, an import or a web page below what the user said on the same matter.
 
     They are on the same matter if a link says that they contradict each other, or if the user's words contain every term of the query that
-    the other contains, and at least half of the terms that any memory contains: repeating the question gains nothing. Fewer shared terms, such
-    as a name, say little: with them, a fortieth of the answers that a search finds would be lost in a store of mixed sources. What yields ends
-    lower by more than a near tie, so that no class lifts it. Costs a comparison for each pair of different selections of terms.
+    the other contains, and at least half of the query, by the rarity of those of its terms that any memory contains: repeating the question
+    gains nothing. Fewer shared terms, such as a name, do not make one matter, and a store of mixed sources would find less by them. What
+    yields ends lower by more than a near tie, so that no class lifts it. Costs a comparison for each pair of different selections of terms.
     """
     trust = search.index.column("trust")[search.slots]
     users = search.slots[trust == TRUST.index("user")]
@@ -100,7 +100,8 @@ def _least_of_same_terms(search: Search, users: Slots, outside: Slots, bounds: S
     for place, term in enumerate(found):
         said[term.slots, place] = True
     theirs, their_selection = np.unique(said[outside], axis=0, return_inverse=True)
-    telling = 2 * said[users].sum(axis=1) >= max(1, len(found))
+    rarity = np.array([term.idf for term in found])
+    telling = 2.0 * (said[users] @ rarity) >= rarity.sum()
     least_of = np.full(len(theirs), np.inf)
     if telling.any():
         mine, my_selection = np.unique(said[users[telling]], axis=0, return_inverse=True)
