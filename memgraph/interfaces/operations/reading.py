@@ -112,10 +112,13 @@ def _before(found: ScoredMemory) -> str:
 
 
 def _get(call: Call, given: Get) -> Answer:
+    from memgraph.retrieval.context.task_labels import labelled
+
     memory = call.readable(given.id)
     shown = {name: value for name, value in fields_of(memory).items() if value not in (None, [], "", False)}
     lines = [f"{name}: {visible_line(str(value))}" for name, value in shown.items() if name != "content"]
-    return Answer(text="\n".join([visible_line(memory.content), "", *lines]), data={"memory": fields_of(memory)})
+    said = labelled(memory.content, memory.trust_class)
+    return Answer(text="\n".join([said, "", *lines]), data={"memory": fields_of(memory)})
 
 
 def _ask(call: Call, given: Ask) -> Answer:
