@@ -16,6 +16,7 @@ import memgraph
 from memgraph import AgentMemoryStore, MemGraph
 from memgraph.config import AgentMemoryConfig
 from memgraph.embedding.none import NoEmbedder
+from memgraph.extraction.readers.builds import BuildLogReader
 from memgraph.extraction.readers.ci_log import CiLogReader
 from memgraph.extraction.readers.junit import JunitReader
 from memgraph.extraction.readers.source import Reader
@@ -33,20 +34,21 @@ from tests.property.rendering import blocks, inlines
 
 TEXTS = list(INJECTIONS.values())
 AT_LENGTH = bool(os.environ.get(LONG))
-"""Each text goes through every door; otherwise through one of those that take one text at a time, and all that take many."""
+"""Each text goes through every door; otherwise through one of those that take one text at a time, through some of the readers of files, and
+through all other doors."""
 UNSEEN = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e0fff]"
 )
 BLOCKS = {"paragraph", "inline", "heading", "bullet_list", "ordered_list", "list_item"}
 _EIGHTS = [TEXTS[place : place + 8] for place in range(0, len(TEXTS), 8)]
 """What one build may teach at most."""
-_MANY = {"episodic": 400, "semantic": 400, "procedural": 400, "max_tokens": 200_000}
+_MANY = {"episodic": 110, "semantic": 110, "procedural": 110, "max_tokens": 200_000}
 _WIDE = dict.fromkeys(SECTIONS, 100_000)
 _WHEN = "2026-01-01T00:00:00.000Z"
 
 
 def opened(home: Path, **given: Any) -> MemGraph:
-    """Open a new store whose budgets leave nothing out."""
+    """Open a new store whose budgets leave little out."""
     config = AgentMemoryConfig(
         home=home / "store", keys_home=home / "keys", retrieval_budget=_MANY, prompt_budget=_WIDE, **given
     )
@@ -113,26 +115,31 @@ def _in_bulk(memory: MemGraph) -> None:
     Items(memory.store).apply(
         [Put(("kept", text[:40]), str(place), {"text": text}) for place, text in enumerate(TEXTS)]
     )
-    for number, texts in enumerate(_EIGHTS):
-        tasks = [
-            {"task_id": f"t{place}", "agent_name": "ci", "description": text, "output": text, "outcome": "failure"}
-            for place, text in enumerate(texts)
-        ]
-        memory.consolidation.consolidate(
-            memgraph.BuildEventLog(
-                project_id="shop", build_id=f"b{number}", trust_class="tool", build_outcome="failure", tasks=tasks,
-                build_summary=texts[0], started_at=_WHEN, completed_at=_WHEN,
-            )
-        )  # fmt: skip
+    memory.consolidation.consolidate(_build(0, _EIGHTS[0]))
+
+
+def _build(number: int, texts: list[str]) -> memgraph.BuildEventLog:
+    tasks = [
+        {"task_id": f"t{place}", "agent_name": "ci", "description": text, "output": text, "outcome": "failure"}
+        for place, text in enumerate(texts)
+    ]
+    return memgraph.BuildEventLog(
+        project_id="shop", build_id=f"b{number}", trust_class="tool", build_outcome="failure", tasks=tasks,
+        build_summary=texts[0], started_at=_WHEN, completed_at=_WHEN,
+    )  # fmt: skip
 
 
 def _by_readers(memory: MemGraph, folder: Path) -> None:
-    """Let files with the texts be read: test reports, logs, transcripts."""
+    """Let files with the texts be read: build logs, test reports, logs, transcripts."""
+    builds = folder / "builds.jsonl"
+    builds.write_text("\n".join(_build(number, texts).model_dump_json() for number, texts in enumerate(_EIGHTS)))
+    readers: list[Reader] = [BuildLogReader(builds)]
     kinds = (_report, _log, _transcript)
-    for number, texts in enumerate(_EIGHTS):
-        for write in kinds if AT_LENGTH else [kinds[number % 3]]:
-            reader = write(folder / f"{write.__name__}-{number}", texts)
-            assert memory.ingest(reader, compress=False).read, reader.kind
+    for number, texts in enumerate(_EIGHTS if AT_LENGTH else _EIGHTS[::2]):
+        chosen = kinds if AT_LENGTH else [kinds[number % 3]]
+        readers += [write(folder / f"{write.__name__}-{number}", texts) for write in chosen]
+    for reader in readers:
+        assert memory.ingest(reader, compress=False).read, reader.kind
 
 
 def _report(path: Path, texts: list[str]) -> Reader:

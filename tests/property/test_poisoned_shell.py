@@ -110,7 +110,7 @@ def test_a_table_and_its_csv_hold_the_texts_as_cells(
     print_table(rows)
     table = click.unstyle(capsysbinary.readouterr().out.decode())
     check_visible(table)
-    assert len(re.findall(r"^(?: *|at: +)\d+ ", table, re.MULTILINE)) == len(TEXTS)
+    assert len(re.findall(r"^(?: *\d+  |at: +\d+\s)", table, re.MULTILINE)) == len(TEXTS)
     print_csv(rows)
     printed = capsysbinary.readouterr().out.decode()
     read = list(csv.reader(io.StringIO(printed, newline="")))

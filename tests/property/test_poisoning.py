@@ -224,6 +224,7 @@ def test_one_memory_is_answered_in_lines_of_memgraph(small: MemGraph) -> None:
         check_visible(text)
 
 
+@pytest.mark.long
 def test_a_query_answers_a_row_a_line(small: MemGraph) -> None:
     queried = {"cypher": "MATCH (m:Memory) RETURN m.id AS id, m.content AS content", "limit": 1_000}
     text = perform(small, Caller(), "query", queried).text
@@ -263,17 +264,17 @@ def test_hooks_answer_with_notes(memory: MemGraph, tmp_path: Path, client: str) 
     assert answered > 5
 
 
-def test_page_and_exports_hold_the_texts_as_data(memory: MemGraph, tmp_path: Path) -> None:
+def test_page_and_exports_hold_the_texts_as_data(small: MemGraph, tmp_path: Path) -> None:
     import pyarrow.parquet
 
-    write_page(memory.store, tmp_path / "page.html")
+    write_page(small.store, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text("utf-8")
     assert (page.count("<script"), page.count("</script>")) == (page.count('<script type="application/') + 1, 2)
     assert not re.search(r"<script>alert|onerror=alert\(1\)>|<svg/onload", page)
-    graph = shown_graph(memory.store)
+    graph = shown_graph(small.store)
     contents = {one["id"]: one["content"] for one in graph.nodes}
     root = ElementTree.fromstring(graphml(graph))
-    assert len(root.findall(".//{*}node")) == len(contents) > 200
+    assert len(root.findall(".//{*}node")) == len(contents) == len(TEXTS)
     document = json.loads(node_link(graph))
     assert document.keys() == {"directed", "multigraph", "graph", "nodes", "edges"}
     assert {one["id"]: one["content"] for one in document["nodes"]} == contents

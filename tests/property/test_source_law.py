@@ -107,6 +107,18 @@ def test_a_newer_contradiction_from_outside_stands_behind_what_the_user_said(tmp
         assert f"[source: {trust}] The checkout" in memory.format_context_for_prompt(found, format="prefix")
 
 
+def test_one_word_of_many_does_not_make_one_matter(tmp_path: Path) -> None:
+    with opened(str(tmp_path), NoEmbedder()) as memory:
+        store = memory.store
+        own = store.insert_memory(SemanticMemory(content="The checkout is painted blue", trust_class="user")).id
+        other = store.insert_memory(SemanticMemory(content="Checkout: checkout", trust_class="web")).id
+        for thing in ("importer", "printer", "till"):
+            store.insert_memory(SemanticMemory(content=f"The {thing} has a port of the staging service"))
+        for asked, first in (("checkout", own), ("port of the checkout in the staging service of the importer", other)):
+            found = [one.memory.id for one in memory.search_memories(asked, limit=10)]
+            assert min(own, other, key=found.index) == first, asked
+
+
 @pytest.mark.parametrize("trust", ["tool", "imported", "web"])
 def test_no_saved_fact_from_outside_comes_before_what_the_user_said(tmp_path: Path, trust: Any) -> None:
     with opened(str(tmp_path), NoEmbedder()) as memory:
