@@ -129,6 +129,7 @@ def test_the_sections_of_a_prompt_are_those_of_memgraph(memory: MemGraph, asked:
 
 
 def test_the_continuity_page_has_its_own_sections_alone(memory: MemGraph) -> None:
+    known = {one.id[:8]: one for one in memory.store.list_memories(limit=5_000)}
     [handoff] = memory.tasks.handoffs.list()
     for text in (
         memory.tasks.handoffs.page(handoff.id, max_tokens=100_000).text,
@@ -137,6 +138,12 @@ def test_the_continuity_page_has_its_own_sections_alone(memory: MemGraph) -> Non
         check_notes(text)
         assert len(headings(text)) == len(set(headings(text))) <= 8
         assert text.count("\n# ") == 0
+        shown = [
+            (line, known[one[1]]) for line in text.splitlines() if (one := re.search(r" \(([0-9a-f]{8})\)$", line))
+        ]
+        assert {one.trust_class in OUTSIDE for _, one in shown} == {True, False}
+        for line, one in shown:
+            assert (f": [source: {one.trust_class}] " in line) == (one.trust_class in OUTSIDE), line
 
 
 def test_the_overview_has_its_own_headings_alone(memory: MemGraph) -> None:
