@@ -1,4 +1,7 @@
-"""A damaged journal: cut after what verifies, its segment put aside, or restored from a backup."""
+"""A damaged journal: cut after what verifies, its segment put aside, or restored from a backup.
+
+A graph on disk that is ahead of the journal afterwards is in the tests that are marked as embedded.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +31,16 @@ NOW = "2026-02-01T09:00:00.000Z"
 class Place:
     """A closed store of several segments, with a backup of its first half."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, make_engine: Callable[[], Any] = lambda: None) -> None:
         self.folder = folder
+        self.make_engine = make_engine
         self.config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
         self.backup = folder / "half.tar.gz"
         self.whole = folder / "whole.tar.gz"
 
     def open(self) -> Any:
-        return memgraph.AgentMemoryStore(self.config, embedder=FakeEmbedder(16), clock=FakeClock(NOW))
+        parts: dict[str, Any] = {"embedder": FakeEmbedder(16), "clock": FakeClock(NOW)}
+        return memgraph.AgentMemoryStore(self.config, engine=self.make_engine(), **parts)
 
     @property
     def segments(self) -> list[Path]:
@@ -91,9 +96,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(template: Path, tmp_path: Path) -> Iterator[Place]:
+def place(template: Path, tmp_path: Path, make_engine: Callable[[], Any]) -> Iterator[Place]:
     shutil.copytree(template, tmp_path / "place")
-    yield Place(tmp_path / "place")
+    yield Place(tmp_path / "place", make_engine)
     shutil.rmtree(tmp_path / "place")
 
 
@@ -139,7 +144,7 @@ class TestFinding:
 
 class TestCutting:
     @pytest.mark.parametrize("part", ["tail", "segment"])
-    @pytest.mark.parametrize("head", ["there", "missing", "behind"])
+    @pytest.mark.parametrize("head", [pytest.param("there", marks=pytest.mark.embedded), "missing", "behind"])
     def test_the_rest_is_kept_aside_and_recorded(self, place: Place, part: Any, head: str) -> None:
         before = b"".join(place.lines())
         lines = place.lines()
@@ -169,6 +174,7 @@ class TestCutting:
         )
         place.check()
 
+    @pytest.mark.embedded
     def test_even_the_first_event(self, place: Place) -> None:
         place.harm(1)
         first = place.segments[0].read_bytes()
@@ -313,7 +319,7 @@ def identify_alone(place: Place) -> tuple[str, KeyRing]:
 
 
 class TestFromABackup:
-    @pytest.mark.parametrize("seq", [1, 4, 9])
+    @pytest.mark.parametrize("seq", [1, 4, pytest.param(9, marks=pytest.mark.embedded)])
     def test_damage_in_what_the_backup_has_loses_nothing(self, place: Place, seq: int) -> None:
         before = place.lines()
         with place.open() as store:
@@ -331,6 +337,7 @@ class TestFromABackup:
             assert store.digest() == digest
         place.check()
 
+    @pytest.mark.embedded
     def test_damage_after_the_backup_loses_what_follows_it(self, place: Place) -> None:
         before = place.lines()
         seq = len(before) - 3
