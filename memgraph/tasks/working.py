@@ -11,6 +11,7 @@ from pydantic import Field
 
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.fold.tasks import CONTEXT, TRANSIENT, WORKING, note_key
+from memgraph.index.columns import PROMOTED_SOURCE
 from memgraph.model.base import Name, checked
 from memgraph.model.events.payload import Actor, Payload
 from memgraph.model.events.tasks import ChatContextSet, TransientRemoved, TransientSet, WorkingMemorySet
@@ -23,7 +24,6 @@ from memgraph.store import AgentMemoryStore
 from memgraph.tasks.registry import find_task
 
 _Ttl = Annotated[float, Field(gt=0.0, le=366 * 86_400.0, allow_inf_nan=False)]
-_PROMOTED = "transient"
 
 
 @dataclass(frozen=True)
@@ -149,11 +149,11 @@ class Working:
                     "transient item that has not expired", item_id, known=[one.id for one in self.kept()]
                 )
             memory = SemanticMemory(
-                id=source_id(f"{_PROMOTED}\x1f{row['name']}", int(from_iso(row["created_at"]).timestamp() * 1_000)),
+                id=source_id(f"{PROMOTED_SOURCE}\x1f{row['name']}", int(from_iso(row["created_at"]).timestamp() * 1_000)),
                 content=row["content"],
                 task_id=row.get("task_id"),
                 trust_class="agent" if actor == "agent" else "user",
-                source=_PROMOTED,
+                source=PROMOTED_SOURCE,
                 reason="promoted from what was kept for a while",
             )
             found = self.store.get_memory(memory.id or "")  # a crash after the first of the two commits
