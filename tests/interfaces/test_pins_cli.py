@@ -44,7 +44,7 @@ def test_a_pin_from_the_shell(run: Any, tmp_path: Path) -> None:
     assert "Edited" in run("pins", "edit", pin_id[:8], "--text", "Never deploy on Mondays")
     assert "is a pin" in run("edit", pin_id, "--tier", "private", code=1)
     run("pins", "edit", pin_id, "--tier", "private", "--domain", "work")
-    assert json.loads(run("show", pin_id, "--json"))["privacy_tier"] == "private"
+    assert json.loads(run("show", pin_id, "--json"))["memory"]["privacy_tier"] == "private"
     run("pins", "edit", pin_id, "--tier", "public", "--domain", "")
     confirm = run("pins", "remove", pin_id).splitlines()[1].split("memgraph ")[1].split()
     cancel = ["pins", "cancel", *confirm[2:]]

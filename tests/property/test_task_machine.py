@@ -143,6 +143,33 @@ class TaskMachine(RuleBasedStateMachine):
     def set_status(self, name: str, status: Any) -> None:
         self.memory.tasks.set_status(name, status)
         self.status[name] = status
+        if not self.is_open(name):
+            self.nothing_changes_in(name)
+
+    def nothing_changes_in(self, name: str) -> None:
+        """Try everything that changes a task, its pins and its handoffs."""
+        tasks, text = self.memory.tasks, f"too late {word(name)}"
+        free = next(one for one in TASKS if one not in (name, *self.links[name]))
+        calls: list[Callable[[], Any]] = [
+            *(lambda what=what: getattr(tasks, what)(name, text) for what in OPENED),
+            *(lambda one=one: tasks.close_item(name, one.id) for one in tasks.snapshot(name).decisions),
+            lambda: tasks.link(name, free),
+            *(lambda other=other: tasks.unlink(name, other) for other in self.links[name]),
+            lambda: self.tokens.upsert(text, task_id=name),
+            lambda: tasks.handoffs.create(name, text, from_agent="ann"),
+            *(lambda one=one: tasks.sessions.switch(one, name) for one in SESSIONS if self.stacks[one][-1:] != [name]),
+        ]
+        for pin_id in [key for key, (_, task) in self.pins.items() if task == name]:
+            calls.append(lambda pin_id=pin_id: self.tokens.edit(pin_id, text=text))
+            calls.append(lambda pin_id=pin_id: self.tokens.request_removal(pin_id))
+            calls.append(lambda pin_id=pin_id: self.tokens.forget([pin_id]))
+        for key, one in self.handoffs.items():
+            if (one.task, one.state) == (name, "open"):
+                calls.append(lambda key=key, one=one: tasks.handoffs.accept(key, one.taker))
+                calls.append(lambda key=key: tasks.handoffs.withdraw(key))
+        for call in calls:
+            with pytest.raises(MemGraphError):
+                call()
 
     @rule(name=tasks, other=tasks)
     def link(self, name: str, other: str) -> None:
@@ -223,6 +250,8 @@ class TaskMachine(RuleBasedStateMachine):
         assert found.resolved_task == (self.stacks[session] or [None])[-1]
         assert found.confirmations == []
         self.asks[session] = found.nudge is not None
+        if found.nudge is not None:
+            self.agree(session, None)
 
     @rule(session=sessions, asked=st.sampled_from([None, "Shall we?"]))
     def agree(self, session: str, asked: str | None) -> None:
@@ -231,8 +260,13 @@ class TaskMachine(RuleBasedStateMachine):
         found = self.memory.tasks.begin_turn(session, "yes", asked=asked)
         assert found.resolved_task == active
         is_recorded = active is not None and self.is_open(active) and (asked is not None or found.nudge is None)
-        assert [(one.task_id, one.confirmed) for one in found.confirmations] == ([(active, asked)] if is_recorded else [])
+        assert [(one.task_id, one.confirmed) for one in found.confirmations] == (
+            [(active, asked)] if is_recorded else []
+        )
         assert found.nudge is None or (self.asks[session] and asked is None)
+        assert (
+            found.nudge is not None or not self.asks[session] or asked is not None or not all(map(self.is_open, TASKS))
+        )
         self.asks[session] = found.nudge is not None
 
     @rule(name=st.none() | tasks, number=numbers, kind=st.sampled_from(["fact", "constraint"]))
@@ -258,20 +292,28 @@ class TaskMachine(RuleBasedStateMachine):
             self.pins[pin_id] = (text, name)
 
     @precondition(lambda self: self.pins)
-    @rule(place=numbers)
-    def ask_to_remove_pin(self, place: int) -> None:
+    @rule(place=numbers, then=st.sampled_from(["wait", "cancel", "confirm"]))
+    def ask_to_remove_pin(self, place: int, then: str) -> None:
         pin_id = list(self.pins)[place % len(self.pins)]
-        if self.is_open(self.pins[pin_id][1]):
-            self.removals.append(Removal(pin_id, self.tokens.request_removal(pin_id).token, self.seconds()))
-        else:
+        if not self.is_open(self.pins[pin_id][1]):
             with pytest.raises(MemGraphError):
                 self.tokens.request_removal(pin_id)
+            return
+        one = Removal(pin_id, self.tokens.request_removal(pin_id).token, self.seconds())
+        self.removals.append(one)
+        if then == "cancel":
+            self.cancel(one)
+        if then != "wait":
+            self.confirm(one)
 
     @precondition(lambda self: self.removals)
-    @rule(place=st.integers(0, 9))
-    def confirm_removal(self, place: int) -> None:
-        """Once: by a token that is fresh, of a pin that holds. Confirming again changes nothing."""
+    @rule(place=st.integers(0, 9), cancels=st.booleans())
+    def settle_removal(self, place: int, cancels: bool) -> None:
         one = self.removals[place % len(self.removals)]
+        (self.cancel if cancels else self.confirm)(one)
+
+    def confirm(self, one: Removal) -> None:
+        """Once: by a token that is fresh, of a pin that holds. Confirming again changes nothing."""
         is_fresh = one.state == "open" and self.seconds() - one.asked <= TOKEN_LIFE_S
         is_allowed = is_fresh and one.pin_id in self.pins and self.is_open(self.pins[one.pin_id][1])
         call = lambda: self.tokens.confirm_removal(one.pin_id, one.token)  # noqa: E731
@@ -279,11 +321,8 @@ class TaskMachine(RuleBasedStateMachine):
             one.state = "confirmed"
             del self.pins[one.pin_id]
 
-    @precondition(lambda self: self.removals)
-    @rule(place=st.integers(0, 9))
-    def cancel_removal(self, place: int) -> None:
+    def cancel(self, one: Removal) -> None:
         """Also one that has expired, and as often as one likes."""
-        one = self.removals[place % len(self.removals)]
         call = lambda: self.tokens.cancel_removal(one.pin_id, one.token)  # noqa: E731
         if self.done_if(one.state != "confirmed", call) and one.pin_id in self.pins:
             one.state = "cancelled"
@@ -490,7 +529,7 @@ def lives(examples: int, steps: int, *phases: Phase) -> settings:
 
 
 def test_tasks_are_their_model() -> None:
-    run_state_machine_as_test(TaskMachine, settings=lives(8, 30))
+    run_state_machine_as_test(TaskMachine, settings=lives(10, 30))
 
 
 @pytest.mark.long

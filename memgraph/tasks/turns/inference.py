@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from memgraph.index.analyser import analyse
@@ -146,8 +147,14 @@ def _goes_on(before: str, after: str) -> bool:
     return bool(after) and _ID_CHAR.match(after) is not None and (after[0] not in "./-" or after[1:].isalnum())
 
 
+@lru_cache(maxsize=1 << 13)
+def terms_of(text: str) -> frozenset[str]:
+    """Return the terms of a title or an item: the same ones are compared with each message."""
+    return frozenset(analyse(text))
+
+
 def _terms(texts: Iterable[str]) -> frozenset[str]:
-    return frozenset(term for text in texts for term in analyse(text))
+    return frozenset().union(*map(terms_of, texts))
 
 
 def _line(terms: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from memgraph.store.commit.task_gate import WRITABLE
 from memgraph.tasks.registry import list_tasks
 from memgraph.tasks.sessions import session_of, stack_with
 from memgraph.tasks.turns.confirmations import is_confirmation, is_denial
-from memgraph.tasks.turns.inference import MAX_READ_CHARS, Inference, TaskText, infer_task
+from memgraph.tasks.turns.inference import MAX_READ_CHARS, Inference, TaskText, infer_task, terms_of
 from memgraph.tasks.turns.nudges import ASK_FROM, ambiguity_nudge, topic_nudge
 from memgraph.tasks.turns.questions import Questions
 
@@ -184,7 +184,7 @@ class Turns:
         texts = [row["content"] for row in rows[:_MAX_ITEM_TEXTS]]
         if access.is_owner:
             return texts
-        return [one for one in texts if said.isdisjoint(analyse(one)) or access.may_read_text(one)]
+        return [one for one in texts if said.isdisjoint(terms_of(one)) or access.may_read_text(one)]
 
     def _decision(self, session: _Session, found: Inference) -> Decision:
         """Return whether the session switches to the inferred task, and why."""
