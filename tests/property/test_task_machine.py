@@ -171,12 +171,14 @@ class TaskMachine(RuleBasedStateMachine):
             with pytest.raises(MemGraphError):
                 call()
 
-    @rule(name=tasks, other=tasks)
-    def link(self, name: str, other: str) -> None:
-        known = self.links[name]
-        is_new = self.is_open(name) and name != other and self.status[other] != "closed" and len(known) < MAX_LINKS
-        if self.done_if(other in known or is_new, lambda: self.memory.tasks.link(name, other)) and other not in known:
-            known.append(other)
+    @rule(name=tasks, others=st.lists(tasks, min_size=1, max_size=5, unique=True))
+    def link(self, name: str, others: list[str]) -> None:
+        for other in others:
+            known = self.links[name]
+            is_new = self.is_open(name) and name != other and self.status[other] != "closed" and len(known) < MAX_LINKS
+            call = lambda other=other: self.memory.tasks.link(name, other)  # noqa: E731
+            if self.done_if(other in known or is_new, call) and other not in known:
+                known.append(other)
 
     @rule(name=tasks, other=tasks)
     def unlink(self, name: str, other: str) -> None:

@@ -15,7 +15,7 @@ from memgraph.model.results.tasks import Pin, TaskSnapshot
 from memgraph.model.results.tasks.handoffs import CarriedMemory, ContinuityPage, Handoff, Ledger
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.context.budget import count_tokens, within_tokens
-from memgraph.retrieval.context.context import failed, known_errors, solved_since
+from memgraph.retrieval.context.context import failed, is_constraint, known_errors, solved_since
 from memgraph.tasks.handoffs.page import rendered
 from memgraph.tasks.handoffs.reading import TaskReader
 from memgraph.tasks.pins import Pins
@@ -84,7 +84,7 @@ class Continuity:
         return self._within(self._found(task, said), max_tokens=max_tokens)
 
     def _within(self, found: Sequence[StoredMemory], *, max_tokens: int) -> list[StoredMemory]:
-        chosen = [one for one in found if not _is_constraint(one)][:_MOST_RELEVANT]
+        chosen = [one for one in found if not is_constraint(one)][:_MOST_RELEVANT]
         return chosen[: within_tokens([count_tokens(one.content) for one in chosen], max_tokens)]
 
     def _found(self, task: TaskSnapshot, said: str) -> list[StoredMemory]:
@@ -138,10 +138,6 @@ def _warns(memory: StoredMemory) -> bool:
     return memory.outcome == "negative" or (
         isinstance(memory, StoredSemanticMemory) and bool(memory.incorrect_approach)
     )
-
-
-def _is_constraint(memory: StoredMemory) -> bool:
-    return memory.is_pinned and any(tag.casefold() == "constraint" for tag in memory.tags)
 
 
 def _since(then: TaskSnapshot, now: TaskSnapshot) -> Iterator[str]:
