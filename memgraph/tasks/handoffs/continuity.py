@@ -16,9 +16,9 @@ from memgraph.model.results.tasks.handoffs import CarriedMemory, ContinuityPage,
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.context.budget import count_tokens, within_tokens
 from memgraph.retrieval.context.context import failed, is_constraint, known_errors, solved_since
+from memgraph.retrieval.overview import constraints_of
 from memgraph.tasks.handoffs.page import rendered
 from memgraph.tasks.handoffs.reading import TaskReader
-from memgraph.tasks.pins import Pins
 from memgraph.tasks.registry import LISTS, snapshot
 from memgraph.text.safe import visible_line
 
@@ -63,7 +63,7 @@ class Continuity:
         page = ContinuityPage(
             agent=reader.access.agent,
             generated_at=store.now(),
-            constraints=self._constraints(task_id),
+            constraints=self._constraints(),
             task=then,
             handoff=handoff,
             since=list(_since(then, now)),
@@ -128,10 +128,15 @@ class Continuity:
             one for one in found if one.task_id == task or (project is not None and one.project_id in (project, None))
         ]
 
-    def _constraints(self, task_id: str) -> list[Pin]:
-        pins = Pins(self.reader.store).list(task_id=task_id, kind="constraint")
-        shown = {one.id for one in self.reader.memories([one.id for one in pins])}
-        return [one for one in pins if one.id in shown]
+    def _constraints(self) -> list[Pin]:
+        """Return the constraints that a prompt of the task has: pins, and other pinned memories that are constraints."""
+        reader = self.reader
+        found = [one for one in constraints_of(reader.store, reader.scope()) if is_constraint(one)]
+        reader.store.auditing.record_disclosure(reader.access, "read", found)
+        return [
+            Pin(id=one.id, kind="constraint", content=one.content, task_id=one.task_id, created_at=one.created_at)
+            for one in found
+        ]
 
 
 def _warns(memory: StoredMemory) -> bool:

@@ -40,11 +40,14 @@ class TaskReader:
     task_id: str | None = None
     project_id: str | None = None
 
+    def scope(self, among: Sequence[str] | None = None) -> Scope:
+        """Return the scope of what is read, of all memories or of some."""
+        return Scope(self.access, project_id=self.project_id, task_id=self.task_id, among=among)
+
     def mask(self, among: Sequence[str] | None = None) -> Mask:
         """Return which slots may be shown, in force and not superseded. Call it, and use the result, in one frozen block."""
         reader = self.store.reader
-        scope = Scope(self.access, project_id=self.project_id, task_id=self.task_id, among=among)
-        return visible(reader, self.access, "read", "search", scope=scope) & ~reader.superseded()
+        return visible(reader, self.access, "read", "search", scope=self.scope(among)) & ~reader.superseded()
 
     def ids(self, memory_ids: Sequence[str]) -> list[str]:
         """Return those of some memories that may be shown, in their order."""
