@@ -117,8 +117,8 @@ class Pins:
         """Return the pins that hold, oldest first: the global ones and those of a task, or of every task."""
         name = None if task_id is None else find_task(self.store, task_id).id
         checked(PinKind | None, kind, "kind")
-        found = [one for one in self._held() if all_tasks or one.task_id in (None, name)]
-        return [one for one in found if kind in (None, one.kind)]
+        pins = [one for one in self._held() if all_tasks or one.task_id in (None, name)]
+        return [one for one in pins if kind in (None, one.kind)]
 
     def edit(
         self,

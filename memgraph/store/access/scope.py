@@ -126,8 +126,9 @@ def _of_tasks(index: Index, scope: Scope) -> Mask:
 def pinned_constraints(index: Index) -> Slots:
     """Return the slots of the pinned memories with the tag ``constraint``."""
     code = index.tag_names.find(CONSTRAINT_TAG)
-    slots: Slots = index.tags.get(code)[0] if code >= 0 else np.empty(0, dtype=np.int64)
-    return slots[index.column("is_pinned")[slots]]
+    tagged = index.tags.get(code)[0] if code >= 0 else np.empty(0, dtype=np.int64)
+    slots: Slots = tagged[index.column("is_pinned")[tagged]].astype(np.int64)
+    return slots
 
 
 def concerning(

@@ -249,17 +249,17 @@ class Handoffs:
         wanted = checked(Name, handoff_id, "handoff_id").strip().lower()
         row = self.store.reader.record(HANDOFF, wanted)
         if row is not None:
-            found = [row] if _exists_for(checked(Name | None, agent, "agent"), row) else []
+            rows = [row] if _exists_for(checked(Name | None, agent, "agent"), row) else []
         elif len(wanted) >= MIN_ID_CHARS:
-            found = [row for row in self._rows(agent) if row["id"].startswith(wanted)]
+            rows = [row for row in self._rows(agent) if row["id"].startswith(wanted)]
         else:
-            found = []
-        if not found:
+            rows = []
+        if not rows:
             raise NotFoundError("handoff", handoff_id, listed_by="memgraph handoff list")
-        if len(found) > 1:
-            problem = f"is the beginning of {len(found)} ids; give more of it"
+        if len(rows) > 1:
+            problem = f"is the beginning of {len(rows)} ids; give more of it"
             raise InvalidInputError(problem, field="handoff_id", value=handoff_id)
-        return found[0]
+        return rows[0]
 
     def _reader(
         self, row: Row, agent: str | None, justification: str | None = None, *, project_id: str | None = None
@@ -288,9 +288,8 @@ class Handoffs:
 
 def _exists_for(agent: str | None, row: Row) -> bool:
     """Return whether an agent has a part in a handoff, or it is for any and not accepted by another. For the owner (None) each one exists."""
-    if agent is None or agent == row["from_agent"]:
-        return True
-    return agent == row["accepted_by"] if "accepted_by" in row else agent == row.get("to_agent", agent)
+    taker = row.get("accepted_by", row.get("to_agent", agent))
+    return agent is None or agent in (row["from_agent"], taker)
 
 
 def _named(agent: str, field: str) -> str:

@@ -74,7 +74,9 @@ def topic_nudge(session_id: str, task: tuple[str, str], active: str | None) -> N
     else:
         interrupts = f"Interrupt {_shown(active)} for it", _switch(session_id, task_id, " --push")
         options += [interrupts, _stay(active)]
-        question = f"The message seems to belong to {named}, and the session works on {_shown(active)}. Which one is it about?"
+        question = (
+            f"The message seems to belong to {named}, and the session works on {_shown(active)}. Which one is it about?"
+        )
     return _nudge("topic_switch", question, options, [task_id])
 
 

@@ -77,8 +77,8 @@ class Questions:
             return conflict_nudge(Rule("constraint", row["id"], row["content"], self.task_id))
         with self.store.reader.frozen():
             index, mask = self.store.reader.index, self._mask(about)
-            found = self.store.reader.read([index.ids.names[slot] for slot in np.flatnonzero(mask).tolist()])
-        return self._about(found[0]) if found else None
+            memories = self.store.reader.read([index.ids.names[slot] for slot in np.flatnonzero(mask).tolist()])
+        return self._about(memories[0]) if memories else None
 
     def _tasks(self, kind: NudgeKind, about: Sequence[str], candidates: Sequence[Task]) -> Nudge | None:
         known = {one.id: one.title for one in candidates}
@@ -95,8 +95,8 @@ class Questions:
 
     def _about(self, memory: StoredMemory) -> Nudge:
         self.store.auditing.record_disclosure(self.access, "read", [memory])
-        kind = "pin" if is_pin(self.store.reader.record(PIN, memory.id)) else "memory"
-        return conflict_nudge(Rule(kind, memory.id, memory.content))
+        is_a_pin = is_pin(self.store.reader.record(PIN, memory.id))
+        return conflict_nudge(Rule("pin" if is_a_pin else "memory", memory.id, memory.content))
 
     def _pinned(self, message: str) -> list[StoredMemory]:
         """Return the pinned memories with the most words of a message that whoever asks may have."""

@@ -122,28 +122,30 @@ class Turns:
             raise InvalidInputError("must not be empty", field="message", value=text[:1])
         question = checked(Text | None, asked, "asked")
         access = OWNER if agent is None else self.store.access_of(agent, justification)
-        read = text[:MAX_READ_CHARS]
+        beginning = text[:MAX_READ_CHARS]
         with self.store.exclusive():
             session = self._session(name, access, checked(Name | None, project, "project"))
             confirms = is_confirmation(text, self.store.config.turns)
             is_answer = confirms or (session.asked[0] is not None and is_denial(text, self.store.config.turns))
-            found = Inference(None) if is_answer else self._inferred(session, read, access)
-            decision = self._decision(session, found)
-            resolved = found.best.task_id if decision == "switched" and found.best is not None else session.active_id
+            inference = Inference(None) if is_answer else self._inferred(session, beginning, access)
+            decision = self._decision(session, inference)
+            resolved = (
+                inference.best.task_id if decision == "switched" and inference.best is not None else session.active_id
+            )
             questions = self._questions(session, resolved, access, project)
             if is_answer:
                 kind, about = session.asked
                 nudge = questions.again(kind, about, session.candidates) if kind and question is None else None
             else:
-                nudge = self._nudge(session, found, decision, read, questions)
+                nudge = self._nudge(session, inference, decision, beginning, questions)
             is_agreed = confirms and nudge is None
             confirmations = self._confirmed(session, text, question, access, actor) if is_agreed else []
             event = TurnControlled(
                 session_id=name,
                 turn_id=new_id(),
-                inferred_task=found.best.task_id if found.best else None,
-                confidence=found.confidence,
-                ambiguous=[one.task_id for one in found.ambiguous[:_MAX_AMBIGUOUS]],
+                inferred_task=inference.best.task_id if inference.best else None,
+                confidence=inference.confidence,
+                ambiguous=[one.task_id for one in inference.ambiguous[:_MAX_AMBIGUOUS]],
                 resolved_task=resolved,
                 autoswitch=session.known.autoswitch,
                 guidance=session.known.guidance,
@@ -152,7 +154,7 @@ class Turns:
                 asked_about=nudge.about if nudge else [],
             )
             self._record(session, event, actor)
-            return self._control(session, found, event, nudge, confirmations)
+            return self._control(session, inference, event, nudge, confirmations)
 
     def _session(self, name: str, access: Access, project: str | None) -> _Session:
         row = self.store.reader.record(SESSION, session_key(name)) or {}
@@ -170,34 +172,36 @@ class Turns:
         return _Session(known, row, active, [one for one in visible_tasks if one.status in WRITABLE])
 
     def _inferred(self, session: _Session, message: str, access: Access) -> Inference:
-        said = frozenset(analyse(message))
+        message_terms = frozenset(analyse(message))
         texts = [
-            TaskText(task.id, task.title, self._items(task, said, access) if place < MAX_TASKS_WITH_ITEMS else ())
+            TaskText(
+                task.id, task.title, self._items(task, message_terms, access) if place < MAX_TASKS_WITH_ITEMS else ()
+            )
             for place, task in enumerate(session.candidates)
         ]
         return infer_task(message, texts, active=session.active_id) if texts else Inference(None)
 
-    def _items(self, task: Task, said: frozenset[str], access: Access) -> Sequence[str]:
+    def _items(self, task: Task, message_terms: frozenset[str], access: Access) -> Sequence[str]:
         """Return the newest texts of a task, without those that an agent may not have: only such as share a word with the message could tell."""
         rows = [row for row in self.store.reader.held(HAS_ITEM, task_key(task.id), None) if row["kind"] in _COMPARED]
         rows.sort(key=lambda row: (-row["seq"], row["id"]))
         texts = [row["content"] for row in rows[:_MAX_ITEM_TEXTS]]
         if access.is_owner:
             return texts
-        return [one for one in texts if said.isdisjoint(terms_of(one)) or access.may_read_text(one)]
+        return [one for one in texts if message_terms.isdisjoint(terms_of(one)) or access.may_read_text(one)]
 
-    def _decision(self, session: _Session, found: Inference) -> Decision:
+    def _decision(self, session: _Session, inference: Inference) -> Decision:
         """Return whether the session switches to the inferred task, and why."""
         limits, known = self.store.config.turns, session.known
-        if found.best is None:
+        if inference.best is None:
             return "nothing_inferred"
-        if found.best.task_id == session.active_id:
+        if inference.best.task_id == session.active_id:
             return "same_task"
-        if found.ambiguous:
+        if inference.ambiguous:
             return "ambiguous"
         if not known.autoswitch:
             return "autoswitch_off"
-        if found.confidence < limits.switch_confidence:
+        if inference.confidence < limits.switch_confidence:
             return "low_confidence"
         if known.switches_back >= limits.max_switches_back or known.mismatches >= limits.max_mismatches:
             return "guarded"
@@ -210,18 +214,18 @@ class Turns:
         return Questions(self.store, access, session.known.session_id, resolved, project)
 
     def _nudge(
-        self, session: _Session, found: Inference, decision: Decision, message: str, questions: Questions
+        self, session: _Session, inference: Inference, decision: Decision, message: str, questions: Questions
     ) -> Nudge | None:
         """Return the most important question: a conflict, then an ambiguity, then, if guidance is supportive, another topic."""
         name, active = session.known.session_id, session.active_id
         if (conflict := questions.conflict(message)) is not None:
             return conflict
-        if found.best is None or found.confidence < ASK_FROM:
+        if inference.best is None or inference.confidence < ASK_FROM:
             return None
         if decision == "ambiguous":
-            return ambiguity_nudge(name, [(one.task_id, one.title) for one in found.ambiguous], active)
+            return ambiguity_nudge(name, [(one.task_id, one.title) for one in inference.ambiguous], active)
         if session.known.guidance == "supportive" and decision in ("autoswitch_off", "low_confidence", "guarded"):
-            return topic_nudge(name, (found.best.task_id, found.best.title), active)
+            return topic_nudge(name, (inference.best.task_id, inference.best.title), active)
         return None
 
     def _confirmed(
@@ -257,7 +261,7 @@ class Turns:
     def _control(
         self,
         session: _Session,
-        found: Inference,
+        inference: Inference,
         event: TurnControlled,
         nudge: Nudge | None,
         confirmations: list[TurnConfirmation],
@@ -274,7 +278,7 @@ class Turns:
             at=now,
             inferred_task=event.inferred_task,
             confidence=event.confidence,
-            ambiguous=list(found.ambiguous[:_MAX_AMBIGUOUS]),
+            ambiguous=list(inference.ambiguous[:_MAX_AMBIGUOUS]),
             active_task=session.active_id,
             resolved_task=event.resolved_task,
             autoswitch=event.autoswitch,

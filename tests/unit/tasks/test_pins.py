@@ -193,7 +193,12 @@ class TestImmutable:
         pins.edit(pin.id, privacy_tier="private", domain="work")
         known = memory.store.get_memory(pin.id)
         assert known is not None
-        assert (known.privacy_tier, known.domain, known.content, known.tags) == ("private", "work", RULE, ["constraint"])
+        assert (known.privacy_tier, known.domain, known.content, known.tags) == (
+            "private",
+            "work",
+            RULE,
+            ["constraint"],
+        )
         pins.edit(pin.id, domain="", privacy_tier="public")
         known = memory.store.get_memory(pin.id)
         assert known is not None

@@ -48,7 +48,9 @@ def test_a_whole_short_message_that_says_no_denies() -> None:
         assert all(is_denial(phrase, only) for phrase in listed.split(", ")), language
         assert not any(is_confirmation(phrase, only) for phrase in listed.split(", ")), language
     assert all(is_denial(message, DEFAULT) for message in ("No.", "no, thanks", "NO!", "nein danke", "нет"))
-    assert not any(is_denial(message, DEFAULT) for message in ("", "no?", "no, use cookies", "yes", "thanks", "not now"))
+    assert not any(
+        is_denial(message, DEFAULT) for message in ("", "no?", "no, use cookies", "yes", "thanks", "not now")
+    )
 
 
 def test_languages_and_further_phrases_are_settings() -> None:
