@@ -95,7 +95,7 @@ class Turns:
         task, the number of mismatches in a row, or what was asked last. Any other turn appends nothing.
 
         It reads the titles and ids of all open tasks, the items of the twenty touched last, and the pinned memories that share words with the
-        message: some 10 ms with a few tasks, and about 5 ms more for each task of 150 items.
+        message: some 10 ms with a few tasks, and about 3 ms more for each task of 150 items.
 
         Parameters
         ----------
