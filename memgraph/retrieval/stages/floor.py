@@ -258,7 +258,8 @@ def _matching_saved(search: Search, floor: float) -> Slots:
 def constraints_among(index: Index, mask: Mask, project_id: str | None) -> Slots:
     """Return the pinned memories with the tag ``constraint`` that hold for a project whatever is asked.
 
-    They hold for every task; those of a project only for tasks of that project, and those of a task only in it.
+    They hold for every task; those of a project only for tasks of that project, and those of a task only in it. What comes from a tool, an
+    import or a web page constrains nothing.
 
     Parameters
     ----------

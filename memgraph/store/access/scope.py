@@ -107,6 +107,14 @@ def admitted(index: Index, scope: Scope, now_days: float) -> Mask:
     )
 
 
+def told_in(index: Index, session: str | None, task_ids: Sequence[str]) -> Mask:
+    """Return which slots are of no task or of one of these, and not only told in another session than this one."""
+    task = index.column("task")
+    mask: Mask = np.isin(task, [-1, *(_code(index, "task", one) for one in task_ids)])
+    bound = index.column("is_session_bound")
+    return mask & (~bound | of_session(index, session)) if bound.any() else mask
+
+
 def _of_tasks(index: Index, scope: Scope) -> Mask:
     """Return which slots belong to the tasks asked about, and which belong to none as far as these are asked about too."""
     task = index.column("task")
@@ -124,10 +132,11 @@ def _of_tasks(index: Index, scope: Scope) -> Mask:
 
 
 def pinned_constraints(index: Index) -> Slots:
-    """Return the slots of the pinned memories with the tag ``constraint``."""
+    """Return the slots of the pinned memories with the tag ``constraint``, but for those from outside: nobody is bound by them."""
     code = index.tag_names.find(CONSTRAINT_TAG)
     tagged = index.tags.get(code)[0] if code >= 0 else np.empty(0, dtype=np.int64)
-    slots: Slots = tagged[index.column("is_pinned")[tagged]].astype(np.int64)
+    is_held = index.column("is_pinned")[tagged] & (index.column("trust")[tagged] <= TRUST.index("agent"))
+    slots: Slots = tagged[is_held].astype(np.int64)
     return slots
 
 
