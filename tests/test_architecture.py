@@ -139,6 +139,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "journal": (
         "envelope",
+        "closed",
         "segments",
         "vectors",
         "purge",

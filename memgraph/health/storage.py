@@ -8,9 +8,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.errors import BusyError, JournalError, KeyMissingError, MemGraphError, StorageError
+from memgraph.errors import (
+    BusyError,
+    DamagedJournalError,
+    JournalError,
+    KeyMissingError,
+    MemGraphError,
+    MissingExtraError,
+    StorageError,
+)
 from memgraph.health.report import Report
 from memgraph.index import snapshot
+from memgraph.journal.closed.files import file_of, names_in, opened
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys import FileKeys, KeyRing
@@ -97,15 +106,15 @@ def _witnesses(condition: Condition, report: Report) -> None:
 
 
 def extent(folder: Path) -> tuple[int, int]:
-    """Return the number of lines and bytes in the journal's segments."""
+    """Return the number of lines in the journal's segments, and of bytes in their files."""
     events = size = 0
-    for path in sorted(folder.glob("*.jsonl")):
+    for name in names_in(folder):
         try:
-            with path.open("rb") as stream:
+            with opened(folder, name) as stream:
                 while block := stream.read(1 << 20):
                     events += block.count(b"\n")
-                    size += len(block)
-        except OSError:
+            size += file_of(folder, name).stat().st_size
+        except (OSError, DamagedJournalError, MissingExtraError):
             continue  # the verification reports why
     return events, size
 

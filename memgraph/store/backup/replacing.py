@@ -12,7 +12,9 @@ from pathlib import Path
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import make_private_folder, sync_folder, write_all
 from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
-from memgraph.errors import BackupError, JournalError, KeyMissingError, StorageError
+from memgraph.errors import BackupError, DamagedJournalError, JournalError, KeyMissingError, StorageError
+from memgraph.journal.closed.files import files_in
+from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import CommitDraft, LineError, unseal
 from memgraph.journal.keys import FileKeys, KeyRing
 from memgraph.journal.keys.configured import configured_keys
@@ -190,7 +192,7 @@ def _append_rest(folder: Path, new: Path, end: Offset, ring: KeyRing) -> None:
 def _readable(folder: Path) -> Iterator[Line]:
     """Yield a journal's lines up to the first place that cannot be read."""
     segments = Segments(folder, 0)
-    with suppress(StorageError):
+    with suppress(StorageError, DamagedJournalError):
         yield from segments.lines(segments.first())
 
 
@@ -214,13 +216,14 @@ def _known(config: AgentMemoryConfig, store_id: str, ring: KeyRing) -> int:
 def _replace(folder: Path, new: Path, place: Path) -> None:
     """Put the new segments, and what else is missing, in the place of the old ones, which are kept."""
     try:
-        for path in (*sorted(folder.glob("*.jsonl")), folder / "manifest.json"):
+        for path in (*files_in(folder), folder / MANIFEST, folder / "manifest.json"):
             if path.exists():
                 set_aside(path, place)
         sync_folder(place)
         sync_folder(place.parent)
-        names = {path.name for path in new.glob("*.jsonl")}
-        for path in sorted(folder.glob("*.jsonl"), reverse=True):
+        names = {path.name for path in files_in(new)}  # plain ones
+        (folder / MANIFEST).unlink(missing_ok=True)
+        for path in reversed(files_in(folder)):
             if path.name not in names:
                 path.unlink()
         for name in sorted(names):
