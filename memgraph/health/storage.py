@@ -35,6 +35,7 @@ from memgraph.store.projection.place import place_of
 from memgraph.store.projection.projector import Projector
 
 KEY_VARIABLE = "MEMGRAPH_KEY"
+_NAMES = {"head": "head file", "checkpoint": "checkpoint", "manifest": "manifest of closed segments"}
 SAMPLE = 50
 """Number of memories whose rows are compared with their events."""
 _TAKEN = "the graph, which another process has open"
@@ -92,10 +93,13 @@ def check_tail(torn_events: int, torn_bytes: int, size: int, report: Report) -> 
 def _witnesses(condition: Condition, report: Report) -> None:
     accept = "run `memgraph repair --accept-head` to accept the journal as it is"
     for witness in condition.contradicting[:1]:  # the head file before the checkpoint: accepting one settles both
-        name = f"the {'head file' if witness.kind == 'head' else witness.kind} {witness.path}"
+        name = f"the {_NAMES[witness.kind]} {witness.path}"
         if witness.state == "ahead":
             what = f"the journal ends at event {condition.seq}, but {name} names {witness.seq}: it was truncated or is an old copy"  # fmt: skip
             report.error("head", what, f"restore the journal from a backup, or {accept}")
+        elif witness.state == "other" and witness.kind == "manifest":
+            what = f"{name} names another content of the segment that ends with event {witness.seq}"
+            report.error("head", what, f"run `memgraph purge --complete`, restore a backup, or {accept}")
         elif witness.state == "other":
             what = f"{name} names an event {witness.seq} that differs from the journal's"
             report.error("head", what, f"restore both from one backup, or {accept}")

@@ -27,7 +27,7 @@ class SegmentAge:
 
     def is_over(self, name: str, now: str) -> bool:
         """Return whether a segment's first event was recorded longer ago than that."""
-        if name != self._name:
+        if name != self._name or self._since is None:  # it may have been empty
             self._name, self._since = name, self._first_time(name)
         return self._since is not None and days_between(self._since, now) > self._days
 

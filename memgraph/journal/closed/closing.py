@@ -128,11 +128,11 @@ class ClosedSegments:
         if self.problem is not None:
             raise self.problem
         found, differing = digest.extents(), []
+        named = max((one.last_seq for one in self.manifest.segments), default=0)
+        if named > last_seq:
+            witness = f"its manifest {self.path}"
+            raise TruncatedJournalError(path=self._folder, seq=last_seq, head_seq=named, witness=witness)
         for one in self.manifest.segments:
-            if one.last_seq > last_seq:
-                raise TruncatedJournalError(
-                    path=self._folder, seq=last_seq, head_seq=one.last_seq, witness=f"its manifest {self.path}"
-                )
             if one.name not in found:
                 raise damaged(self._folder, f"it names the segment {one.name}, which is not there")
             if found[one.name] != one.extent:

@@ -87,6 +87,8 @@ class MemoryUndeleted1(Payload):
 
 
 class AcceptedWitness(Strict):
+    """A witness in ``journal.repaired``, version 1."""
+
     kind: Literal["head", "checkpoint"]
     state: Literal["ahead", "missing", "damaged", "other"]
     seq: Whole | None = None
