@@ -293,7 +293,7 @@ class Journal(JournalReader):
         is_usable = checkpoint is not None and (head is None or head.can_follow(checkpoint.chain))
         fits = False
         if checkpoint is not None and is_usable:
-            digest = self.closed.digest_to(checkpoint.position.segment, checkpoint.position.offset, active)
+            digest = self._digest_to(checkpoint.position, active)
             fits = digest.hexdigest() == checkpoint.digest
             if fits:
                 self._digest = digest
@@ -317,11 +317,14 @@ class Journal(JournalReader):
             self._adopt()
         self._check_closed()
 
+    def _digest_to(self, end: Position, key: SigningKey | None) -> JournalDigest:
+        start = self.start.position
+        return self.closed.digest((start.segment, start.offset), (end.segment, end.offset), key)
+
     def _hash_again(self) -> None:
         """Hash the journal's files again if some were rewritten."""
         if self._is_rewritten:
-            tail = self.tail.position
-            self._digest, self._is_rewritten = self.closed.digest_to(tail.segment, tail.offset, self._key), False
+            self._digest, self._is_rewritten = self._digest_to(self.tail.position, self._key), False
             self._origin = self._segments.origin() if self.holds_lock else self._origin
 
     def _is_replaced(self) -> bool:
