@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import make_private_folder, sync_folder, write_all
 from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
-from memgraph.errors import BackupError, DamagedJournalError, JournalError, KeyMissingError, StorageError
+from memgraph.errors import BackupError, JournalError, KeyMissingError, StorageError
 from memgraph.journal.closed.files import files_in
 from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import CommitDraft, LineError, unseal
@@ -29,7 +29,13 @@ from memgraph.model.events.store import StoreRestored
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.backup import manifest
-from memgraph.store.backup.quarantine import accept_end, quarantine_folder, set_aside, writer_lock
+from memgraph.store.backup.quarantine import (
+    accept_end,
+    quarantine_folder,
+    readable_lines,
+    set_aside,
+    writer_lock,
+)
 from memgraph.store.backup.restoring import file_of, head_of
 from memgraph.store.backup.unpacking import chain_of, unpack
 from memgraph.store.opening import release, utc_now
@@ -166,7 +172,8 @@ def _verified(home: Path, store_id: str, ring: KeyRing, keys_home: Path, path: P
 def _append_rest(folder: Path, new: Path, end: Offset, ring: KeyRing) -> None:
     """Append the whole commits of a journal that follow an event, as far as they verify, to the segments that they are in."""
     chain, run = end.chain, list[Line]()
-    for line in _readable(folder):
+    segments = Segments(folder, 0)
+    for line in readable_lines(segments, segments.first()):
         if f'"prev_signature":"{chain.signature}"'.encode() not in line.data:
             if run:
                 return
@@ -187,13 +194,6 @@ def _append_rest(folder: Path, new: Path, end: Offset, ring: KeyRing) -> None:
             for one in run:
                 _append(new / one.start.segment, one.data + b"\n")
             run = []
-
-
-def _readable(folder: Path) -> Iterator[Line]:
-    """Yield a journal's lines up to the first place that cannot be read."""
-    segments = Segments(folder, 0)
-    with suppress(StorageError, DamagedJournalError):
-        yield from segments.lines(segments.first())
 
 
 def _append(path: Path, data: bytes) -> None:
