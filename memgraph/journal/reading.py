@@ -8,6 +8,8 @@ from pathlib import Path
 
 from memgraph.disk.seal import Seal, seal_of, text_hmac
 from memgraph.errors import JournalError, KeyMissingError
+from memgraph.journal.closed.closing import ClosedSegments
+from memgraph.journal.closed.digest import JournalDigest
 from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, Event, KeyOf, LineError, unseal_alone
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.keys.sealing import sealing_secret
@@ -15,7 +17,7 @@ from memgraph.journal.keys.use import KeyHistory
 from memgraph.journal.purge.lines import is_purged, seq_of
 from memgraph.journal.purge.purged import PurgedSeqs
 from memgraph.journal.replay import Committed, Offset, damaged, walk
-from memgraph.journal.segments import JournalLimits, Line, Position, Segments
+from memgraph.journal.segments import COMPRESSED, JournalLimits, Line, Position, Segments
 from memgraph.journal.vectors.vector_file import NamedVectors, VectorFile
 from memgraph.logs import logger_of
 from memgraph.ports import SigningKey
@@ -34,6 +36,8 @@ class JournalReader:
         What the events up to the tail state about vectors, and which keys signed them.
     on_refused, on_unverified : callable
         Called with the error when a replay is refused; and at each replay whose signatures are not verified.
+    on_full : callable
+        Called when the journal or the graph cannot be written for lack of disk space.
     has_key : bool
         Whether there are keys to verify with; without, nothing can be written.
     """
@@ -49,11 +53,15 @@ class JournalReader:
         self.purged = PurgedSeqs(
             self._segments, store_id, (lambda key_id: ring.verifying(key_id, None)) if ring else None
         )
+        self.closed = ClosedSegments(folder, store_id)
+        self._digest = JournalDigest()
+        self._origin: int | None = None
         self.tail = self.start
         self.named = NamedVectors()
         self.used = KeyHistory()
         self.on_refused: Callable[[JournalError], None] = lambda _error: None
         self.on_unverified: Callable[[], None] = lambda: None
+        self.on_full: Callable[[], None] = lambda: None
 
     @property
     def start(self) -> Offset:
@@ -161,6 +169,14 @@ class JournalReader:
         """Return the point that a projection has recorded. Replaying from a wrong point raises an error."""
         return Offset(Chain(self.store_id, seq, signature, timestamp), Position(segment, offset))
 
+    def _is_replaced(self) -> bool:
+        """Return whether other segments are in the place of those that were read."""
+        return self._origin is not None and self._segments.origin() not in (None, COMPRESSED, self._origin)
+
+    def _digest_to(self, end: Position, key: SigningKey | None) -> JournalDigest:
+        start = self.start.position
+        return self.closed.digest((start.segment, start.offset), (end.segment, end.offset), key)
+
     def _use(self, used: KeyHistory) -> None:
         """Sign with the key that the journal names from now on, whichever the provider has as its active one."""
         if used is not self.used:
@@ -182,8 +198,11 @@ class JournalReader:
                     self._warn_if_unverified()
                 yield found
         except JournalError as error:
-            self.on_refused(error)
+            self._tell_refused(error)
             raise
+
+    def _tell_refused(self, error: JournalError) -> None:
+        self.on_refused(error)
 
     def _warn_if_unverified(self) -> None:
         """Log an error, each time that events are read although nothing proves who wrote them."""
