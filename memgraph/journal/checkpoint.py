@@ -17,11 +17,11 @@ from memgraph.ports import SigningKey
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The position up to which the journal was verified, and the SHA-256 of all bytes before it."""
+    """The position up to which the journal was verified, and the digest of all bytes before it (`JournalDigest`)."""
 
     chain: Chain
     position: Position
-    sha256: str
+    digest: str
     named: NamedVectors
     used: KeyHistory
 
@@ -45,7 +45,7 @@ def read_checkpoint(path: Path, key: SigningKey, store_id: str) -> Checkpoint | 
             return None
         position, named = Position(**body["position"]), NamedVectors(**body["named"])
         used = KeyHistory(tuple(KeyUse(**use) for use in body["used"]["uses"]))
-        return Checkpoint(Chain(**body["chain"]), position, body["sha256"], named, used)
+        return Checkpoint(Chain(**body["chain"]), position, body["digest"], named, used)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 

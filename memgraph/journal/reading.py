@@ -8,6 +8,8 @@ from pathlib import Path
 
 from memgraph.disk.seal import Seal, seal_of, text_hmac
 from memgraph.errors import JournalError, KeyMissingError
+from memgraph.journal.closed.closing import ClosedSegments
+from memgraph.journal.closed.digest import JournalDigest
 from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, Event, KeyOf, LineError, unseal_alone
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.keys.sealing import sealing_secret
@@ -15,7 +17,7 @@ from memgraph.journal.keys.use import KeyHistory
 from memgraph.journal.purge.lines import is_purged, seq_of
 from memgraph.journal.purge.purged import PurgedSeqs
 from memgraph.journal.replay import Committed, Offset, damaged, walk
-from memgraph.journal.segments import JournalLimits, Line, Position, Segments
+from memgraph.journal.segments import COMPRESSED, JournalLimits, Line, Position, Segments
 from memgraph.journal.vectors.vector_file import NamedVectors, VectorFile
 from memgraph.logs import logger_of
 from memgraph.ports import SigningKey
@@ -51,6 +53,9 @@ class JournalReader:
         self.purged = PurgedSeqs(
             self._segments, store_id, (lambda key_id: ring.verifying(key_id, None)) if ring else None
         )
+        self.closed = ClosedSegments(folder, store_id)
+        self._digest = JournalDigest()
+        self._origin: int | None = None
         self.tail = self.start
         self.named = NamedVectors()
         self.used = KeyHistory()
@@ -163,6 +168,14 @@ class JournalReader:
     def resume_point(self, seq: int, signature: str, segment: str, offset: int, timestamp: str) -> Offset:
         """Return the point that a projection has recorded. Replaying from a wrong point raises an error."""
         return Offset(Chain(self.store_id, seq, signature, timestamp), Position(segment, offset))
+
+    def _is_replaced(self) -> bool:
+        """Return whether other segments are in the place of those that were read."""
+        return self._origin is not None and self._segments.origin() not in (None, COMPRESSED, self._origin)
+
+    def _digest_to(self, end: Position, key: SigningKey | None) -> JournalDigest:
+        start = self.start.position
+        return self.closed.digest((start.segment, start.offset), (end.segment, end.offset), key)
 
     def _use(self, used: KeyHistory) -> None:
         """Sign with the key that the journal names from now on, whichever the provider has as its active one."""

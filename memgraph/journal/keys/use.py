@@ -50,6 +50,11 @@ class KeyHistory:
         """Return the id of the key that signs an event; None if that is not known yet."""
         return next((use.key_id for use in reversed(self.uses) if use.first_seq <= seq), None)
 
+    def between(self, first: int, last: int) -> set[str]:
+        """Return the ids of the keys that sign the events from one number to another."""
+        uses = [use.key_id for use in self.uses if first < use.first_seq <= last]
+        return {*uses, *filter(None, [self.at(first)])}
+
     def after(self, event: Event) -> KeyHistory:
         """Return the history after one more event.
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from memgraph.disk.files import open_regular, read_own
 from memgraph.errors import BackupError, StorageError
+from memgraph.journal.closed.files import file_of, is_segment, names_in, opened
+from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import Chain
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.use import key_id_in
@@ -24,8 +25,8 @@ from memgraph.store.backup.manifest import BackupFile
 
 Advance = Callable[[int], None]
 """Called with the number of bytes that were read since the last call."""
-CHECKPOINT = "verified.json"
-"""The journal's checkpoint, which a restoration makes anew. Its other small files are copied."""
+_MADE_ANEW = {"verified.json", MANIFEST}
+"""The journal's checkpoint and the manifest of its closed segments, which the restored store makes anew. The other small files are copied."""
 _BLOCK_BYTES = 1 << 20
 
 
@@ -78,10 +79,14 @@ class Part:
         if self.content is not None:
             yield io.BytesIO(self.content)
             return
-        with _refusals(self.path):
-            source = open_regular(self.path)
-        with source:
-            source.seek(self.file.offset)
+        with ExitStack() as stack:
+            with _refusals(self.path):
+                if is_segment(self.path):
+                    opening = opened(self.path.parent, self.path.name, self.file.offset)
+                    source: IO[bytes] = stack.enter_context(opening)
+                else:
+                    source = stack.enter_context(open_regular(self.path))
+                    source.seek(self.file.offset)
             hashing = _Hashing(source, self, advance)
             yield hashing  # type: ignore[misc]
             hashing.check()
@@ -100,15 +105,15 @@ class Contents:
 class Unchanged:
     """Tells whether a journal's segments are the files that they were.
 
-    A closed segment never changes, and the last one only grows. A rewritten one is another file; the last is kept open, so that no
-    other file can get its number.
+    A closed segment never changes, and the last one only grows. A rewritten one is another file, and so is one that was compressed meanwhile;
+    the last is kept open, so that no other file can get its number.
     """
 
     def __init__(self, journal: Journal, boundary: Boundary) -> None:
         self._folder = journal.folder
         self._last = boundary.offset.position.segment
         with _refusals(self._folder / self._last):
-            self._held = (self._folder / self._last).open("rb")
+            self._held = file_of(self._folder, self._last).open("rb")
             self._found = self._files()
 
     def check(self) -> None:
@@ -123,22 +128,19 @@ class Unchanged:
 
     def _files(self) -> list[tuple[object, ...]]:
         found: list[tuple[object, ...]] = []
-        for path in sorted(self._folder.glob("*.jsonl")):
-            status = path.stat()
-            if path.name < self._last:
-                found.append((path.name, status.st_ino, status.st_size, status.st_ctime_ns))
-            elif path.name == self._last:
-                found.append((path.name, status.st_ino))
+        for name in names_in(self._folder):
+            status = file_of(self._folder, name).stat()
+            if name < self._last:
+                found.append((name, status.st_ino, status.st_size, status.st_ctime_ns))
+            elif name == self._last:
+                found.append((name, status.st_ino))
         return found
 
 
 def size_of(journal: Journal, boundary: Boundary, base: Base | None) -> int:
     """Return the number of bytes that `read_contents` will read, about."""
-    total = 0
-    for path in journal.folder.glob("*.jsonl"):
-        if path.name < boundary.offset.position.segment:
-            total += path.stat().st_size
-    total += boundary.offset.position.offset
+    end = boundary.offset.position
+    total = end.offset + sum(journal.segments.size(name) for name in journal.segments.names() if name < end.segment)
     for model, rows in boundary.named.rows.items():
         before = base.vectors.get(model, 0) if base else 0
         total += (rows - before) * 4 * (boundary.named.dimension_of(model) or 0)
@@ -172,7 +174,7 @@ def read_contents(journal: Journal, boundary: Boundary, base: Base | None, *, ho
         start = (base.vectors.get(model, 0) if base else 0) * file.row_bytes
         part = _slice(file.path, f"journal/vectors/{file.path.name}", start, rows * file.row_bytes, advance)
         found.parts += [part] if part else []
-    small = [path for path in sorted(journal.folder.glob("*.json")) if path.name != CHECKPOINT]
+    small = [path for path in sorted(journal.folder.glob("*.json")) if path.name not in _MADE_ANEW]
     for path in (*small, home / "config.toml"):
         if path.exists():
             with _refusals(path):
@@ -224,15 +226,9 @@ def _segments(
 def _skip(journal: Journal, base: Base, whole: hashlib._Hash, advance: Advance) -> None:
     """Hash the journal up to a base, which must be as it was when the base was made."""
     end = base.offset.position
-    for path in sorted(journal.folder.glob("*.jsonl")):
-        if path.name > end.segment:
-            break
-        with _refusals(path), open_regular(path) as file:
-            left = end.offset if path.name == end.segment else os.fstat(file.fileno()).st_size
-            while left and (block := file.read(min(_BLOCK_BYTES, left))):
-                whole.update(block)
-                left -= len(block)
-                advance(len(block))
+    for block in journal.segments.blocks(journal.start.position, end):
+        whole.update(block)
+        advance(len(block))
     if whole.hexdigest() != base.journal_sha256:
         raise BackupError(
             f"the journal up to event {base.offset.chain.seq} is no longer as it was in the backup {base.path}, because events "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,8 @@ from memgraph.disk.files import make_private_folder, sync_folder, write_all
 from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
 from memgraph.errors import BackupError, JournalError, KeyMissingError, StorageError
 from memgraph.journal import swap
+from memgraph.journal.closed.files import files_in
+from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import CommitDraft, LineError, unseal
 from memgraph.journal.keys import FileKeys, KeyRing
 from memgraph.journal.keys.configured import configured_keys
@@ -28,7 +30,7 @@ from memgraph.model.events.store import StoreRestored
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.backup import manifest
-from memgraph.store.backup.quarantine import accept_end, exclusive, quarantine_folder, set_aside
+from memgraph.store.backup.quarantine import accept_end, exclusive, quarantine_folder, readable_lines, set_aside
 from memgraph.store.backup.restoring import file_of, head_of
 from memgraph.store.backup.unpacking import chain_of, unpack
 from memgraph.store.opening import release, utc_now
@@ -177,7 +179,8 @@ def _verified(home: Path, store_id: str, ring: KeyRing, keys_home: Path, path: P
 def _append_rest(folder: Path, new: Path, end: Offset, ring: KeyRing) -> None:
     """Append the whole commits of a journal that follow an event, as far as they verify, to the segments that they are in."""
     chain, run = end.chain, list[Line]()
-    for line in _readable(folder):
+    segments = Segments(folder, 0)
+    for line in readable_lines(segments, segments.first()):
         if f'"prev_signature":"{chain.signature}"'.encode() not in line.data:
             if run:
                 return
@@ -200,13 +203,6 @@ def _append_rest(folder: Path, new: Path, end: Offset, ring: KeyRing) -> None:
             run = []
 
 
-def _readable(folder: Path) -> Iterator[Line]:
-    """Yield a journal's lines up to the first place that cannot be read."""
-    segments = Segments(folder, 0)
-    with suppress(StorageError):
-        yield from segments.lines(segments.first())
-
-
 def _append(path: Path, data: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
@@ -227,14 +223,15 @@ def _known(config: AgentMemoryConfig, store_id: str, ring: KeyRing) -> int:
 def _replace(folder: Path, new: Path, place: Path) -> None:
     """Put the new segments, and what else is missing, in the place of the old ones, which are kept."""
     try:
-        for path in (*sorted(folder.glob("*.jsonl")), folder / "manifest.json"):
+        for path in (*files_in(folder), folder / MANIFEST, folder / "manifest.json"):
             if path.exists():
                 set_aside(path, place)
         sync_folder(place)
         sync_folder(place.parent)
         swap.set_plan_aside(folder, place)  # else the next opening would try to complete it
-        names = {path.name for path in new.glob("*.jsonl")}
-        for path in sorted(folder.glob("*.jsonl"), reverse=True):
+        names = {path.name for path in files_in(new)}  # plain ones
+        (folder / MANIFEST).unlink(missing_ok=True)
+        for path in reversed(files_in(folder)):
             if path.name not in names:
                 path.unlink()
         for name in sorted(names):
