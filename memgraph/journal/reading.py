@@ -185,8 +185,11 @@ class JournalReader:
                     self._warn_if_unverified()
                 yield found
         except JournalError as error:
-            self.on_refused(error)
+            self._tell_refused(error)
             raise
+
+    def _tell_refused(self, error: JournalError) -> None:
+        self.on_refused(error)
 
     def _warn_if_unverified(self) -> None:
         """Log an error, each time that events are read although nothing proves who wrote them."""

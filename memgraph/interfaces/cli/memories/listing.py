@@ -50,6 +50,7 @@ def list_(
 ) -> None:
     """List memories."""
     only = scope_given(**scope)
+    from memgraph.retrieval.context.task_labels import labelled
     from memgraph.store.access.scope import concerning
 
     with opened(settings) as memory:
@@ -68,17 +69,17 @@ def list_(
             type=kind, project_id=project, include_suppressed=include_suppressed, state=state
         )
         total = int((listed & concerning(memory.store.reader.index, **only)).sum())
-        whole = {one.id: one.content for one in memory.store.read_memories([entry.id for entry in entries])}
+        whole = {one.id: one for one in memory.store.read_memories([entry.id for entry in entries])}
         hint_at_projects(memory, project)
     if len(entries) == limit < total:
         notice(f"{limit:,} of {total:,} memories; --limit N shows more")
     if settings.as_json:
-        emit_json([{**entry.model_dump(mode="json"), "content": whole[entry.id]} for entry in entries])
+        emit_json([{**entry.model_dump(mode="json"), "content": whole[entry.id].content} for entry in entries])
         return
     listing(
         [
             (
-                entry.content,
+                labelled(entry.content, whole[entry.id].trust_class),
                 (
                     entry.id,
                     entry.type,
