@@ -106,7 +106,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "event_time",
         "history",
     ),
-    "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
+    "graph": ("schema columns zeroed_memory", "connection", "worker", "storage", "rows", "guard queries", "engine"),
     "interfaces": (
         "operations refusals lookups resident",
         "adk anthropic langchain langgraph llama_index openai_agents pydantic_ai agents",
