@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,15 @@ from memgraph.disk.seal import Seal
 from memgraph.errors import InvalidInputError, JournalError, StorageError
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
-from memgraph.journal.purge.intent import Hashes
+from memgraph.journal.purge.intent import Noted
 from memgraph.journal.purge.rewriting import left_in, segments_of, sha256_of
 from memgraph.journal.vectors.damage import NamedRows
 from memgraph.model.events.store import MemoryPurged
+from memgraph.model.events.tasks import TaskCreated
 from memgraph.model.results.purges import KnownExport, PurgeReceipt, ReceiptCheck, RewrittenFile
 
 FOLDER = "receipts"
+_REGISTRATION = f'"type":"{TaskCreated.TYPE}"'.encode()
 MAX_BYTES = 64 << 20
 
 
@@ -28,7 +31,7 @@ def receipt_of(
     event: Event,
     payload: MemoryPurged,
     *,
-    before: Hashes,
+    noted: Noted,
     removed: list[str],
     exports: list[KnownExport],
 ) -> PurgeReceipt:
@@ -36,7 +39,7 @@ def receipt_of(
     files = []
     for path in segments_of(journal.segments, payload.seqs()):
         name = f"journal/{path.name}"
-        known, sha256 = before.get(name, (None, None))
+        known, sha256 = noted.files.get(name, (None, None))
         size, after = sha256_of(path, known)
         files.append(RewrittenFile(path=name, size=size, before=sha256, after=after))
     receipt = PurgeReceipt(
@@ -53,6 +56,8 @@ def receipt_of(
         files=files,
         rebuilt=["graph", "index"],
         removed=removed,
+        lost_tasks=_lost_tasks(journal, payload.seqs()),
+        remaining=noted.remaining,
         exports=exports,
     )
     return receipt.model_copy(update={"code": _code(receipt, _seal(journal))})
@@ -123,7 +128,19 @@ def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
         events=len(payload.seqs()),
         vectors=sum(map(len, receipt.vectors.values())),
         changed_since=changed,
+        remaining=receipt.remaining,
     )
+
+
+def _lost_tasks(journal: Journal, seqs: set[int]) -> list[int]:
+    """Return the purged events that had registered a task which no other event registers."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for line in journal.every_line(journal.start.position):
+        if _REGISTRATION in line.data:
+            head = orjson.loads(line.data)["head"]
+            if head["type"] == TaskCreated.TYPE:
+                found[head["task_id"]].append(head["seq"])
+    return sorted(one for events in found.values() if seqs.issuperset(events) for one in events)
 
 
 def _check_vectors(journal: Journal, receipt: PurgeReceipt) -> None:

@@ -15,7 +15,7 @@ from memgraph.interfaces.cli.base.output import count, emit, plain, progress
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
-    from memgraph.model.results.purges import KnownExport, PurgePreview, PurgeReceipt
+    from memgraph.model.results.purges import KnownExport, PurgePreview, PurgeReceipt, RemainingName
 
 _SHOWN = 10
 _WHY = {
@@ -113,7 +113,22 @@ def _preview_lines(found: PurgePreview) -> Iterator[str]:
             yield f"  … and {len(memories) - _SHOWN:,} more; --json names them all"
     others = ", ".join(f"{number:,} {name}" for name, number in sorted(found.others.items()))
     yield f"{count(found.events, 'event')} of the journal would lose their content{f' (also {others})' if others else ''}."
+    if found.lost_tasks:
+        yield f"{count(len(found.lost_tasks), 'task')} whose title has the words would be lost, with everything that was said in it:"
+    for task in found.lost_tasks:
+        yield f"  {plain(task.id)}  {plain(task.title)} ({count(task.items, 'item')})"
+    yield from _remaining_lines(found.remaining)
     yield from _export_lines(found.exports)
+
+
+def _remaining_lines(remaining: Sequence[RemainingName] | None) -> Iterator[str]:
+    if remaining is None:
+        yield "The purge was interrupted: whether the words are in names that cannot be removed is not known; `memgraph docs privacy`."
+    if remaining:
+        yield "These names have the words and stay, because they are signed, or the journal needs them:"
+    for one in remaining or ():
+        name = f" {plain(one.name)}" if one.name else ""
+        yield f"  {plain(one.what)}{name} ({count(one.events, 'event')}, the first is {one.event:,})"
 
 
 def _lines(done: PurgeReceipt, file: Path | None) -> Iterator[str]:
@@ -125,6 +140,9 @@ def _lines(done: PurgeReceipt, file: Path | None) -> Iterator[str]:
         yield f"{derived} went with them; `memgraph sleep` derives again what the rest supports."
     if done.kept_ids:
         yield f"{count(len(done.kept_ids), 'memory', 'memories')} with the same words stayed, because of --keep-copies."
+    if done.lost_tasks:
+        yield f"{count(len(done.lost_tasks), 'task')} whose title had the words went with everything that was said in them."
+    yield from _remaining_lines(done.remaining)
     yield from _export_lines(done.exports)
     where = plain(str(file)) if file is not None else f"receipts/{done.event:012d}.json in the store's directory"
     yield f"Receipt: {where}; `memgraph verify --receipt FILE` checks it."
