@@ -11,11 +11,11 @@ import click
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, plain, progress
+from memgraph.interfaces.cli.base.output import count, emit, plain, progress, remaining_lines
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
-    from memgraph.model.results.purges import KnownExport, PurgePreview, PurgeReceipt, RemainingName
+    from memgraph.model.results.purges import KnownExport, PurgePreview, PurgeReceipt
 
 _SHOWN = 10
 _WHY = {
@@ -117,18 +117,8 @@ def _preview_lines(found: PurgePreview) -> Iterator[str]:
         yield f"{count(len(found.lost_tasks), 'task')} whose title has the words would be lost, with everything that was said in it:"
     for task in found.lost_tasks:
         yield f"  {plain(task.id)}  {plain(task.title)} ({count(task.items, 'item')})"
-    yield from _remaining_lines(found.remaining)
+    yield from remaining_lines(found.remaining)
     yield from _export_lines(found.exports)
-
-
-def _remaining_lines(remaining: Sequence[RemainingName] | None) -> Iterator[str]:
-    if remaining is None:
-        yield "The purge was interrupted: whether the words are in names that cannot be removed is not known; `memgraph docs privacy`."
-    if remaining:
-        yield "These names have the words and stay, because they are signed, or the journal needs them:"
-    for one in remaining or ():
-        name = f" {plain(one.name)}" if one.name else ""
-        yield f"  {plain(one.what)}{name} ({count(one.events, 'event')}, the first is {one.event:,})"
 
 
 def _lines(done: PurgeReceipt, file: Path | None) -> Iterator[str]:
@@ -142,7 +132,7 @@ def _lines(done: PurgeReceipt, file: Path | None) -> Iterator[str]:
         yield f"{count(len(done.kept_ids), 'memory', 'memories')} with the same words stayed, because of --keep-copies."
     if done.lost_tasks:
         yield f"{count(len(done.lost_tasks), 'task')} whose title had the words went with everything that was said in them."
-    yield from _remaining_lines(done.remaining)
+    yield from remaining_lines(done.remaining)
     yield from _export_lines(done.exports)
     where = plain(str(file)) if file is not None else f"receipts/{done.event:012d}.json in the store's directory"
     yield f"Receipt: {where}; `memgraph verify --receipt FILE` checks it."
