@@ -14,6 +14,7 @@ from memgraph.disk.seal import Seal
 from memgraph.errors import InvalidInputError, JournalError, StorageError
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
+from memgraph.journal.keys.sealing import RECEIPTS
 from memgraph.journal.purge.intent import Noted
 from memgraph.journal.purge.rewriting import left_in, segments_of, sha256_of
 from memgraph.journal.vectors.damage import NamedRows
@@ -60,7 +61,7 @@ def receipt_of(
         remaining=noted.remaining,
         exports=exports,
     )
-    return receipt.model_copy(update={"code": _code(receipt, _seal(journal))})
+    return receipt.model_copy(update={"code": _code(receipt, journal.seal(RECEIPTS))})
 
 
 def write_receipt(home: Path, receipt: PurgeReceipt) -> Path:
@@ -107,15 +108,17 @@ def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
     if receipt.store_id != journal.store_id:
         problem = f"is of another store ({receipt.store_id}), this one is {journal.store_id}"
         raise InvalidInputError(problem, field="receipt", value=receipt.event)
-    if not _seal(journal).fits(receipt.code, _signed(receipt)):
-        raise InvalidInputError(
-            "was changed since it was signed, or was signed with another key", field="receipt", value=receipt.event
+    if not any(seal.fits(receipt.code, _signed(receipt)) for seal in journal.receipt_seals()):
+        problem = (
+            "was changed since it was signed, or was signed with a secret that this copy of the store does not have "
+            "(`journal/sealing.json`, `journal/former_seals.json`)"
         )
+        raise InvalidInputError(problem, field="receipt", value=receipt.event)
     payloads = [event.payload for event in journal.purged.events() if event.seq == receipt.event]
     if not payloads or not isinstance(payload := payloads[0], MemoryPurged):
         raise JournalError(f"the journal has no purge with the number {receipt.event}: it is an older copy")
-    if [(one.first, one.last) for one in payload.ranges] != receipt.ranges:
-        raise JournalError(f"event {receipt.event} of the journal purged other events than the receipt says")
+    if [(one.first, one.last) for one in payload.ranges] != receipt.ranges or _ids(payload) != _ids(receipt):
+        raise JournalError(f"event {receipt.event} of the journal purged something else than the receipt says")
     if left := left_in(journal.segments, payload.seqs()):
         raise JournalError(
             f"{len(left):,} of the purged events still have a payload, first event {left[0]}: the journal was restored from an "
@@ -167,8 +170,8 @@ def _is_same(home: Path, file: RewrittenFile) -> bool:
         return False
 
 
-def _seal(journal: Journal) -> Seal:
-    return journal.seal("purge receipt")
+def _ids(said: MemoryPurged | PurgeReceipt) -> list[list[str]]:
+    return [said.ids, said.derived_ids, said.copied_ids, said.restated_ids, said.kept_ids]
 
 
 def _signed(receipt: PurgeReceipt) -> bytes:
