@@ -52,7 +52,7 @@ def receipt_of(
         copied_ids=payload.copied_ids,
         restated_ids=payload.restated_ids,
         kept_ids=payload.kept_ids,
-        ranges=[(one.first, one.last) for one in payload.ranges],
+        ranges=_ranges(payload),
         vectors={one.model: one.rows for one in payload.vectors},
         files=files,
         rebuilt=["graph", "index"],
@@ -70,6 +70,15 @@ def write_receipt(home: Path, receipt: PurgeReceipt) -> Path:
     make_private_folder(path.parent)
     write_private(path, orjson.dumps(receipt.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
     return path
+
+
+def has_receipt(home: Path, event: int, payload: MemoryPurged) -> bool:
+    """Return whether a purge has a receipt: one of its number may be of a purge that a restoration has dropped."""
+    try:
+        receipt = read_receipt((home / FOLDER / f"{event:012d}.json").read_bytes())
+    except (OSError, InvalidInputError):
+        return False
+    return receipt.purged_at == payload.purged_at and receipt.ranges == _ranges(payload)
 
 
 def read_receipt(document: bytes | str | Mapping[str, Any] | PurgeReceipt) -> PurgeReceipt:
@@ -108,7 +117,7 @@ def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
     if receipt.store_id != journal.store_id:
         problem = f"is of another store ({receipt.store_id}), this one is {journal.store_id}"
         raise InvalidInputError(problem, field="receipt", value=receipt.event)
-    if not any(seal.fits(receipt.code, _signed(receipt)) for seal in journal.receipt_seals()):
+    if not is_genuine(journal, receipt):
         problem = (
             "was changed since it was signed, or was signed with a secret that this copy of the store does not have "
             "(`journal/sealing.json`, `journal/former_seals.json`)"
@@ -117,7 +126,7 @@ def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
     payloads = [event.payload for event in journal.purged.events() if event.seq == receipt.event]
     if not payloads or not isinstance(payload := payloads[0], MemoryPurged):
         raise JournalError(f"the journal has no purge with the number {receipt.event}: it is an older copy")
-    if [(one.first, one.last) for one in payload.ranges] != receipt.ranges or _ids(payload) != _ids(receipt):
+    if _ranges(payload) != receipt.ranges or _ids(payload) != _ids(receipt):
         raise JournalError(f"event {receipt.event} of the journal purged something else than the receipt says")
     if left := left_in(journal.segments, payload.seqs()):
         raise JournalError(
@@ -133,6 +142,12 @@ def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
         changed_since=changed,
         remaining=receipt.remaining,
     )
+
+
+def is_genuine(journal: Journal, receipt: PurgeReceipt) -> bool:
+    """Return whether a receipt is of this store and was signed with its secret, the present one or a former."""
+    is_ours = receipt.store_id == journal.store_id
+    return is_ours and any(seal.fits(receipt.code, _signed(receipt)) for seal in journal.receipt_seals())
 
 
 def _lost_tasks(journal: Journal, seqs: set[int]) -> list[int]:
@@ -168,6 +183,10 @@ def _is_same(home: Path, file: RewrittenFile) -> bool:
         return sha256_of(home / file.path, file.size) == (file.size, file.after)
     except StorageError:
         return False
+
+
+def _ranges(payload: MemoryPurged) -> list[tuple[int, int]]:
+    return [(one.first, one.last) for one in payload.ranges]
 
 
 def _ids(said: MemoryPurged | PurgeReceipt) -> list[list[str]]:
