@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ import orjson
 
 from memgraph.disk.files import write_private
 from memgraph.errors import JournalError, MemGraphError, StorageError
-from memgraph.journal.envelope import Event, LineError, unseal_alone
+from memgraph.journal.envelope import Event, KeyOf, LineError, unseal_alone
 from memgraph.journal.journal import Journal
 from memgraph.journal.purge.carrying import STATES_MEMORY
 from memgraph.journal.purge.intent import Noted
@@ -151,7 +151,7 @@ def _events(journal: Journal) -> Iterator[Event]:
                     continue
 
 
-def _key_of(journal: Journal) -> Callable[[str], object]:
+def _key_of(journal: Journal) -> KeyOf:
     return lambda key_id: journal.ring.verifying(key_id, None)
 
 
