@@ -52,12 +52,14 @@ def docs(settings: Settings, topic: str | None) -> None:
         return
     page = found.get(topic.removesuffix(".md").lower())
     if page is None:
-        near = [name for name in found if topic and name.startswith(topic.lower())] or get_close_matches(
-            topic.lower(), found, n=3
-        )
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"The topics are {', '.join(found)}."
-        if topic and not near and (where := _describing(topic.lower(), found)):
-            hint = f"`memgraph {topic.lower()}` is described in the topic {where}: `memgraph docs {where}`."
+        asked = topic.lower()
+        near = [name for name in found if asked and name.startswith(asked)]
+        where = _describing(asked, found) if asked and not near else None
+        near = near or get_close_matches(asked, found, n=3)
+        if where:
+            hint = f"`memgraph {asked}` is described in the topic {where}: `memgraph docs {where}`."
+        else:
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"The topics are {', '.join(found)}."
         raise click.BadParameter(f"{topic!r} is not a topic. {hint}", param_hint="'TOPIC'")
     one_document = {"topic": page.name, "title": page.title, "summary": page.summary, "text": page.text}
     emit(settings, one_document, page.text.rstrip("\n"))
