@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memgraph.disk.files import read_only_message, refused_writes
-from memgraph.disk.lock import ProcessLock
+from memgraph.disk.lock import writer_lock
 from memgraph.errors import (
     DamagedJournalError,
     JournalError,
@@ -16,6 +16,7 @@ from memgraph.errors import (
     StorageError,
     TruncatedJournalError,
 )
+from memgraph.journal import swap
 from memgraph.journal.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from memgraph.journal.envelope import CommitDraft, Event, seal
 from memgraph.journal.head_file import Head, HeadFile
@@ -51,7 +52,8 @@ class Journal(JournalReader):
         folder = self.folder
         self.notices: list[str] = []
         self._heads = HeadFile.of(folder, keys_home, store_id)
-        self._lock = ProcessLock(folder / "lock", "the journal's writer lock")
+        self._keys_home = keys_home
+        self._lock = writer_lock(folder)
         self.lock_timeout_s = lock_timeout_s
         self._checkpoint_path = folder / "verified.json"
         self._checkpoint_seq = 0
@@ -102,6 +104,9 @@ class Journal(JournalReader):
             self._lock.acquire(self.lock_timeout_s)
         self.holds_lock = True
         try:
+            # what is appended now would be replaced with the rest by whoever completes the resealing
+            if swap.complete_if_planned(self.folder, self.store_id, self.ring, keys_home=self._keys_home):
+                raise swap.replaced(self.folder)
             self.refresh()
             _ = self.signing_key  # another process may have rotated to one that is missing here
             yield
@@ -142,15 +147,14 @@ class Journal(JournalReader):
         DamagedJournalError, TruncatedJournalError
             The journal is not what was signed.
         """
+        origin = self._segments.origin()
         try:
             head = self._take_in()
         except JournalError:
-            if self._origin is not None and self._segments.origin() != self._origin:
-                raise JournalError(
-                    f"the journal under {self.folder} was replaced (resealed, or restored from a backup) while this process had "
-                    "it open; open the store again"
-                ) from None
+            if self._is_replaced():
+                raise swap.replaced(self.folder) from None
             raise
+        self._origin = origin or self._origin  # a purge may have rewritten the first segment, which stays valid
         if head is None:
             self._adopt()
 
@@ -231,7 +235,7 @@ class Journal(JournalReader):
 
     def checkpoint(self) -> None:
         """Record how far the journal is verified. This only saves time, so a failure is logged and not raised."""
-        if self._segments.origin() != self._origin:
+        if self._is_replaced():
             return  # the journal was replaced: this would speak of the former one
         if self._key is not None and self.tail.chain.seq > self._checkpoint_seq and self.refused_writes() is None:
             if self._is_rewritten:
@@ -342,6 +346,14 @@ class Journal(JournalReader):
             advice="restore the journal and its head file from one backup or, to continue with this journal, run "
             "`memgraph repair --accept-head`",
         )
+
+    def _is_replaced(self) -> bool:
+        """Return whether other segments are in the place of those that were read."""
+        return self._origin is not None and self._segments.origin() not in (None, self._origin)
+
+    def _tell_refused(self, error: JournalError) -> None:
+        if not self._is_replaced():  # else nobody has forged anything
+            super()._tell_refused(error)
 
     def _notice(self, text: str) -> None:
         logger.warning("store %s: %s", self.store_id, text)

@@ -34,6 +34,8 @@ class JournalReader:
         What the events up to the tail state about vectors, and which keys signed them.
     on_refused, on_unverified : callable
         Called with the error when a replay is refused; and at each replay whose signatures are not verified.
+    on_full : callable
+        Called when the journal or the graph cannot be written for lack of disk space.
     has_key : bool
         Whether there are keys to verify with; without, nothing can be written.
     """
@@ -54,6 +56,7 @@ class JournalReader:
         self.used = KeyHistory()
         self.on_refused: Callable[[JournalError], None] = lambda _error: None
         self.on_unverified: Callable[[], None] = lambda: None
+        self.on_full: Callable[[], None] = lambda: None
 
     @property
     def start(self) -> Offset:
@@ -182,8 +185,11 @@ class JournalReader:
                     self._warn_if_unverified()
                 yield found
         except JournalError as error:
-            self.on_refused(error)
+            self._tell_refused(error)
             raise
+
+    def _tell_refused(self, error: JournalError) -> None:
+        self.on_refused(error)
 
     def _warn_if_unverified(self) -> None:
         """Log an error, each time that events are read although nothing proves who wrote them."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from memgraph.disk.files import open_regular, read_own
 from memgraph.errors import BackupError, StorageError
 from memgraph.journal.envelope import Chain
 from memgraph.journal.journal import Journal
+from memgraph.journal.keys.use import key_id_in
 from memgraph.journal.replay import Offset
 from memgraph.journal.segments import Position
 from memgraph.journal.vectors.vector_file import NamedVectors
@@ -27,8 +27,6 @@ Advance = Callable[[int], None]
 CHECKPOINT = "verified.json"
 """The journal's checkpoint, which a restoration makes anew. Its other small files are copied."""
 _BLOCK_BYTES = 1 << 20
-_KEY_ID = re.compile(rb'"key_id":("(?:[^"\\]|\\.)*")')
-"""As it appears in a line, whose head comes first."""
 
 
 class RewrittenError(Exception):
@@ -204,7 +202,7 @@ def _segments(
         digests.setdefault(segment, hashlib.sha256()).update(commit.data)
         sizes[segment] = sizes.get(segment, 0) + len(commit.data)
         whole.update(commit.data)
-        keys |= {match[1].decode() for match in map(_KEY_ID.search, commit.data.splitlines()) if match}
+        keys |= {key_id for key_id in map(key_id_in, commit.data.splitlines()) if key_id is not None}
         advance(len(commit.data))
         reached = commit.after.chain
         if reached.seq >= boundary.seq:
@@ -220,7 +218,7 @@ def _segments(
         )
         for segment, size in sorted(sizes.items())
     ]
-    return slices, {key.strip('"') for key in keys}
+    return slices, keys
 
 
 def _skip(journal: Journal, base: Base, whole: hashlib._Hash, advance: Advance) -> None:

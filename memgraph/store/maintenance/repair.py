@@ -52,7 +52,9 @@ def repair_store(
     >>> repair_store(config, accept_head=found, reason="restored from Monday's backup")  # doctest: +SKIP
     """
     config = config or load_config()
-    store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
+    store_id, ring = identify(
+        config.home, keys or configured_keys(config), keys_home=config.keys_home, lock_timeout_s=config.lock_timeout_s
+    )
     if accept_head is not None:
         if not isinstance(accept_head, Condition):
             raise InvalidInputError(
@@ -82,7 +84,9 @@ def find_damage(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | 
         The key is missing, or an authentic event cannot be read by this release: that is no damage.
     """
     config = config or load_config()
-    store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
+    store_id, ring = identify(
+        config.home, keys or configured_keys(config), keys_home=config.keys_home, lock_timeout_s=config.lock_timeout_s
+    )
     return damage_in(config.home, store_id, ring, keys_home=config.keys_home)
 
 
@@ -118,7 +122,9 @@ def cut_journal(
         raise InvalidInputError("must be the result of find_damage()", field="expected", value=expected)
     if part not in ("tail", "segment"):
         raise InvalidInputError("must be tail or segment", field="part", value=part)
-    store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
+    store_id, ring = identify(
+        config.home, keys or configured_keys(config), keys_home=config.keys_home, lock_timeout_s=config.lock_timeout_s
+    )
     time = clock or utc_now
     return cut(
         config.home,
