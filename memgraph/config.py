@@ -14,9 +14,7 @@ import platformdirs
 from pydantic import Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
-from memgraph.diagnostic_settings import DIAGNOSTIC_VARIABLES, DiagnosticSettings
 from memgraph.errors import ConfigError, InvalidInputError
-from memgraph.journal_settings import JOURNAL_VARIABLES, JournalSettings
 from memgraph.model.base import Address, Count, Floor, Model, Name, storable
 from memgraph.model.build import ConsolidationConfig as ConsolidationConfig  # noqa: PLC0414 - public here
 from memgraph.model.model_usage import ChatServer, EmbeddingModel, ModelBudget
@@ -27,6 +25,8 @@ from memgraph.model.results.retrieval import RetrievalBudget as RetrievalBudget 
 from memgraph.model.results.tasks.turns import TurnSettings
 from memgraph.privacy.access import AgentPermissions
 from memgraph.security import OUTSIDE_THE_STORE, SECURITY_VARIABLES, SecuritySettings
+from memgraph.settings.diagnostics import DIAGNOSTIC_VARIABLES, DiagnosticSettings
+from memgraph.settings.journal import JOURNAL_VARIABLES, JournalSettings
 
 DEFAULT_HOME = "~/.memgraph"
 OLLAMA_PREFIX = "ollama:"

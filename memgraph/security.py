@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, field_validator
 
-from memgraph.diagnostic_settings import DIAGNOSTIC_VARIABLES
 from memgraph.model.base import Model
+from memgraph.settings.diagnostics import DIAGNOSTIC_VARIABLES
 
 _refused_mode: ContextVar[bool] = ContextVar("memgraph_refused_mode", default=False)
 """Whether the validation that is under way has met a security mode that does not exist."""
