@@ -16,6 +16,8 @@ from memgraph.errors import (
     StorageError,
     TruncatedJournalError,
 )
+from memgraph.journal.baseline.archive import complete, is_incomplete
+from memgraph.journal.baseline.header import Baseline, check_not_lost, check_rows, check_signers, read_header
 from memgraph.journal.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from memgraph.journal.envelope import CommitDraft, Event, seal
 from memgraph.journal.head_file import Head, HeadFile
@@ -236,7 +238,9 @@ class Journal(JournalReader):
         if self._key is not None and self.tail.chain.seq > self._checkpoint_seq and self.refused_writes() is None:
             if self._is_rewritten:
                 self._hash, self._is_rewritten = self._hashed_to(self.tail.position), False
-            state = Checkpoint(self.tail.chain, self.tail.position, self._hash.hexdigest(), self.named, self.used)
+            base_seq = self.baseline.seq if self.baseline else 0
+            digest = self._hash.hexdigest()
+            state = Checkpoint(self.tail.chain, self.tail.position, digest, self.named, self.used, base_seq)
             try:
                 write_checkpoint(self._checkpoint_path, state, self._key)
             except StorageError as error:
@@ -249,14 +253,40 @@ class Journal(JournalReader):
         self._checkpoint_path.unlink(missing_ok=True)
         self._checkpoint_seq, self._is_rewritten = 0, True
 
+    def begin_at(self, baseline: Baseline) -> None:
+        """Begin at a baseline that has just become the journal's; the lock must be held."""
+        self.drop_checkpoint()
+        self.baseline = baseline
+        self.checkpoint()
+
+    def complete_compaction(self) -> None:
+        """Archive what a compaction that was cut off has left, and remove what it wrote in vain; unless another process writes."""
+        baseline = self.baseline
+        if baseline is None or self.is_read_only or not is_incomplete(self._segments, baseline):
+            return
+        try:
+            if self._lock.try_acquire():
+                try:
+                    if read_header(self.folder, self.store_id, self._ring)[0] == baseline:
+                        complete(self._segments, baseline)
+                finally:
+                    self._lock.release()
+        except StorageError as error:
+            logger.warning("store %s: %s", self.store_id, error)
+
     def load(self) -> None:
-        """Load the journal: by its checkpoint if that matches, else event by event."""
+        """Load the journal from its baseline, if it has one: by its checkpoint if that matches, else event by event."""
+        signers = self._load_baseline()
         active = self._ring.active if self._ring else None
         self._origin = self._segments.origin()
         checkpoint = read_checkpoint(self._checkpoint_path, active, self.store_id) if active else None
         head = self._heads.read()
         # a head that was not synced before a power failure is behind: then every event is verified and compared with it
-        is_usable = checkpoint is not None and (head is None or head.can_follow(checkpoint.chain))
+        is_usable = (
+            checkpoint is not None
+            and (head is None or head.can_follow(checkpoint.chain))
+            and checkpoint.base_seq == self.base.chain.seq
+        )
         fits = False
         if checkpoint is not None and is_usable:
             digest = self._hashed_to(checkpoint.position)
@@ -279,12 +309,25 @@ class Journal(JournalReader):
                 self._notice("the checkpoint did not match the journal; all events were verified")
             self._checkpoint_seq = 0
             self._maybe_checkpoint()
+        if self.baseline is not None:
+            check_signers(self.folder, signers, self._key)
         if head is None:
             self._adopt()
 
+    def _load_baseline(self) -> list[SigningKey]:
+        """Begin at the baseline, if there is one; return the keys that verify it."""
+        self.baseline, signers = read_header(self.folder, self.store_id, self._ring)
+        if self.baseline is not None:
+            check_rows(self.folder, self.baseline)
+            self.tail, self.named = self.baseline.offset, self.baseline.named
+            self._use(self.baseline.used)
+        else:
+            check_not_lost(self._segments)
+        return signers
+
     def _hashed_to(self, end: Position) -> hashlib._Hash:
         digest = hashlib.sha256()
-        for block in self._segments.blocks(self.start.position, end):
+        for block in self._segments.blocks(self.base.position, end):
             digest.update(block)
         return digest
 

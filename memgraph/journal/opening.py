@@ -106,17 +106,19 @@ def open_journal(
         if ring is None:
             raise _key_missing(home, store_id, keys_home)
         journal = _verified(home, store_id, ring, lock, **options)
-        check_presence(journal.used, ring)
+        check_presence(journal.used.needed_after(journal.base.chain.seq), ring)
     except (KeyMissingError, DamagedJournalError) as error:
         is_about_keys = isinstance(error, KeyMissingError) or error.concerns_signature
         if not (allow_unverified and is_about_keys):
             raise _with_all_missing(error, folder, ring) from None
         journal, ring = _loaded(home, store_id, None, **options), None
     if ring is not None:
-        check_validity(journal.used, ring, days=verification_days, now=now)
+        needed = journal.used.needed_after(journal.base.chain.seq)
+        check_validity(needed, ring, days=verification_days, now=now)
     if made and journal.tail.chain.seq == 0:
         raise lost_journal(home, made)
     _make_first_event(journal, key, created_by, now)
+    journal.complete_compaction()
     return journal
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from memgraph.disk.seal import Seal, seal_of, text_hmac
 from memgraph.errors import JournalError, KeyMissingError
+from memgraph.journal.baseline.header import Baseline
 from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, Event, KeyOf, LineError, unseal_alone
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.keys.sealing import sealing_secret
@@ -49,6 +50,7 @@ class JournalReader:
         self.purged = PurgedSeqs(
             self._segments, store_id, (lambda key_id: ring.verifying(key_id, None)) if ring else None
         )
+        self.baseline: Baseline | None = None
         self.tail = self.start
         self.named = NamedVectors()
         self.used = KeyHistory()
@@ -59,6 +61,11 @@ class JournalReader:
     def start(self) -> Offset:
         """The point before the first event."""
         return Offset(Chain(self.store_id, 0, FIRST_SIGNATURE, ""), self._segments.first())
+
+    @property
+    def base(self) -> Offset:
+        """The point from which opening verifies the journal and a rebuild replays it: the baseline's, or else the start."""
+        return self.baseline.offset if self.baseline else self.start
 
     def vectors(self, model: str, dimension: int) -> VectorFile:
         """Return the vector file of a model."""

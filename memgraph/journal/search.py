@@ -45,7 +45,7 @@ def events_of(journal: Journal, wanted: Mapping[str, str | None]) -> Iterator[Ev
 def holds(journal: Journal, type_: str) -> bool:
     """Return whether the journal's files hold an event of a type, without reading their lines one by one."""
     mark = _field("type", type_)
-    return any(_is_in(mark, segment) for segment in sorted(journal.folder.glob("*.jsonl")))
+    return any(_is_in(mark, segment) for segment in map(journal.segments.place, journal.segments.names()))
 
 
 def histories(journal: Journal, memory_ids: Sequence[str]) -> dict[str, list[Event]]:

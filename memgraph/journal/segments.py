@@ -6,11 +6,14 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from memgraph.disk.files import free_bytes, sync_data, sync_folder, write_all
 from memgraph.errors import StorageError
 from memgraph.journal.envelope import MAX_LINE_BYTES
 
+ARCHIVE = "archive"
+"""The folder, in the journal's, of segments that a baseline stands for."""
 RESERVE_BYTES = 40 << 20
 """Disk space kept free for the graph, which needs it to apply new events and whose engine fails badly on a full disk."""
 
@@ -54,7 +57,10 @@ class Line:
 
 
 class Segments:
-    """The ``*.jsonl`` files of a journal directory."""
+    """The ``*.jsonl`` files of a journal directory, and those that a compaction has moved to its folder ``archive``.
+
+    A segment keeps its name and its positions when it is moved.
+    """
 
     def __init__(self, folder: Path, segment_bytes: int) -> None:
         self.folder = folder
@@ -62,11 +68,22 @@ class Segments:
 
     def path(self, position: Position) -> Path:
         """Return the file of a position."""
-        return self.folder / position.segment
+        return self.place(position.segment)
+
+    def place(self, name: str) -> Path:
+        """Return the file of a segment; the one in the journal's own folder counts if an archived one has the same name."""
+        here, archived = self.folder / name, self.folder / ARCHIVE / name
+        return archived if not here.exists() and archived.exists() else here
 
     def names(self) -> list[str]:
         """Return the segments' file names in order."""
-        return sorted(path.name for path in self.folder.glob("*.jsonl"))
+        places = (self.folder, self.folder / ARCHIVE)
+        return sorted({path.name for place in places for path in place.glob("*.jsonl")})
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the first event's segment is there, or nothing was recorded yet."""
+        return self.first().segment == _name(1)
 
     def first(self) -> Position:
         """Return the beginning of the journal."""
@@ -116,10 +133,10 @@ class Segments:
         for name in self.names():
             if name < start.segment:
                 continue
-            path = self.folder / name
+            path = self.place(name)
             offset = start.offset if name == start.segment else 0
             try:
-                with path.open("rb") as file:
+                with self._opened(name) as file:
                     file.seek(offset)
                     while data := file.readline(MAX_LINE_BYTES + 1):
                         begin, offset = offset, offset + len(data)
@@ -133,9 +150,9 @@ class Segments:
         for name in self.names():
             if not start.segment <= name <= end.segment:
                 continue
-            path = self.folder / name
+            path = self.place(name)
             try:
-                with path.open("rb") as file:
+                with self._opened(name) as file:
                     file.seek(start.offset if name == start.segment else 0)
                     left = end.offset - file.tell() if name == end.segment else None
                     while block := file.read(1 << 20 if left is None else min(1 << 20, left)):
@@ -143,6 +160,13 @@ class Segments:
                         left = None if left is None else left - len(block)
             except OSError as error:
                 raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
+
+    def _opened(self, name: str) -> BinaryIO:
+        """Open a segment, also if it is moved at this moment."""
+        try:
+            return self.place(name).open("rb")
+        except FileNotFoundError:
+            return self.place(name).open("rb")
 
     def append(self, tail: Position, data: bytes, first_seq: int) -> Position:
         """Write lines after `tail`, sync them, and return the new tail. All or nothing.
@@ -192,7 +216,7 @@ class Segments:
         removed, path = 0, self.folder
         try:
             for name in self.names():
-                path = self.folder / name
+                path = self.place(name)
                 if name > tail.segment:
                     removed += path.stat().st_size
                     path.unlink()

@@ -48,6 +48,11 @@ class KeyHistory:
         """Return the id of the key that signs an event; None if that is not known yet."""
         return next((use.key_id for use in reversed(self.uses) if use.first_seq <= seq), None)
 
+    def needed_after(self, seq: int) -> KeyHistory:
+        """Return the keys that sign events after this one."""
+        ended = sum(then.first_seq <= seq + 1 for then in self.uses[1:])
+        return KeyHistory(self.uses[ended:])
+
     def after(self, event: Event) -> KeyHistory:
         """Return the history after one more event.
 

@@ -47,7 +47,7 @@ class PurgedSeqs:
     def events(self) -> Iterator[Event]:
         """Iterate over the ``memory.purged`` events, each verified on its own."""
         for name in self._segments.names():
-            for line in _marked(self._segments.folder / name):
+            for line in _marked(self._segments.place(name)):
                 event = unseal_alone(line, self._store_id, self._key)
                 if isinstance(event.payload, MemoryPurged):
                     yield event

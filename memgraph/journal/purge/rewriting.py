@@ -52,7 +52,7 @@ def segments_of(segments: Segments, seqs: set[int]) -> list[Path]:
     firsts = [int(Path(name).stem) for name in names]
     ends: Sequence[float] = [*firsts[1:], float("inf")]
     return [
-        segments.folder / name
+        segments.place(name)
         for name, first, end in zip(names, firsts, ends, strict=True)
         if any(first <= seq < end for seq in seqs)
     ]

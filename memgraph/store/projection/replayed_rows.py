@@ -4,22 +4,47 @@ from __future__ import annotations
 
 from memgraph.errors import GraphError, OutdatedGraphError
 from memgraph.fold import EmptyRows, Projection, Workspace, fold
+from memgraph.fold.baseline import brought_up
 from memgraph.fold.projection import SCHEMA_VERSION, digest_after
+from memgraph.journal.baseline.rows import read_rows
 from memgraph.journal.journal import Journal
+from memgraph.journal.replay import Offset
 from memgraph.ports import Change, GraphEngine, Progress
 
 
+def beginning(journal: Journal, until: int | None = None) -> tuple[Workspace, Offset]:
+    """Return the rows from which a replay up to an event begins, and the point: the baseline's, or none at the journal's start.
+
+    A baseline of another schema counts only if the events before it are gone.
+
+    Raises
+    ------
+    JournalError
+        The baseline's rows are not what was signed.
+    """
+    workspace, baseline = Workspace(EmptyRows()), journal.baseline
+    if baseline is None or (until is not None and until < baseline.seq):
+        return workspace, journal.start
+    if baseline.schema_version != SCHEMA_VERSION and journal.segments.is_whole:
+        return workspace, journal.start
+    for table, key, row in brought_up(read_rows(journal.folder, baseline), baseline.schema_version):
+        workspace.add(table, key, row)
+    return workspace, baseline.offset
+
+
 def replayed(journal: Journal, until: int, progress: Progress | None = None) -> tuple[list[Change], Projection]:
-    """Return all rows after the event of a number, and their projection. Verifies every event.
+    """Return all rows after the event of a number, and their projection. Verifies every event after the baseline.
 
     Raises
     ------
     JournalError
         An event does not match its signature.
     """
-    workspace = Workspace(EmptyRows())
+    workspace, base = beginning(journal, until)
     projection = Projection(journal.store_id)
-    for commit in journal.replay():
+    if base.chain.seq:
+        projection = projection.at(base)
+    for commit in journal.replay(base):
         if commit.after.chain.seq > until:
             break
         for event in commit.events:

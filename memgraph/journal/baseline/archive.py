@@ -1,0 +1,65 @@
+"""The archive: closed segments whose events a baseline stands for, in ``journal/archive/``.
+
+While they are there, everything that reads history reads them as before; only opening and rebuilding do without them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memgraph.disk.files import make_private_folder, sync_folder
+from memgraph.errors import StorageError
+from memgraph.journal.baseline.header import Baseline
+from memgraph.journal.baseline.rows import remove_unused, unused_files
+from memgraph.journal.segments import ARCHIVE, Segments
+
+
+def unarchived(segments: Segments, baseline: Baseline) -> list[Path]:
+    """Return the files of segments that the baseline stands for and that are not in the archive yet."""
+    names = [name for name in segments.names() if name < baseline.position.segment]
+    return [path for name in names if (path := segments.place(name)).parent == segments.folder]
+
+
+def is_incomplete(segments: Segments, baseline: Baseline) -> bool:
+    """Return whether a compaction has left something to do."""
+    return bool(unarchived(segments, baseline) or unused_files(segments.folder, baseline))
+
+
+def complete(segments: Segments, baseline: Baseline) -> list[str]:
+    """Archive the segments that the baseline stands for, and remove rows of others. Idempotent. Needs the writer lock.
+
+    Returns
+    -------
+    list of str
+        Names of the segments that were moved.
+
+    Raises
+    ------
+    StorageError
+        The system refuses; the next call continues.
+    """
+    moved = archive_segments(segments, baseline)
+    remove_unused(segments.folder, baseline)
+    return moved
+
+
+def archive_segments(segments: Segments, baseline: Baseline) -> list[str]:
+    """Move the segments that the baseline stands for to the archive, and return their names. Idempotent. Needs the writer lock.
+
+    Raises
+    ------
+    StorageError
+        The system refuses; the next call continues.
+    """
+    paths, place = unarchived(segments, baseline), segments.folder / ARCHIVE
+    if not paths:
+        return []
+    make_private_folder(place)
+    try:
+        for path in paths:
+            path.replace(place / path.name)
+        sync_folder(place)
+        sync_folder(segments.folder)
+    except OSError as error:
+        raise StorageError(f"segments cannot be archived: {error.strerror}; the next opening continues", path=place) from None
+    return [path.name for path in paths]

@@ -1,0 +1,197 @@
+"""Compacts a journal: its state at a commit becomes a signed baseline, and the segments before it are archived."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memgraph.config import AgentMemoryConfig, load_config
+from memgraph.errors import InvalidInputError
+from memgraph.fold import Workspace, fold
+from memgraph.fold.projection import SCHEMA_VERSION, digest_after
+from memgraph.journal.baseline.archive import complete
+from memgraph.journal.baseline.header import Baseline, write_header
+from memgraph.journal.baseline.rows import write_rows
+from memgraph.journal.journal import Journal
+from memgraph.journal.keys.use import KeyHistory
+from memgraph.journal.purge.intent import check_no_purge
+from memgraph.journal.replay import Committed, Offset
+from memgraph.journal.segments import ARCHIVE
+from memgraph.journal.vectors.vector_file import NamedVectors
+from memgraph.logs import logger_of, timed
+from memgraph.model.base import Callback, checked
+from memgraph.model.results.compaction import CompactionResult
+from memgraph.model.timestamps import to_iso
+from memgraph.ports import Clock, KeyProvider, Progress
+from memgraph.store.opening import open_store_journal, release, utc_now
+from memgraph.store.past.as_of import When
+from memgraph.store.projection.replayed_rows import beginning
+
+logger = logger_of(__name__)
+
+_OPEN = ("active", "suspended")
+"""States of tasks whose events stay after the baseline if that is wanted."""
+
+
+@dataclass(slots=True)
+class _State:
+    """The state at a commit: rows, and what the events up to there state about vectors."""
+
+    workspace: Workspace
+    end: Offset
+    named: NamedVectors
+
+    def take(self, commit: Committed) -> None:
+        for event in commit.events:
+            fold(self.workspace, event)
+            self.named = self.named.after(event.payload)
+        self.end = commit.after
+
+
+def compact(
+    config: AgentMemoryConfig | None = None,
+    *,
+    before: When | None = None,
+    closed_tasks: bool = False,
+    keys: KeyProvider | None = None,
+    clock: Clock | None = None,
+    progress: Progress | None = None,
+) -> CompactionResult:
+    """Make a signed baseline of a store's state before a moment, and archive the closed segments that it stands for.
+
+    From then on opening the store, and rebuilding its graph and index, cost what the events after the baseline cost. The archive keeps the
+    history: everything that reads it reads archive and journal as before. Others may use the store meanwhile, but not write to it.
+    A process that is killed meanwhile leaves the store as it was, or compacted; the next opening moves what is left.
+
+    Parameters
+    ----------
+    before : str, date or datetime, optional
+        The baseline is the state after the last commit that was recorded before this moment: a day means its beginning, in UTC. Default:
+        the beginning of the present month.
+    closed_tasks : bool
+        Stop before the first event of a task that is neither closed nor archived.
+    progress : callable, optional
+        Called with (done, total) events.
+
+    Raises
+    ------
+    InvalidInputError
+        `before` is not a time.
+    JournalError
+        The journal cannot be trusted.
+    StorageError
+        There is no room for the baseline. Nothing is changed.
+    """
+    checked(Callback, progress, "progress")
+    checked(bool, closed_tasks, "closed_tasks")
+    config, began = config or load_config(), time.perf_counter()
+    now: Callable[[], str] = lambda: to_iso((clock or utc_now)())  # noqa: E731
+    limit = _moment(now()[:7] + "-01" if before is None else before)
+    journal = open_store_journal(config, keys, now)
+    with timed(logger, logging.INFO, "compacted the journal") as counts, journal.locked():
+        check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
+        state = _state_before(journal, limit, _open_tasks(journal) if closed_tasks else frozenset(), progress)
+        present = journal.baseline
+        is_new = state.end.chain.seq > (present.seq if present else 0)
+        if is_new or (present is not None and present.schema_version != SCHEMA_VERSION):
+            present = baseline_of(journal, state.workspace, state.end, state.named, now())
+            adopt(journal, present)
+            is_new = True
+        moved = complete(journal.segments, present) if present is not None else []
+        counts |= {"events": state.end.chain.seq, "segments": len(moved)}
+    return _result(journal, is_new=is_new, moved=len(moved), seconds=round(time.perf_counter() - began, 3))
+
+
+def baseline_of(journal: Journal, workspace: Workspace, end: Offset, named: NamedVectors, made_at: str) -> Baseline:
+    """Write the rows at a commit, and return the header that makes them count. Needs the writer lock.
+
+    Raises
+    ------
+    StorageError
+        The system refuses.
+    """
+    changes = [change for change in workspace.changes() if change.new is not None]
+    written = write_rows(
+        journal.folder, end.chain.seq, ((one.table, one.key, one.new) for one in changes if one.new is not None)
+    )
+    return Baseline(
+        chain=end.chain,
+        position=end.position,
+        named=named,
+        used=KeyHistory(tuple(use for use in journal.used.uses if use.first_seq <= end.chain.seq + 1)),
+        file=written.file,
+        sha256=written.sha256,
+        size_bytes=written.size_bytes,
+        rows=written.rows,
+        rows_sum=written.rows_sum,
+        digest=f"{digest_after(0, changes):064x}",
+        schema_version=SCHEMA_VERSION,
+        made_at=made_at,
+        made_by=f"memgraph {release()}",
+    )
+
+
+def adopt(journal: Journal, baseline: Baseline) -> None:
+    """Make a baseline, whose rows are written, the journal's. Needs the writer lock.
+
+    Raises
+    ------
+    StorageError
+        The system refuses; then the journal begins as before.
+    """
+    write_header(journal.folder, baseline, [journal.signing_key])
+    journal.begin_at(baseline)
+
+
+def _moment(before: When) -> str:
+    try:
+        return to_iso(before)
+    except ValueError:
+        problem = "is not a date: give a date such as 2024-06-01, or an ISO 8601 time"
+        raise InvalidInputError(problem, field="before", value=before) from None
+
+
+def _state_before(journal: Journal, limit: str, open_tasks: frozenset[str], progress: Progress | None) -> _State:
+    """Return the state after the last commit before a moment, and before any event of these tasks; at least the baseline's."""
+    workspace, start = beginning(journal)
+    named = journal.baseline.named if journal.baseline and start.chain.seq else NamedVectors()
+    state = _State(workspace, start, named)
+    least = journal.baseline.seq if journal.baseline else 0
+    for commit in journal.replay(start):
+        is_free = commit.after.chain.timestamp < limit and not any(one.task_id in open_tasks for one in commit.events)
+        if not is_free and commit.after.chain.seq > least:
+            break
+        state.take(commit)
+        if progress:
+            progress(commit.after.chain.seq, journal.tail.chain.seq)
+    return state
+
+
+def _open_tasks(journal: Journal) -> frozenset[str]:
+    """Return the names of the tasks that are neither closed nor archived."""
+    workspace, start = beginning(journal)
+    for commit in journal.replay(start):
+        for event in commit.events:
+            fold(workspace, event)
+    rows = [change.new for change in workspace.changes() if change.table == "Task" and change.new is not None]
+    return frozenset(str(row["name"]) for row in rows if row.get("status") in _OPEN)
+
+
+def _result(journal: Journal, *, is_new: bool, moved: int, seconds: float) -> CompactionResult:
+    baseline, segments = journal.baseline, journal.segments
+    sizes = {path: path.stat().st_size for path in map(segments.place, segments.names())}
+    archived = sum(size for path, size in sizes.items() if path.parent.name == ARCHIVE)
+    return CompactionResult(
+        seq=baseline.seq if baseline else 0,
+        until=baseline.chain.timestamp if baseline else None,
+        is_new=is_new,
+        rows=baseline.rows if baseline else 0,
+        baseline_bytes=baseline.size_bytes if baseline else 0,
+        archived_segments=moved,
+        events_left=journal.tail.chain.seq - (baseline.seq if baseline else 0),
+        journal_bytes=sum(sizes.values()) - archived,
+        archive_bytes=archived,
+        seconds=seconds,
+    )
