@@ -16,8 +16,7 @@ from memgraph.errors import (
     StorageError,
     TruncatedJournalError,
 )
-from memgraph.journal.baseline.archive import complete, is_incomplete
-from memgraph.journal.baseline.header import Baseline, check_not_lost, check_rows, check_signers, read_header
+from memgraph.journal.baseline.header import Baseline, check_signers
 from memgraph.journal.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from memgraph.journal.envelope import CommitDraft, Event, seal
 from memgraph.journal.head_file import Head, HeadFile
@@ -218,7 +217,7 @@ class Journal(JournalReader):
         also : callable
             Called with each verified commit, in order.
         """
-        count = 0
+        count = self.start.chain.seq
         for commit in self.replay():
             also(commit)
             count = commit.after.chain.seq
@@ -258,21 +257,6 @@ class Journal(JournalReader):
         self.drop_checkpoint()
         self.baseline = baseline
         self.checkpoint()
-
-    def complete_compaction(self) -> None:
-        """Archive what a compaction that was cut off has left, and remove what it wrote in vain; unless another process writes."""
-        baseline = self.baseline
-        if baseline is None or self.is_read_only or not is_incomplete(self._segments, baseline):
-            return
-        try:
-            if self._lock.try_acquire():
-                try:
-                    if read_header(self.folder, self.store_id, self._ring)[0] == baseline:
-                        complete(self._segments, baseline)
-                finally:
-                    self._lock.release()
-        except StorageError as error:
-            logger.warning("store %s: %s", self.store_id, error)
 
     def load(self) -> None:
         """Load the journal from its baseline, if it has one: by its checkpoint if that matches, else event by event."""
@@ -314,16 +298,10 @@ class Journal(JournalReader):
         if head is None:
             self._adopt()
 
-    def _load_baseline(self) -> list[SigningKey]:
-        """Begin at the baseline, if there is one; return the keys that verify it."""
-        self.baseline, signers = read_header(self.folder, self.store_id, self._ring)
-        if self.baseline is not None:
-            check_rows(self.folder, self.baseline)
-            self.tail, self.named = self.baseline.offset, self.baseline.named
-            self._use(self.baseline.used)
-        else:
-            check_not_lost(self._segments)
-        return signers
+    def _is_baseline_replaced(self) -> bool:
+        is_replaced = super()._is_baseline_replaced()
+        self._is_rewritten |= is_replaced  # the checkpoint's bytes begin elsewhere
+        return is_replaced
 
     def _hashed_to(self, end: Position) -> hashlib._Hash:
         digest = hashlib.sha256()

@@ -14,6 +14,8 @@ from memgraph.disk.files import make_private_folder, write_private
 from memgraph.disk.lock import ProcessLock
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, NotAStoreError, StorageError
 from memgraph.journal import swap
+from memgraph.journal.baseline.archive import complete, is_incomplete
+from memgraph.journal.baseline.header import read_header
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys import FileKeys, KeyRing
@@ -118,7 +120,7 @@ def open_journal(
     if made and journal.tail.chain.seq == 0:
         raise lost_journal(home, made)
     _make_first_event(journal, key, created_by, now)
-    journal.complete_compaction()
+    _complete_compaction(journal, lock)
     return journal
 
 
@@ -190,6 +192,21 @@ def _settle(folder: Path, lock: ProcessLock, timeout_s: float, store_id: str, ri
             logger.warning("store %s: completed a resealing that was cut off", store_id)
     finally:
         lock.release()
+
+
+def _complete_compaction(journal: Journal, lock: ProcessLock) -> None:
+    """Archive what a compaction that was cut off has left, and remove what it wrote in vain; unless another process writes."""
+    if journal.is_read_only or not is_incomplete(journal.segments, journal.baseline):
+        return
+    try:
+        if lock.try_acquire():
+            try:
+                present, _ = read_header(journal.folder, journal.store_id, journal.ring)
+                complete(journal.segments, present)
+            finally:
+                lock.release()
+    except (StorageError, JournalError) as error:
+        logger.warning("store %s: %s", journal.store_id, error)
 
 
 def _with_all_missing(error: JournalError, folder: Path, ring: KeyRing | None) -> JournalError:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from memgraph.disk.seal import Seal, seal_of, text_hmac
 from memgraph.errors import JournalError, KeyMissingError
-from memgraph.journal.baseline.header import Baseline
+from memgraph.journal.baseline.header import Baseline, check_not_lost, check_rows, read_header
+from memgraph.journal.baseline.rows import BaselineRow, read_rows
 from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, Event, KeyOf, LineError, unseal_alone
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.keys.sealing import sealing_secret
@@ -59,13 +60,55 @@ class JournalReader:
 
     @property
     def start(self) -> Offset:
-        """The point before the first event."""
+        """The point before the first event that is there: after a compaction whose archive was deleted, the baseline's."""
+        if self.baseline is not None and not self._segments.is_whole:
+            return self.baseline.offset
         return Offset(Chain(self.store_id, 0, FIRST_SIGNATURE, ""), self._segments.first())
 
     @property
     def base(self) -> Offset:
         """The point from which opening verifies the journal and a rebuild replays it: the baseline's, or else the start."""
         return self.baseline.offset if self.baseline else self.start
+
+    def rows_of_baseline(self) -> tuple[Baseline, list[BaselineRow]] | None:
+        """Return the baseline and its rows, as it is now: a purge or a compaction by another process may have replaced it.
+
+        Raises
+        ------
+        JournalError
+            They are not what was signed.
+        """
+        while self.baseline is not None:
+            try:
+                return self.baseline, read_rows(self.folder, self.baseline)
+            except JournalError:
+                if not self._is_baseline_replaced():
+                    raise
+        return None
+
+    def _load_baseline(self) -> list[SigningKey]:
+        """Begin at the baseline, if there is one; return the keys that verify it."""
+        self.baseline, signers = read_header(self.folder, self.store_id, self._ring)
+        if self.baseline is None:
+            check_not_lost(self._segments)
+            return signers
+        try:
+            check_rows(self.folder, self.baseline)
+        except JournalError:
+            if not self._is_baseline_replaced():
+                raise
+            return self._load_baseline()
+        self.tail, self.named = self.baseline.offset, self.baseline.named
+        self._use(self.baseline.used)
+        return signers
+
+    def _is_baseline_replaced(self) -> bool:
+        """Take over the baseline as it is now; return whether it has changed."""
+        before = self.baseline
+        found, _ = read_header(self.folder, self.store_id, self._ring)
+        if found is not None and found != before:
+            self.baseline = found
+        return self.baseline != before
 
     def vectors(self, model: str, dimension: int) -> VectorFile:
         """Return the vector file of a model."""

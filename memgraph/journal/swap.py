@@ -19,6 +19,7 @@ from memgraph.errors import JournalError, StorageError
 from memgraph.journal.envelope import canonical
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.keys.ring import KeyRing
+from memgraph.journal.segments import ARCHIVE
 from memgraph.ports import SigningKey
 
 _FOLDER = "replacement"
@@ -123,6 +124,9 @@ def complete(folder: Path, store_id: str, ring: KeyRing, *, keys_home: Path) -> 
         for path in folder.glob("*.jsonl"):
             if path.name not in digests:
                 path.unlink()
+        clear(
+            folder / ARCHIVE
+        )  # what was archived is among the new segments, and is archived again at the next opening
         (folder / "verified.json").unlink(missing_ok=True)  # it speaks of the segments that were replaced
         sync_folder(folder)
         HeadFile.of(folder, keys_home, store_id).replace(head)  # a restored copy has one of its own

@@ -14,18 +14,18 @@ from memgraph.journal.baseline.rows import remove_unused, unused_files
 from memgraph.journal.segments import ARCHIVE, Segments
 
 
-def unarchived(segments: Segments, baseline: Baseline) -> list[Path]:
+def unarchived(segments: Segments, baseline: Baseline | None) -> list[Path]:
     """Return the files of segments that the baseline stands for and that are not in the archive yet."""
-    names = [name for name in segments.names() if name < baseline.position.segment]
+    names = [name for name in segments.names() if baseline and name < baseline.position.segment]
     return [path for name in names if (path := segments.place(name)).parent == segments.folder]
 
 
-def is_incomplete(segments: Segments, baseline: Baseline) -> bool:
+def is_incomplete(segments: Segments, baseline: Baseline | None) -> bool:
     """Return whether a compaction has left something to do."""
     return bool(unarchived(segments, baseline) or unused_files(segments.folder, baseline))
 
 
-def complete(segments: Segments, baseline: Baseline) -> list[str]:
+def complete(segments: Segments, baseline: Baseline | None) -> list[str]:
     """Archive the segments that the baseline stands for, and remove rows of others. Idempotent. Needs the writer lock.
 
     Returns
@@ -43,7 +43,7 @@ def complete(segments: Segments, baseline: Baseline) -> list[str]:
     return moved
 
 
-def archive_segments(segments: Segments, baseline: Baseline) -> list[str]:
+def archive_segments(segments: Segments, baseline: Baseline | None) -> list[str]:
     """Move the segments that the baseline stands for to the archive, and return their names. Idempotent. Needs the writer lock.
 
     Raises
@@ -61,5 +61,7 @@ def archive_segments(segments: Segments, baseline: Baseline) -> list[str]:
         sync_folder(place)
         sync_folder(segments.folder)
     except OSError as error:
-        raise StorageError(f"segments cannot be archived: {error.strerror}; the next opening continues", path=place) from None
+        raise StorageError(
+            f"segments cannot be archived: {error.strerror}; the next opening continues", path=place
+        ) from None
     return [path.name for path in paths]

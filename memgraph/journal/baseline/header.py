@@ -91,6 +91,21 @@ def write_header(folder: Path, baseline: Baseline, keys: Iterable[SigningKey]) -
     write_private(folder / _FILE, header_document(baseline, keys))
 
 
+def sign_again(folder: Path, store_id: str, ring: KeyRing, keys: Iterable[SigningKey]) -> None:
+    """Let each of these keys verify the baseline, if there is one. Needs the writer lock.
+
+    Raises
+    ------
+    JournalError
+        It is not what was signed.
+    StorageError
+        The system refuses.
+    """
+    found, _ = read_header(folder, store_id, ring)
+    if found is not None:
+        write_header(folder, found, keys)
+
+
 def header_document(baseline: Baseline, keys: Iterable[SigningKey]) -> bytes:
     """Return what `write_header` stores."""
     body = {"format": FORMAT, **asdict(baseline)}
@@ -133,7 +148,9 @@ def read_header(folder: Path, store_id: str, ring: KeyRing | None) -> tuple[Base
     if ring is not None:
         known = [(key, code) for key_id, code in codes if (key := ring.find(key_id)) is not None]
         if not known:
-            raise KeyMissingError(f"the keys that signed {path} are missing; restore them", key_id=codes[0][0] if codes else None)
+            raise KeyMissingError(
+                f"the keys that signed {path} are missing; restore them", key_id=codes[0][0] if codes else None
+            )
         keys = [key for key, code in known if isinstance(code, str) and hmac.compare_digest(_code(key, body), code)]
         if len(keys) != len(known):
             raise _damaged(path)
@@ -142,6 +159,15 @@ def read_header(folder: Path, store_id: str, ring: KeyRing | None) -> tuple[Base
     if found.chain.store_id != store_id:
         raise JournalError(f"{path} is the baseline of another store; {_ADVICE}")
     return found, keys
+
+
+def unverified_place(folder: Path) -> tuple[int, Position] | None:
+    """Return up to which event the baseline claims to stand for the journal, and the place after it, for reports on a store that does not open."""
+    try:
+        found = _parsed({**json.loads(read_own(folder / _FILE))["body"]})
+        return found.seq, found.position
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 def check_rows(folder: Path, baseline: Baseline) -> None:
@@ -172,7 +198,9 @@ def check_signers(folder: Path, signers: Iterable[SigningKey], current: SigningK
         Only an earlier key has signed it.
     """
     if current is not None and all(key.secret != current.secret for key in signers):
-        raise JournalError(f"{folder / _FILE} is not signed with the key that signs the journal, {current.key_id}; {_ADVICE}")
+        raise JournalError(
+            f"{folder / _FILE} is not signed with the key that signs the journal, {current.key_id}; {_ADVICE}"
+        )
 
 
 def check_not_lost(segments: Segments) -> None:
@@ -192,8 +220,8 @@ def check_not_lost(segments: Segments) -> None:
 def _parsed(body: dict[str, Any]) -> Baseline:
     del body["format"]
     used = KeyHistory(tuple(KeyUse(**use) for use in body.pop("used")["uses"]))
-    parts = {"chain": Chain(**body.pop("chain")), "position": Position(**body.pop("position"))}
-    found = Baseline(**parts, named=NamedVectors(**body.pop("named")), used=used, **body)
+    chain, position = Chain(**body.pop("chain")), Position(**body.pop("position"))
+    found = Baseline(chain=chain, position=position, named=NamedVectors(**body.pop("named")), used=used, **body)
     if Path(found.file).name != found.file or found.file.startswith("."):
         raise ValueError("names a file elsewhere")
     return found

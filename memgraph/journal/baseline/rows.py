@@ -73,7 +73,9 @@ def write_rows(folder: Path, seq: int, rows: Iterable[BaselineRow]) -> WrittenRo
         temporary.replace(path)
         sync_folder(place)
     except OSError as error:
-        raise StorageError(f"the baseline cannot be written: {error.strerror}; nothing was changed", path=path) from None
+        raise StorageError(
+            f"the baseline cannot be written: {error.strerror}; nothing was changed", path=path
+        ) from None
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -160,7 +162,7 @@ def _packed(file: _Hashing, suffix: str) -> Iterator[Any]:
         with zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(file, closefd=False) as packed:  # type: ignore[arg-type]
             yield packed
     else:
-        with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:  # type: ignore[call-overload]
+        with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
             yield packed
 
 

@@ -87,10 +87,10 @@ def replaced_in(lines: Iterable[Line]) -> set[str]:
     return {one[2].decode("utf-8", "replace") for one in found if one}
 
 
-def uses_in(lines: Iterable[Line]) -> KeyHistory:
+def uses_in(lines: Iterable[Line], *, first_seq: int = 1) -> KeyHistory:
     """Return which keys the lines name, without verifying them: for reports on a journal that does not open."""
     uses: list[KeyUse] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, first_seq):
         named, since = _KEY_ID.search(line.data), _TIMESTAMP.search(line.data)
         if named is None or since is None:
             continue

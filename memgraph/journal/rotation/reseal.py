@@ -6,17 +6,19 @@ import hashlib
 import os
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memgraph.disk.files import free_bytes, make_own, sync_data, write_all
 from memgraph.errors import JournalError, StorageError
 from memgraph.journal import swap
-from memgraph.journal.envelope import Chain, CommitDraft, resealed, seal
+from memgraph.journal.baseline.header import header_document
+from memgraph.journal.envelope import CommitDraft, resealed, seal
 from memgraph.journal.head_file import Head
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.sealing import sealing_document
-from memgraph.journal.segments import RESERVE_BYTES, Line
+from memgraph.journal.keys.use import KeyHistory, KeyUse
+from memgraph.journal.segments import RESERVE_BYTES, Line, Position
 from memgraph.model.events.store import JournalResealed
 from memgraph.ports import Progress
 
@@ -59,11 +61,14 @@ def reseal(
         place = swap.staging(journal.folder)
         _check_room(journal, place)
         writer = _Writer(place)
-        chain, before = Chain(journal.store_id), hashlib.sha256()
+        chain, before = journal.start.chain, hashlib.sha256()
+        baseline, first = journal.baseline, chain.seq + 1
         for line in journal.every_line(journal.start.position):
             before.update(line.data + b"\n")
             data, chain = resealed(line.data, chain, key)
             writer.write(line, data)
+            if baseline is not None and chain.seq == baseline.seq:
+                baseline = replace(baseline, chain=chain, position=writer.end)
         event = JournalResealed(
             seq=journal.tail.chain.seq,
             signature=journal.tail.chain.signature,
@@ -77,6 +82,11 @@ def reseal(
         writer.write(None, last.data)
         writer.close()
         files = {"sealing.json": sealing_document(secrets.token_bytes(32), key)}
+        if baseline is not None:
+            if not journal.segments.is_whole:
+                baseline = replace(baseline, position=Position(baseline.position.segment, 0))
+            uses = (KeyUse(key.key_id, first, baseline.chain.timestamp),)
+            files["baseline.json"] = header_document(replace(baseline, used=KeyHistory(uses)), [key])
         head = Head(last.chain.seq, last.chain.signature)
         swap.plan(journal.folder, journal.store_id, key, head=head, files=files)
         swap.complete(journal.folder, journal.store_id, journal.ring, keys_home=keys_home)
@@ -88,7 +98,7 @@ class _Writer:
 
     def __init__(self, place: Path) -> None:
         self._place = place
-        self._name = ""
+        self._name, self._size = "", 0
         self._descriptor: int | None = None
 
     def write(self, line: Line | None, data: bytes) -> None:
@@ -96,15 +106,21 @@ class _Writer:
         try:
             if line is not None and line.start.segment != self._name:
                 self.close()
-                self._name = line.start.segment
+                self._name, self._size = line.start.segment, 0
                 self._descriptor = make_own(self._place / self._name)
             if self._descriptor is None:
                 raise JournalError(f"the journal under {self._place.parent} has no events")
             write_all(self._descriptor, data)
+            self._size += len(data)
         except OSError as error:
             raise StorageError(
                 f"nothing was resealed: {error.strerror}; free some disk space and try again", path=self._place
             ) from None
+
+    @property
+    def end(self) -> Position:
+        """The end of what was written."""
+        return Position(self._name, self._size)
 
     def close(self) -> None:
         """Sync and close the segment."""
@@ -117,7 +133,10 @@ class _Writer:
 
 
 def _check_room(journal: Journal, place: Path) -> None:
-    needed = sum(path.stat().st_size for path in journal.folder.glob("*.jsonl")) * 5 // 4 + RESERVE_BYTES
+    needed = (
+        sum(path.stat().st_size for path in map(journal.segments.place, journal.segments.names())) * 5 // 4
+        + RESERVE_BYTES
+    )
     if (free := free_bytes(place / "file")) < needed:
         raise StorageError(
             f"nothing was resealed: there is room for {free / 1e6:,.0f} MB, and {needed / 1e6:,.0f} MB are needed; free some "

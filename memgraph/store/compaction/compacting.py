@@ -5,27 +5,23 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.errors import InvalidInputError
-from memgraph.fold import Workspace, fold
-from memgraph.fold.projection import SCHEMA_VERSION, digest_after
+from memgraph.fold import fold
+from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.baseline.archive import complete
-from memgraph.journal.baseline.header import Baseline, write_header
-from memgraph.journal.baseline.rows import write_rows
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.use import KeyHistory
 from memgraph.journal.purge.intent import check_no_purge
-from memgraph.journal.replay import Committed, Offset
 from memgraph.journal.segments import ARCHIVE
 from memgraph.journal.vectors.vector_file import NamedVectors
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Callback, checked
-from memgraph.model.results.compaction import CompactionResult
+from memgraph.model.results.maintenance import CompactionResult
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
-from memgraph.store.opening import open_store_journal, release, utc_now
+from memgraph.store.compaction.state import State, adopt, baseline_of
+from memgraph.store.opening import open_store_journal, utc_now
 from memgraph.store.past.as_of import When
 from memgraph.store.projection.replayed_rows import beginning
 
@@ -33,21 +29,6 @@ logger = logger_of(__name__)
 
 _OPEN = ("active", "suspended")
 """States of tasks whose events stay after the baseline if that is wanted."""
-
-
-@dataclass(slots=True)
-class _State:
-    """The state at a commit: rows, and what the events up to there state about vectors."""
-
-    workspace: Workspace
-    end: Offset
-    named: NamedVectors
-
-    def take(self, commit: Committed) -> None:
-        for event in commit.events:
-            fold(self.workspace, event)
-            self.named = self.named.after(event.payload)
-        self.end = commit.after
 
 
 def compact(
@@ -96,53 +77,12 @@ def compact(
         present = journal.baseline
         is_new = state.end.chain.seq > (present.seq if present else 0)
         if is_new or (present is not None and present.schema_version != SCHEMA_VERSION):
-            present = baseline_of(journal, state.workspace, state.end, state.named, now())
+            present = baseline_of(journal, state, now())
             adopt(journal, present)
             is_new = True
         moved = complete(journal.segments, present) if present is not None else []
         counts |= {"events": state.end.chain.seq, "segments": len(moved)}
     return _result(journal, is_new=is_new, moved=len(moved), seconds=round(time.perf_counter() - began, 3))
-
-
-def baseline_of(journal: Journal, workspace: Workspace, end: Offset, named: NamedVectors, made_at: str) -> Baseline:
-    """Write the rows at a commit, and return the header that makes them count. Needs the writer lock.
-
-    Raises
-    ------
-    StorageError
-        The system refuses.
-    """
-    changes = [change for change in workspace.changes() if change.new is not None]
-    written = write_rows(
-        journal.folder, end.chain.seq, ((one.table, one.key, one.new) for one in changes if one.new is not None)
-    )
-    return Baseline(
-        chain=end.chain,
-        position=end.position,
-        named=named,
-        used=KeyHistory(tuple(use for use in journal.used.uses if use.first_seq <= end.chain.seq + 1)),
-        file=written.file,
-        sha256=written.sha256,
-        size_bytes=written.size_bytes,
-        rows=written.rows,
-        rows_sum=written.rows_sum,
-        digest=f"{digest_after(0, changes):064x}",
-        schema_version=SCHEMA_VERSION,
-        made_at=made_at,
-        made_by=f"memgraph {release()}",
-    )
-
-
-def adopt(journal: Journal, baseline: Baseline) -> None:
-    """Make a baseline, whose rows are written, the journal's. Needs the writer lock.
-
-    Raises
-    ------
-    StorageError
-        The system refuses; then the journal begins as before.
-    """
-    write_header(journal.folder, baseline, [journal.signing_key])
-    journal.begin_at(baseline)
 
 
 def _moment(before: When) -> str:
@@ -153,11 +93,11 @@ def _moment(before: When) -> str:
         raise InvalidInputError(problem, field="before", value=before) from None
 
 
-def _state_before(journal: Journal, limit: str, open_tasks: frozenset[str], progress: Progress | None) -> _State:
+def _state_before(journal: Journal, limit: str, open_tasks: frozenset[str], progress: Progress | None) -> State:
     """Return the state after the last commit before a moment, and before any event of these tasks; at least the baseline's."""
     workspace, start = beginning(journal)
     named = journal.baseline.named if journal.baseline and start.chain.seq else NamedVectors()
-    state = _State(workspace, start, named)
+    state = State(workspace, start, named)
     least = journal.baseline.seq if journal.baseline else 0
     for commit in journal.replay(start):
         is_free = commit.after.chain.timestamp < limit and not any(one.task_id in open_tasks for one in commit.events)

@@ -6,7 +6,6 @@ from memgraph.errors import GraphError, OutdatedGraphError
 from memgraph.fold import EmptyRows, Projection, Workspace, fold
 from memgraph.fold.baseline import brought_up
 from memgraph.fold.projection import SCHEMA_VERSION, digest_after
-from memgraph.journal.baseline.rows import read_rows
 from memgraph.journal.journal import Journal
 from memgraph.journal.replay import Offset
 from memgraph.ports import Change, GraphEngine, Progress
@@ -27,7 +26,11 @@ def beginning(journal: Journal, until: int | None = None) -> tuple[Workspace, Of
         return workspace, journal.start
     if baseline.schema_version != SCHEMA_VERSION and journal.segments.is_whole:
         return workspace, journal.start
-    for table, key, row in brought_up(read_rows(journal.folder, baseline), baseline.schema_version):
+    found = journal.rows_of_baseline()
+    if found is None or (until is not None and until < found[0].seq):  # another process has compacted more meanwhile
+        return workspace, journal.start
+    baseline, rows = found
+    for table, key, row in brought_up(rows, baseline.schema_version):
         workspace.add(table, key, row)
     return workspace, baseline.offset
 

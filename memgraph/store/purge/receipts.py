@@ -117,7 +117,7 @@ def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
             "older copy; run `memgraph purge --complete`"
         )
     _check_vectors(journal, receipt)
-    changed = [one.path for one in receipt.files if not _is_same(journal.folder.parent, one)]
+    changed = [one.path for one in receipt.files if not _is_same(journal, one)]
     return ReceiptCheck(
         event=receipt.event,
         events=len(payload.seqs()),
@@ -143,9 +143,9 @@ def _check_vectors(journal: Journal, receipt: PurgeReceipt) -> None:
                 )
 
 
-def _is_same(home: Path, file: RewrittenFile) -> bool:
+def _is_same(journal: Journal, file: RewrittenFile) -> bool:
     try:
-        return sha256_of(home / file.path, file.size) == (file.size, file.after)
+        return sha256_of(journal.segments.place(Path(file.path).name), file.size) == (file.size, file.after)
     except StorageError:
         return False
 
