@@ -29,7 +29,7 @@ FORMAT = 1
 FOLDER = "baseline"
 _FILE = "baseline.json"
 _BLOCK_BYTES = 1 << 20
-_ADVICE = "run `memgraph repair` to see what is left, or restore the store from a backup"
+_ADVICE = "`memgraph repair` says what can be done"
 
 
 @dataclass(frozen=True, slots=True)

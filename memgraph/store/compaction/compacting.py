@@ -70,7 +70,7 @@ def compact(
     config, began = config or load_config(), time.perf_counter()
     now: Callable[[], str] = lambda: to_iso((clock or utc_now)())  # noqa: E731
     limit = _moment(now()[:7] + "-01" if before is None else before)
-    journal = open_store_journal(config, keys, now)
+    journal = open_store_journal(config, keys, now, with_expired_keys=True)
     with timed(logger, logging.INFO, "compacted the journal") as counts, journal.locked():
         check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
         state = _state_before(journal, limit, _open_tasks(journal) if closed_tasks else frozenset(), progress)

@@ -34,10 +34,14 @@ def _lines(found: CompactionResult) -> list[str]:
         return ["Nothing was recorded before then: there is nothing to compact."]
     begins = "The journal has" if found.is_new else "There is nothing more to compact: the journal has"
     lines = [
-        f"{begins} a baseline of {count(found.rows, 'row')} ({found.baseline_bytes / 1e6:,.1f} MB) at event {found.seq}, "
-        f"recorded on {found.until[:10]}; {count(found.events_left, 'event')} come after it."
+        (
+            f"{begins} a baseline of {count(found.rows, 'row')} ({found.baseline_bytes / 1e6:,.1f} MB) at event {found.seq}, "
+            f"recorded on {found.until[:10]}; {count(found.events_left, 'event')} come after it."
+        )
     ]
     if found.archived_segments:
-        lines.append(f"Moved {count(found.archived_segments, 'segment')} to journal/archive; their history stays readable.")
+        lines.append(
+            f"Moved {count(found.archived_segments, 'segment')} to journal/archive; their history stays readable."
+        )
     lines.append(f"Journal {found.journal_bytes / 1e6:,.1f} MB, archive {found.archive_bytes / 1e6:,.1f} MB.")
     return lines
