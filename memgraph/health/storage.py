@@ -11,6 +11,7 @@ from memgraph.config import AgentMemoryConfig
 from memgraph.errors import BusyError, JournalError, KeyMissingError, MemGraphError, StorageError
 from memgraph.health.report import Report
 from memgraph.index import snapshot
+from memgraph.journal.baseline.header import unverified_place
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys import FileKeys, KeyRing
@@ -18,6 +19,7 @@ from memgraph.journal.keys.configured import configured_ring
 from memgraph.journal.keys.contract import check_presence, check_validity
 from memgraph.journal.opening import lost_journal, made_from_events
 from memgraph.journal.repair import Condition, as_it_is, examine
+from memgraph.journal.segments import ARCHIVE
 from memgraph.model.timestamps import to_iso
 from memgraph.store.maintenance.verification import Verification
 from memgraph.store.maintenance.verifying import inspect
@@ -64,9 +66,11 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report) -> C
 
 def _keys(condition: Condition, ring: KeyRing, config: AgentMemoryConfig, report: Report) -> None:
     """Report keys that events need and that are missing or have expired: opening refuses the store then."""
+    place = unverified_place(config.home / "journal")
+    needed = condition.used.needed_after(place[0] if place else 0)
     try:
-        check_presence(condition.used, ring)
-        check_validity(condition.used, ring, days=config.key_verification_days, now=lambda: to_iso(datetime.now(UTC)))
+        check_presence(needed, ring)
+        check_validity(needed, ring, days=config.key_verification_days, now=lambda: to_iso(datetime.now(UTC)))
     except KeyMissingError as error:
         report.error("key", str(error))
 
@@ -99,7 +103,7 @@ def _witnesses(condition: Condition, report: Report) -> None:
 def extent(folder: Path) -> tuple[int, int]:
     """Return the number of lines and bytes in the journal's segments."""
     events = size = 0
-    for path in sorted(folder.glob("*.jsonl")):
+    for path in sorted((*folder.glob("*.jsonl"), *(folder / ARCHIVE).glob("*.jsonl"))):
         try:
             with path.open("rb") as stream:
                 while block := stream.read(1 << 20):

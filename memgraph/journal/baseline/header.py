@@ -27,7 +27,7 @@ from memgraph.ports import SigningKey
 
 FORMAT = 1
 FOLDER = "baseline"
-_FILE = "baseline.json"
+HEADER = "baseline.json"
 _BLOCK_BYTES = 1 << 20
 _ADVICE = "`memgraph repair` says what can be done"
 
@@ -88,7 +88,7 @@ def write_header(folder: Path, baseline: Baseline, keys: Iterable[SigningKey]) -
     StorageError
         The system refuses.
     """
-    write_private(folder / _FILE, header_document(baseline, keys))
+    write_private(folder / HEADER, header_document(baseline, keys))
 
 
 def sign_again(folder: Path, store_id: str, ring: KeyRing, keys: Iterable[SigningKey]) -> None:
@@ -113,11 +113,6 @@ def header_document(baseline: Baseline, keys: Iterable[SigningKey]) -> bytes:
     return json.dumps({"body": body, "codes": codes}).encode()
 
 
-def has_header(folder: Path) -> bool:
-    """Return whether a journal has a baseline."""
-    return (folder / _FILE).exists()
-
-
 def read_header(folder: Path, store_id: str, ring: KeyRing | None) -> tuple[Baseline | None, list[SigningKey]]:
     """Return the baseline of the journal in a folder, None if there is none, and the keys that verify it.
 
@@ -133,15 +128,21 @@ def read_header(folder: Path, store_id: str, ring: KeyRing | None) -> tuple[Base
     KeyMissingError
         No key that signed it is there.
     """
-    path = folder / _FILE
+    path = folder / HEADER
     try:
-        stored = json.loads(read_own(path))
-        body, codes = stored["body"], [(one["key_id"], one["code"]) for one in stored["codes"]]
-        version, found = body["format"], _parsed({**body})
+        return parse_header(read_own(path), path, store_id, ring)
     except FileNotFoundError:
         return None, []
     except OSError as error:
         raise JournalError(f"{path} cannot be read: {error.strerror}; {_ADVICE}") from None
+
+
+def parse_header(data: bytes, path: Path, store_id: str, ring: KeyRing | None) -> tuple[Baseline, list[SigningKey]]:
+    """Return a baseline from what its header stores, and the keys that verify it; see `read_header`."""
+    try:
+        stored = json.loads(data)
+        body, codes = stored["body"], [(one["key_id"], one["code"]) for one in stored["codes"]]
+        version, found = body["format"], _parsed({**body})
     except (ValueError, KeyError, TypeError, RecursionError):
         raise _damaged(path) from None
     keys = []
@@ -164,7 +165,7 @@ def read_header(folder: Path, store_id: str, ring: KeyRing | None) -> tuple[Base
 def unverified_place(folder: Path) -> tuple[int, Position] | None:
     """Return up to which event the baseline claims to stand for the journal, and the place after it, for reports on a store that does not open."""
     try:
-        found = _parsed({**json.loads(read_own(folder / _FILE))["body"]})
+        found = _parsed({**json.loads(read_own(folder / HEADER))["body"]})
         return found.seq, found.position
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -199,7 +200,7 @@ def check_signers(folder: Path, signers: Iterable[SigningKey], current: SigningK
     """
     if current is not None and all(key.secret != current.secret for key in signers):
         raise JournalError(
-            f"{folder / _FILE} is not signed with the key that signs the journal, {current.key_id}; {_ADVICE}"
+            f"{folder / HEADER} is not signed with the key that signs the journal, {current.key_id}; {_ADVICE}"
         )
 
 
@@ -213,7 +214,7 @@ def check_not_lost(segments: Segments) -> None:
     folder = segments.folder
     if any((folder / ARCHIVE).glob("*.jsonl")) or (not segments.is_whole and (folder / FOLDER).exists()):
         raise JournalError(
-            f"the journal under {folder} was compacted, and its baseline {folder / _FILE} is missing; {_ADVICE}"
+            f"the journal under {folder} was compacted, and its baseline {folder / HEADER} is missing; {_ADVICE}"
         )
 
 

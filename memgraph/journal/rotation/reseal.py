@@ -12,7 +12,7 @@ from pathlib import Path
 from memgraph.disk.files import free_bytes, make_own, sync_data, write_all
 from memgraph.errors import JournalError, StorageError
 from memgraph.journal import swap
-from memgraph.journal.baseline.header import header_document
+from memgraph.journal.baseline.header import HEADER, header_document
 from memgraph.journal.envelope import CommitDraft, resealed, seal
 from memgraph.journal.head_file import Head
 from memgraph.journal.journal import Journal
@@ -86,7 +86,7 @@ def reseal(
             if not journal.segments.is_whole:
                 baseline = replace(baseline, position=Position(baseline.position.segment, 0))
             uses = (KeyUse(key.key_id, first, baseline.chain.timestamp),)
-            files["baseline.json"] = header_document(replace(baseline, used=KeyHistory(uses)), [key])
+            files[HEADER] = header_document(replace(baseline, used=KeyHistory(uses)), [key])
         head = Head(last.chain.seq, last.chain.signature)
         swap.plan(journal.folder, journal.store_id, key, head=head, files=files)
         swap.complete(journal.folder, journal.store_id, journal.ring, keys_home=keys_home)

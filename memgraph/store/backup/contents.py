@@ -14,6 +14,7 @@ from typing import IO
 
 from memgraph.disk.files import open_regular, read_own
 from memgraph.errors import BackupError, StorageError
+from memgraph.journal.baseline.header import FOLDER, HEADER, parse_header
 from memgraph.journal.envelope import Chain
 from memgraph.journal.journal import Journal
 from memgraph.journal.replay import Offset
@@ -108,6 +109,7 @@ class Unchanged:
 
     def __init__(self, journal: Journal, boundary: Boundary) -> None:
         self._folder = journal.folder
+        self._segments = journal.segments
         self._last = boundary.offset.position.segment
         with _refusals(self._folder / self._last):
             self._held = (self._folder / self._last).open("rb")
@@ -125,7 +127,7 @@ class Unchanged:
 
     def _files(self) -> list[tuple[object, ...]]:
         found: list[tuple[object, ...]] = []
-        for path in sorted(self._folder.glob("*.jsonl")):
+        for path in map(self._segments.place, self._segments.names()):
             status = path.stat()
             if path.name < self._last:
                 found.append((path.name, status.st_ino, status.st_size, status.st_ctime_ns))
@@ -137,7 +139,7 @@ class Unchanged:
 def size_of(journal: Journal, boundary: Boundary, base: Base | None) -> int:
     """Return the number of bytes that `read_contents` will read, about."""
     total = 0
-    for path in journal.folder.glob("*.jsonl"):
+    for path in map(journal.segments.place, journal.segments.names()):
         if path.name < boundary.offset.position.segment:
             total += path.stat().st_size
     total += boundary.offset.position.offset
@@ -162,7 +164,8 @@ def read_contents(journal: Journal, boundary: Boundary, base: Base | None, *, ho
     if base is not None:
         _skip(journal, base, whole, advance)
     slices, keys = _segments(journal, boundary, base, whole, advance)
-    found.parts += [Part(one, journal.folder / Path(one.name).name) for one in slices]
+    found.parts += [Part(one, journal.segments.place(Path(one.name).name)) for one in slices]
+    found.parts += _baseline(journal, boundary, advance)
     found.key_ids = sorted(keys)
     found.journal_sha256 = whole.hexdigest()
     for model, rows in sorted(boundary.named.rows.items()):
@@ -174,7 +177,8 @@ def read_contents(journal: Journal, boundary: Boundary, base: Base | None, *, ho
         start = (base.vectors.get(model, 0) if base else 0) * file.row_bytes
         part = _slice(file.path, f"journal/vectors/{file.path.name}", start, rows * file.row_bytes, advance)
         found.parts += [part] if part else []
-    small = [path for path in sorted(journal.folder.glob("*.json")) if path.name != CHECKPOINT]
+    elsewhere = (CHECKPOINT, HEADER)
+    small = [path for path in sorted(journal.folder.glob("*.json")) if path.name not in elsewhere]
     for path in (*small, home / "config.toml"):
         if path.exists():
             with _refusals(path):
@@ -226,7 +230,7 @@ def _segments(
 def _skip(journal: Journal, base: Base, whole: hashlib._Hash, advance: Advance) -> None:
     """Hash the journal up to a base, which must be as it was when the base was made."""
     end = base.offset.position
-    for path in sorted(journal.folder.glob("*.jsonl")):
+    for path in map(journal.segments.place, journal.segments.names()):
         if path.name > end.segment:
             break
         with _refusals(path), open_regular(path) as file:
@@ -241,6 +245,24 @@ def _skip(journal: Journal, base: Base, whole: hashlib._Hash, advance: Advance) 
             "were purged or signed again since, or that backup is of another copy: make a full backup",
             path=journal.folder,
         )
+
+
+def _baseline(journal: Journal, boundary: Boundary, advance: Advance) -> list[Part]:
+    """Return the parts of the journal's baseline, if it has one: its header, and the rows that this header names."""
+    path = journal.folder / HEADER
+    if not path.exists():
+        return []
+    with _refusals(path):
+        data = read_own(path)
+    found, _ = parse_header(data, path, journal.store_id, journal.ring)
+    if found.seq > boundary.seq:
+        raise RewrittenError  # the journal was compacted further meanwhile
+    rows = _slice(found.path(journal.folder), f"journal/{FOLDER}/{found.file}", 0, found.size_bytes, advance)
+    if rows is None or rows.file.sha256 != found.sha256:
+        raise RewrittenError
+    sha256 = hashlib.sha256(data).hexdigest()
+    header = BackupFile(name=f"journal/{HEADER}", offset=0, size_bytes=len(data), sha256=sha256)
+    return [rows, Part(header, path, data)]
 
 
 def _slice(path: Path, name: str, start: int, end: int, advance: Advance) -> Part | None:

@@ -13,6 +13,7 @@ from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import make_private_folder, sync_folder, write_all
 from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
 from memgraph.errors import BackupError, JournalError, KeyMissingError, StorageError
+from memgraph.journal.baseline.header import FOLDER, HEADER
 from memgraph.journal.envelope import CommitDraft, LineError, unseal
 from memgraph.journal.keys import FileKeys, KeyRing
 from memgraph.journal.keys.configured import configured_keys
@@ -20,7 +21,7 @@ from memgraph.journal.opening import read_manifest
 from memgraph.journal.purge.lines import is_purged, unseal_purged
 from memgraph.journal.repair import Unwitnessed
 from memgraph.journal.replay import Offset
-from memgraph.journal.segments import Line, Segments
+from memgraph.journal.segments import ARCHIVE, Line, Segments
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.payload import Whole
 from memgraph.model.events.store import StoreRestored
@@ -219,6 +220,7 @@ def _replace(folder: Path, new: Path, place: Path) -> None:
                 set_aside(path, place)
         sync_folder(place)
         sync_folder(place.parent)
+        _replace_baseline(folder, new, place)
         names = {path.name for path in new.glob("*.jsonl")}
         for path in sorted(folder.glob("*.jsonl"), reverse=True):
             if path.name not in names:
@@ -241,6 +243,15 @@ def _replace(folder: Path, new: Path, place: Path) -> None:
             f"cannot be replaced: {error.strerror}; what was there is in {place}. Try again, with the same backup",
             path=folder,
         ) from None
+
+
+def _replace_baseline(folder: Path, new: Path, place: Path) -> None:
+    """Keep the baseline and the archive, and put what the backup has in their place: all segments that it has are among the new ones."""
+    for name in (HEADER, FOLDER, ARCHIVE):
+        if (folder / name).exists():
+            shutil.move(folder / name, place / name)
+        if (new / name).exists():
+            (new / name).replace(folder / name)
 
 
 def _is_manifest(path: Path) -> bool:

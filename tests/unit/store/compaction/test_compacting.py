@@ -182,7 +182,7 @@ def test_compaction_frees_keys(grown: Any, open_store: Any, clock: FakeClock, tm
     compact(config, before="2026-03-01", clock=clock)
     with open_store(clock=clock) as store:
         assert store.verify() > 10
-    assert [(one.key_id, one.state) for one in list_keys(config, clock=clock).keys][0] == (former, "archived")
+    assert next((one.key_id, one.state) for one in list_keys(config, clock=clock).keys) == (former, "archived")
     assert list_keys(config, clock=clock).problems == ()
     (path,) = (tmp_path / "keys" / "keys").glob("*.json")
     path.write_text(json.dumps({**json.loads(path.read_text()), "earlier": []}))
