@@ -103,7 +103,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "resets",
         "fold",
         "last_state projection wordings",
-        "event_time",
+        "baseline event_time",
         "history",
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
@@ -139,6 +139,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "journal": (
         "envelope",
+        "closed",
         "segments",
         "vectors",
         "purge",

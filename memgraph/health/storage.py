@@ -8,10 +8,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.errors import BusyError, JournalError, KeyMissingError, MemGraphError, StorageError
+from memgraph.errors import (
+    BusyError,
+    DamagedJournalError,
+    JournalError,
+    KeyMissingError,
+    MemGraphError,
+    MissingExtraError,
+    StorageError,
+)
 from memgraph.health.report import Report
 from memgraph.index import snapshot
 from memgraph.journal.baseline.header import unverified_place
+from memgraph.journal.closed.files import file_of, names_in, opened
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys import FileKeys, KeyRing
@@ -19,7 +28,6 @@ from memgraph.journal.keys.configured import configured_ring
 from memgraph.journal.keys.contract import check_presence, check_validity
 from memgraph.journal.opening import lost_journal, made_from_events
 from memgraph.journal.repair import Condition, as_it_is, examine
-from memgraph.journal.segments import ARCHIVE
 from memgraph.model.timestamps import to_iso
 from memgraph.store.maintenance.verification import Verification
 from memgraph.store.maintenance.verifying import inspect
@@ -28,6 +36,7 @@ from memgraph.store.projection.place import place_of
 from memgraph.store.projection.projector import Projector
 
 KEY_VARIABLE = "MEMGRAPH_KEY"
+_NAMES = {"head": "head file", "checkpoint": "checkpoint", "manifest": "manifest of closed segments"}
 SAMPLE = 50
 """Number of memories whose rows are compared with their events."""
 _TAKEN = "the graph, which another process has open"
@@ -87,10 +96,13 @@ def check_tail(torn_events: int, torn_bytes: int, size: int, report: Report) -> 
 def _witnesses(condition: Condition, report: Report) -> None:
     accept = "run `memgraph repair --accept-head` to accept the journal as it is"
     for witness in condition.contradicting[:1]:  # the head file before the checkpoint: accepting one settles both
-        name = f"the {'head file' if witness.kind == 'head' else witness.kind} {witness.path}"
+        name = f"the {_NAMES[witness.kind]} {witness.path}"
         if witness.state == "ahead":
             what = f"the journal ends at event {condition.seq}, but {name} names {witness.seq}: it was truncated or is an old copy"  # fmt: skip
             report.error("head", what, f"restore the journal from a backup, or {accept}")
+        elif witness.state == "other" and witness.kind == "manifest":
+            what = f"{name} names another content of the segment that ends with event {witness.seq}"
+            report.error("head", what, f"run `memgraph purge --complete`, restore a backup, or {accept}")
         elif witness.state == "other":
             what = f"{name} names an event {witness.seq} that differs from the journal's"
             report.error("head", what, f"restore both from one backup, or {accept}")
@@ -101,15 +113,15 @@ def _witnesses(condition: Condition, report: Report) -> None:
 
 
 def extent(folder: Path) -> tuple[int, int]:
-    """Return the number of lines and bytes in the journal's segments."""
+    """Return the number of lines in the journal's segments, and of bytes in their files."""
     events = size = 0
-    for path in sorted((*folder.glob("*.jsonl"), *(folder / ARCHIVE).glob("*.jsonl"))):
+    for name in names_in(folder):
         try:
-            with path.open("rb") as stream:
+            with opened(folder, name) as stream:
                 while block := stream.read(1 << 20):
                     events += block.count(b"\n")
-                    size += len(block)
-        except OSError:
+            size += file_of(folder, name).stat().st_size
+        except (OSError, DamagedJournalError, MissingExtraError):
             continue  # the verification reports why
     return events, size
 

@@ -17,17 +17,17 @@ from memgraph.ports import SigningKey
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The position up to which the journal was verified, and the SHA-256 of all bytes before it.
+    """The position up to which the journal was verified, and the digest of all bytes before it (`JournalDigest`).
 
     Attributes
     ----------
     base_seq : int
-        The baseline's event, after which the hashed bytes begin; 0: they begin with the journal.
+        The baseline's event; the digest begins with the segment in which it ends. 0: with the journal.
     """
 
     chain: Chain
     position: Position
-    sha256: str
+    digest: str
     named: NamedVectors
     used: KeyHistory
     base_seq: int = 0
@@ -52,7 +52,7 @@ def read_checkpoint(path: Path, key: SigningKey, store_id: str) -> Checkpoint | 
             return None
         position, named = Position(**body["position"]), NamedVectors(**body["named"])
         used = KeyHistory(tuple(KeyUse(**use) for use in body["used"]["uses"]))
-        return Checkpoint(Chain(**body["chain"]), position, body["sha256"], named, used, body.get("base_seq", 0))
+        return Checkpoint(Chain(**body["chain"]), position, body["digest"], named, used, body.get("base_seq", 0))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 

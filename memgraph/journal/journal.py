@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,12 +17,15 @@ from memgraph.errors import (
 )
 from memgraph.journal.baseline.header import Baseline, check_signers
 from memgraph.journal.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from memgraph.journal.closed.age import SegmentAge
+from memgraph.journal.closed.digest import JournalDigest
+from memgraph.journal.closed.files import can_pack
 from memgraph.journal.envelope import CommitDraft, Event, seal
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.reading import JournalReader
 from memgraph.journal.replay import Committed, Offset
-from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Line, Position
+from memgraph.journal.segments import COMPRESSED, DEFAULT_LIMITS, JournalLimits, Line, Position
 from memgraph.logs import logger_of
 from memgraph.model.events.store import MemoryPurged
 from memgraph.ports import Progress, SigningKey
@@ -57,7 +59,8 @@ class Journal(JournalReader):
         self._checkpoint_path = folder / "verified.json"
         self._checkpoint_seq = 0
         self._checkpoint_events = limits.checkpoint_events
-        self._hash = hashlib.sha256()
+        self._digest = JournalDigest()
+        self._age = SegmentAge(folder, limits.segment_days)
         self._is_rewritten = False
         self.holds_lock = False
         self._is_adopted = False
@@ -121,9 +124,11 @@ class Journal(JournalReader):
         if not self.holds_lock:
             raise JournalError("append needs the writer lock: call it inside `with journal.locked()`")
         drafts = [draft for draft in drafts if draft.payloads]
-        sealed = seal(drafts, self.tail.chain, self.signing_key, max(now, self.tail.chain.timestamp))
-        position = self._segments.append(self.tail.position, sealed.data, self.tail.chain.seq + 1)
-        self._hash.update(sealed.data)
+        time, tail = max(now, self.tail.chain.timestamp), self.tail.position
+        sealed = seal(drafts, self.tail.chain, self.signing_key, time)
+        starts_new = self.closed.is_named(tail.segment) or self._age.is_over(tail.segment, time)
+        position = self._segments.append(tail, sealed.data, self.tail.chain.seq + 1, starts_new=starts_new)
+        self._digest.add(position.segment, sealed.data)
         self.tail = Offset(sealed.chain, position)
         self._origin = self._origin or self._segments.origin()
         self._note(sealed.events)
@@ -146,7 +151,7 @@ class Journal(JournalReader):
         try:
             head = self._take_in()
         except JournalError:
-            if self._origin is not None and self._segments.origin() != self._origin:
+            if self._is_replaced():
                 raise JournalError(
                     f"the journal under {self.folder} was replaced (resealed, or restored from a backup) while this process had "
                     "it open; open the store again"
@@ -205,41 +210,26 @@ class Journal(JournalReader):
 
     def has_changed(self) -> bool:
         """Tell, at the cost of a stat, whether the journal no longer ends at the tail."""
-        return self._segments.differs_from(self.tail.position)
+        return self._segments.differs_from(self.tail.position, self.tail.chain.seq + 1)
 
     def verify(
         self, progress: Progress | None = None, *, also: Callable[[Committed], None] = lambda _commit: None
     ) -> int:
-        """Verify every event from the first, write a checkpoint, and return the number of events.
-
-        Parameters
-        ----------
-        also : callable
-            Called with each verified commit, in order.
-        """
-        count = self.start.chain.seq
-        for commit in self.replay():
-            also(commit)
-            count = commit.after.chain.seq
-            if progress:
-                progress(count, self.tail.chain.seq)
-        if count != self.tail.chain.seq:
-            raise TruncatedJournalError(
-                path=self.folder, seq=count, head_seq=self.tail.chain.seq, witness="this process"
-            )
+        """Verify every event as `JournalReader.verify` does, and write a checkpoint."""
+        count = super().verify(progress, also=also)
         self.checkpoint()
         return count
 
     def checkpoint(self) -> None:
         """Record how far the journal is verified. This only saves time, so a failure is logged and not raised."""
-        if self._segments.origin() != self._origin:
+        if self._is_rewritten and self.holds_lock:
+            self._hash_again()
+        if self._is_replaced():
             return  # the journal was replaced: this would speak of the former one
         if self._key is not None and self.tail.chain.seq > self._checkpoint_seq and self.refused_writes() is None:
-            if self._is_rewritten:
-                self._hash, self._is_rewritten = self._hashed_to(self.tail.position), False
-            base_seq = self.baseline.seq if self.baseline else 0
-            digest = self._hash.hexdigest()
-            state = Checkpoint(self.tail.chain, self.tail.position, digest, self.named, self.used, base_seq)
+            self._hash_again()
+            digest = self._digest.hexdigest()
+            state = Checkpoint(self.tail.chain, self.tail.position, digest, self.named, self.used, self.base.chain.seq)
             try:
                 write_checkpoint(self._checkpoint_path, state, self._key)
             except StorageError as error:
@@ -247,22 +237,46 @@ class Journal(JournalReader):
                 return
             self._checkpoint_seq = self.tail.chain.seq
 
-    def drop_checkpoint(self) -> None:
-        """Remove the checkpoint, because lines before it are about to be rewritten; the lock must be held."""
+    def drop_checkpoint(self, rewritten: Collection[str]) -> None:
+        """Remove the checkpoint, because segments before it are about to be rewritten; the lock must be held."""
         self._checkpoint_path.unlink(missing_ok=True)
+        self.closed.forget(rewritten, self.signing_key, self.ring.find)
         self._checkpoint_seq, self._is_rewritten = 0, True
 
     def begin_at(self, baseline: Baseline) -> None:
         """Begin at a baseline that has just become the journal's; the lock must be held."""
-        self.drop_checkpoint()
+        self.drop_checkpoint(())
         self.baseline = baseline
         self.checkpoint()
+
+    def name_closed(self) -> None:
+        """Complete the manifest of closed segments (see `ClosedSegments.complete`); the lock must be held."""
+        if self.closed.is_behind(self._digest, self.signing_key):
+            self._hash_again()
+            self.closed.complete(self._digest, self.signing_key, self.ring.find, self.used.between)
+
+    def pack_next(self) -> str | None:
+        """Compress the first closed segment that is not compressed, and return its name; the lock must be held.
+
+        A segment of 64 MiB takes about a second. None if there is none, or the package for it is missing. Raises the errors of
+        `ClosedSegments.pack`.
+        """
+        if not can_pack():
+            return None
+        self.name_closed()
+        name = self.closed.next_to_pack()
+        if name is not None:
+            self.closed.pack(name, self.signing_key)
+        return name
 
     def load(self) -> None:
         """Load the journal from its baseline, if it has one: by its checkpoint if that matches, else event by event."""
         signers = self._load_baseline()
         active = self._ring.active if self._ring else None
         self._origin = self._segments.origin()
+        if self._ring is not None:
+            self.closed.read(self._ring.find)
+        self._digest = self._digest_before(self.base, active)
         checkpoint = read_checkpoint(self._checkpoint_path, active, self.store_id) if active else None
         head = self._heads.read()
         # a head that was not synced before a power failure is behind: then every event is verified and compared with it
@@ -273,10 +287,10 @@ class Journal(JournalReader):
         )
         fits = False
         if checkpoint is not None and is_usable:
-            digest = self._hashed_to(checkpoint.position)
-            fits = digest.hexdigest() == checkpoint.sha256
+            digest = self._digest_to(checkpoint.position, active)
+            fits = digest.hexdigest() == checkpoint.digest
             if fits:
-                self._hash = digest
+                self._digest = digest
                 self.tail, self.named = Offset(checkpoint.chain, checkpoint.position), checkpoint.named
                 self._use(checkpoint.used)
         if checkpoint is not None:
@@ -297,23 +311,35 @@ class Journal(JournalReader):
             check_signers(self.folder, signers, self._key)
         if head is None:
             self._adopt()
+        self._check_closed()
 
     def _is_baseline_replaced(self) -> bool:
         is_replaced = super()._is_baseline_replaced()
         self._is_rewritten |= is_replaced  # the checkpoint's bytes begin elsewhere
         return is_replaced
 
-    def _hashed_to(self, end: Position) -> hashlib._Hash:
-        digest = hashlib.sha256()
-        for block in self._segments.blocks(self.base.position, end):
-            digest.update(block)
-        return digest
+    def _hash_again(self) -> None:
+        """Hash the journal's files again if some were rewritten."""
+        if self._is_rewritten:
+            tail = self.tail.position
+            self._digest, self._is_rewritten = self._digest_to(tail, self._key), False
+            self._origin = self._segments.origin() if self.holds_lock else self._origin
+
+    def _is_replaced(self) -> bool:
+        """Return whether other segments are in the place of those that were read."""
+        return self._origin is not None and self._segments.origin() not in (None, COMPRESSED, self._origin)
+
+    def _check_closed(self) -> None:
+        """Refuse a manifest that cannot be trusted; report segments that differ from it although their events verify."""
+        first = self.baseline.position.segment if self.baseline else ""
+        for name in self.closed.check(self._digest, self.tail.chain.seq, first=first) if self._ring else ():
+            self._notice(f"the segment {name} is not what {self.closed.path} names; all its events were verified")
 
     def _take(self, commit: Committed, head: Head | None) -> None:
         for event in commit.events:
             if head is not None and event.seq == head.seq and event.signature != head.signature:
                 raise self._other_head(self.tail.position, event.seq)
-        self._hash.update(commit.data)
+        self._digest.add(commit.after.position.segment, commit.data)
         self.tail = commit.after
         self._note(commit.events)
         self._maybe_checkpoint()
@@ -332,7 +358,8 @@ class Journal(JournalReader):
         try:
             self._heads.write(Head(self.tail.chain.seq, self.tail.chain.signature))
             self._maybe_checkpoint()
-        except StorageError as error:
+            self.name_closed()
+        except (StorageError, DamagedJournalError) as error:
             logger.warning("store %s: %s", self.store_id, error)
 
     def _adopt(self) -> None:

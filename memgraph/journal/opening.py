@@ -16,6 +16,7 @@ from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, 
 from memgraph.journal import swap
 from memgraph.journal.baseline.archive import complete, is_incomplete
 from memgraph.journal.baseline.header import read_header
+from memgraph.journal.closed.files import PACKED, PLAIN, files_in
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys import FileKeys, KeyRing
@@ -158,11 +159,11 @@ def _verified(home: Path, store_id: str, ring: KeyRing, lock: ProcessLock, **opt
     settle = partial(_settle, folder, lock, options["lock_timeout_s"], store_id, ring, options["keys_home"])
     if swap.has_leftovers(folder):
         settle()
-    origin = Segments(folder, 0).origin()
+    before = Segments(folder, 0).states()
     try:
         return _loaded(home, store_id, ring, **options)
     except JournalError:
-        if Segments(folder, 0).origin() == origin:
+        if Segments(folder, 0).states() == before:
             raise
         settle()  # another process has replaced them while they were read
         return _loaded(home, store_id, ring, **options)
@@ -234,7 +235,7 @@ def _made_manifest(path: Path, now: Callable[[], str]) -> str:
 
 
 def _is_empty(folder: Path) -> bool:
-    return not any(path.stat().st_size for path in folder.glob("*.jsonl"))
+    return not any(path.stat().st_size for path in files_in(folder))
 
 
 def read_manifest(path: Path) -> str:
@@ -310,7 +311,7 @@ def refuse_foreign(home: Path) -> None:
     unfinished = {name for name in begun if name in _BEGUN or name.startswith(f".{_MANIFEST}.")}
     if (journal / _MANIFEST).exists():
         return  # another process has just finished it
-    if any(name.endswith(".jsonl") for name in begun):
+    if any(name.endswith((PLAIN, PACKED)) for name in begun):
         raise JournalError(
             f"the journal under {journal} has no {_MANIFEST}, but it holds events; restore the file from a backup"
         )

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from memgraph.disk.seal import Seal, seal_of, text_hmac
-from memgraph.errors import JournalError, KeyMissingError
+from memgraph.errors import JournalError, KeyMissingError, TruncatedJournalError
 from memgraph.journal.baseline.header import Baseline, check_not_lost, check_rows, read_header
 from memgraph.journal.baseline.rows import BaselineRow, read_rows
+from memgraph.journal.closed.closing import ClosedSegments
+from memgraph.journal.closed.digest import JournalDigest
 from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, Event, KeyOf, LineError, unseal_alone
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.keys.sealing import sealing_secret
@@ -20,7 +22,7 @@ from memgraph.journal.replay import Committed, Offset, damaged, walk
 from memgraph.journal.segments import JournalLimits, Line, Position, Segments
 from memgraph.journal.vectors.vector_file import NamedVectors, VectorFile
 from memgraph.logs import logger_of
-from memgraph.ports import SigningKey
+from memgraph.ports import Progress, SigningKey
 
 logger = logger_of(__name__)
 
@@ -52,6 +54,7 @@ class JournalReader:
             self._segments, store_id, (lambda key_id: ring.verifying(key_id, None)) if ring else None
         )
         self.baseline: Baseline | None = None
+        self.closed = ClosedSegments(folder, store_id)
         self.tail = self.start
         self.named = NamedVectors()
         self.used = KeyHistory()
@@ -175,6 +178,34 @@ class JournalReader:
                 return
             yield found
 
+    def verify(
+        self, progress: Progress | None = None, *, also: Callable[[Committed], None] = lambda _commit: None
+    ) -> int:
+        """Verify every event from the first that is there, and return the number of events.
+
+        Parameters
+        ----------
+        also : callable
+            Called with each verified commit, in order.
+        """
+        begin = self.start
+        count, digest = begin.chain.seq, self._digest_before(begin, self._key)
+        for commit in self.replay(begin):
+            also(commit)
+            digest.add(commit.after.position.segment, commit.data)
+            count = commit.after.chain.seq
+            if progress:
+                progress(count, self.tail.chain.seq)
+        if count != self.tail.chain.seq:
+            raise TruncatedJournalError(
+                path=self.folder, seq=count, head_seq=self.tail.chain.seq, witness="this process"
+            )
+        if self._ring is not None:
+            self.closed.check_all(
+                digest, count, self._ring.find, first=begin.position.segment if begin.chain.seq else ""
+            )
+        return count
+
     def lines(self) -> Iterator[Line]:
         """Iterate over all lines up to the tail but purged ones. They were verified before and are not verified again."""
         self._warn_if_unverified()
@@ -210,6 +241,15 @@ class JournalReader:
     def resume_point(self, seq: int, signature: str, segment: str, offset: int, timestamp: str) -> Offset:
         """Return the point that a projection has recorded. Replaying from a wrong point raises an error."""
         return Offset(Chain(self.store_id, seq, signature, timestamp), Position(segment, offset))
+
+    def _digest_to(self, end: Position, key: SigningKey | None) -> JournalDigest:
+        """Hash the journal up to a position, from the beginning of the segment in which the baseline ends."""
+        first = self.baseline.position.segment if self.baseline else ""
+        return self.closed.digest_to(end.segment, end.offset, key, first=first)
+
+    def _digest_before(self, point: Offset, key: SigningKey | None) -> JournalDigest:
+        """Return what a digest begins with that is then fed with the events after a point: nothing at the journal's beginning."""
+        return self._digest_to(point.position, key) if point.chain.seq else JournalDigest()
 
     def _use(self, used: KeyHistory) -> None:
         """Sign with the key that the journal names from now on, whichever the provider has as its active one."""

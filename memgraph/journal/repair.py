@@ -1,4 +1,4 @@
-"""Accepts a journal that its head file or its checkpoint contradicts.
+"""Accepts a journal that its head file, its checkpoint or the manifest of its closed segments contradicts.
 
 Nothing else is repaired: a journal whose own lines do not verify is refused here too.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from memgraph.errors import JournalError, TruncatedJournalError
+from memgraph.errors import DamagedJournalError, JournalError, TruncatedJournalError
 from memgraph.journal.checkpoint import Checkpoint, read_checkpoint
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.head_file import Head, HeadFile
@@ -25,23 +25,24 @@ from memgraph.model.events.payload import MAX_WHOLE, Payload
 from memgraph.model.events.store import AcceptedWitness, JournalRepaired, StoreCreated
 from memgraph.ports import SigningKey
 
+WitnessKind = Literal["head", "checkpoint", "manifest"]
 WitnessState = Literal["agrees", "missing", "damaged", "ahead", "other"]
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """What the head file or the checkpoint states about the journal.
+    """What the head file, the checkpoint or the manifest of closed segments states about the journal.
 
     Attributes
     ----------
     state : {"agrees", "missing", "damaged", "ahead", "other"}
         "agrees": it names the last or an earlier event of this journal; "ahead": it names an event after the journal's end;
-        "other": it names a different event of the same number.
+        "other": it names a different event of the same number, or a segment that ends with this event and has other bytes.
     seq, signature : int, str, optional
         The event it names.
     """
 
-    kind: Literal["head", "checkpoint"]
+    kind: WitnessKind
     path: Path
     state: WitnessState
     seq: int | None = None
@@ -160,10 +161,16 @@ def accept(
         journal.append([CommitDraft("system", [*first, record], actor="user")], time)
         end = journal.tail.chain
         journal.head_file.replace(Head(end.seq, end.signature))
-        for witness in found.contradicting:
-            if witness.kind == "checkpoint":
-                witness.path.unlink(missing_ok=True)  # the next opening verifies everything and writes another
+        settle(journal, found)
         return journal.condition()
+
+
+def settle(journal: Unwitnessed, found: Condition) -> None:
+    """Remove a checkpoint that contradicts the journal, and write the manifest of its closed segments anew. Needs the lock."""
+    for witness in found.contradicting:
+        if witness.kind == "checkpoint":
+            witness.path.unlink(missing_ok=True)  # the next opening verifies everything and writes another
+    journal.name_closed_anew()
 
 
 class _NoHead(HeadFile):
@@ -199,6 +206,13 @@ class Unwitnessed(Journal):
     def checkpoint(self) -> None:
         """Write nothing."""
 
+    def name_closed(self) -> None:
+        """Write nothing."""
+
+    def name_closed_anew(self) -> None:
+        """Write the manifest of closed segments as the journal was verified, whatever it says; the lock must be held."""
+        self.closed.renew(self._digest, self.signing_key, self.used.between)
+
     def load_to_end(self, *, by_checkpoint: bool) -> None:
         """Verify everything up to the end, keeping the signatures of the events that the witnesses name."""
         head = self._named_by_head()
@@ -228,10 +242,28 @@ class Unwitnessed(Journal):
         found = [self._compared("head", self.head_file.path, self._named_by_head())]
         if stated is not None:  # a missing checkpoint proves nothing and loses nothing
             found.append(self._compared("checkpoint", self._checkpoint_path, stated))
+        if self.closed.path.exists():  # a missing one is completed
+            found.append(self._compared_manifest())
         return tuple(found)
 
     def _adopt(self) -> None:
         """Do nothing: no head file is created."""
+
+    def _check_closed(self) -> None:
+        """Do nothing: the manifest is one of the witnesses."""
+
+    def _compared_manifest(self) -> Witness:
+        end, path = self.tail.chain.seq, self.closed.path
+        self.closed.read(self.ring.find)
+        try:
+            differing = self.closed.check(self._digest, end)
+        except TruncatedJournalError as error:
+            return Witness("manifest", path, "ahead", error.head_seq)
+        except DamagedJournalError:
+            return Witness("manifest", path, "damaged")
+        if differing:
+            return Witness("manifest", path, "other", self.closed.manifest.named()[differing[0]].last_seq)
+        return Witness("manifest", path, "agrees")
 
     def _named_by_checkpoint(self) -> Checkpoint | None:
         return read_checkpoint(self._checkpoint_path, self._active_key, self.store_id) if self._active_key else None
@@ -243,7 +275,7 @@ class Unwitnessed(Journal):
             return None
         return head if head is None or head.seq <= MAX_WHOLE else None
 
-    def _compared(self, kind: Literal["head", "checkpoint"], path: Path, named: Head | None) -> Witness:
+    def _compared(self, kind: WitnessKind, path: Path, named: Head | None) -> Witness:
         if named is None:
             if self.tail.chain.seq == 0 and not path.exists():
                 return Witness(kind, path, "agrees")

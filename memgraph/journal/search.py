@@ -6,15 +6,13 @@ imitate a field, because its quotation marks are escaped.
 
 from __future__ import annotations
 
-import mmap
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import orjson
 
+from memgraph.journal.closed.files import held
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.segments import Line
@@ -45,7 +43,11 @@ def events_of(journal: Journal, wanted: Mapping[str, str | None]) -> Iterator[Ev
 def holds(journal: Journal, type_: str) -> bool:
     """Return whether the journal's files hold an event of a type, without reading their lines one by one."""
     mark = _field("type", type_)
-    return any(_is_in(mark, segment) for segment in map(journal.segments.place, journal.segments.names()))
+    for name in journal.segments.names():
+        with held(journal.folder, name) as data:
+            if data.find(mark) >= 0:
+                return True
+    return False
 
 
 def histories(journal: Journal, memory_ids: Sequence[str]) -> dict[str, list[Event]]:
@@ -82,11 +84,3 @@ def _field(name: str, value: str, *, whole: bool = True) -> bytes:
     """Return a field as it stands in a line, or its beginning."""
     written = orjson.dumps({name: value})[1:-1]
     return written if whole else written[:-1]
-
-
-def _is_in(mark: bytes, segment: Path) -> bool:
-    with segment.open("rb") as file:
-        if not os.fstat(file.fileno()).st_size:
-            return False
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
-            return held.find(mark) >= 0

@@ -6,16 +6,18 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from memgraph.disk.files import free_bytes, sync_data, sync_folder, write_all
 from memgraph.errors import StorageError
+from memgraph.journal.closed import files
+from memgraph.journal.closed.files import FileState
 from memgraph.journal.envelope import MAX_LINE_BYTES
 
-ARCHIVE = "archive"
-"""The folder, in the journal's, of segments that a baseline stands for."""
 RESERVE_BYTES = 40 << 20
 """Disk space kept free for the graph, which needs it to apply new events and whose engine fails badly on a full disk."""
+
+COMPRESSED = 0
+"""In place of the number of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +27,16 @@ class JournalLimits:
     Attributes
     ----------
     segment_bytes : int
-        Size after which a new segment is started. All processes that use a journal at the same time must have the same: a reader
-        looks for a new segment only when the last one has this size.
+        Size after which a new segment is started.
     checkpoint_events : int
         Number of events after the last checkpoint at which a new one is written.
+    segment_days : float
+        Age of a segment's first event after which a new segment is started, in days of the journal's clock.
     """
 
     segment_bytes: int = 64 << 20
     checkpoint_events: int = 10_000
+    segment_days: float = 30.0
 
 
 DEFAULT_LIMITS = JournalLimits()
@@ -57,9 +61,12 @@ class Line:
 
 
 class Segments:
-    """The ``*.jsonl`` files of a journal directory, and those that a compaction has moved to its folder ``archive``.
+    """The segments of a directory: ``*.jsonl`` files, and closed ones that were compressed (``*.jsonl.zst``) or archived.
 
-    A segment keeps its name and its positions when it is moved.
+    Parameters
+    ----------
+    segment_bytes : int
+        Size after which `append` starts a new segment. Readers do not use it.
     """
 
     def __init__(self, folder: Path, segment_bytes: int) -> None:
@@ -68,31 +75,38 @@ class Segments:
 
     def path(self, position: Position) -> Path:
         """Return the file of a position."""
-        return self.place(position.segment)
-
-    def place(self, name: str) -> Path:
-        """Return the file of a segment; the one in the journal's own folder counts if an archived one has the same name."""
-        here, archived = self.folder / name, self.folder / ARCHIVE / name
-        return archived if not here.exists() and archived.exists() else here
+        return files.file_of(self.folder, position.segment)
 
     def names(self) -> list[str]:
-        """Return the segments' file names in order."""
-        places = (self.folder, self.folder / ARCHIVE)
-        return sorted({path.name for place in places for path in place.glob("*.jsonl")})
+        """Return the segments' names in order: the names of their plain files."""
+        return files.names_in(self.folder)
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether the first event's segment is there, or nothing was recorded yet."""
-        return self.first().segment == _name(1)
+    def size(self, name: str) -> int:
+        """Return a segment's number of bytes, uncompressed.
+
+        Raises
+        ------
+        StorageError
+            The file is missing or cannot be read.
+        """
+        try:
+            return files.size_of(self.folder, name)
+        except OSError as error:
+            raise self._unreadable(error, name) from None
 
     def first(self) -> Position:
         """Return the beginning of the journal."""
         names = self.names()
-        return Position(names[0] if names else _name(1), 0)
+        return Position(names[0] if names else name_from(1), 0)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the first event's segment is there, or nothing was recorded yet."""
+        return self.first().segment == name_from(1)
 
     def holding(self, seq: int) -> Position:
         """Return the beginning of the segment that may contain an event."""
-        before = [name for name in self.names() if name <= _name(seq)]
+        before = [name for name in self.names() if name <= name_from(seq)]
         return Position(before[-1], 0) if before else self.first()
 
     def last(self) -> str:
@@ -101,26 +115,40 @@ class Segments:
         return names[-1] if names else self.first().segment
 
     def origin(self) -> int | None:
-        """Return what changes if all segments are replaced by others of the same names; None for a journal without segments."""
+        """Return what changes if all segments are replaced by others; `COMPRESSED` if the first one is; None if there are none.
+
+        What replaces a journal are plain files.
+        """
+        first = files.plain_path(self.folder, self.first().segment)
         try:
-            return self.path(self.first()).stat().st_ino
+            return first.stat().st_ino
         except FileNotFoundError:
-            return None
+            return COMPRESSED if files.file_of(self.folder, first.name) != first else None
+
+    def states(self) -> list[FileState]:
+        """Return what changes if any file is replaced, compressed or unpacked, or a new one is there."""
+        return files.states_in(self.folder)
 
     def ends_before(self, tail: Position) -> bool:
         """Return whether bytes before a position are missing."""
         try:
-            return self.path(tail).stat().st_size < tail.offset
+            return files.size_of(self.folder, tail.segment) < tail.offset
         except FileNotFoundError:
             return tail.offset > 0
 
-    def differs_from(self, tail: Position) -> bool:
-        """Return, at the cost of a stat, whether the journal no longer ends at a position: it has grown or shrunk."""
+    def differs_from(self, tail: Position, next_seq: int) -> bool:
+        """Return, at the cost of two stats, whether the journal no longer ends at a position: it has grown or shrunk.
+
+        Parameters
+        ----------
+        next_seq : int
+            Number of the next event, which names the segment that it may have started.
+        """
         try:
-            size = self.path(tail).stat().st_size
+            size = (self.folder / tail.segment).stat().st_size
         except FileNotFoundError:
             return tail.offset > 0
-        return size != tail.offset or (tail.offset >= self._segment_bytes and self.names()[-1] > tail.segment)
+        return size != tail.offset or (tail.offset > 0 and (self.folder / name_from(next_seq)).exists())
 
     def lines(self, start: Position) -> Iterator[Line]:
         """Iterate over the lines after a position.
@@ -129,56 +157,56 @@ class Segments:
         ------
         StorageError
             A segment cannot be read.
+        DamagedJournalError
+            A compressed segment is not whole.
         """
         for name in self.names():
             if name < start.segment:
                 continue
-            path = self.place(name)
             offset = start.offset if name == start.segment else 0
             try:
-                with self._opened(name) as file:
-                    file.seek(offset)
+                with files.opened(self.folder, name, offset) as file:
                     while data := file.readline(MAX_LINE_BYTES + 1):
                         begin, offset = offset, offset + len(data)
                         whole = data.endswith(b"\n")
                         yield Line(data[:-1] if whole else data, Position(name, begin), Position(name, offset), whole)
             except OSError as error:
-                raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
+                raise self._unreadable(error, name) from None
 
     def blocks(self, start: Position, end: Position) -> Iterator[bytes]:
-        """Iterate over the bytes between two positions, in blocks."""
+        """Iterate over the bytes between two positions, in blocks; raises the same errors as `lines`."""
         for name in self.names():
             if not start.segment <= name <= end.segment:
                 continue
-            path = self.place(name)
+            offset = start.offset if name == start.segment else 0
             try:
-                with self._opened(name) as file:
-                    file.seek(start.offset if name == start.segment else 0)
-                    left = end.offset - file.tell() if name == end.segment else None
+                with files.opened(self.folder, name, offset) as file:
+                    left = end.offset - offset if name == end.segment else None
                     while block := file.read(1 << 20 if left is None else min(1 << 20, left)):
                         yield block
                         left = None if left is None else left - len(block)
             except OSError as error:
-                raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
+                raise self._unreadable(error, name) from None
 
-    def _opened(self, name: str) -> BinaryIO:
-        """Open a segment, also if it is moved at this moment."""
-        try:
-            return self.place(name).open("rb")
-        except FileNotFoundError:
-            return self.place(name).open("rb")
+    def _unreadable(self, error: OSError, name: str) -> StorageError:
+        return StorageError(f"cannot be read: {error.strerror}", path=files.file_of(self.folder, name))
 
-    def append(self, tail: Position, data: bytes, first_seq: int) -> Position:
+    def append(self, tail: Position, data: bytes, first_seq: int, *, starts_new: bool = False) -> Position:
         """Write lines after `tail`, sync them, and return the new tail. All or nothing.
+
+        Parameters
+        ----------
+        starts_new : bool
+            Whether a new segment is started although the present one is not full; not if that is empty.
 
         Raises
         ------
         StorageError
             The system refused the write, for example on a full disk; a partial write is removed.
         """
-        if tail.offset >= self._segment_bytes:
-            tail = Position(_name(first_seq), 0)
-        path = self.path(tail)
+        if tail.offset >= self._segment_bytes or (starts_new and tail.offset):
+            tail = Position(name_from(first_seq), 0)
+        path = self.folder / tail.segment
         if (free := free_bytes(path)) < len(data) + RESERVE_BYTES:
             raise StorageError(
                 f"nothing was recorded: there is room for {free / 1e6:,.1f} MB, and {RESERVE_BYTES / 1e6:.0f} MB are kept "
@@ -186,6 +214,8 @@ class Segments:
                 path=path,
             )
         try:
+            if tail.offset and not path.exists():  # it was closed, and what followed it was cut off
+                files.unpack(self.folder, tail.segment)
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 os.lseek(descriptor, tail.offset, os.SEEK_SET)
@@ -216,12 +246,14 @@ class Segments:
         removed, path = 0, self.folder
         try:
             for name in self.names():
-                path = self.place(name)
+                path = files.file_of(self.folder, name)
                 if name > tail.segment:
                     removed += path.stat().st_size
-                    path.unlink()
+                    files.remove(self.folder, name)
                 elif name == tail.segment:
-                    removed += path.stat().st_size - tail.offset
+                    removed += files.size_of(self.folder, name) - tail.offset
+                    files.unpack(self.folder, name, tail.offset)
+                    path = self.folder / name
                     with path.open("r+b") as file:
                         file.truncate(tail.offset)
                         os.fsync(file.fileno())
@@ -232,5 +264,6 @@ class Segments:
         return removed
 
 
-def _name(first_seq: int) -> str:
+def name_from(first_seq: int) -> str:
+    """Return the name of the segment that begins with an event."""
     return f"{first_seq:012d}.jsonl"

@@ -16,10 +16,11 @@ from typing import Any
 
 from memgraph.disk.files import clear, make_private_folder, sync_folder, write_private
 from memgraph.errors import JournalError, StorageError
+from memgraph.journal.closed.files import ARCHIVE, files_in
+from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import canonical
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.keys.ring import KeyRing
-from memgraph.journal.segments import ARCHIVE
 from memgraph.ports import SigningKey
 
 _FOLDER = "replacement"
@@ -121,12 +122,10 @@ def complete(folder: Path, store_id: str, ring: KeyRing, *, keys_home: Path) -> 
         for name in digests:  # all were compared before the first is replaced
             if (place / name).exists():
                 (place / name).replace(folder / name)
-        for path in folder.glob("*.jsonl"):
+        for path in (*files_in(folder), folder / MANIFEST):
             if path.name not in digests:
-                path.unlink()
-        clear(
-            folder / ARCHIVE
-        )  # what was archived is among the new segments, and is archived again at the next opening
+                path.unlink(missing_ok=True)
+        clear(folder / ARCHIVE)  # what was archived is among the new segments: the next opening archives that
         (folder / "verified.json").unlink(missing_ok=True)  # it speaks of the segments that were replaced
         sync_folder(folder)
         HeadFile.of(folder, keys_home, store_id).replace(head)  # a restored copy has one of its own

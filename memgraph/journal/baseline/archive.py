@@ -11,13 +11,13 @@ from memgraph.disk.files import make_private_folder, sync_folder
 from memgraph.errors import StorageError
 from memgraph.journal.baseline.header import Baseline
 from memgraph.journal.baseline.rows import remove_unused, unused_files
-from memgraph.journal.segments import ARCHIVE, Segments
+from memgraph.journal.closed.files import ARCHIVE, files_in, name_of
+from memgraph.journal.segments import Segments
 
 
 def unarchived(segments: Segments, baseline: Baseline | None) -> list[Path]:
     """Return the files of segments that the baseline stands for and that are not in the archive yet."""
-    names = [name for name in segments.names() if baseline and name < baseline.position.segment]
-    return [path for name in names if (path := segments.place(name)).parent == segments.folder]
+    return [path for path in files_in(segments.folder) if baseline and name_of(path) < baseline.position.segment]
 
 
 def is_incomplete(segments: Segments, baseline: Baseline | None) -> bool:
@@ -64,4 +64,4 @@ def archive_segments(segments: Segments, baseline: Baseline | None) -> list[str]
         raise StorageError(
             f"segments cannot be archived: {error.strerror}; the next opening continues", path=place
         ) from None
-    return [path.name for path in paths]
+    return sorted({name_of(path) for path in paths})

@@ -17,11 +17,12 @@ from typing import Any
 
 from memgraph.disk.files import read_own, write_private
 from memgraph.errors import JournalError, KeyMissingError
+from memgraph.journal.closed.files import ARCHIVE, files_in
 from memgraph.journal.envelope import Chain, canonical
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.keys.use import KeyHistory, KeyUse
 from memgraph.journal.replay import Offset
-from memgraph.journal.segments import ARCHIVE, Position, Segments
+from memgraph.journal.segments import Position, Segments
 from memgraph.journal.vectors.vector_file import NamedVectors
 from memgraph.ports import SigningKey
 
@@ -212,7 +213,7 @@ def check_not_lost(segments: Segments) -> None:
     JournalError
     """
     folder = segments.folder
-    if any((folder / ARCHIVE).glob("*.jsonl")) or (not segments.is_whole and (folder / FOLDER).exists()):
+    if files_in(folder / ARCHIVE) or (not segments.is_whole and (folder / FOLDER).exists()):
         raise JournalError(
             f"the journal under {folder} was compacted, and its baseline {folder / HEADER} is missing; {_ADVICE}"
         )

@@ -53,6 +53,11 @@ class KeyHistory:
         ended = sum(then.first_seq <= seq + 1 for then in self.uses[1:])
         return KeyHistory(self.uses[ended:])
 
+    def between(self, first: int, last: int) -> set[str]:
+        """Return the ids of the keys that sign the events from one number to another."""
+        uses = [use.key_id for use in self.uses if first < use.first_seq <= last]
+        return {*uses, *filter(None, [self.at(first)])}
+
     def after(self, event: Event) -> KeyHistory:
         """Return the history after one more event.
 

@@ -5,14 +5,12 @@ A line without a payload that none of them names is damage.
 
 from __future__ import annotations
 
-import mmap
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 from memgraph.errors import StorageError
+from memgraph.journal.closed.files import held
 from memgraph.journal.envelope import Event, KeyOf, unseal_alone
-from memgraph.journal.segments import Segments
+from memgraph.journal.segments import Position, Segments
 from memgraph.model.events.store import MemoryPurged
 from memgraph.ports import SigningKey
 
@@ -47,25 +45,22 @@ class PurgedSeqs:
     def events(self) -> Iterator[Event]:
         """Iterate over the ``memory.purged`` events, each verified on its own."""
         for name in self._segments.names():
-            for line in _marked(self._segments.place(name)):
+            for line in _marked(self._segments, name):
                 event = unseal_alone(line, self._store_id, self._key)
                 if isinstance(event.payload, MemoryPurged):
                     yield event
 
 
-def _marked(path: Path) -> Iterator[bytes]:
+def _marked(segments: Segments, name: str) -> Iterator[bytes]:
     """Yield the whole lines of a segment that have the mark."""
     try:
-        with path.open("rb") as file:
-            if not os.fstat(file.fileno()).st_size:
-                return
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
-                at = held.find(_MARK)
-                while at >= 0:
-                    start, end = held.rfind(b"\n", 0, at) + 1, held.find(b"\n", at)
-                    if end < 0:
-                        return  # the line is being written, or torn
-                    yield held[start:end]
-                    at = held.find(_MARK, end)
+        with held(segments.folder, name) as data:
+            at = data.find(_MARK)
+            while at >= 0:
+                start, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
+                if end < 0:
+                    return  # the line is being written, or torn
+                yield data[start:end]
+                at = data.find(_MARK, end)
     except OSError as error:
-        raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
+        raise StorageError(f"cannot be read: {error.strerror}", path=segments.path(Position(name, 0))) from None

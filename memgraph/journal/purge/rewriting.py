@@ -11,8 +11,8 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from memgraph.disk.files import write_private
 from memgraph.errors import JournalError, StorageError
+from memgraph.journal.closed.files import read_all, replace
 from memgraph.journal.purge.lines import is_purged, purged_line, seq_of
 from memgraph.journal.purge.purged import PurgedSeqs
 from memgraph.journal.segments import Segments
@@ -27,34 +27,32 @@ def rewrite_segments(segments: Segments, seqs: set[int]) -> None:
     StorageError
         A file cannot be read or replaced.
     """
-    for path in segments_of(segments, seqs):
-        data = _read(path)
+    for name in segments_of(segments, seqs):
+        data = read_all(segments.folder, name)
         new = b"\n".join(purged_line(line) if _is_meant(line, seqs) else line for line in data.split(b"\n"))
         if new != data:
-            write_private(path, new)
+            replace(segments.folder, name, new)
 
 
-def sha256_of(path: Path, size: int | None = None) -> tuple[int, str]:
-    """Return the size of a file and its SHA-256, or those of its first bytes.
+def sha256_of(segments: Segments, name: str, size: int | None = None) -> tuple[int, str]:
+    """Return the size of a segment and its SHA-256, uncompressed, or those of its first bytes.
 
     Raises
     ------
     StorageError
         The file cannot be read.
     """
-    data = _read(path)[:size]
+    data = read_all(segments.folder, name)[:size]
     return len(data), hashlib.sha256(data).hexdigest()
 
 
-def segments_of(segments: Segments, seqs: set[int]) -> list[Path]:
-    """Return the segments that hold some of these events."""
+def segments_of(segments: Segments, seqs: set[int]) -> list[str]:
+    """Return the names of the segments that hold some of these events."""
     names = segments.names()
     firsts = [int(Path(name).stem) for name in names]
     ends: Sequence[float] = [*firsts[1:], float("inf")]
     return [
-        segments.place(name)
-        for name, first, end in zip(names, firsts, ends, strict=True)
-        if any(first <= seq < end for seq in seqs)
+        name for name, first, end in zip(names, firsts, ends, strict=True) if any(first <= seq < end for seq in seqs)
     ]
 
 
@@ -67,8 +65,9 @@ def left_in(segments: Segments, seqs: set[int]) -> list[int]:
         A file cannot be read.
     """
     found = []
-    for path in segments_of(segments, seqs):
-        found += [seq_of(line) for line in _read(path).split(b"\n") if _is_meant(line, seqs) and not is_purged(line)]
+    for name in segments_of(segments, seqs):
+        lines = read_all(segments.folder, name).split(b"\n")
+        found += [seq_of(line) for line in lines if _is_meant(line, seqs) and not is_purged(line)]
     return found
 
 
@@ -114,10 +113,3 @@ def zero_rows(file: VectorFile, rows: Iterable[int]) -> None:
 
 def _is_meant(line: bytes, seqs: set[int]) -> bool:
     return bool(line) and seq_of(line) in seqs
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise StorageError(f"cannot be read: {error.strerror}", path=path) from None

@@ -13,6 +13,10 @@ from memgraph.disk.files import free_bytes, make_own, sync_data, write_all
 from memgraph.errors import JournalError, StorageError
 from memgraph.journal import swap
 from memgraph.journal.baseline.header import HEADER, header_document
+from memgraph.journal.closed.closing import segments_in
+from memgraph.journal.closed.digest import JournalDigest
+from memgraph.journal.closed.manifest import NAME as MANIFEST
+from memgraph.journal.closed.manifest import manifest_document
 from memgraph.journal.envelope import CommitDraft, resealed, seal
 from memgraph.journal.head_file import Head
 from memgraph.journal.journal import Journal
@@ -81,7 +85,11 @@ def reseal(
         last = seal([draft], chain, key, max(now(), chain.timestamp))
         writer.write(None, last.data)
         writer.close()
-        files = {"sealing.json": sealing_document(secrets.token_bytes(32), key)}
+        closed = segments_in(writer.digest, lambda _first, _last: [key.key_id])
+        files = {
+            "sealing.json": sealing_document(secrets.token_bytes(32), key),
+            MANIFEST: manifest_document(journal.store_id, closed, key),
+        }
         if baseline is not None:
             if not journal.segments.is_whole:
                 baseline = replace(baseline, position=Position(baseline.position.segment, 0))
@@ -94,12 +102,13 @@ def reseal(
 
 
 class _Writer:
-    """Writes the new segments, divided as the former ones, each synced when it is done."""
+    """Writes the new segments, divided as the former ones, each synced when it is done; none is compressed."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
         self._name, self._size = "", 0
         self._descriptor: int | None = None
+        self.digest = JournalDigest()
 
     def write(self, line: Line | None, data: bytes) -> None:
         """Write one line in place of a former one; without that, to the last segment."""
@@ -112,6 +121,7 @@ class _Writer:
                 raise JournalError(f"the journal under {self._place.parent} has no events")
             write_all(self._descriptor, data)
             self._size += len(data)
+            self.digest.add(self._name, data)
         except OSError as error:
             raise StorageError(
                 f"nothing was resealed: {error.strerror}; free some disk space and try again", path=self._place
@@ -133,10 +143,7 @@ class _Writer:
 
 
 def _check_room(journal: Journal, place: Path) -> None:
-    needed = (
-        sum(path.stat().st_size for path in map(journal.segments.place, journal.segments.names())) * 5 // 4
-        + RESERVE_BYTES
-    )
+    needed = sum(map(journal.segments.size, journal.segments.names())) * 5 // 4 + RESERVE_BYTES
     if (free := free_bytes(place / "file")) < needed:
         raise StorageError(
             f"nothing was resealed: there is room for {free / 1e6:,.0f} MB, and {needed / 1e6:,.0f} MB are needed; free some "

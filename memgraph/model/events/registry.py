@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from memgraph.model.events.distillation import DistilAnswered, DistilAttempted, DistilRequested, DistilSkipped
 from memgraph.model.events.earlier.released import (
+    JournalRepaired1,
     MemoryAdded1,
     MemoryMerged1,
     MemoryMerged2,
@@ -50,6 +51,7 @@ from memgraph.model.events.tasks import HANDOFF_EVENTS, SESSION_EVENTS, TASK_EVE
 _KINDS: tuple[type[Payload], ...] = (
     StoreCreated,
     EmbeddingSwitched,
+    JournalRepaired1,
     MemoryAdded1,
     MemoryRevised1,
     MemoryMerged1,

@@ -132,25 +132,26 @@ class StoreReset(Payload):
 class AcceptedWitness(Strict):
     """A witness that contradicted the journal, and the event that it names if it could be read."""
 
-    kind: Literal["head", "checkpoint"]
+    kind: Literal["head", "checkpoint", "manifest"]
     state: Literal["ahead", "missing", "damaged", "other"]
     seq: Whole | None = None
     signature: Sha256 | None = None
 
 
 class JournalRepaired(Payload):
-    """The journal was accepted as it was, up to `seq`, although its head file or checkpoint contradicted it.
+    """The journal was accepted as it was, up to `seq`, although its head file, its checkpoint or a manifest contradicted it.
 
-    `events_lost` counts events known to have been written after that.
+    `events_lost` counts events known to have been written after that. Since version 2 the manifest of closed segments is a witness.
     """
 
     TYPE = "journal.repaired"
+    VERSION = 2
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
 
     seq: Whole
     signature: Sha256
-    witnesses: Annotated[list[AcceptedWitness], Field(min_length=1, max_length=2)]
+    witnesses: Annotated[list[AcceptedWitness], Field(min_length=1, max_length=3)]
     events_lost: Whole
     dropped_bytes: Whole
     repaired_at: Timestamp

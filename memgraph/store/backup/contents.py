@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -15,6 +14,8 @@ from typing import IO
 from memgraph.disk.files import open_regular, read_own
 from memgraph.errors import BackupError, StorageError
 from memgraph.journal.baseline.header import FOLDER, HEADER, parse_header
+from memgraph.journal.closed.files import file_of, is_segment, names_in, opened
+from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import Chain
 from memgraph.journal.journal import Journal
 from memgraph.journal.replay import Offset
@@ -25,8 +26,8 @@ from memgraph.store.backup.manifest import BackupFile
 
 Advance = Callable[[int], None]
 """Called with the number of bytes that were read since the last call."""
-CHECKPOINT = "verified.json"
-"""The journal's checkpoint, which a restoration makes anew. Its other small files are copied."""
+_ELSEWHERE = {"verified.json", MANIFEST, HEADER}
+"""Small files that are not merely copied: the restored store makes its checkpoint and manifest anew; the baseline's header goes with its rows."""
 _BLOCK_BYTES = 1 << 20
 _KEY_ID = re.compile(rb'"key_id":("(?:[^"\\]|\\.)*")')
 """As it appears in a line, whose head comes first."""
@@ -81,10 +82,14 @@ class Part:
         if self.content is not None:
             yield io.BytesIO(self.content)
             return
-        with _refusals(self.path):
-            source = open_regular(self.path)
-        with source:
-            source.seek(self.file.offset)
+        with ExitStack() as stack:
+            with _refusals(self.path):
+                if is_segment(self.path):
+                    opening = opened(self.path.parent, self.path.name, self.file.offset)
+                    source: IO[bytes] = stack.enter_context(opening)
+                else:
+                    source = stack.enter_context(open_regular(self.path))
+                    source.seek(self.file.offset)
             hashing = _Hashing(source, self, advance)
             yield hashing  # type: ignore[misc]
             hashing.check()
@@ -103,16 +108,15 @@ class Contents:
 class Unchanged:
     """Tells whether a journal's segments are the files that they were.
 
-    A closed segment never changes, and the last one only grows. A rewritten one is another file; the last is kept open, so that no
-    other file can get its number.
+    A closed segment never changes, and the last one only grows. A rewritten one is another file, and so is one that was compressed meanwhile;
+    the last is kept open, so that no other file can get its number.
     """
 
     def __init__(self, journal: Journal, boundary: Boundary) -> None:
         self._folder = journal.folder
-        self._segments = journal.segments
         self._last = boundary.offset.position.segment
         with _refusals(self._folder / self._last):
-            self._held = (self._folder / self._last).open("rb")
+            self._held = file_of(self._folder, self._last).open("rb")
             self._found = self._files()
 
     def check(self) -> None:
@@ -127,22 +131,19 @@ class Unchanged:
 
     def _files(self) -> list[tuple[object, ...]]:
         found: list[tuple[object, ...]] = []
-        for path in map(self._segments.place, self._segments.names()):
-            status = path.stat()
-            if path.name < self._last:
-                found.append((path.name, status.st_ino, status.st_size, status.st_ctime_ns))
-            elif path.name == self._last:
-                found.append((path.name, status.st_ino))
+        for name in names_in(self._folder):
+            status = file_of(self._folder, name).stat()
+            if name < self._last:
+                found.append((name, status.st_ino, status.st_size, status.st_ctime_ns))
+            elif name == self._last:
+                found.append((name, status.st_ino))
         return found
 
 
 def size_of(journal: Journal, boundary: Boundary, base: Base | None) -> int:
     """Return the number of bytes that `read_contents` will read, about."""
-    total = 0
-    for path in map(journal.segments.place, journal.segments.names()):
-        if path.name < boundary.offset.position.segment:
-            total += path.stat().st_size
-    total += boundary.offset.position.offset
+    end = boundary.offset.position
+    total = end.offset + sum(journal.segments.size(name) for name in journal.segments.names() if name < end.segment)
     for model, rows in boundary.named.rows.items():
         before = base.vectors.get(model, 0) if base else 0
         total += (rows - before) * 4 * (boundary.named.dimension_of(model) or 0)
@@ -164,7 +165,7 @@ def read_contents(journal: Journal, boundary: Boundary, base: Base | None, *, ho
     if base is not None:
         _skip(journal, base, whole, advance)
     slices, keys = _segments(journal, boundary, base, whole, advance)
-    found.parts += [Part(one, journal.segments.place(Path(one.name).name)) for one in slices]
+    found.parts += [Part(one, journal.folder / Path(one.name).name) for one in slices]
     found.parts += _baseline(journal, boundary, advance)
     found.key_ids = sorted(keys)
     found.journal_sha256 = whole.hexdigest()
@@ -177,8 +178,7 @@ def read_contents(journal: Journal, boundary: Boundary, base: Base | None, *, ho
         start = (base.vectors.get(model, 0) if base else 0) * file.row_bytes
         part = _slice(file.path, f"journal/vectors/{file.path.name}", start, rows * file.row_bytes, advance)
         found.parts += [part] if part else []
-    elsewhere = (CHECKPOINT, HEADER)
-    small = [path for path in sorted(journal.folder.glob("*.json")) if path.name not in elsewhere]
+    small = [path for path in sorted(journal.folder.glob("*.json")) if path.name not in _ELSEWHERE]
     for path in (*small, home / "config.toml"):
         if path.exists():
             with _refusals(path):
@@ -230,15 +230,9 @@ def _segments(
 def _skip(journal: Journal, base: Base, whole: hashlib._Hash, advance: Advance) -> None:
     """Hash the journal up to a base, which must be as it was when the base was made."""
     end = base.offset.position
-    for path in map(journal.segments.place, journal.segments.names()):
-        if path.name > end.segment:
-            break
-        with _refusals(path), open_regular(path) as file:
-            left = end.offset if path.name == end.segment else os.fstat(file.fileno()).st_size
-            while left and (block := file.read(min(_BLOCK_BYTES, left))):
-                whole.update(block)
-                left -= len(block)
-                advance(len(block))
+    for block in journal.segments.blocks(journal.start.position, end):
+        whole.update(block)
+        advance(len(block))
     if whole.hexdigest() != base.journal_sha256:
         raise BackupError(
             f"the journal up to event {base.offset.chain.seq} is no longer as it was in the backup {base.path}, because events "

@@ -19,10 +19,11 @@ from memgraph.disk.files import make_private_folder, sync_folder
 from memgraph.disk.lock import ProcessLock
 from memgraph.errors import DamagedJournalError, JournalError, StorageError
 from memgraph.journal.baseline.header import unverified_place
+from memgraph.journal.closed.files import file_of, files_in, is_segment, name_of, opened, remove
 from memgraph.journal.envelope import ENVELOPE_VERSION, SIGNATURE_VERSION, CommitDraft, LineError, unseal_alone
 from memgraph.journal.head_file import Head
 from memgraph.journal.keys import KeyRing
-from memgraph.journal.repair import Condition, Unwitnessed, record_of
+from memgraph.journal.repair import Condition, Unwitnessed, record_of, settle
 from memgraph.journal.replay import Committed, Offset
 from memgraph.journal.segments import Line, Position, Segments
 from memgraph.model.events.payload import Payload
@@ -102,7 +103,7 @@ def damage_in(home: Path, store_id: str, ring: KeyRing, *, keys_home: Path) -> D
     except DamagedJournalError as error:
         return _damage(journal, ring, str(error).partition(";")[0], error.path, error.offset)
     except StorageError as error:
-        if error.path.suffix != ".jsonl":
+        if not is_segment(error.path):
             raise
         return _damage(journal, ring, str(error), error.path, 0)
     return None
@@ -155,7 +156,7 @@ def cut(
         place = quarantine_folder(home, now())
         size = _keep(folder, end.position, place)
         if end.position.offset == 0:  # the file in quarantine may be the same: it must not be truncated
-            (folder / end.position.segment).unlink(missing_ok=True)
+            remove(folder, end.position.segment)
         Segments(folder, 0).cut(end.position)
     journal = Unwitnessed(home, store_id, ring, keys_home=keys_home, lock_timeout_s=lock_timeout_s)
     journal.load_to_end(by_checkpoint=False)
@@ -189,9 +190,7 @@ def accept_end(journal: Unwitnessed, found: Condition) -> None:
     """Let the head file name the journal's end, and remove a checkpoint that contradicts it."""
     chain = journal.tail.chain
     journal.head_file.replace(Head(chain.seq, chain.signature))
-    for witness in found.contradicting:
-        if witness.kind == "checkpoint":
-            witness.path.unlink(missing_ok=True)  # the next opening verifies everything and writes another
+    settle(journal, found)
 
 
 @contextmanager
@@ -231,25 +230,30 @@ def set_aside(path: Path, place: Path) -> int:
 def _keep(folder: Path, end: Position, place: Path) -> int:
     """Put everything after a position into quarantine and return its size in bytes."""
     size = 0
-    for path in sorted(folder.glob("*.jsonl")):
-        if path.name > end.segment or (path.name == end.segment and end.offset == 0):
+    for path in files_in(folder):
+        name = name_of(path)
+        if name > end.segment or (name == end.segment and end.offset == 0):
             size += set_aside(path, place)
-        elif path.name == end.segment:
-            size += _copy_rest(path, end.offset, place / f"{path.stem}-from-byte-{end.offset}.jsonl")
+        elif name == end.segment and path == file_of(folder, name):
+            size += _copy_rest(folder, end, place)
     sync_folder(place)
     sync_folder(place.parent)
     return size
 
 
-def _copy_rest(path: Path, offset: int, target: Path) -> int:
+def _copy_rest(folder: Path, end: Position, place: Path) -> int:
+    """Copy the bytes of a segment after a position; of a compressed one that is damaged there, put the whole file aside."""
+    path = file_of(folder, end.segment)
+    target = place / f"{Path(end.segment).stem}-from-byte-{end.offset}.jsonl"
     try:
-        with path.open("rb") as source, target.open("xb") as copy:
+        with opened(folder, end.segment, end.offset) as source, target.open("xb") as copy:
             target.chmod(0o600)
-            source.seek(offset)
             shutil.copyfileobj(source, copy, _COPY_BYTES)
             copy.flush()
             os.fsync(copy.fileno())
             return copy.tell()
+    except DamagedJournalError:
+        return set_aside(path, place)
     except OSError as error:
         problem = f"its end cannot be copied to {target}: {error.strerror}; nothing was removed. `--quarantine` moves the whole segment"
         raise StorageError(problem, path=path) from None
@@ -272,7 +276,7 @@ def _damage(journal: _Tracking, ring: KeyRing, problem: str, path: Path, offset:
     later, known = 0, kept.chain.seq
     is_later_release = False
     for line in _readable(journal.segments, kept.position):
-        if line.start == Position(path.name, offset):
+        if line.start == Position(name_of(path), offset):
             is_later_release = _is_of_later_release(line)
         try:
             event = unseal_alone(line.data, journal.store_id, lambda key_id: ring.verifying(key_id, None))
@@ -288,7 +292,7 @@ def _damage(journal: _Tracking, ring: KeyRing, problem: str, path: Path, offset:
         path=path,
         offset=offset,
         kept=kept,
-        before_segment=journal.begins.get(path.name, kept),
+        before_segment=journal.begins.get(name_of(path), kept),
         later_events=later,
         known_seq=max(known, *named) if named else known,
         is_later_release=is_later_release,
@@ -305,7 +309,7 @@ def _readable(segments: Segments, start: Position) -> Iterator[Line]:
                 if line.start.segment != name:
                     break
                 yield line
-        except StorageError:
+        except (StorageError, DamagedJournalError):
             continue
 
 

@@ -12,8 +12,10 @@ from pathlib import Path
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import make_private_folder, sync_folder, write_all
 from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
-from memgraph.errors import BackupError, JournalError, KeyMissingError, StorageError
+from memgraph.errors import BackupError, DamagedJournalError, JournalError, KeyMissingError, StorageError
 from memgraph.journal.baseline.header import FOLDER, HEADER
+from memgraph.journal.closed.files import ARCHIVE, files_in
+from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import CommitDraft, LineError, unseal
 from memgraph.journal.keys import FileKeys, KeyRing
 from memgraph.journal.keys.configured import configured_keys
@@ -21,7 +23,7 @@ from memgraph.journal.opening import read_manifest
 from memgraph.journal.purge.lines import is_purged, unseal_purged
 from memgraph.journal.repair import Unwitnessed
 from memgraph.journal.replay import Offset
-from memgraph.journal.segments import ARCHIVE, Line, Segments
+from memgraph.journal.segments import Line, Segments
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.payload import Whole
 from memgraph.model.events.store import StoreRestored
@@ -165,7 +167,7 @@ def _verified(home: Path, store_id: str, ring: KeyRing, keys_home: Path, path: P
 def _append_rest(folder: Path, new: Path, end: Offset, ring: KeyRing) -> None:
     """Append the whole commits of a journal that follow an event, as far as they verify, to the segments that they are in."""
     chain, run = end.chain, list[Line]()
-    for line in _readable(folder):
+    for line in _readable(folder, chain.seq + 1):
         if f'"prev_signature":"{chain.signature}"'.encode() not in line.data:
             if run:
                 return
@@ -188,11 +190,11 @@ def _append_rest(folder: Path, new: Path, end: Offset, ring: KeyRing) -> None:
             run = []
 
 
-def _readable(folder: Path) -> Iterator[Line]:
-    """Yield a journal's lines up to the first place that cannot be read."""
+def _readable(folder: Path, seq: int) -> Iterator[Line]:
+    """Yield a journal's lines from the segment that may hold an event up to the first place that cannot be read."""
     segments = Segments(folder, 0)
-    with suppress(StorageError):
-        yield from segments.lines(segments.first())
+    with suppress(StorageError, DamagedJournalError):
+        yield from segments.lines(segments.holding(seq))
 
 
 def _append(path: Path, data: bytes) -> None:
@@ -215,14 +217,15 @@ def _known(config: AgentMemoryConfig, store_id: str, ring: KeyRing) -> int:
 def _replace(folder: Path, new: Path, place: Path) -> None:
     """Put the new segments, and what else is missing, in the place of the old ones, which are kept."""
     try:
-        for path in (*sorted(folder.glob("*.jsonl")), folder / "manifest.json"):
+        for path in (*files_in(folder), folder / MANIFEST, folder / "manifest.json"):
             if path.exists():
                 set_aside(path, place)
         sync_folder(place)
         sync_folder(place.parent)
         _replace_baseline(folder, new, place)
-        names = {path.name for path in new.glob("*.jsonl")}
-        for path in sorted(folder.glob("*.jsonl"), reverse=True):
+        names = {path.name for path in files_in(new)}  # plain ones
+        (folder / MANIFEST).unlink(missing_ok=True)
+        for path in reversed(files_in(folder)):
             if path.name not in names:
                 path.unlink()
         for name in sorted(names):

@@ -11,9 +11,9 @@ from memgraph.errors import InvalidInputError
 from memgraph.fold import fold
 from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.baseline.archive import complete
+from memgraph.journal.closed.files import ARCHIVE, files_in
 from memgraph.journal.journal import Journal
 from memgraph.journal.purge.intent import check_no_purge
-from memgraph.journal.segments import ARCHIVE
 from memgraph.journal.vectors.vector_file import NamedVectors
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Callback, checked
@@ -75,12 +75,15 @@ def compact(
         check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
         state = _state_before(journal, limit, _open_tasks(journal) if closed_tasks else frozenset(), progress)
         present = journal.baseline
+        journal.name_closed()  # from now on the digest begins at the baseline
         is_new = state.end.chain.seq > (present.seq if present else 0)
         if is_new or (present is not None and present.schema_version != SCHEMA_VERSION):
             present = baseline_of(journal, state, now())
             adopt(journal, present)
             is_new = True
         moved = complete(journal.segments, present) if present is not None else []
+        while journal.pack_next():
+            pass
         counts |= {"events": state.end.chain.seq, "segments": len(moved)}
     return _result(journal, is_new=is_new, moved=len(moved), seconds=round(time.perf_counter() - began, 3))
 
@@ -120,9 +123,10 @@ def _open_tasks(journal: Journal) -> frozenset[str]:
 
 
 def _result(journal: Journal, *, is_new: bool, moved: int, seconds: float) -> CompactionResult:
-    baseline, segments = journal.baseline, journal.segments
-    sizes = {path: path.stat().st_size for path in map(segments.place, segments.names())}
-    archived = sum(size for path, size in sizes.items() if path.parent.name == ARCHIVE)
+    baseline = journal.baseline
+    present, archived = (
+        sum(path.stat().st_size for path in files_in(place)) for place in (journal.folder, journal.folder / ARCHIVE)
+    )
     return CompactionResult(
         seq=baseline.seq if baseline else 0,
         until=baseline.chain.timestamp if baseline else None,
@@ -131,7 +135,7 @@ def _result(journal: Journal, *, is_new: bool, moved: int, seconds: float) -> Co
         baseline_bytes=baseline.size_bytes if baseline else 0,
         archived_segments=moved,
         events_left=journal.tail.chain.seq - (baseline.seq if baseline else 0),
-        journal_bytes=sum(sizes.values()) - archived,
+        journal_bytes=present,
         archive_bytes=archived,
         seconds=seconds,
     )

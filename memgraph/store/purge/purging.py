@@ -144,8 +144,8 @@ class Purging:
                 problem = "would leave no memory; to purge them all, say so (`--all`)"
                 raise InvalidInputError(problem, field="purge", value=_asked(criteria))
             drafts = self._drafts(plan)
-            paths = segments_of(self._journal.segments, plan.seqs)
-            hashes = {f"journal/{path.name}": sha256_of(path) for path in paths}
+            segments = self._journal.segments
+            hashes = {f"journal/{name}": sha256_of(segments, name) for name in segments_of(segments, plan.seqs)}
             self._intent.write(hashes)
             commits = self._journal.append(drafts, self._now())
             receipt = self._complete(commits[-1].events[-1])
@@ -202,7 +202,7 @@ class Purging:
         payload: MemoryPurged = event.payload  # type: ignore[assignment]
         journal = self._journal
         with timed(logger, logging.INFO, "purged") as counts:
-            journal.drop_checkpoint()
+            journal.drop_checkpoint(segments_of(journal.segments, payload.seqs()))
             for one in payload.vectors:
                 zero_rows(journal.vectors(one.model, journal.named.dimension_of(one.model) or 0), one.rows)
             remove_unnamed_vectors(journal)
@@ -211,6 +211,7 @@ class Purging:
             self._close_views()
             removed = remove_leftovers(self._home)
             self._projector.rebuild()
+            journal.name_closed()
             journal.checkpoint()
             receipt = receipt_of(
                 journal,

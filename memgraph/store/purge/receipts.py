@@ -15,6 +15,7 @@ from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.purge.intent import Hashes
 from memgraph.journal.purge.rewriting import left_in, segments_of, sha256_of
+from memgraph.journal.segments import Segments
 from memgraph.journal.vectors.damage import NamedRows
 from memgraph.model.events.store import MemoryPurged
 from memgraph.model.results.purges import KnownExport, PurgeReceipt, ReceiptCheck, RewrittenFile
@@ -34,10 +35,10 @@ def receipt_of(
 ) -> PurgeReceipt:
     """Return the signed receipt of a completed purge."""
     files = []
-    for path in segments_of(journal.segments, payload.seqs()):
-        name = f"journal/{path.name}"
+    for segment in segments_of(journal.segments, payload.seqs()):
+        name = f"journal/{segment}"
         known, sha256 = before.get(name, (None, None))
-        size, after = sha256_of(path, known)
+        size, after = sha256_of(journal.segments, segment, known)
         files.append(RewrittenFile(path=name, size=size, before=sha256, after=after))
     receipt = PurgeReceipt(
         store_id=journal.store_id,
@@ -117,7 +118,7 @@ def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
             "older copy; run `memgraph purge --complete`"
         )
     _check_vectors(journal, receipt)
-    changed = [one.path for one in receipt.files if not _is_same(journal, one)]
+    changed = [one.path for one in receipt.files if not _is_same(journal.segments, one)]
     return ReceiptCheck(
         event=receipt.event,
         events=len(payload.seqs()),
@@ -143,9 +144,9 @@ def _check_vectors(journal: Journal, receipt: PurgeReceipt) -> None:
                 )
 
 
-def _is_same(journal: Journal, file: RewrittenFile) -> bool:
+def _is_same(segments: Segments, file: RewrittenFile) -> bool:
     try:
-        return sha256_of(journal.segments.place(Path(file.path).name), file.size) == (file.size, file.after)
+        return sha256_of(segments, Path(file.path).name, file.size) == (file.size, file.after)
     except StorageError:
         return False
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from memgraph.journal.repair import Condition, Witness
     from memgraph.store.backup.quarantine import Part
 
+_NAMES = {"head": "head file", "checkpoint": "checkpoint", "manifest": "manifest of closed segments"}
+
 
 @click.command(cls=Command)
 @click.option("--accept-head", "accepts", is_flag=True, help="Accept a whole journal as it is, and record that.")
@@ -122,9 +124,11 @@ def _lines(found: Condition) -> list[str]:
 
 
 def _sentence(witness: Witness) -> str:
-    name = f"Its {'head file' if witness.kind == 'head' else witness.kind} {plain(str(witness.path))}"
+    name = f"Its {_NAMES[witness.kind]} {plain(str(witness.path))}"
     if witness.state == "ahead":
         return f"{name} names event {witness.seq}."
+    if witness.state == "other" and witness.kind == "manifest":
+        return f"{name} names another content of the segment that ends with event {witness.seq}."
     if witness.state == "other":
         return f"{name} names an event {witness.seq} that differs from the journal's."
     return f"{name} is {witness.state}."
@@ -146,7 +150,9 @@ def _loss(found: Condition) -> str | None:
     other = next((witness for witness in found.contradicting if witness.state == "other"), None)
     if other is None:
         return None
-    name = "head file" if other.kind == "head" else other.kind
+    if other.kind == "manifest":
+        return None  # every event verifies
+    name = _NAMES[other.kind]
     return f"the event {other.seq} that its {name} names is lost, and possibly others"
 
 

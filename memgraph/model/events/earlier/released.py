@@ -5,14 +5,14 @@ They are only read. A memory's record in version 1 has none of the fields of an 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
 from memgraph.model.attempts import ATTEMPT_FIELDS
-from memgraph.model.base import Count, Strict
+from memgraph.model.base import Count, Name, Strict, Text, Timestamp
 from memgraph.model.events.memories import FIXED, Clearable, RecallAgain, Revision, VectorRef
-from memgraph.model.events.payload import Payload
+from memgraph.model.events.payload import SYSTEM, Payload, Sha256, Whole
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import MemoryRecord
 
@@ -84,3 +84,29 @@ class MemoryUndeleted1(Payload):
     added_seq: Count
     follower_ids: list[MemoryId] = Field(default_factory=list)
     recalls: list[RecallAgain] = Field(default_factory=list)
+
+
+class AcceptedWitness(Strict):
+    """A witness in ``journal.repaired``, version 1."""
+
+    kind: Literal["head", "checkpoint"]
+    state: Literal["ahead", "missing", "damaged", "other"]
+    seq: Whole | None = None
+    signature: Sha256 | None = None
+
+
+class JournalRepaired1(Payload):
+    """``journal.repaired``, version 1."""
+
+    TYPE = "journal.repaired"
+    BY_STORE_ALONE = True
+    SCOPES = SYSTEM
+
+    seq: Whole
+    signature: Sha256
+    witnesses: Annotated[list[AcceptedWitness], Field(min_length=1, max_length=2)]
+    events_lost: Whole
+    dropped_bytes: Whole
+    repaired_at: Timestamp
+    repaired_by: Name
+    reason: Text | None = None

@@ -25,7 +25,11 @@ def config_of(folder: Path) -> AgentMemoryConfig:
 
 def journal_of(folder: Path) -> set[str]:
     journal = folder / "store" / "journal"
-    return {str(path.relative_to(journal)) for path in journal.rglob("*") if path.suffix in {".jsonl", ".zst", ".gz"}}
+    return {
+        str(path.relative_to(journal))
+        for path in journal.rglob("*")
+        if path.is_file() and path.suffix in {".jsonl", ".zst", ".gz"}
+    }
 
 
 @pytest.fixture

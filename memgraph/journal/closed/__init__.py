@@ -1,0 +1,1 @@
+"""Closed segments: their compressed form, and the signed manifest that names them."""

@@ -1,0 +1,305 @@
+"""Upkeep of closed segments: the manifest names them, and they are compressed.
+
+Needs the writer lock for everything that writes. A kill leaves a manifest that is behind, a temporary file, or a segment in both forms;
+the next call continues.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from memgraph.disk.files import sync_folder
+from memgraph.errors import DamagedJournalError, StorageError, TruncatedJournalError
+from memgraph.journal.closed import files
+from memgraph.journal.closed.digest import Extent, JournalDigest
+from memgraph.journal.closed.manifest import (
+    NAME,
+    ClosedSegment,
+    SegmentManifest,
+    damaged,
+    read_manifest,
+    write_manifest,
+)
+from memgraph.ports import SigningKey
+
+Find = Callable[[str], SigningKey | None]
+KeysIn = Callable[[int, int], Iterable[str]]
+"""Returns the ids of the keys that signed the events from one number to another."""
+_BLOCK_BYTES = 1 << 20
+
+
+class ClosedSegments:
+    """The closed segments of a journal.
+
+    Attributes
+    ----------
+    manifest : SegmentManifest
+        As it was read or written last.
+    problem : DamagedJournalError or None
+        Why the manifest cannot be trusted.
+    """
+
+    def __init__(self, folder: Path, store_id: str) -> None:
+        self._folder = folder
+        self._store_id = store_id
+        self.manifest = SegmentManifest()
+        self.problem: DamagedJournalError | None = None
+
+    @property
+    def path(self) -> Path:
+        """The manifest's path."""
+        return self._folder / NAME
+
+    def read(self, find: Find) -> None:
+        """Read the manifest; `problem` says if it cannot be trusted.
+
+        Raises
+        ------
+        StorageError
+            It cannot be read.
+        """
+        self.manifest, self.problem = SegmentManifest(), None
+        try:
+            self.manifest = read_manifest(self._folder, self._store_id, find)
+        except DamagedJournalError as error:
+            self.problem = error
+
+    def known(self, name: str, key: SigningKey) -> Extent | None:
+        """Return what the manifest says of a segment whose compressed file is the one that it names; None for any other.
+
+        Only a manifest that this key signed counts, because this stands in for reading the content.
+        """
+        stated = self.manifest.named().get(name)
+        if stated is None or stated.packed is None or self.manifest.key_id != key.key_id:
+            return None
+        path = files.packed_path(self._folder, name)
+        if files.file_of(self._folder, name) != path:
+            return None
+        try:
+            return stated.extent if _extent_of(path) == stated.packed else None
+        except OSError:
+            return None
+
+    def digest_to(self, last: str, offset: int, key: SigningKey | None, *, first: str = "") -> JournalDigest:
+        """Hash the journal from a segment on, up to an offset of another, without reading what the manifest proves.
+
+        Raises
+        ------
+        StorageError
+            A segment cannot be read.
+        DamagedJournalError
+            A compressed segment is not whole.
+        """
+        digest = JournalDigest()
+        for name in files.names_in(self._folder):
+            if name < first:
+                continue
+            if name > last:
+                break
+            known = self.known(name, key) if key and name < last else None
+            if known is not None:
+                digest.add_known(name, known)
+                continue
+            left = offset if name == last else sys.maxsize
+            try:
+                with files.opened(self._folder, name) as stream:
+                    while block := stream.read(min(_BLOCK_BYTES, left)):
+                        digest.add(name, block)
+                        left -= len(block)
+            except OSError as error:
+                path = files.file_of(self._folder, name)
+                raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
+        return digest
+
+    def check(self, digest: JournalDigest, last_seq: int, *, first: str = "") -> list[str]:
+        """Compare the manifest with a journal whose events were verified up to one; return the segments that differ from it.
+
+        Parameters
+        ----------
+        first : str
+            The segment in which the digest begins; what the manifest says of earlier ones is not compared.
+
+        Raises
+        ------
+        DamagedJournalError
+            The manifest cannot be trusted, or names a segment that is not there.
+        TruncatedJournalError
+            It names events after the journal's end.
+        """
+        if self.problem is not None:
+            raise self.problem
+        found, differing = digest.extents(), []
+        named = max((one.last_seq for one in self.manifest.segments), default=0)
+        if named > last_seq:
+            witness = f"its manifest {self.path}"
+            raise TruncatedJournalError(path=self._folder, seq=last_seq, head_seq=named, witness=witness)
+        for one in self.manifest.segments:
+            if one.name < first:
+                continue
+            if one.name not in found:
+                raise damaged(self._folder, f"it names the segment {one.name}, which is not there")
+            if found[one.name] != one.extent:
+                differing.append(one.name)
+        return differing
+
+    def check_all(self, digest: JournalDigest, last_seq: int, find: Find, *, first: str = "") -> None:
+        """Read the manifest and compare it with a journal, its compressed files included.
+
+        Raises
+        ------
+        DamagedJournalError, TruncatedJournalError
+            They differ.
+        """
+        self.read(find)
+        for name in self.check(digest, last_seq, first=first):
+            raise damaged(self._folder, f"the segment {name} is not what it names, although its events verify")
+        for one in self.manifest.segments:
+            path = files.packed_path(self._folder, one.name)
+            if one.packed is not None and files.file_of(self._folder, one.name) == path:
+                with suppress(FileNotFoundError):  # it was unpacked meanwhile
+                    if _extent_of(path) != one.packed:
+                        raise DamagedJournalError("it is not the file that the manifest names", path=path, offset=0)
+
+    def is_named(self, name: str) -> bool:
+        """Return whether a segment is named, so that nothing may be added to it."""
+        return any(one.name == name for one in self.manifest.segments)
+
+    def is_behind(self, digest: JournalDigest, key: SigningKey) -> bool:
+        """Return whether a closed segment is not named, or the manifest was signed with another key."""
+        stated = self.manifest.named()
+        return not digest.closed().keys() <= stated.keys() or (bool(stated) and self.manifest.key_id != key.key_id)
+
+    def complete(self, digest: JournalDigest, key: SigningKey, find: Find, keys_in: KeysIn) -> None:
+        """Name the closed segments that are not named yet, and sign the manifest with this key.
+
+        Parameters
+        ----------
+        digest : JournalDigest
+            Of the verified bytes. The files must still have them.
+
+        Raises
+        ------
+        DamagedJournalError
+            The manifest cannot be trusted, or a segment is not what was verified, or not what the manifest names.
+        StorageError
+            The system refuses.
+        """
+        self.read(find)  # another process may have written it
+        if self.problem is not None:
+            raise self.problem
+        named = self.manifest.named()
+        for one in segments_in(digest, keys_in):
+            if named.setdefault(one.name, one).extent != one.extent:
+                raise damaged(self._folder, f"the segment {one.name} is not what it names")
+            if named[one.name] is one:
+                self._check_content(one)
+        self.manifest = write_manifest(self._folder, self._store_id, named.values(), key)
+
+    def renew(self, digest: JournalDigest, key: SigningKey, keys_in: KeysIn) -> None:
+        """Write the manifest anew, whatever it says, as a repair needs: from bytes that were all verified.
+
+        Raises
+        ------
+        DamagedJournalError
+            A segment is no longer what was verified.
+        StorageError
+            The system refuses.
+        """
+        found = segments_in(digest, keys_in)
+        for one in found:
+            self._check_content(one)
+        if found or self.path.exists():
+            self.problem, self.manifest = None, write_manifest(self._folder, self._store_id, found, key)
+
+    def forget(self, names: Collection[str], key: SigningKey, find: Find) -> None:
+        """Take segments that are about to change out of the manifest: it is completed when they have.
+
+        Raises
+        ------
+        StorageError
+            The system refuses.
+        """
+        self.read(find)
+        kept = [one for one in self.manifest.segments if one.name not in names]
+        if self.problem is not None or len(kept) < len(self.manifest.segments):
+            self.manifest = write_manifest(self._folder, self._store_id, kept, key)
+
+    def next_to_pack(self) -> str | None:
+        """Return the first closed segment that is not compressed, or not known to be."""
+        for one in self.manifest.segments:
+            if one.packed is None or files.plain_path(self._folder, one.name).exists():
+                return one.name
+        return None
+
+    def pack(self, name: str, key: SigningKey) -> None:
+        """Compress a segment that the manifest names, and name its compressed file.
+
+        Raises
+        ------
+        DamagedJournalError
+            The segment is not what the manifest names.
+        StorageError
+            The system refuses.
+        """
+        stated = self.manifest.named()[name]
+        plain, packed = files.plain_path(self._folder, name), files.packed_path(self._folder, name)
+        temporary = packed.with_name(f".{packed.name}.{os.getpid()}.tmp")
+        try:
+            self._check_content(stated)
+            if plain.exists():
+                files.write_packed(self._folder, name, temporary)
+                if files.content_of(temporary) != stated.extent:
+                    raise DamagedJournalError("it was not compressed correctly", path=plain, offset=0)
+            made = _extent_of(temporary if plain.exists() else packed)
+            others = [one for one in self.manifest.segments if one.name != name]
+            self.manifest = write_manifest(self._folder, self._store_id, [*others, replace(stated, packed=made)], key)
+            if plain.exists():
+                temporary.replace(packed)
+                sync_folder(packed.parent)
+                plain.unlink()
+                sync_folder(packed.parent)
+        except OSError as error:
+            raise StorageError(f"cannot be compressed: {error.strerror}", path=plain) from None
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+    def _check_content(self, stated: ClosedSegment) -> None:
+        path = files.file_of(self._folder, stated.name)
+        try:
+            content = files.extent_in(self._folder, stated.name)
+        except OSError as error:
+            raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
+        if content != stated.extent:
+            raise DamagedJournalError("it is not what was verified before", path=path, offset=0)
+
+
+def segments_in(digest: JournalDigest, keys_in: KeysIn) -> list[ClosedSegment]:
+    """Return what a manifest says of the closed segments of a journal that was verified."""
+    found = digest.closed()
+    firsts = [int(Path(name).stem) for name in (*found, digest.name)]
+    return [
+        ClosedSegment(
+            name=name,
+            first_seq=first,
+            last_seq=after - 1,
+            events=after - first,
+            size_bytes=extent.size_bytes,
+            sha256=extent.sha256,
+            key_ids=tuple(sorted(keys_in(first, after - 1))),
+        )
+        for (name, extent), first, after in zip(found.items(), firsts, firsts[1:], strict=False)
+    ]
+
+
+def _extent_of(path: Path) -> Extent:
+    """Return size and SHA-256 of a file as it is."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+        return Extent(file.tell(), digest.hexdigest())
