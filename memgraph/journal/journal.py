@@ -321,8 +321,7 @@ class Journal(JournalReader):
     def _hash_again(self) -> None:
         """Hash the journal's files again if some were rewritten."""
         if self._is_rewritten:
-            tail = self.tail.position
-            self._digest, self._is_rewritten = self._digest_to(tail, self._key), False
+            self._digest, self._is_rewritten = self._digest_to(self.tail.position, self._key), False
             self._origin = self._segments.origin() if self.holds_lock else self._origin
 
     def _is_replaced(self) -> bool:
@@ -331,8 +330,7 @@ class Journal(JournalReader):
 
     def _check_closed(self) -> None:
         """Refuse a manifest that cannot be trusted; report segments that differ from it although their events verify."""
-        first = self.baseline.position.segment if self.baseline else ""
-        for name in self.closed.check(self._digest, self.tail.chain.seq, first=first) if self._ring else ():
+        for name in self.closed.check(self._digest, self.tail.chain.seq) if self._ring else ():
             self._notice(f"the segment {name} is not what {self.closed.path} names; all its events were verified")
 
     def _take(self, commit: Committed, head: Head | None) -> None:

@@ -201,9 +201,7 @@ class JournalReader:
                 path=self.folder, seq=count, head_seq=self.tail.chain.seq, witness="this process"
             )
         if self._ring is not None:
-            self.closed.check_all(
-                digest, count, self._ring.find, first=begin.position.segment if begin.chain.seq else ""
-            )
+            self.closed.check_all(digest, count, self._ring.find)
         return count
 
     def lines(self) -> Iterator[Line]:
@@ -244,8 +242,8 @@ class JournalReader:
 
     def _digest_to(self, end: Position, key: SigningKey | None) -> JournalDigest:
         """Hash the journal up to a position, from the beginning of the segment in which the baseline ends."""
-        first = self.baseline.position.segment if self.baseline else ""
-        return self.closed.digest_to(end.segment, end.offset, key, first=first)
+        first = self.base.position.segment if self.baseline else self._segments.first().segment
+        return self.closed.digest((first, 0), (end.segment, end.offset), key)
 
     def _digest_before(self, point: Offset, key: SigningKey | None) -> JournalDigest:
         """Return what a digest begins with that is then fed with the events after a point: nothing at the journal's beginning."""

@@ -119,7 +119,7 @@ class Segments:
 
         What replaces a journal are plain files.
         """
-        first = files.plain_path(self.folder, self.first().segment)
+        first = self.folder / self.first().segment
         try:
             return first.stat().st_ino
         except FileNotFoundError:

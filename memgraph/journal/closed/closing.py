@@ -29,6 +29,7 @@ from memgraph.journal.closed.manifest import (
 from memgraph.ports import SigningKey
 
 Find = Callable[[str], SigningKey | None]
+Place = tuple[str, int]
 KeysIn = Callable[[int, int], Iterable[str]]
 """Returns the ids of the keys that signed the events from one number to another."""
 _BLOCK_BYTES = 1 << 20
@@ -78,16 +79,21 @@ class ClosedSegments:
         stated = self.manifest.named().get(name)
         if stated is None or stated.packed is None or self.manifest.key_id != key.key_id:
             return None
-        path = files.packed_path(self._folder, name)
-        if files.file_of(self._folder, name) != path:
+        path = files.file_of(self._folder, name)
+        if path.name == name:
             return None
         try:
             return stated.extent if _extent_of(path) == stated.packed else None
         except OSError:
             return None
 
-    def digest_to(self, last: str, offset: int, key: SigningKey | None, *, first: str = "") -> JournalDigest:
-        """Hash the journal from a segment on, up to an offset of another, without reading what the manifest proves.
+    def digest(self, start: Place, end: Place, key: SigningKey | None) -> JournalDigest:
+        """Hash the journal between two places, without reading what the manifest proves.
+
+        Parameters
+        ----------
+        start, end : (str, int)
+            Name of a segment, and number of the bytes before the place in it.
 
         Raises
         ------
@@ -96,19 +102,18 @@ class ClosedSegments:
         DamagedJournalError
             A compressed segment is not whole.
         """
-        digest = JournalDigest()
+        digest = JournalDigest(start[0] if start[1] else "")
         for name in files.names_in(self._folder):
-            if name < first:
+            if not start[0] <= name <= end[0]:
                 continue
-            if name > last:
-                break
-            known = self.known(name, key) if key and name < last else None
+            begin = start[1] if name == start[0] else 0
+            known = self.known(name, key) if key and name < end[0] and not begin else None
             if known is not None:
                 digest.add_known(name, known)
                 continue
-            left = offset if name == last else sys.maxsize
+            left = end[1] - begin if name == end[0] else sys.maxsize
             try:
-                with files.opened(self._folder, name) as stream:
+                with files.opened(self._folder, name, begin) as stream:
                     while block := stream.read(min(_BLOCK_BYTES, left)):
                         digest.add(name, block)
                         left -= len(block)
@@ -117,13 +122,8 @@ class ClosedSegments:
                 raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
         return digest
 
-    def check(self, digest: JournalDigest, last_seq: int, *, first: str = "") -> list[str]:
+    def check(self, digest: JournalDigest, last_seq: int) -> list[str]:
         """Compare the manifest with a journal whose events were verified up to one; return the segments that differ from it.
-
-        Parameters
-        ----------
-        first : str
-            The segment in which the digest begins; what the manifest says of earlier ones is not compared.
 
         Raises
         ------
@@ -140,15 +140,15 @@ class ClosedSegments:
             witness = f"its manifest {self.path}"
             raise TruncatedJournalError(path=self._folder, seq=last_seq, head_seq=named, witness=witness)
         for one in self.manifest.segments:
-            if one.name < first:
-                continue
+            if one.name < digest.first or (one.name == digest.first and one.name not in found):
+                continue  # it is archived, or the journal begins in the midst of it
             if one.name not in found:
                 raise damaged(self._folder, f"it names the segment {one.name}, which is not there")
             if found[one.name] != one.extent:
                 differing.append(one.name)
         return differing
 
-    def check_all(self, digest: JournalDigest, last_seq: int, find: Find, *, first: str = "") -> None:
+    def check_all(self, digest: JournalDigest, last_seq: int, find: Find) -> None:
         """Read the manifest and compare it with a journal, its compressed files included.
 
         Raises
@@ -157,11 +157,11 @@ class ClosedSegments:
             They differ.
         """
         self.read(find)
-        for name in self.check(digest, last_seq, first=first):
+        for name in self.check(digest, last_seq):
             raise damaged(self._folder, f"the segment {name} is not what it names, although its events verify")
         for one in self.manifest.segments:
-            path = files.packed_path(self._folder, one.name)
-            if one.packed is not None and files.file_of(self._folder, one.name) == path:
+            path = files.file_of(self._folder, one.name)
+            if one.packed is not None and path.name != one.name:
                 with suppress(FileNotFoundError):  # it was unpacked meanwhile
                     if _extent_of(path) != one.packed:
                         raise DamagedJournalError("it is not the file that the manifest names", path=path, offset=0)
@@ -172,8 +172,8 @@ class ClosedSegments:
 
     def is_behind(self, digest: JournalDigest, key: SigningKey) -> bool:
         """Return whether a closed segment is not named, or the manifest was signed with another key."""
-        stated = self.manifest.named()
-        return not digest.closed().keys() <= stated.keys() or (bool(stated) and self.manifest.key_id != key.key_id)
+        named = {one.name for one in self.manifest.segments}
+        return not named.issuperset(digest.closed()) or (bool(named) and self.manifest.key_id != key.key_id)
 
     def complete(self, digest: JournalDigest, key: SigningKey, find: Find, keys_in: KeysIn) -> None:
         """Name the closed segments that are not named yet, and sign the manifest with this key.
@@ -233,7 +233,8 @@ class ClosedSegments:
     def next_to_pack(self) -> str | None:
         """Return the first closed segment that is not compressed, or not known to be."""
         for one in self.manifest.segments:
-            if one.packed is None or files.plain_path(self._folder, one.name).exists():
+            path = files.file_of(self._folder, one.name)
+            if path.exists() and (one.packed is None or path.name == one.name):
                 return one.name
         return None
 
@@ -248,12 +249,13 @@ class ClosedSegments:
             The system refuses.
         """
         stated = self.manifest.named()[name]
-        plain, packed = files.plain_path(self._folder, name), files.packed_path(self._folder, name)
+        place = files.file_of(self._folder, name).parent
+        plain, packed = files.plain_path(place, name), files.packed_path(place, name)
         temporary = packed.with_name(f".{packed.name}.{os.getpid()}.tmp")
         try:
             self._check_content(stated)
             if plain.exists():
-                files.write_packed(self._folder, name, temporary)
+                files.write_packed(plain, temporary)
                 if files.content_of(temporary) != stated.extent:
                     raise DamagedJournalError("it was not compressed correctly", path=plain, offset=0)
             made = _extent_of(temporary if plain.exists() else packed)
@@ -261,9 +263,9 @@ class ClosedSegments:
             self.manifest = write_manifest(self._folder, self._store_id, [*others, replace(stated, packed=made)], key)
             if plain.exists():
                 temporary.replace(packed)
-                sync_folder(packed.parent)
+                sync_folder(place)
                 plain.unlink()
-                sync_folder(packed.parent)
+                sync_folder(place)
         except OSError as error:
             raise StorageError(f"cannot be compressed: {error.strerror}", path=plain) from None
         finally:

@@ -23,9 +23,15 @@ class JournalDigest:
     ----------
     name : str
         The segment that was added to last.
+
+    Parameters
+    ----------
+    partial : str
+        A segment of which only the end is added: it belongs to the digest, but its own hash is not known.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, partial: str = "") -> None:
+        self._partial = partial
         self._closed: dict[str, Extent] = {}
         self.name = ""
         self._size = 0
@@ -43,18 +49,18 @@ class JournalDigest:
         self._closed[name] = extent
 
     def closed(self) -> dict[str, Extent]:
-        """Return the segments before the last one that was added."""
-        return dict(self._closed)
+        """Return the whole segments before the last one that was added."""
+        return {name: extent for name, extent in self._closed.items() if name != self._partial}
 
     def extents(self) -> dict[str, Extent]:
-        """Return all segments as far as they were added."""
-        last = {self.name: Extent(self._size, self._hash.hexdigest())} if self.name else {}
-        return {**self._closed, **last}
+        """Return the segments as far as they were added, without one of which only the end was."""
+        last = {self.name: Extent(self._size, self._hash.hexdigest())} if self.name not in ("", self._partial) else {}
+        return {**self.closed(), **last}
 
     @property
-    def closed_count(self) -> int:
-        """Number of segments before the last one that was added."""
-        return len(self._closed)
+    def first(self) -> str:
+        """The first segment that was added; "" if none was."""
+        return next(iter(self._closed), self.name)
 
     def hexdigest(self) -> str:
         """Return the digest of all bytes that were added."""

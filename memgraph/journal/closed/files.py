@@ -1,12 +1,13 @@
-"""The files of segments: plain ones, and closed ones that were compressed, in a folder or in its folder ``archive``.
+"""The files of segments: plain ones, and closed ones that were compressed.
 
 A segment is known by the name of its plain file (``000000000001.jsonl``), and positions in it count uncompressed bytes. Its compressed
-file (``000000000001.jsonl.zst``) is one zstd frame that states the size of its content. Where both exist, the plain one counts. A
-compaction moves closed segments to the folder ``archive``; one of the same name in the journal's own folder counts.
+file (``000000000001.jsonl.zst``) is one zstd frame that states the size of its content. Where both exist, the plain one counts. Segments may
+also lie in the folder ``archive`` in the journal's.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import mmap
@@ -20,9 +21,9 @@ from memgraph.disk.files import make_own, open_regular, sync_folder, write_priva
 from memgraph.errors import DamagedJournalError, MissingExtraError, StorageError
 from memgraph.journal.closed.digest import Extent
 
-PLAIN, PACKED = ".jsonl", ".jsonl.zst"
 ARCHIVE = "archive"
-"""The folder, in the journal's, of segments that a baseline stands for."""
+"""The folder, in the journal's, of segments that are kept but no longer needed."""
+PLAIN, PACKED = ".jsonl", ".jsonl.zst"
 _HEADER_BYTES = 18
 """Most bytes of the header of a zstd frame."""
 _MOST_WINDOW_BYTES = 64 << 20
@@ -41,8 +42,8 @@ class FileState(NamedTuple):
 
 
 def names_in(folder: Path) -> list[str]:
-    """Return the names of a folder's segments in order, plain, compressed and archived ones alike."""
-    return sorted({name_of(path) for place in (folder, folder / ARCHIVE) for path in files_in(place)})
+    """Return the names of a journal's segments in order, plain, compressed and archived ones alike."""
+    return sorted({name_of(path) for place in _places(folder) for path in files_in(place)})
 
 
 def is_segment(path: Path) -> bool:
@@ -57,40 +58,37 @@ def name_of(path: Path) -> str:
 
 def plain_path(folder: Path, name: str) -> Path:
     """Return the path of a segment's plain file."""
-    return place_of(folder, name) / name
+    return folder / name
 
 
 def packed_path(folder: Path, name: str) -> Path:
     """Return the path of a segment's compressed file."""
-    return place_of(folder, name) / f"{name}.zst"
-
-
-def place_of(folder: Path, name: str) -> Path:
-    """Return the folder that holds a segment: the archive if it is only there."""
-    here, archive = folder, folder / ARCHIVE
-    is_archived = not _is_in(here, name) and _is_in(archive, name)
-    return archive if is_archived else here
-
-
-def _is_in(place: Path, name: str) -> bool:
-    return (place / name).exists() or (place / f"{name}.zst").exists()
+    return folder / f"{name}.zst"
 
 
 def file_of(folder: Path, name: str) -> Path:
-    """Return the file that holds a segment; the path of its plain file if there is none."""
-    plain, packed = plain_path(folder, name), packed_path(folder, name)
-    return packed if not plain.exists() and packed.exists() else plain
+    """Return the file that holds a segment, also an archived one; the path of its plain file if there is none."""
+    return next((path for path in _candidates(folder, name) if path.exists()), plain_path(folder, name))
+
+
+def _places(folder: Path) -> tuple[Path, Path]:
+    return folder, folder / ARCHIVE
+
+
+def _candidates(folder: Path, name: str) -> list[Path]:
+    """Return the paths that a segment may have: the first that exists counts."""
+    return [path for place in _places(folder) for path in (plain_path(place, name), packed_path(place, name))]
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Return all files of a folder's own segments in order, also two of one segment."""
+    """Return all files of segments in a folder itself in order, also two of one segment."""
     return sorted(path for path in folder.iterdir() if is_segment(path)) if folder.is_dir() else []
 
 
 def states_in(folder: Path) -> list[FileState]:
     """Return what changes if any segment is replaced, compressed or unpacked."""
     found = []
-    for path in (*files_in(folder), *files_in(folder / ARCHIVE)):
+    for path in files_in(folder):
         with suppress(FileNotFoundError):
             found.append(FileState(path.name, path.stat().st_ino))
     return found
@@ -106,14 +104,13 @@ def size_of(folder: Path, name: str) -> int:
     DamagedJournalError
         A compressed file does not begin as one.
     """
-    for _ in range(2):  # it may be compressed or unpacked between the two looks
+    for path in _candidates(folder, name) * 2:  # it may be compressed, unpacked or moved between the looks
         with suppress(FileNotFoundError):
-            return plain_path(folder, name).stat().st_size
-        with suppress(FileNotFoundError):
-            path = packed_path(folder, name)
+            if path.name == name:
+                return path.stat().st_size
             with open_regular(path) as file:
                 return _stated_size(file, path)
-    raise FileNotFoundError(2, os.strerror(2), str(plain_path(folder, name)))
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(plain_path(folder, name)))
 
 
 @contextmanager
@@ -142,12 +139,9 @@ def opened(folder: Path, name: str, offset: int = 0) -> Iterator[IO[bytes]]:
 
 
 def _opened(folder: Path, name: str) -> IO[bytes] | _Unpacked:
-    for _ in range(2):
+    for path in _candidates(folder, name) * 2:
         with suppress(FileNotFoundError):
-            return plain_path(folder, name).open("rb")
-        with suppress(FileNotFoundError):
-            path = packed_path(folder, name)
-            return _Unpacked(open_regular(path), path)
+            return path.open("rb") if path.name == name else _Unpacked(open_regular(path), path)
     return plain_path(folder, name).open("rb")
 
 
@@ -173,14 +167,14 @@ def replace(folder: Path, name: str, data: bytes) -> None:
         The system refuses.
     """
     path = file_of(folder, name)
-    if path == plain_path(folder, name):
+    if path.name == name:
         write_private(path, data)
-        packed_path(folder, name).unlink(missing_ok=True)
+        packed_path(path.parent, name).unlink(missing_ok=True)
         return
     write_private(path, _zstandard().ZstdCompressor(level=_LEVEL, write_checksum=True).compress(data))
 
 
-def write_packed(folder: Path, name: str, temporary: Path) -> None:
+def write_packed(plain: Path, temporary: Path) -> None:
     """Write the compressed form of a segment's plain file to a temporary file, mode 0600, and sync it.
 
     Raises
@@ -190,7 +184,6 @@ def write_packed(folder: Path, name: str, temporary: Path) -> None:
     MissingExtraError
         The package for it is missing.
     """
-    plain = plain_path(folder, name)
     compressor = _zstandard().ZstdCompressor(level=_LEVEL, write_checksum=True)
     descriptor = make_own(temporary)
     with os.fdopen(descriptor, "wb") as target, plain.open("rb") as source:
@@ -224,14 +217,14 @@ def unpack(folder: Path, name: str, size: int | None = None) -> None:
             temporary.replace(plain)
         finally:
             temporary.unlink(missing_ok=True)
-        sync_folder(plain.parent)
+        sync_folder(folder)
     packed.unlink(missing_ok=True)
 
 
 def remove(folder: Path, name: str) -> None:
     """Remove a segment in all its forms. Raise `OSError` if the system refuses."""
-    packed_path(folder, name).unlink(missing_ok=True)
-    plain_path(folder, name).unlink(missing_ok=True)
+    for path in reversed(_candidates(folder, name)):
+        path.unlink(missing_ok=True)
 
 
 def can_pack() -> bool:
