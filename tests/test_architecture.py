@@ -103,7 +103,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "resets",
         "fold",
         "last_state projection wordings",
-        "baseline event_time",
+        "event_time",
         "history",
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),

@@ -19,7 +19,7 @@ from memgraph.errors import (
 )
 from memgraph.health.report import Report
 from memgraph.index import snapshot
-from memgraph.journal.baseline.header import unverified_place
+from memgraph.journal.baseline.header import checked_header, unverified_place
 from memgraph.journal.closed.files import file_of, names_in, opened
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
@@ -28,6 +28,7 @@ from memgraph.journal.keys.configured import configured_ring
 from memgraph.journal.keys.contract import check_presence, check_validity
 from memgraph.journal.opening import lost_journal, made_from_events
 from memgraph.journal.repair import Condition, as_it_is, examine
+from memgraph.journal.segments import Segments
 from memgraph.model.timestamps import to_iso
 from memgraph.store.maintenance.verification import Verification
 from memgraph.store.maintenance.verifying import inspect
@@ -60,6 +61,7 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report) -> C
                 raise lost_journal(config.home, made)
             return None
         condition = examine(config.home, store_id, ring, keys_home=config.keys_home, by_checkpoint=True)
+        checked_header(Segments(config.home / "journal", 0), store_id, ring)
         _keys(condition, ring, config, report)
     except MemGraphError as error:
         report.error("journal", str(error), value=size)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memgraph.disk.seal import Seal, seal_of, text_hmac
 from memgraph.errors import JournalError, KeyMissingError, TruncatedJournalError
-from memgraph.journal.baseline.header import Baseline, check_not_lost, check_rows, read_header
+from memgraph.journal.baseline.header import Baseline, checked_header, read_header
 from memgraph.journal.baseline.rows import BaselineRow, read_rows
 from memgraph.journal.closed.closing import ClosedSegments
 from memgraph.journal.closed.digest import JournalDigest
@@ -63,9 +63,7 @@ class JournalReader:
 
     @property
     def start(self) -> Offset:
-        """The point before the first event that is there: after a compaction whose archive was deleted, the baseline's."""
-        if self.baseline is not None and not self._segments.is_whole:
-            return self.baseline.offset
+        """The point before the first event."""
         return Offset(Chain(self.store_id, 0, FIRST_SIGNATURE, ""), self._segments.first())
 
     @property
@@ -91,18 +89,16 @@ class JournalReader:
 
     def _load_baseline(self) -> list[SigningKey]:
         """Begin at the baseline, if there is one; return the keys that verify it."""
-        self.baseline, signers = read_header(self.folder, self.store_id, self._ring)
-        if self.baseline is None:
-            check_not_lost(self._segments)
-            return signers
+        before, _ = read_header(self.folder, self.store_id, self._ring)
         try:
-            check_rows(self.folder, self.baseline)
+            self.baseline, signers = checked_header(self._segments, self.store_id, self._ring)
         except JournalError:
-            if not self._is_baseline_replaced():
+            if read_header(self.folder, self.store_id, self._ring)[0] == before:
                 raise
-            return self._load_baseline()
-        self.tail, self.named = self.baseline.offset, self.baseline.named
-        self._use(self.baseline.used)
+            return self._load_baseline()  # it was replaced while it was read
+        if self.baseline is not None:
+            self.tail, self.named = self.baseline.offset, self.baseline.named
+            self._use(self.baseline.used)
         return signers
 
     def _is_baseline_replaced(self) -> bool:
@@ -181,16 +177,15 @@ class JournalReader:
     def verify(
         self, progress: Progress | None = None, *, also: Callable[[Committed], None] = lambda _commit: None
     ) -> int:
-        """Verify every event from the first that is there, and return the number of events.
+        """Verify every event from the first, archived ones included, and return the number of events.
 
         Parameters
         ----------
         also : callable
             Called with each verified commit, in order.
         """
-        begin = self.start
-        count, digest = begin.chain.seq, self._digest_before(begin, self._key)
-        for commit in self.replay(begin):
+        count, digest = 0, JournalDigest()
+        for commit in self.replay():
             also(commit)
             digest.add(commit.after.position.segment, commit.data)
             count = commit.after.chain.seq

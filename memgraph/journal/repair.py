@@ -218,8 +218,6 @@ class Unwitnessed(Journal):
         head = self._named_by_head()
         checkpoint = self._named_by_checkpoint()
         self._wanted = {head.seq if head else 0, checkpoint.chain.seq if checkpoint else 0}
-        if not self._segments.is_whole:
-            self._load_baseline()
         if by_checkpoint and checkpoint is not None and head is not None and head.can_follow(checkpoint.chain):
             self._signatures[checkpoint.chain.seq] = checkpoint.chain.signature
             with suppress(TruncatedJournalError):  # the checkpoint is ahead: the comparison reports it

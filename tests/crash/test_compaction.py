@@ -16,6 +16,7 @@ import memgraph
 from memgraph.errors import JournalError
 from memgraph.store.compaction.compacting import compact
 from memgraph.store.maintenance.keys import rotate_key
+from memgraph.store.maintenance.repair import baseline_problem, drop_baseline
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.engines import in_memory
 
@@ -133,6 +134,36 @@ def test_a_missing_baseline(template: tuple[Path, str], tmp_path: Path, part: st
         opened(here)
     assert rows["a baseline is missing"].fits(str(refused.value)) == (part == "baseline.json")
     assert "`memgraph repair`" in str(refused.value)
+
+
+@pytest.mark.parametrize("what", ["header", "rows", "missing"])
+def test_repaired_without_the_baseline(template: tuple[Path, str], tmp_path: Path, what: str) -> None:
+    folder, digest = template
+    here = Path(shutil.copytree(folder, tmp_path / "here"))
+    journal = here / "store" / "journal"
+    path = next((journal / "baseline").iterdir()) if what == "rows" else journal / "baseline.json"
+    path.unlink() if what == "missing" else path.write_bytes(path.read_bytes()[:-1] + b"?")
+    assert baseline_problem(config_of(here)) is not None
+    last = drop_baseline(config_of(here))
+    assert baseline_problem(config_of(here)) is None
+    with opened(here) as store:
+        assert store.verify(deep=True) == last
+        assert store.digest() == digest
+        assert store.notices == []
+    assert files(here) & {"baseline.json", "archive", "baseline"} == set()
+    assert compact(config_of(here), before=LATER, clock=FakeClock()).is_new
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_missing_archive_is_refused(template: tuple[Path, str], tmp_path: Path, which: int) -> None:
+    """Without it a purge could not make the baseline anew, and views of agents would lack what is in it."""
+    folder, _ = template
+    here = Path(shutil.copytree(folder, tmp_path / "here"))
+    archive = here / "store" / "journal" / "archive"
+    compact(config_of(here), before=LATER, clock=FakeClock())
+    sorted(archive.iterdir())[which].unlink()
+    with pytest.raises(JournalError, match=("archived segments are missing", "which is not there")[which]):
+        opened(here)
 
 
 def test_a_baseline_of_another_state_is_refused(template: tuple[Path, str], tmp_path: Path) -> None:

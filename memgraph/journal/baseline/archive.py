@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memgraph.disk.files import make_private_folder, sync_folder
+from memgraph.disk.files import clear, make_private_folder, sync_folder
 from memgraph.errors import StorageError
-from memgraph.journal.baseline.header import Baseline
+from memgraph.journal.baseline.header import FOLDER, HEADER, Baseline
 from memgraph.journal.baseline.rows import remove_unused, unused_files
 from memgraph.journal.closed.files import ARCHIVE, files_in, name_of
 from memgraph.journal.segments import Segments
@@ -41,6 +41,27 @@ def complete(segments: Segments, baseline: Baseline | None) -> list[str]:
     moved = archive_segments(segments, baseline)
     remove_unused(segments.folder, baseline)
     return moved
+
+
+def remove_baseline(folder: Path) -> None:
+    """Bring the archived segments back, and remove the baseline. Idempotent. Needs the writer lock, and a journal that verifies whole.
+
+    Raises
+    ------
+    StorageError
+        The system refuses; the next call continues.
+    """
+    try:
+        for path in files_in(folder / ARCHIVE):
+            path.replace(folder / path.name)
+        sync_folder(folder)
+        (folder / "verified.json").unlink(missing_ok=True)  # its digest begins at the baseline
+        clear(folder / ARCHIVE)
+        (folder / HEADER).unlink(missing_ok=True)
+        clear(folder / FOLDER)
+        sync_folder(folder)
+    except OSError as error:
+        raise StorageError(f"the baseline cannot be removed: {error.strerror}; try again", path=folder) from None
 
 
 def archive_segments(segments: Segments, baseline: Baseline | None) -> list[str]:

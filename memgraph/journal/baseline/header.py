@@ -205,18 +205,29 @@ def check_signers(folder: Path, signers: Iterable[SigningKey], current: SigningK
         )
 
 
-def check_not_lost(segments: Segments) -> None:
-    """Refuse a journal whose baseline is gone: segments are archived or missing, and nothing stands for them.
+def checked_header(segments: Segments, store_id: str, ring: KeyRing | None) -> tuple[Baseline | None, list[SigningKey]]:
+    """Return what `read_header` returns, once the rows are compared with the header, and nothing is missing.
 
     Raises
     ------
     JournalError
+        As `read_header`; or the rows are not what was signed; or the header or the archive is missing.
     """
     folder = segments.folder
-    if files_in(folder / ARCHIVE) or (not segments.is_whole and (folder / FOLDER).exists()):
+    found, keys = read_header(folder, store_id, ring)
+    if found is not None:
+        check_rows(folder, found)
+        if not segments.is_whole:
+            raise JournalError(
+                f"the journal under {folder} begins with the segment {segments.first().segment}: archived segments are missing, and "
+                f"history, purges and agents' views need them. Put them back into {folder / ARCHIVE}, or run "
+                "`memgraph repair --from-backup FILE`"
+            )
+    elif files_in(folder / ARCHIVE) or (not segments.is_whole and (folder / FOLDER).exists()):
         raise JournalError(
             f"the journal under {folder} was compacted, and its baseline {folder / HEADER} is missing; {_ADVICE}"
         )
+    return found, keys
 
 
 def _parsed(body: dict[str, Any]) -> Baseline:

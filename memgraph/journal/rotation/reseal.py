@@ -17,7 +17,7 @@ from memgraph.journal.closed.closing import segments_in
 from memgraph.journal.closed.digest import JournalDigest
 from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.closed.manifest import manifest_document
-from memgraph.journal.envelope import CommitDraft, resealed, seal
+from memgraph.journal.envelope import Chain, CommitDraft, resealed, seal
 from memgraph.journal.head_file import Head
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.sealing import sealing_document
@@ -65,8 +65,8 @@ def reseal(
         place = swap.staging(journal.folder)
         _check_room(journal, place)
         writer = _Writer(place)
-        chain, before = journal.start.chain, hashlib.sha256()
-        baseline, first = journal.baseline, chain.seq + 1
+        chain, before = Chain(journal.store_id), hashlib.sha256()
+        baseline = journal.baseline
         for line in journal.every_line(journal.start.position):
             before.update(line.data + b"\n")
             data, chain = resealed(line.data, chain, key)
@@ -91,9 +91,7 @@ def reseal(
             MANIFEST: manifest_document(journal.store_id, closed, key),
         }
         if baseline is not None:
-            if not journal.segments.is_whole:
-                baseline = replace(baseline, position=Position(baseline.position.segment, 0))
-            uses = (KeyUse(key.key_id, first, baseline.chain.timestamp),)
+            uses = (KeyUse(key.key_id, 1, baseline.chain.timestamp),)
             files[HEADER] = header_document(replace(baseline, used=KeyHistory(uses)), [key])
         head = Head(last.chain.seq, last.chain.signature)
         swap.plan(journal.folder, journal.store_id, key, head=head, files=files)

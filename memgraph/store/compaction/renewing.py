@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from memgraph.errors import JournalError
 from memgraph.fold import EmptyRows, Workspace
 from memgraph.journal.baseline.archive import complete
 from memgraph.journal.journal import Journal
@@ -19,17 +18,13 @@ def renew_baseline(journal: Journal, seqs: set[int], now: str) -> bool:
     Raises
     ------
     JournalError
-        The events that it stands for are gone.
+        An event of the archive is not what was signed.
     StorageError
         The system refuses.
     """
     present = journal.baseline
     if present is None or not any(seq <= present.seq for seq in seqs):
         return False
-    if not journal.segments.is_whole:
-        raise JournalError(
-            f"the events up to {present.seq} were removed with the archive, so the baseline cannot be made anew without some of them"
-        )
     state = State(Workspace(EmptyRows()), journal.start, NamedVectors())
     for commit in journal.replay(journal.start):
         if commit.after.chain.seq > present.seq:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from memgraph.errors import GraphError, OutdatedGraphError
 from memgraph.fold import EmptyRows, Projection, Workspace, fold
-from memgraph.fold.baseline import brought_up
 from memgraph.fold.projection import SCHEMA_VERSION, digest_after
+from memgraph.journal.baseline.header import Baseline
 from memgraph.journal.journal import Journal
 from memgraph.journal.replay import Offset
 from memgraph.ports import Change, GraphEngine, Progress
@@ -14,7 +14,7 @@ from memgraph.ports import Change, GraphEngine, Progress
 def beginning(journal: Journal, until: int | None = None) -> tuple[Workspace, Offset]:
     """Return the rows from which a replay up to an event begins, and the point: the baseline's, or none at the journal's start.
 
-    A baseline of another schema counts only if the events before it are gone.
+    A baseline of another schema does not count: its events are folded anew, from the archive.
 
     Raises
     ------
@@ -22,17 +22,19 @@ def beginning(journal: Journal, until: int | None = None) -> tuple[Workspace, Of
         The baseline's rows are not what was signed.
     """
     workspace, baseline = Workspace(EmptyRows()), journal.baseline
-    if baseline is None or (until is not None and until < baseline.seq):
-        return workspace, journal.start
-    if baseline.schema_version != SCHEMA_VERSION and journal.segments.is_whole:
+    if baseline is None or not _counts(baseline, until):
         return workspace, journal.start
     found = journal.rows_of_baseline()
-    if found is None or (until is not None and until < found[0].seq):  # another process has compacted more meanwhile
+    if found is None or not _counts(found[0], until):  # another process has compacted more meanwhile
         return workspace, journal.start
     baseline, rows = found
-    for table, key, row in brought_up(rows, baseline.schema_version):
+    for table, key, row in rows:
         workspace.add(table, key, row)
     return workspace, baseline.offset
+
+
+def _counts(baseline: Baseline, until: int | None) -> bool:
+    return baseline.schema_version == SCHEMA_VERSION and (until is None or baseline.seq <= until)
 
 
 def replayed(journal: Journal, until: int, progress: Progress | None = None) -> tuple[list[Change], Projection]:
