@@ -16,6 +16,7 @@ from pydantic.alias_generators import to_camel
 
 from memgraph.diagnostic_settings import DIAGNOSTIC_VARIABLES, DiagnosticSettings
 from memgraph.errors import ConfigError, InvalidInputError
+from memgraph.journal_settings import JOURNAL_VARIABLES, JournalSettings
 from memgraph.model.base import Address, Count, Floor, Model, Name, storable
 from memgraph.model.build import ConsolidationConfig as ConsolidationConfig  # noqa: PLC0414 - public here
 from memgraph.model.model_usage import ChatServer, EmbeddingModel, ModelBudget
@@ -34,6 +35,7 @@ _ENVIRONMENT = {
     "MEMGRAPH_KEYS_HOME": "keys_home",
     **SECURITY_VARIABLES,
     **DIAGNOSTIC_VARIABLES,
+    **JOURNAL_VARIABLES,
     "MEMGRAPH_ENGINE": "engine",
     "MEMGRAPH_LOCK_TIMEOUT_S": "lock_timeout_s",
     "MEMGRAPH_GRAPH_IDLE_S": "graph_idle_s",
@@ -65,7 +67,7 @@ _NO_STORE_YET = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAME
 _environment: ContextVar[Mapping[str, str] | None] = ContextVar("memgraph_environment", default=None)
 
 
-class AgentMemoryConfig(DiagnosticSettings, SecuritySettings):
+class AgentMemoryConfig(DiagnosticSettings, JournalSettings, SecuritySettings):
     """Settings of a store. Values that are not given come from ``MEMGRAPH_*``, then from the store's ``config.toml``.
 
     Attributes

@@ -60,6 +60,7 @@ class Journal(JournalReader):
         self._checkpoint_seq = 0
         self._checkpoint_events = limits.checkpoint_events
         self._digest = JournalDigest()
+        self._compresses = limits.compresses
         self._age = SegmentAge(folder, limits.segment_days)
         self._is_rewritten = False
         self.holds_lock = False
@@ -258,10 +259,10 @@ class Journal(JournalReader):
     def pack_next(self) -> str | None:
         """Compress the first closed segment that is not compressed, and return its name; the lock must be held.
 
-        A segment of 64 MiB takes about a second. None if there is none, or the package for it is missing. Raises the errors of
+        A segment of 64 MiB takes about a second. None if there is none, if the limits say so, or the package for it is missing. Raises the errors of
         `ClosedSegments.pack`.
         """
-        if not can_pack():
+        if not (self._compresses and can_pack()):
             return None
         self.name_closed()
         name = self.closed.next_to_pack()

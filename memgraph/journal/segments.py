@@ -32,11 +32,14 @@ class JournalLimits:
         Number of events after the last checkpoint at which a new one is written.
     segment_days : float
         Age of a segment's first event after which a new segment is started, in days of the journal's clock.
+    compresses : bool
+        Whether `Journal.pack_next` compresses closed segments.
     """
 
     segment_bytes: int = 64 << 20
     checkpoint_events: int = 10_000
     segment_days: float = 30.0
+    compresses: bool = True
 
 
 DEFAULT_LIMITS = JournalLimits()

@@ -17,6 +17,7 @@ from memgraph.graph.engine import EmbeddedEngine
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.configured import configured_keys
 from memgraph.journal.opening import open_journal, read_manifest
+from memgraph.journal.segments import JournalLimits
 from memgraph.model.base import Callback, checked
 from memgraph.ports import GraphEngine, KeyProvider
 from memgraph.store.projection.projector import Projector
@@ -59,6 +60,7 @@ def open_store_journal(
             lock_timeout_s=config.lock_timeout_s,
             allow_unverified=config.security_mode == "dev" and config.allow_unsigned_replay,
             verification_days=None if with_expired_keys else config.key_verification_days,
+            limits=JournalLimits(segment_days=config.journal_segment_days, compresses=config.journal_compression),
         )
     except JournalError as error:
         tell(reason_of(error), store_id=_known_id(config.home), error=error)

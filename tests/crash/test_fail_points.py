@@ -64,7 +64,7 @@ PLOTS = [
     Plot("an import", "import", as_it_is, is_long=False),
     Plot("vectors that were awaited", "embedding", as_it_is),
     Plot("intake of builds", "intake", as_it_is),
-    Plot("new segments and checkpoints", "roll-over", as_it_is),
+    Plot("new segments, compressed ones, and checkpoints", "roll-over", as_it_is),
     Plot("corrections by a person", "corrections", as_it_is),
     Plot("resets", "resets", as_it_is),
     Plot("a rebuild", "rebuild", as_it_is, is_long=False),

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 import memgraph
 from memgraph.errors import InvalidInputError, JournalError
+from memgraph.journal.closed.files import files_in
 from memgraph.testing import FakeClock, FakeEmbedder
 
 DIMENSION = 16
@@ -30,13 +32,19 @@ def opened(folder: Path) -> Any:
 def traces(home: Path) -> list[str]:
     words = SECRET.split()
     runs = [" ".join(words[start : start + 8]).encode() for start in range(len(words) - 7)]
-    files = [path for path in sorted(home.rglob("*")) if path.is_file()]
-    return [path.name for path in files if any(run in path.read_bytes() for run in runs)]
+    found = [path for path in sorted(home.rglob("*")) if path.is_file()]
+    return [path.name for path in found if any(run in content_of(path) for run in runs)]
+
+
+def content_of(path: Path) -> bytes:
+    """Return the bytes of a file, those of a compressed segment unpacked."""
+    data = path.read_bytes()
+    return zstandard.ZstdDecompressor().decompress(data) if path.suffix == ".zst" else data
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """A store with a secret: its id is the one of the memory to purge. It has several segments."""
+    """A store with a secret: its id is the one of the memory to purge. It has several segments, and those before the last are compressed."""
     folder = tmp_path_factory.mktemp("purge") / "template"
     folder.mkdir()
     with opened(folder) as store:
@@ -49,7 +57,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, s
         store.insert_memory(general)
         told = store.insert_memory({"type": "episodic", "content": f"She said: {SECRET}"}).id
         store.update_memory(told, content="She said something")
+        store.compact()
         store.at("2099-01-01").close()
+    assert len(list((folder / "store" / "journal").glob("*.jsonl.zst"))) > 2
     yield folder, secret
     shutil.rmtree(folder.parent)
 
@@ -122,7 +132,7 @@ def test_a_damaged_note_of_a_purge_does_not_keep_it_from_being_completed(
 def test_a_payload_that_comes_back_is_not_shown(template: tuple[Path, str], tmp_path: Path, rows: Any) -> None:
     folder, secret = template
     here = Path(shutil.copytree(folder, tmp_path / "here"))
-    segment = min((here / "store" / "journal").glob("*.jsonl"))
+    segment = files_in(here / "store" / "journal")[0]
     with opened(here) as store:
         store.purge([secret])
     shutil.copyfile(folder / "store" / "journal" / segment.name, segment)

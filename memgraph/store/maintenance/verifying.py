@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext
 from random import SystemRandom
 
-from memgraph.errors import DiskFullError, GraphError, VectorDamageError
+from memgraph.errors import DamagedJournalError, DiskFullError, GraphError, VectorDamageError
 from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.projection import digest_after
 from memgraph.graph.schema import INTERNAL, STATE_TABLE, tables
@@ -173,7 +173,12 @@ def _drawn(projector: Projector, sample: int) -> frozenset[str]:
 
 def _journal(projector: Projector, recorded: _Recorded, found: Verification, progress: Progress | None) -> None:
     with found.timed("journal"):
-        found.events = projector.journal.verify(progress, also=recorded.take)
+        try:
+            found.events = projector.journal.verify(progress, also=recorded.take)
+        except DamagedJournalError as error:
+            if error.path == projector.journal.closed.path:  # a purged payload that came back says more
+                check_purges(projector.journal.segments, projector.journal.purged)
+            raise
         check_purges(projector.journal.segments, projector.journal.purged)
         found.torn_events, found.torn_bytes = projector.journal.torn_tail()
 

@@ -82,9 +82,16 @@ class Batches:
         self._check()
 
     def compact(self) -> bool:
-        """Rebuild the graph if it is more than three times its fresh size; return whether it was. Nothing else changes."""
+        """Compress closed segments of the journal, and rebuild the graph if it is more than three times its fresh size.
+
+        Returns
+        -------
+        bool
+            Whether the graph was rebuilt. Nothing that is remembered changes.
+        """
         self._check_own()
         self._flush()
+        self._compress()
         return self._compact()
 
     def rebuild(self, progress: Progress | None = None) -> None:
@@ -104,6 +111,21 @@ class Batches:
     def _check_own(self) -> None:
         if self._refused:
             raise ReadOnlyError(self._refused)
+
+    def _compress(self) -> None:
+        """Compress closed segments, with the writer lock held for one at a time. A failure is only logged: plain ones serve as well."""
+        projector, began, names = self._projector, time.monotonic(), list[str]()
+        try:
+            while True:
+                with projector.writing(needs_graph=False):
+                    name = projector.journal.pack_next()
+                if name is None:
+                    break
+                names.append(name)
+        except MemGraphError as error:
+            logger.warning("the journal's closed segments could not be compressed: %s", error.loggable)
+        if names:
+            logger.info("compressed %d segments of the journal in %.1f s", len(names), time.monotonic() - began)
 
     def _compact(self) -> bool:
         self._had_one = False

@@ -17,12 +17,11 @@ from typing import Any
 from fuse import Fuse
 from places import MoodyEmbedder, opened, say
 
-import memgraph.journal.opening
+import memgraph.store.opening
 from memgraph import AgentMemoryStore, MemoryCommands
 from memgraph.extraction.readers import BuildLogReader
 from memgraph.graph.connection import KUZU
 from memgraph.graph.rows.writing import BulkLimits, RowWriter
-from memgraph.journal.journal import Journal
 from memgraph.journal.segments import JournalLimits
 from memgraph.lifecycle import ingest
 from memgraph.model.ids import source_id
@@ -142,9 +141,10 @@ def embedding() -> list[Step]:
 
 
 def rollover() -> list[Step]:
-    """Segments and checkpoints of few events."""
-    memgraph.journal.opening.Journal = partial(Journal, limits=JournalLimits(4_000, 3))
-    return [lambda store, n=number: store.insert_memory(memory(n)) for number in range(6)]  # type: ignore[misc]
+    """Segments and checkpoints of few events; closed segments are compressed in between."""
+    memgraph.store.opening.JournalLimits = partial(JournalLimits, 4_000, 3)
+    steps: list[Step] = [lambda store, n=number: store.insert_memory(memory(n)) for number in range(6)]  # type: ignore[misc]
+    return [*steps[:4], lambda store: store.compact(), *steps[4:], lambda store: store.compact()]
 
 
 def rebuilding() -> list[Step]:
