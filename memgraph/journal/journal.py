@@ -297,6 +297,7 @@ class Journal(JournalReader):
         if checkpoint is not None:
             self._checkpoint_seq = checkpoint.chain.seq  # even of one that does not match: evidence of truncation
         head = self._take_in()
+        self._check_closed()
         if checkpoint is not None and not fits:
             # every event verifies, but the bytes differ from those verified before: an older or different copy of the journal
             if self.tail.chain.seq < checkpoint.chain.seq:
@@ -312,7 +313,6 @@ class Journal(JournalReader):
             check_signers(self.folder, signers, self._key)
         if head is None:
             self._adopt()
-        self._check_closed()
 
     def _is_baseline_replaced(self) -> bool:
         is_replaced = super()._is_baseline_replaced()

@@ -86,6 +86,31 @@ FAILURES = (
         says="journal damaged at …, byte …, event …: …; `memgraph repair` restores it from a backup, or keeps what verifies",
     ),
     Failure(
+        "a compressed segment of the journal is damaged",
+        "refuses",
+        says="journal damaged at …jsonl…, byte …: …; `memgraph repair` restores it from a backup, or keeps what verifies",
+    ),
+    Failure(
+        "the manifest of closed segments (`segments.json`) is damaged, or another store's",
+        "refuses",
+        says="journal damaged at …segments.json, byte 0: it is not what this store's key signed; `memgraph repair` says what the journal itself contains, and `memgraph repair --accept-head` accepts that and writes this file anew",
+    ),
+    Failure(
+        "the manifest of closed segments names one that is not there",
+        "refuses",
+        says="journal damaged at …segments.json, byte 0: it names the segment …, which is not there; `memgraph repair` says what the journal itself contains, and `memgraph repair --accept-head` accepts that and writes this file anew",
+    ),
+    Failure(
+        "the journal ends before the manifest of its closed segments says, and there is no head file",
+        "refuses",
+        says="the journal under … ends at event …, but its manifest … says … were written: it was truncated or is an old copy; restore the journal from a backup or, to continue with the events it has, run `memgraph repair --accept-head`",
+    ),
+    Failure(
+        "the manifest of closed segments is missing or behind; or a kill left a segment plain and compressed",
+        "completes it at the next write",
+        note="nothing",
+    ),
+    Failure(
         "events are swapped, dropped, repeated, or come from an older copy",
         "refuses",
         says="journal damaged at …, byte …, event …: event … does not follow event …; `memgraph repair` restores it from a backup, or keeps what verifies",

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+import zstandard
 
 import memgraph
 from memgraph.errors import DamagedJournalError, KeyMissingError, VectorDamageError
@@ -637,6 +638,109 @@ def a_directory_as_key(scene: Any, stranger: Any) -> None:
 
 
 UNREADABLE_VECTORS = "the vector file cannot be read"
+
+# -- closed segments ---------------------------------------------------------------------------------------------------
+
+PACKED = "a compressed segment of the journal is damaged"
+MANIFEST_OF_SEGMENTS = "the manifest of closed segments (`segments.json`) is damaged, or another store's"
+
+
+def compressed(scene: Any) -> list[Path]:
+    """Divide the journal into three segments, two of which are closed and compressed. Return the files of these."""
+    split(scene)
+    scene.checkpoint.unlink()
+    with scene.open() as store:
+        store.rebuild()  # the graph's place in the journal was one of the undivided file
+        store.compact()
+    found = sorted((scene.home / "journal").glob("*.jsonl.zst"))
+    assert len(found) == 2
+    return found
+
+
+def segments_file(scene: Any) -> Path:
+    path: Path = scene.home / "journal" / "segments.json"
+    return path
+
+
+@way(PACKED, "refused", DamagedJournalError)
+def a_flipped_bit_in_it(scene: Any, stranger: Any) -> None:
+    flip(compressed(scene)[1], 400)
+
+
+@way(PACKED, "refused", DamagedJournalError)
+def a_flipped_bit_in_its_header(scene: Any, stranger: Any) -> None:
+    flip(compressed(scene)[0], 1)
+
+
+@way(PACKED, "refused", DamagedJournalError)
+def its_end_is_missing(scene: Any, stranger: Any) -> None:
+    path = compressed(scene)[0]
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+@way(PACKED, "refused", DamagedJournalError)
+def it_is_empty(scene: Any, stranger: Any) -> None:
+    compressed(scene)[1].write_bytes(b"")
+
+
+def flip(path: Path, place: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[place] ^= 4
+    path.write_bytes(data)
+
+
+@way(MANIFEST_OF_SEGMENTS, "refused", DamagedJournalError)
+def a_flipped_bit_in_the_manifest_of_segments(scene: Any, stranger: Any) -> None:
+    compressed(scene)
+    flip(segments_file(scene), 300)
+
+
+@way(MANIFEST_OF_SEGMENTS, "refused", DamagedJournalError)
+def an_empty_manifest_of_segments(scene: Any, stranger: Any) -> None:
+    compressed(scene)
+    segments_file(scene).write_bytes(b"")
+
+
+@way(MANIFEST_OF_SEGMENTS, "refused", DamagedJournalError)
+def the_manifest_of_segments_of_another_store(scene: Any, stranger: Any) -> None:
+    compressed(scene)
+    compressed(stranger)
+    shutil.copy(segments_file(stranger), segments_file(scene))
+
+
+@way("the manifest of closed segments names one that is not there", "refused", DamagedJournalError)
+def two_segments_are_made_one(scene: Any, stranger: Any) -> None:
+    first, second = compressed(scene)
+    scene.checkpoint.unlink()
+    content = b"".join(zstandard.ZstdDecompressor().decompress(path.read_bytes()) for path in (first, second))
+    first.with_suffix("").write_bytes(content)
+    first.unlink()
+    second.unlink()
+
+
+@way("the journal ends before the manifest of its closed segments says, and there is no head file", "refused")
+def the_last_two_segments_are_gone(scene: Any, stranger: Any) -> None:
+    _, second = compressed(scene)
+    scene.checkpoint.unlink()
+    scene.segment.unlink()
+    second.unlink()
+    scene.head.unlink()
+
+
+BEHIND_SEGMENTS = "the manifest of closed segments is missing or behind; or a kill left a segment plain and compressed"
+
+
+@way(BEHIND_SEGMENTS, "silent")
+def the_manifest_of_segments_is_missing(scene: Any, stranger: Any) -> None:
+    compressed(scene)
+    segments_file(scene).unlink()
+
+
+@way(BEHIND_SEGMENTS, "silent")
+def a_segment_is_plain_and_compressed(scene: Any, stranger: Any) -> None:
+    first, _ = compressed(scene)
+    first.with_suffix("").write_bytes(zstandard.ZstdDecompressor().decompress(first.read_bytes()))
+
 
 CLOCK = "the clock is set back"
 

@@ -275,7 +275,7 @@ def _damage(journal: _Tracking, ring: KeyRing, problem: str, path: Path, offset:
     kept = journal.tail
     later, known = 0, kept.chain.seq
     is_later_release = False
-    for line in _readable(journal.segments, kept.position):
+    for line in readable_lines(journal.segments, kept.position):
         if line.start == Position(name_of(path), offset):
             is_later_release = _is_of_later_release(line)
         try:
@@ -299,7 +299,7 @@ def _damage(journal: _Tracking, ring: KeyRing, problem: str, path: Path, offset:
     )
 
 
-def _readable(segments: Segments, start: Position) -> Iterator[Line]:
+def readable_lines(segments: Segments, start: Position) -> Iterator[Line]:
     """Yield the lines after a position, as far as they can be read."""
     names: Sequence[str] = [name for name in segments.names() if name >= start.segment]
     for name in names:

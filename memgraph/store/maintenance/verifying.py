@@ -25,8 +25,7 @@ from memgraph.store.projection.projector import Projector
 from memgraph.store.projection.replayed_rows import stored
 from memgraph.store.query import Reader
 
-_STEP = 1_000
-"""Rows between two progress reports."""
+_STEP = 1_000  # rows between two progress reports
 
 
 class Verifying:

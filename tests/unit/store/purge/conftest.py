@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import zstandard
 
 RUN_WORDS = 8
 
@@ -17,6 +18,8 @@ def _files(home: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(home.rglob("*")):
         if path.is_file():
             data = path.read_bytes()
+            if path.suffix == ".zst":
+                data += zstandard.ZstdDecompressor().decompress(data)
             yield str(path.relative_to(home)), data
             start = data.find(b"PK\x03\x04")
             if start >= 0 and zipfile.is_zipfile(io.BytesIO(data[start:])):
