@@ -12,14 +12,9 @@ from pathlib import Path
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import make_private_folder, sync_folder, write_all
 from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
-<<<<<<< HEAD
-from memgraph.errors import BackupError, DamagedJournalError, JournalError, KeyMissingError, StorageError
+from memgraph.errors import BackupError, JournalError, KeyMissingError, StorageError
 from memgraph.journal.baseline.header import FOLDER, HEADER
 from memgraph.journal.closed.files import ARCHIVE, files_in
-=======
-from memgraph.errors import BackupError, JournalError, KeyMissingError, StorageError
-from memgraph.journal.closed.files import files_in
->>>>>>> closed
 from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import CommitDraft, LineError, unseal
 from memgraph.journal.keys import FileKeys, KeyRing
@@ -178,12 +173,8 @@ def _verified(home: Path, store_id: str, ring: KeyRing, keys_home: Path, path: P
 def _append_rest(folder: Path, new: Path, end: Offset, ring: KeyRing) -> None:
     """Append the whole commits of a journal that follow an event, as far as they verify, to the segments that they are in."""
     chain, run = end.chain, list[Line]()
-<<<<<<< HEAD
-    for line in _readable(folder, chain.seq + 1):
-=======
     segments = Segments(folder, 0)
     for line in readable_lines(segments, segments.holding(chain.seq + 1)):
->>>>>>> closed
         if f'"prev_signature":"{chain.signature}"'.encode() not in line.data:
             if run:
                 return
@@ -206,16 +197,6 @@ def _append_rest(folder: Path, new: Path, end: Offset, ring: KeyRing) -> None:
             run = []
 
 
-<<<<<<< HEAD
-def _readable(folder: Path, seq: int) -> Iterator[Line]:
-    """Yield a journal's lines from the segment that may hold an event up to the first place that cannot be read."""
-    segments = Segments(folder, 0)
-    with suppress(StorageError, DamagedJournalError):
-        yield from segments.lines(segments.holding(seq))
-
-
-=======
->>>>>>> closed
 def _append(path: Path, data: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
