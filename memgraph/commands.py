@@ -28,7 +28,7 @@ from memgraph.model.timestamps import age, to_iso
 from memgraph.ports import Embedder, Progress
 from memgraph.privacy.access import OWNER
 from memgraph.retrieval import MemoryRetrieval
-from memgraph.retrieval.context.task_labels import label_before, source_label, without_labels
+from memgraph.retrieval.context.task_labels import label_before, labelled
 from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.pipeline import near_ids
 from memgraph.retrieval.stages.rank import best
@@ -38,7 +38,6 @@ from memgraph.store.access.task_scope import task_of
 from memgraph.store.access.visible import visible
 from memgraph.tasks.pins import Pins
 from memgraph.text.cutting import preview, shortened
-from memgraph.text.safe import visible_line
 from memgraph.transfer import export_of, import_into
 
 logger = logger_of(__name__)
@@ -369,7 +368,7 @@ class MemoryCommands:
 
     def _described(self, memory: StoredMemory, *, is_evident: bool) -> str:
         age = self.format_age(memory.occurred_at)
-        content = f"{source_label(memory.trust_class)}{without_labels(visible_line(memory.content))}"
+        content = labelled(memory.content, memory.trust_class)
         if not is_evident:
             return f"{_ONLY_SIMILAR} ({age}): {content}"
         label = self._retrieval.get_confidence_label(memory.relevance_score)

@@ -148,7 +148,7 @@ class AgentMemoryConfig(DiagnosticSettings, JournalSettings, SecuritySettings):
     )
     tracing: Literal["off", "spans", "content"] = Field(
         default="off",
-        description="OpenTelemetry spans of operations on memories (installed by the extra `otel`): off; spans, without any text; "
+        description="OpenTelemetry spans of operations on memories, and log records of diagnostics (extra `otel`): off; spans, without any text; "
         "or content, also with the texts of queries and of public memories.",
     )
     agents: dict[Name, AgentPermissions] = Field(

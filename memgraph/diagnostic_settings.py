@@ -12,6 +12,7 @@ from memgraph.model_server import is_this_machine
 
 DIAGNOSTIC_VARIABLES = {
     "MEMGRAPH_DIAGNOSTICS_FILE": "diagnostics_file",
+    "MEMGRAPH_DIAGNOSTICS_RECALLS": "diagnostics_recalls",
     "MEMGRAPH_ALERT_WEBHOOK": "alert_webhook",
     "MEMGRAPH_ALERT_PAGERDUTY_URL": "alert_pagerduty_url",
     "MEMGRAPH_ALERT_SEVERITY": "alert_severity",
@@ -38,6 +39,11 @@ class DiagnosticSettings(Model):
         default="",
         max_length=4_000,
         description="File to which every diagnostic record is appended as one line of JSON. Empty: none.",
+    )
+    diagnostics_recalls: Literal["changes", "all"] = Field(
+        default="changes",
+        description="Retrieval records: at the first use of a ranking in an open store, every hour of use and at the end (changes); or "
+        "also of each recall (all).",
     )
     alert_webhook: Address = Field(
         default="",

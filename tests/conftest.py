@@ -57,6 +57,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads spin while they wait: the cores are the tests'
+    # each open graph has a thread, and the C library gives threads memory pools of their own, which it keeps: a worker
+    # grew to gigabytes, and the system spent its time handing out pages
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
 
 
 def _has_room_in_memory() -> bool:
@@ -70,8 +73,9 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Collect garbage again."""
+    """Collect garbage again, but not among what was collected, which stays to the end."""
     gc.enable()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -34,3 +34,8 @@ class Engine(EmbeddedEngine):
 
     def __init__(self, folder: Path, **options: Any) -> None:
         super().__init__(folder, SEAL, VENDORS[vendor_name()], **options)
+
+
+def examples(few: int, *, at_length: int) -> int:
+    """Return how many examples a test tries: a few, the same in each run, or with ``--long`` more, and new ones."""
+    return at_length if os.environ.get(LONG) else few

@@ -18,7 +18,15 @@ SecurityReason = Literal[
     "mode_invalid", "dev_bypass", "unsigned_replay", "signature", "envelope", "schema", "boot_key", "journal"
 ]
 _BYPASSES = frozenset({"mode_invalid", "dev_bypass", "unsigned_replay"})
-Quota = Literal["max_memory_mb", "model_budget"]
+Quota = Literal["disk", "max_memory_mb", "model_budget", "distil_orders_a_day", "server_requests", "server_bodies"]
+_UNIT_OF: dict[Quota, frozenset[str]] = {
+    "disk": frozenset({"bytes"}),
+    "max_memory_mb": frozenset({"bytes"}),
+    "model_budget": frozenset({"calls", "tokens", "seconds"}),
+    "distil_orders_a_day": frozenset({"orders"}),
+    "server_requests": frozenset({"requests"}),
+    "server_bodies": frozenset({"bytes"}),
+}
 
 Token = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@+=-]{0,199}$")]
 """An id, or a name that cannot be a sentence."""
@@ -26,6 +34,9 @@ Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
 """Name of a class or of a setting."""
 EventNumber = Annotated[int, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Duration = Amount
+"""In milliseconds."""
 
 
 def security_severity(reason: SecurityReason, mode: Literal["prod", "dev"]) -> Severity:
@@ -89,13 +100,13 @@ class SecurityRecord(DiagnosticRecord):
         return self.reason
 
 
-class RetrievalRecord(DiagnosticRecord):
-    """A recall, and the versions of everything that its ranking depends on.
+class Ranking(Strict):
+    """The versions of everything that a ranking depends on.
 
     Attributes
     ----------
     settings_version : str
-        As recorded in the journal; results of different versions are not comparable.
+        As recorded in the journal with each recall; results of different versions are not comparable.
     configuration_sha256 : str
         Hash of all settings of the ranking, of which `settings_version` has the beginning.
     embedder, dimension : str, int
@@ -106,9 +117,6 @@ class RetrievalRecord(DiagnosticRecord):
         Least evidence of a returned memory; None: off.
     """
 
-    kind: Literal["retrieval"] = "retrieval"
-    severity: Literal["info"] = "info"
-    query_id: Token
     settings_version: Token
     configuration_sha256: Digest
     analyser_version: Count
@@ -117,14 +125,66 @@ class RetrievalRecord(DiagnosticRecord):
     fusion: Token
     weights: dict[Identifier, Finite]
     floor: Finite | None = None
+
+    def __hash__(self) -> int:
+        """Return a hash: a dictionary of weights has none, and equal rankings have equal configurations."""
+        return hash((self.configuration_sha256, self.embedder, self.dimension))
+
+
+class RecallCounts(Strict):
+    """What the recalls of some time gave.
+
+    Attributes
+    ----------
+    recalls, empty : int
+        Recalls, and how many of them returned nothing.
+    results, tokens : int
+        Memories that they returned, and the tokens of their texts.
+    duration_ms, longest_ms : float
+        Time that all of them took together, and the longest one.
+    """
+
+    recalls: Count
+    empty: Count
     results: Count
     tokens: Count
-    duration_ms: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    duration_ms: Duration
+    longest_ms: Duration
+
+
+class RetrievalRecord(DiagnosticRecord):
+    """The ranking that an open store's recalls use, and what they gave.
+
+    Attributes
+    ----------
+    reason : str
+        ``begun``: the first recall of an open store with this ranking. ``hour``: recalls go on, an hour after the record before.
+        ``ended``: the store was closed. ``recall``: one recall, if the setting ``diagnostics_recalls`` is ``all``.
+    counts : RecallCounts or None
+        Of the recalls with this ranking since the record before; None for ``begun``.
+    query_id : str or None
+        The recall's id, for ``recall`` alone.
+    """
+
+    kind: Literal["retrieval"] = "retrieval"
+    severity: Literal["info"] = "info"
+    reason: Literal["begun", "hour", "ended", "recall"]
+    ranking: Ranking
+    counts: RecallCounts | None = None
+    query_id: Token | None = None
+
+    @model_validator(mode="after")
+    def _has_its_fields(self) -> Self:
+        if (self.counts is None) != (self.reason == "begun"):
+            raise ValueError("every record but the first of a ranking has counts")
+        if (self.query_id is not None) != (self.reason == "recall"):
+            raise ValueError("the record of one recall, and no other, names it")
+        return self
 
     @property
     def subject(self) -> str:
-        """The kind: there is one."""
-        return self.kind
+        """The reason."""
+        return self.reason
 
 
 class LifecycleRecord(DiagnosticRecord):
@@ -132,21 +192,27 @@ class LifecycleRecord(DiagnosticRecord):
 
     Attributes
     ----------
+    run : {"sleep", "compress", "collect"}
+        Steps of a sleep have no records of their own.
     outcome : {"complete", "interrupted", "failed"}
-        A failed run is an error, and names its phase and the class of its error.
+        A failed run is an error, and names the class of its error, and a sleep its phase. An interrupted one ran out of time, or was
+        stopped.
     phases, left : list of str
-        Phases that ran, and those that did not, or not to their end.
+        Phases of a sleep that were completed, and those that were not.
+    counts : dict
+        What the run counted, such as ``archived``; a sleep's by phase, such as ``collect.archived``. Zeros are left out.
     changed : int
-        Number of memories that were changed, created or linked.
+        Number of memories that a sleep changed, created or linked.
     """
 
     kind: Literal["lifecycle"] = "lifecycle"
-    run: Literal["sleep"]
+    run: Literal["sleep", "compress", "collect"]
     outcome: Literal["complete", "interrupted", "failed"]
     phases: Annotated[list[Token], Field(max_length=100)] = Field(default_factory=list)
     left: Annotated[list[Token], Field(max_length=100)] = Field(default_factory=list)
     phase: Token | None = None
     error: Identifier | None = None
+    counts: Annotated[dict[Token, Count], Field(max_length=500)] = Field(default_factory=dict)
     changed: Count = 0
     resumed: bool = False
     duration_s: Seconds
@@ -166,21 +232,42 @@ class LifecycleRecord(DiagnosticRecord):
         return f"{self.run}.{self.outcome}"
 
 
+def quota_severity(quota: Quota) -> Severity:
+    """Return how severe a reached limit is: a full disk stops all writes; the other limits only delay or shorten something."""
+    return "error" if quota == "disk" else "warning"
+
+
 class QuotaRecord(DiagnosticRecord):
-    """A limit that was reached or exceeded.
+    """A limit because of which something was refused or left out, or that was exceeded.
 
     Attributes
     ----------
+    quota : str
+        ``disk``: a write was refused for lack of disk space. ``max_memory_mb``: the store is larger than this setting after a run of
+        the lifecycle. ``model_budget``: a run asked no model any more. ``distil_orders_a_day``: work orders were not made.
+        ``server_requests``, ``server_bodies``: the HTTP server refused requests, because too many run or their bodies are too large
+        together.
     value, limit : float
-        In the unit; for ``model_budget`` the calls that were made and those that were allowed.
+        In the unit. For ``disk`` the bytes that are free and those that are kept free; more are free if the graph needs more, or if a
+        limit of the system on files or users was reached.
+    occasions : int
+        How often it happened since the record before: there is at most one record a minute for each quota of a store.
     """
 
     kind: Literal["quota"] = "quota"
-    severity: Literal["warning"] = "warning"
     quota: Quota
-    value: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-    limit: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-    unit: Literal["bytes", "calls"]
+    value: Amount
+    limit: Amount
+    unit: Literal["bytes", "calls", "tokens", "seconds", "orders", "requests"]
+    occasions: Annotated[int, Field(ge=1)] = 1
+
+    @model_validator(mode="after")
+    def _fits_its_quota(self) -> Self:
+        if self.severity != (wanted := quota_severity(self.quota)):
+            raise ValueError(f"{self.quota} has the severity {wanted}")
+        if self.unit not in _UNIT_OF[self.quota]:
+            raise ValueError(f"{self.quota} is not measured in {self.unit}")
+        return self
 
     @property
     def subject(self) -> str:

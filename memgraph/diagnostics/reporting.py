@@ -23,7 +23,7 @@ from memgraph.diagnostics.lines import append_line
 from memgraph.diagnostics.outlet import Outlet, Sender, Target
 from memgraph.diagnostics.records import SEVERITIES, DiagnosticRecord, Severity
 from memgraph.diagnostics.targets import PagerDuty, Webhook, document_of, summary_of
-from memgraph.diagnostics.tracing import trace_record
+from memgraph.diagnostics.tracing import log_record
 from memgraph.errors import ConfigError, MemGraphError
 from memgraph.logs import DIAGNOSTICS_LOGGER, logger_of
 
@@ -120,7 +120,7 @@ def report(config: AgentMemoryConfig, make: Callable[[], DiagnosticRecord], *, s
             extra={"record": document},
         )
     if config.tracing != "off":
-        trace_record(record)
+        log_record(record)
     outlets = _outlets_of(config)
     if outlets.lines:
         outlets.lines.put(record)

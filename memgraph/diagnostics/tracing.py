@@ -1,30 +1,40 @@
-"""Records as OpenTelemetry spans, if the setting ``tracing`` is on and OpenTelemetry is installed."""
+"""Records as OpenTelemetry log records, if the setting ``tracing`` is on and OpenTelemetry is installed.
+
+A record is something that happened, not something that took time: OpenTelemetry calls that an event, which is a log record with a name. It
+goes where the program's logger provider sends it, and belongs to the trace that is under way. Without such a provider nothing is sent.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
-from memgraph.diagnostics.records import DiagnosticRecord
-from memgraph.diagnostics.targets import document_of
+from memgraph.diagnostics.records import DiagnosticRecord, Severity
+from memgraph.diagnostics.targets import document_of, summary_of
 
-_IS_ERROR = frozenset({"error", "critical"})
+_NS_PER_S = 1_000_000_000
+SEVERITY_NUMBERS: dict[Severity, int] = {"info": 9, "warning": 13, "error": 17, "critical": 21}
+"""OpenTelemetry's numbers of INFO, WARN, ERROR and FATAL."""
 
 
-def trace_record(record: DiagnosticRecord) -> None:
-    """Make a span of a record, ``memgraph.KIND``, as a child of the caller's span. Without OpenTelemetry nothing is made."""
+def log_record(record: DiagnosticRecord) -> None:
+    """Emit a record as the event ``memgraph.KIND``, with its fields as attributes. Without OpenTelemetry nothing is emitted."""
     try:
-        from opentelemetry import trace
+        from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
     except ImportError:  # operations on memories report it
         return
     document = document_of(record)
-    span = trace.get_tracer("memgraph").start_span(
-        f"memgraph.{document['kind']}", attributes=dict(_flat("memgraph.", document))
+    number = SeverityNumber(SEVERITY_NUMBERS[record.severity])
+    emitted = LogRecord(
+        timestamp=int(datetime.fromisoformat(record.at).timestamp() * 1_000) * (_NS_PER_S // 1_000),
+        severity_number=number,
+        severity_text=record.severity,
+        event_name=f"memgraph.{document['kind']}",
+        body=summary_of(record),
+        attributes=dict(_flat("memgraph.", document)),
     )
-    if record.severity in _IS_ERROR:
-        span.set_attribute("error.type", record.subject)
-        span.set_status(trace.StatusCode.ERROR)
-    span.end()
+    get_logger("memgraph").emit(emitted)
 
 
 def _flat(prefix: str, document: Mapping[str, Any]) -> list[tuple[str, Any]]:

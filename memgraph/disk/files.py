@@ -20,6 +20,8 @@ sync_data = getattr(os, "fdatasync", os.fsync)
 """Flush a descriptor's data to the device (macOS has no fdatasync)."""
 _NO_FILE = {errno.ELOOP, errno.EMLINK, errno.EISDIR, errno.ENXIO}
 """Error numbers of opening a link, a directory or a pipe for writing."""
+_NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+"""Error numbers of linking on a file system without hard links."""
 
 
 def make_private_folder(path: Path) -> None:
@@ -90,18 +92,39 @@ def write_atomically(path: Path, data: bytes, *, mode: int | None, confirm: Call
     sync_folder(path.parent)
 
 
-def make_private_file(path: Path, data: bytes) -> None:
-    """Create a file atomically, mode 0600. An existing file is left unchanged."""
+def make_private_file(path: Path, data: bytes) -> bool:
+    """Create a file atomically, mode 0600, and return whether it was created. An existing one is left unchanged.
+
+    Raises
+    ------
+    StorageError
+        The system refuses.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     write_private(temporary, data)
     try:
-        os.link(temporary, path)
+        _name_anew(temporary, path)
+        sync_folder(path.parent)
     except FileExistsError:
-        pass
+        return False
     except OSError as error:
         raise StorageError(f"cannot be written: {error.strerror}", path=path) from None
     finally:
         temporary.unlink(missing_ok=True)
+    return True
+
+
+def _name_anew(temporary: Path, path: Path) -> None:
+    """Give a file a path that must be free."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        temporary.replace(path)  # of an empty file of our own
 
 
 def write_small(path: Path, data: bytes) -> None:

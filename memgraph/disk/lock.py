@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -64,6 +66,15 @@ class ProcessLock:
             return False
         return True
 
+    @contextmanager
+    def held(self, timeout_s: float) -> Iterator[None]:
+        """Hold the lock, taken as by `acquire`."""
+        self.acquire(timeout_s)
+        try:
+            yield
+        finally:
+            self.release()
+
     def release(self) -> None:
         """Release the lock. Idempotent."""
         if self._pid == os.getpid():  # else the lock belongs to the parent process
@@ -95,3 +106,8 @@ class ProcessLock:
             return int(read_own(self._pid_path))
         except (OSError, ValueError):
             return None
+
+
+def writer_lock(folder: Path) -> ProcessLock:
+    """Return the lock that the writer of a journal holds, given the journal's folder."""
+    return ProcessLock(folder / "lock", "the journal's writer lock")

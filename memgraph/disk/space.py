@@ -11,7 +11,8 @@ from pathlib import Path
 from memgraph.disk.files import free_bytes
 from memgraph.errors import DiskFullError, GraphError
 
-_FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
+"""Errors of the operating system that mean there is no space."""
 
 
 def require_free(path: Path, needed: int) -> None:
@@ -31,7 +32,7 @@ def require_free(path: Path, needed: int) -> None:
 def graph_error(error: OSError, path: Path) -> GraphError:
     """Return the `GraphError` for an error of the operating system."""
     reason = error.strerror or str(error)
-    if error.errno in _FULL:
+    if error.errno in FULL:
         return DiskFullError(reason, path=path)
     return GraphError(f"{path} cannot be written: {reason}")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memgraph.config import AgentMemoryConfig, config_path, default_settings, load_config
 from memgraph.diagnostic_settings import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
-from memgraph.disk.lock import ProcessLock
+from memgraph.disk.lock import ProcessLock, writer_lock
 from memgraph.disk.space import beyond, size_on_disk
 from memgraph.embedding import embed_query, setting_of
 from memgraph.errors import MemGraphError
@@ -72,8 +72,10 @@ def check_store(config: AgentMemoryConfig, report: Report) -> str | None:
 def check_locks(home: Path, report: Report) -> None:
     """Report which process holds the locks."""
     report.found["locks"] = {}
-    for name, path in (("journal", home / "journal" / "lock"), ("graph", home / "graph.lock")):
-        lock = ProcessLock(path, name)
+    for name, lock in (
+        ("journal", writer_lock(home / "journal")),
+        ("graph", ProcessLock(home / "graph.lock", "the graph")),
+    ):
         if not lock.is_held():
             report.found["locks"][name] = {"held": False}
             continue

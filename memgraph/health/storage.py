@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,11 +23,13 @@ from memgraph.journal.closed.files import file_of, names_in, opened
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys import FileKeys, KeyRing
-from memgraph.journal.keys.configured import configured_ring
+from memgraph.journal.keys.configured import configured_keys, configured_ring
 from memgraph.journal.keys.contract import check_presence, check_validity
+from memgraph.journal.keys.place import key_place, name_of
 from memgraph.journal.opening import lost_journal, made_from_events
 from memgraph.journal.repair import Condition, as_it_is, examine
 from memgraph.journal.segments import Segments
+from memgraph.journal.swap import is_planned
 from memgraph.model.timestamps import to_iso
 from memgraph.store.maintenance.verification import Verification
 from memgraph.store.maintenance.verifying import inspect
@@ -36,7 +37,6 @@ from memgraph.store.opening import open_projector
 from memgraph.store.projection.place import place_of
 from memgraph.store.projection.projector import Projector
 
-KEY_VARIABLE = "MEMGRAPH_KEY"
 _NAMES = {"head": "head file", "checkpoint": "checkpoint", "manifest": "manifest of closed segments"}
 SAMPLE = 50
 """Number of memories whose rows are compared with their events."""
@@ -45,24 +45,39 @@ _TAKEN = "the graph, which another process has open"
 
 def check_journal(config: AgentMemoryConfig, store_id: str, report: Report) -> Condition | None:
     """Verify the journal as opening does, and compare it with its witnesses outside the store."""
-    path = FileKeys(config.keys_home).path(store_id)
     head = HeadFile.of(config.home / "journal", config.keys_home, store_id)
-    from_environment = bool(os.environ.get(KEY_VARIABLE))
     events, size = extent(config.home / "journal")
-    report.found["key"] = {"path": str(path), "present": path.is_file(), "from_environment": from_environment}
+    path = FileKeys(config.keys_home).path(store_id)
+    report.found["key"] = {"provider": config.key_provider, "place": None, "path": str(path), "present": None}
     report.found["head"] = {"path": str(head.path), "present": head.path.is_file()}
     report.found["journal"] = {"events": events, "bytes": size, "torn": None}
     try:
-        ring = configured_ring(config, store_id)
-        if ring is None:
+        keys = configured_keys(config)
+        where, remedy = key_place(keys, store_id)
+        report.found["key"] |= {"provider": name_of(keys), "place": where}
+        ring = KeyRing.from_providers(store_id, keys, FileKeys(config.keys_home))
+        report.found["key"]["present"] = ring.active is not None
+    except MemGraphError as error:
+        report.error("key", str(error))
+        return None
+    try:
+        if ring.active is None:
             if events:
-                report.error("key", f"the signing key is missing: {path}", f"restore the file, or set {KEY_VARIABLE}")
+                report.error("key", f"the signing key is missing: {where}", remedy)
             elif made := made_from_events(config.home):
                 raise lost_journal(config.home, made)
+            return None
+        if is_planned(config.home / "journal"):
+            report.warning(
+                "journal", "a resealing is under way, or was cut off", "the next use of the store completes it"
+            )
             return None
         condition = examine(config.home, store_id, ring, keys_home=config.keys_home, by_checkpoint=True)
         checked_header(Segments(config.home / "journal", 0), store_id, ring)
         _keys(condition, ring, config, report)
+    except KeyMissingError as error:
+        report.error("key", str(error))
+        return None
     except MemGraphError as error:
         report.error("journal", str(error), value=size)
         return None

@@ -22,6 +22,7 @@ def recall(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
     from memgraph.retrieval.context.notes import constraints_notice
 
     agent = _agent(given)
+    _check_task(memory, given["scope"]["task_id"])
     result = memory.recall(
         given["task"],
         agent=agent,
@@ -52,6 +53,7 @@ def recall(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
 def prompt(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the prompt of a session, in sections."""
     agent = _agent(given)
+    _check_task(memory, given["task_id"])
     found = memory.tasks.prompt(
         given["text"],
         session=given["session"],
@@ -70,6 +72,7 @@ def prompt(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
 def search(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the memories that a search finds, as rows or with all their fields."""
     agent = _agent(given)
+    _check_task(memory, given["scope"]["task_id"])
     found = memory.search_memories(
         given["text"],
         agent=agent,
@@ -90,6 +93,7 @@ def search(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def ask(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the episodes that match a question."""
+    _check_task(memory, given["scope"]["task_id"])
     result = memory.commands.ask(
         given["query"],
         agent=_agent(given),
@@ -107,6 +111,20 @@ LOOKUPS: Mapping[str, Callable[[MemGraph, Mapping[str, Any]], dict[str, Any]]] =
     "search": search,
     "ask": ask,
 }
+
+
+def _check_task(memory: MemGraph, task_id: str | None) -> None:
+    """Reject a task that is neither registered nor named by a memory: it is a slip, and would be answered as no task.
+
+    Raises
+    ------
+    NotFoundError
+    """
+    from memgraph.errors import NotFoundError
+    from memgraph.store.access.task_scope import is_known
+
+    if task_id is not None and not is_known(memory.store.reader, task_id):
+        raise NotFoundError("task", task_id, listed_by="memgraph task list")
 
 
 def scope_given(*, session: str | None, task_id: str | None, tiers: tuple[str, ...], min_trust: Any) -> dict[str, Any]:
@@ -196,9 +214,9 @@ def _details(found: ScoredMemory) -> dict[str, Any]:
 
 
 def _said(found: ScoredMemory) -> str:
-    from memgraph.retrieval.context.task_labels import before
+    from memgraph.retrieval.context.task_labels import before, labelled
 
-    return before(found.label, found.task_item) + found.memory.content
+    return labelled(found.memory.content, found.memory.trust_class, before(found.label, found.task_item))
 
 
 def _cells(found: ScoredMemory) -> list[str]:

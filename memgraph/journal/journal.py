@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memgraph.disk.files import read_only_message, refused_writes
-from memgraph.disk.lock import ProcessLock
+from memgraph.disk.lock import writer_lock
 from memgraph.errors import (
     DamagedJournalError,
     JournalError,
@@ -15,17 +15,17 @@ from memgraph.errors import (
     StorageError,
     TruncatedJournalError,
 )
+from memgraph.journal import swap
 from memgraph.journal.baseline.header import Baseline, check_signers
 from memgraph.journal.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from memgraph.journal.closed.age import SegmentAge
-from memgraph.journal.closed.digest import JournalDigest
 from memgraph.journal.closed.files import can_pack
 from memgraph.journal.envelope import CommitDraft, Event, seal
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.reading import JournalReader
 from memgraph.journal.replay import Committed, Offset
-from memgraph.journal.segments import COMPRESSED, DEFAULT_LIMITS, JournalLimits, Line, Position
+from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Line, Position
 from memgraph.logs import logger_of
 from memgraph.model.events.store import MemoryPurged
 from memgraph.ports import Progress, SigningKey
@@ -54,18 +54,17 @@ class Journal(JournalReader):
         folder = self.folder
         self.notices: list[str] = []
         self._heads = HeadFile.of(folder, keys_home, store_id)
-        self._lock = ProcessLock(folder / "lock", "the journal's writer lock")
+        self._keys_home = keys_home
+        self._lock = writer_lock(folder)
         self.lock_timeout_s = lock_timeout_s
         self._checkpoint_path = folder / "verified.json"
         self._checkpoint_seq = 0
         self._checkpoint_events = limits.checkpoint_events
-        self._digest = JournalDigest()
         self._compresses = limits.compresses
         self._age = SegmentAge(folder, limits.segment_days)
         self._is_rewritten = False
         self.holds_lock = False
         self._is_adopted = False
-        self._origin: int | None = None
 
     def activate(self, key: SigningKey) -> None:
         """Treat a key as the provider's active one: the rotation to it is recorded, and it signs."""
@@ -107,6 +106,9 @@ class Journal(JournalReader):
             self._lock.acquire(self.lock_timeout_s)
         self.holds_lock = True
         try:
+            # what is appended now would be replaced with the rest by whoever completes the resealing
+            if swap.complete_if_planned(self.folder, self.store_id, self.ring, keys_home=self._keys_home):
+                raise swap.replaced(self.folder)
             self.refresh()
             _ = self.signing_key  # another process may have rotated to one that is missing here
             yield
@@ -149,15 +151,14 @@ class Journal(JournalReader):
         DamagedJournalError, TruncatedJournalError
             The journal is not what was signed.
         """
+        origin = self._segments.origin()
         try:
             head = self._take_in()
         except JournalError:
             if self._is_replaced():
-                raise JournalError(
-                    f"the journal under {self.folder} was replaced (resealed, or restored from a backup) while this process had "
-                    "it open; open the store again"
-                ) from None
+                raise swap.replaced(self.folder) from None
             raise
+        self._origin = origin or self._origin  # a purge may have rewritten the first segment, which stays valid
         if head is None:
             self._adopt()
 
@@ -325,10 +326,6 @@ class Journal(JournalReader):
             self._digest, self._is_rewritten = self._digest_to(self.tail.position, self._key), False
             self._origin = self._segments.origin() if self.holds_lock else self._origin
 
-    def _is_replaced(self) -> bool:
-        """Return whether other segments are in the place of those that were read."""
-        return self._origin is not None and self._segments.origin() not in (None, COMPRESSED, self._origin)
-
     def _check_closed(self) -> None:
         """Refuse a manifest that cannot be trusted; report segments that differ from it although their events verify."""
         for name in self.closed.check(self._digest, self.tail.chain.seq) if self._ring else ():
@@ -389,6 +386,10 @@ class Journal(JournalReader):
             advice="restore the journal and its head file from one backup or, to continue with this journal, run "
             "`memgraph repair --accept-head`",
         )
+
+    def _tell_refused(self, error: JournalError) -> None:
+        if not self._is_replaced():  # else nobody has forged anything
+            super()._tell_refused(error)
 
     def _notice(self, text: str) -> None:
         logger.warning("store %s: %s", self.store_id, text)

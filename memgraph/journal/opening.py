@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from memgraph.disk.files import make_private_folder, write_private
-from memgraph.disk.lock import ProcessLock
+from memgraph.disk.lock import writer_lock
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, NotAStoreError, StorageError
 from memgraph.journal import swap
 from memgraph.journal.baseline.archive import complete, is_incomplete
@@ -27,6 +26,7 @@ from memgraph.journal.keys.contract import (
     keys_are_missing,
     missing_keys,
 )
+from memgraph.journal.keys.place import key_place
 from memgraph.journal.keys.use import uses_in
 from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Segments
 from memgraph.logs import logger_of, timed
@@ -90,30 +90,26 @@ def open_journal(
     if not (folder / _MANIFEST).exists():
         refuse_foreign(home)
         make_private_folder(folder)
-    lock = ProcessLock(folder / "lock", "the journal's writer lock")
     store_id = read_manifest(folder / _MANIFEST) if (folder / _MANIFEST).exists() else None
     key = keys.key(store_id) if store_id else None
     if store_id is None or (key is None and _is_empty(folder)):
         if made:
             raise lost_journal(home, made)
-        lock.acquire(lock_timeout_s)  # one process creates the manifest and the key for all
-        try:
+        with writer_lock(folder).held(lock_timeout_s):  # one process creates the manifest and the key for all
             store_id = _made_manifest(folder / _MANIFEST, now)
             key = keys.key(store_id) or (keys.create(store_id) if _is_empty(folder) else None)
-        finally:
-            lock.release()
     ring = KeyRing(store_id, keys, FileKeys(keys_home), active=key) if key else None
 
     options: dict[str, Any] = {"keys_home": keys_home, "lock_timeout_s": lock_timeout_s, "limits": limits}
     try:
         if ring is None:
-            raise _key_missing(home, store_id, keys_home)
-        journal = _verified(home, store_id, ring, lock, **options)
+            raise _key_missing(home, store_id, keys)
+        journal = _verified(home, store_id, ring, **options)
         check_presence(journal.used.needed_after(journal.base.chain.seq), ring)
     except (KeyMissingError, DamagedJournalError) as error:
         is_about_keys = isinstance(error, KeyMissingError) or error.concerns_signature
         if not (allow_unverified and is_about_keys):
-            raise _with_all_missing(error, folder, ring) from None
+            raise with_all_missing(error, folder, ring) from None
         journal, ring = _loaded(home, store_id, None, **options), None
     if ring is not None:
         needed = journal.used.needed_after(journal.base.chain.seq)
@@ -121,12 +117,12 @@ def open_journal(
     if made and journal.tail.chain.seq == 0:
         raise lost_journal(home, made)
     _make_first_event(journal, key, created_by, now)
-    _complete_compaction(journal, lock)
+    _complete_compaction(journal)
     return journal
 
 
-def identify(home: Path, keys: KeyProvider, *, keys_home: Path) -> tuple[str, KeyRing]:
-    """Return the id and the keys of an existing store; create nothing.
+def identify(home: Path, keys: KeyProvider, *, keys_home: Path, lock_timeout_s: float = 10.0) -> tuple[str, KeyRing]:
+    """Return the id and the keys of an existing store; create nothing. A resealing that was cut off is completed, as at every opening.
 
     Raises
     ------
@@ -134,6 +130,8 @@ def identify(home: Path, keys: KeyProvider, *, keys_home: Path) -> tuple[str, Ke
         There is no store.
     KeyMissingError
         The key is missing.
+    JournalError
+        What a resealing prepared is damaged.
     """
     path = home / "journal" / _MANIFEST
     if not path.exists():
@@ -142,30 +140,29 @@ def identify(home: Path, keys: KeyProvider, *, keys_home: Path) -> tuple[str, Ke
     store_id = read_manifest(path)
     key = keys.key(store_id)
     if key is None:
-        raise _key_missing(home, store_id, keys_home)
-    return store_id, KeyRing(store_id, keys, FileKeys(keys_home), active=key)
+        raise _key_missing(home, store_id, keys)
+    ring = KeyRing(store_id, keys, FileKeys(keys_home), active=key)
+    swap.settle(home / "journal", store_id, ring, keys_home=keys_home, lock_timeout_s=lock_timeout_s)
+    return store_id, ring
 
 
-def _key_missing(home: Path, store_id: str, keys_home: Path) -> KeyMissingError:
-    return KeyMissingError(
-        f"the signing key of the store at {home} (id {store_id}) is missing: restore its key file as "
-        f"{keys_home / 'keys' / store_id}.json, or set MEMGRAPH_KEY"
-    )
+def _key_missing(home: Path, store_id: str, keys: KeyProvider) -> KeyMissingError:
+    remedy = key_place(keys, store_id).remedy
+    return KeyMissingError(f"the signing key of the store at {home} (id {store_id}) is missing: {remedy}")
 
 
-def _verified(home: Path, store_id: str, ring: KeyRing, lock: ProcessLock, **options: Any) -> Journal:
+def _verified(home: Path, store_id: str, ring: KeyRing, **options: Any) -> Journal:
     """Return the journal, loaded, also if its segments are being replaced."""
     folder = home / "journal"
-    settle = partial(_settle, folder, lock, options["lock_timeout_s"], store_id, ring, options["keys_home"])
-    if swap.has_leftovers(folder):
-        settle()
+    to_settle = {name: options[name] for name in ("keys_home", "lock_timeout_s")}
+    swap.settle(folder, store_id, ring, **to_settle)
     before = Segments(folder, 0).states()
     try:
         return _loaded(home, store_id, ring, **options)
     except JournalError:
         if Segments(folder, 0).states() == before:
             raise
-        settle()  # another process has replaced them while they were read
+        swap.settle(folder, store_id, ring, **to_settle)  # another process has replaced them while they were read
         return _loaded(home, store_id, ring, **options)
 
 
@@ -177,28 +174,11 @@ def _loaded(home: Path, store_id: str, ring: KeyRing | None, **options: Any) -> 
     return journal
 
 
-def _settle(folder: Path, lock: ProcessLock, timeout_s: float, store_id: str, ring: KeyRing, keys_home: Path) -> None:
-    """Complete a replacement of all segments that was cut off, or remove what it left."""
-    if not swap.is_planned(folder):
-        if lock.try_acquire():  # else it is being prepared
-            try:
-                swap.clean(folder)
-            finally:
-                lock.release()
-        return
-    lock.acquire(timeout_s)
-    try:
-        if swap.is_planned(folder):
-            swap.complete(folder, store_id, ring, keys_home=keys_home)
-            logger.warning("store %s: completed a resealing that was cut off", store_id)
-    finally:
-        lock.release()
-
-
-def _complete_compaction(journal: Journal, lock: ProcessLock) -> None:
+def _complete_compaction(journal: Journal) -> None:
     """Archive what a compaction that was cut off has left, and remove what it wrote in vain; unless another process writes."""
     if journal.is_read_only or not is_incomplete(journal.segments, journal.baseline):
         return
+    lock = writer_lock(journal.folder)
     try:
         if lock.try_acquire():
             try:
@@ -210,8 +190,8 @@ def _complete_compaction(journal: Journal, lock: ProcessLock) -> None:
         logger.warning("store %s: %s", journal.store_id, error)
 
 
-def _with_all_missing(error: JournalError, folder: Path, ring: KeyRing | None) -> JournalError:
-    """Return the error; if a key is missing that verifies some events, one that names all that are."""
+def with_all_missing(error: JournalError, folder: Path, ring: KeyRing | None) -> JournalError:
+    """Return the error of reading a journal; if a key is missing that verifies some events, one that names all that are."""
     if ring is None or not isinstance(error, KeyMissingError) or not error.key_ids:
         return error
     history = uses_in(Segments(folder, 0).lines(Segments(folder, 0).first()))

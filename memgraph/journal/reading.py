@@ -19,7 +19,7 @@ from memgraph.journal.keys.use import KeyHistory
 from memgraph.journal.purge.lines import is_purged, seq_of
 from memgraph.journal.purge.purged import PurgedSeqs
 from memgraph.journal.replay import Committed, Offset, damaged, walk
-from memgraph.journal.segments import JournalLimits, Line, Position, Segments
+from memgraph.journal.segments import COMPRESSED, JournalLimits, Line, Position, Segments
 from memgraph.journal.vectors.vector_file import NamedVectors, VectorFile
 from memgraph.logs import logger_of
 from memgraph.ports import Progress, SigningKey
@@ -38,6 +38,8 @@ class JournalReader:
         What the events up to the tail state about vectors, and which keys signed them.
     on_refused, on_unverified : callable
         Called with the error when a replay is refused; and at each replay whose signatures are not verified.
+    on_full : callable
+        Called when the journal or the graph cannot be written for lack of disk space.
     has_key : bool
         Whether there are keys to verify with; without, nothing can be written.
     """
@@ -55,11 +57,14 @@ class JournalReader:
         )
         self.baseline: Baseline | None = None
         self.closed = ClosedSegments(folder, store_id)
+        self._digest = JournalDigest()
+        self._origin: int | None = None
         self.tail = self.start
         self.named = NamedVectors()
         self.used = KeyHistory()
         self.on_refused: Callable[[JournalError], None] = lambda _error: None
         self.on_unverified: Callable[[], None] = lambda: None
+        self.on_full: Callable[[], None] = lambda: None
 
     @property
     def start(self) -> Offset:
@@ -244,6 +249,10 @@ class JournalReader:
         """Return what a digest begins with that is then fed with the events after a point: nothing at the journal's beginning."""
         return self._digest_to(point.position, key) if point.chain.seq else JournalDigest()
 
+    def _is_replaced(self) -> bool:
+        """Return whether other segments are in the place of those that were read."""
+        return self._origin is not None and self._segments.origin() not in (None, COMPRESSED, self._origin)
+
     def _use(self, used: KeyHistory) -> None:
         """Sign with the key that the journal names from now on, whichever the provider has as its active one."""
         if used is not self.used:
@@ -265,8 +274,11 @@ class JournalReader:
                     self._warn_if_unverified()
                 yield found
         except JournalError as error:
-            self.on_refused(error)
+            self._tell_refused(error)
             raise
+
+    def _tell_refused(self, error: JournalError) -> None:
+        self.on_refused(error)
 
     def _warn_if_unverified(self) -> None:
         """Log an error, each time that events are read although nothing proves who wrote them."""

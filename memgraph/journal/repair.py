@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from memgraph.errors import DamagedJournalError, JournalError, TruncatedJournalError
+from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, TruncatedJournalError
 from memgraph.journal.checkpoint import Checkpoint, read_checkpoint
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys import KeyRing
 from memgraph.journal.keys.use import KeyHistory
-from memgraph.journal.opening import lost_journal, made_from_events
+from memgraph.journal.opening import lost_journal, made_from_events, with_all_missing
 from memgraph.journal.replay import Committed
 from memgraph.journal.vectors.vector_file import NamedVectors
 from memgraph.model.events.payload import MAX_WHOLE, Payload
@@ -218,12 +218,15 @@ class Unwitnessed(Journal):
         head = self._named_by_head()
         checkpoint = self._named_by_checkpoint()
         self._wanted = {head.seq if head else 0, checkpoint.chain.seq if checkpoint else 0}
-        if by_checkpoint and checkpoint is not None and head is not None and head.can_follow(checkpoint.chain):
-            self._signatures[checkpoint.chain.seq] = checkpoint.chain.signature
-            with suppress(TruncatedJournalError):  # the checkpoint is ahead: the comparison reports it
-                self.load()
-        else:
-            self.refresh()
+        try:
+            if by_checkpoint and checkpoint is not None and head is not None and head.can_follow(checkpoint.chain):
+                self._signatures[checkpoint.chain.seq] = checkpoint.chain.signature
+                with suppress(TruncatedJournalError):  # the checkpoint is ahead: the comparison reports it
+                    self.load()
+            else:
+                self.refresh()
+        except KeyMissingError as error:
+            raise with_all_missing(error, self.folder, self.ring) from None
 
     def condition(self) -> Condition:
         """Return the journal's condition."""

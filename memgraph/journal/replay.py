@@ -93,8 +93,8 @@ def walk(
             if isinstance(error, ForeignKeyError) and (chain.seq == 0 or error.missing):
                 # even the first event: the key is wrong, not the journal
                 raise KeyMissingError(
-                    f"the journal at {segments.folder} is not this key's: {error}; restore the store's own key, or set "
-                    "MEMGRAPH_KEY to it",
+                    f"the journal at {segments.folder} is not this key's: {error}"
+                    + (f"; {ring.remedy}" if ring else ""),
                     key_id=error.missing,
                 ) from None
             refused = damaged(segments, str(error), line.start, chain.seq + 1)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from memgraph.disk.files import free_bytes, sync_data, sync_folder, write_all
+from memgraph.disk.space import FULL
 from memgraph.errors import StorageError
 from memgraph.journal.closed import files
 from memgraph.journal.closed.files import FileState
@@ -75,6 +76,7 @@ class Segments:
     def __init__(self, folder: Path, segment_bytes: int) -> None:
         self.folder = folder
         self._segment_bytes = segment_bytes
+        self.on_full: Callable[[], None] = lambda: None
 
     def path(self, position: Position) -> Path:
         """Return the file of a position."""
@@ -211,6 +213,7 @@ class Segments:
             tail = Position(name_from(first_seq), 0)
         path = self.folder / tail.segment
         if (free := free_bytes(path)) < len(data) + RESERVE_BYTES:
+            self.on_full()
             raise StorageError(
                 f"nothing was recorded: there is room for {free / 1e6:,.1f} MB, and {RESERVE_BYTES / 1e6:.0f} MB are kept "
                 "free for the graph; free some disk space and try again",
@@ -233,6 +236,8 @@ class Segments:
             if tail.offset == 0:  # the file is new, or a killed process left it empty
                 sync_folder(self.folder)
         except OSError as error:
+            if error.errno in FULL:
+                self.on_full()
             raise StorageError(
                 f"nothing was recorded: {error.strerror}; free some disk space and try again", path=path
             ) from None

@@ -15,17 +15,33 @@ from pathlib import Path
 from typing import Any
 
 from memgraph.disk.files import clear, make_private_folder, sync_folder, write_private
-from memgraph.errors import JournalError, StorageError
+from memgraph.disk.lock import writer_lock
+from memgraph.errors import JournalError, KeyMissingError, StorageError
 from memgraph.journal.closed.files import ARCHIVE, files_in
 from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import canonical
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.keys.ring import KeyRing
+from memgraph.logs import logger_of
 from memgraph.ports import SigningKey
+
+logger = logger_of(__name__)
 
 _FOLDER = "replacement"
 _PLAN = "plan.json"
 _BLOCK_BYTES = 1 << 20
+
+
+class ReplacedJournalError(JournalError):
+    """The journal was resealed, or restored from a backup, while this process had it open. Opening the store again uses the new one."""
+
+
+def replaced(folder: Path) -> ReplacedJournalError:
+    """Return the error for a process that has the former journal open."""
+    return ReplacedJournalError(
+        f"the journal under {folder} was replaced (resealed, or restored from a backup) while this process had it open; open the store "
+        "again"
+    )
 
 
 def staging(folder: Path) -> Path:
@@ -105,8 +121,15 @@ def complete(folder: Path, store_id: str, ring: KeyRing, *, keys_home: Path) -> 
     try:
         stored = json.loads((place / _PLAN).read_bytes())
         body, code = stored["body"], stored["hmac"]
-        key = ring.find(body["key_id"])
-        if key is None or not hmac.compare_digest(_code(key, body), code) or body["store_id"] != store_id:
+        key_id = str(body["key_id"])
+        key = ring.find(key_id)
+        if key is None:
+            raise KeyMissingError(
+                f"{place / _PLAN}, which completes a resealing, needs the key {key_id}, which is missing; restore it, for example "
+                "with `memgraph keys import`",
+                key_id=key_id,
+            )
+        if not hmac.compare_digest(_code(key, body), code) or body["store_id"] != store_id:
             raise ValueError("is not this store's")
         head = Head(body["head"]["seq"], body["head"]["signature"])
         digests: dict[str, str] = body["files"]
@@ -139,9 +162,62 @@ def complete(folder: Path, store_id: str, ring: KeyRing, *, keys_home: Path) -> 
         ) from None
 
 
+def settle(folder: Path, store_id: str, ring: KeyRing, *, keys_home: Path, lock_timeout_s: float) -> None:
+    """Complete a final replacement that was cut off, or remove what another one left. Takes the writer lock if there is something.
+
+    Raises
+    ------
+    JournalError, StorageError
+        As `complete`.
+    BusyError
+        Another process held the writer lock for too long.
+    """
+    if not has_leftovers(folder):
+        return
+    lock = writer_lock(folder)
+    if not is_planned(folder):
+        if lock.try_acquire():  # else it is being prepared
+            try:
+                clean(folder)
+            finally:
+                lock.release()
+        return
+    with lock.held(lock_timeout_s):
+        complete_if_planned(folder, store_id, ring, keys_home=keys_home)
+
+
+def complete_if_planned(folder: Path, store_id: str, ring: KeyRing, *, keys_home: Path) -> bool:
+    """Carry out a final replacement if there is one, and return whether there was. Needs the writer lock.
+
+    Raises
+    ------
+    JournalError, StorageError
+        As `complete`.
+    """
+    if not is_planned(folder):
+        return False
+    complete(folder, store_id, ring, keys_home=keys_home)
+    logger.warning("store %s: completed a resealing that was cut off", store_id)
+    return True
+
+
+def set_plan_aside(folder: Path, place: Path) -> None:
+    """Move a replacement whose plan is damaged to another folder, so that it is never completed. Needs the writer lock.
+
+    Raises
+    ------
+    OSError
+        The system refuses.
+    """
+    if has_leftovers(folder):
+        (folder / _FOLDER).replace(place / _FOLDER)
+        sync_folder(folder)
+
+
 def _damaged(path: Path) -> JournalError:
     return JournalError(
-        f"{path} is not what `memgraph keys rotate --reseal` prepared; restore the journal and its head file from one backup"
+        f"{path} is not what `memgraph keys rotate --reseal` prepared; `memgraph repair --from-backup FILE` restores the journal from a "
+        f"backup. Without one, move {path.parent} elsewhere and run `memgraph repair`: it says what verifies"
     )
 
 

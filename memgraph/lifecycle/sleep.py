@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
+from memgraph.diagnostics.runs import RunNotes
 from memgraph.errors import InvalidInputError, MemGraphError
 from memgraph.lifecycle.collection.collect import collect
 from memgraph.lifecycle.contradictions.search import find_contradictions
@@ -32,6 +33,7 @@ from memgraph.lifecycle.feedback.rules import learn_from_feedback
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import learn_procedures
 from memgraph.lifecycle.run.changes import last_run
+from memgraph.lifecycle.run.reporting import counts_of, report_budget, reported
 from memgraph.lifecycle.run.runner import Plan, carry_out, note
 from memgraph.lifecycle.run.usage import RunUsage
 from memgraph.logs import logger_of
@@ -161,10 +163,12 @@ def sleep(
     """
     chosen = _chosen(checked(list[Name], phases, "phases"))
     max_seconds = checked(Seconds | None, max_seconds, "max_seconds")
-    with store.batch():
-        report = _slept(store, chosen, max_seconds, model, progress)
-    if report.complete:
-        store.compact()
+    with reported(store, "sleep") as notes:
+        with store.batch():
+            report = _slept(store, chosen, max_seconds, model, progress, notes)
+        if report.complete:
+            store.compact()
+    report_budget(store, report.usage)
     return report
 
 
@@ -174,6 +178,7 @@ def _slept(
     max_seconds: float | None,
     model: LanguageModel | None,
     progress: Progress | None,
+    notes: RunNotes,
 ) -> SleepReport:
     began = time.monotonic()
     carry_out(store, lambda _view: Plan(None), attempts=1)  # fail at once if the store is not writable
@@ -185,18 +190,24 @@ def _slept(
     is_gone_on_with = bool(left) and not chosen
     if not left:
         started_at = store.now()
+    notes.resumed = is_gone_on_with
     todo = chosen or [phase for phase in PHASES if not left or phase.name in left]
     reports: list[PhaseReport] = []
     for number, phase in enumerate(todo):
         if progress:
             progress(number, len(todo))
+        notes.phase, notes.left = phase.name, [other.name for other in todo[number:]]
         if context.is_time_up():
             break
         after = left if chosen else [other.name for other in todo[number + 1 :]]
         reports.append(_advance(context, phase, started_at, after, is_of_run=not chosen))
+        notes.counts |= {f"{phase.name}.{name}": number for name, number in reports[-1].counts.items()}
+        notes.changed += reports[-1].changed
         if not reports[-1].complete:
             break
+        notes.phases.append(phase.name)
     undone = [phase.name for phase in todo[sum(report.complete for report in reports) :]]
+    notes.left = undone
     return SleepReport(
         started_at=started_at,
         resumed=is_gone_on_with,
@@ -290,7 +301,7 @@ def _advance(context: SleepContext, phase: Phase, started_at: str, after: list[s
     advance(through_seq, left=after if is_complete else again, changed=len(changed), complete=is_complete)
     return PhaseReport(
         name=phase.name,
-        counts=_counts(result) if result is not None else {},
+        counts=counts_of(result) if result is not None else {},
         changed=len(changed),
         memory_ids=changed[:_SHOWN_IDS],
         seconds=round(time.monotonic() - began, 3),
@@ -317,8 +328,3 @@ def _changed_since(store: AgentMemoryStore, seq: int) -> list[str]:
             for one in event.payload.memory_ids()
         )
     )
-
-
-def _counts(result: Model) -> dict[str, int]:
-    values = {name: getattr(result, name) for name in type(result).model_fields}
-    return {name: value for name, value in values.items() if type(value) is int}

@@ -17,6 +17,7 @@ from memgraph.model.memory import (
 from memgraph.model.results.context import AgentContext
 from memgraph.retrieval.context.budget import count_tokens, shortest_within_tokens, within_tokens
 from memgraph.retrieval.context.context import oldest_first
+from memgraph.retrieval.context.task_labels import is_outside
 from memgraph.retrieval.stages.floor import constraints_among
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope
@@ -69,6 +70,7 @@ def project_overview(
             ahead = _READ_AHEAD * most if kind == "episodic" else most
             memories = reader.read(reader.ranked_ids(of_type, limit=ahead))
             found += sorted(filter(_is_told, memories), key=_is_of_the_user, reverse=True)[:most]
+    found.sort(key=lambda one: is_outside(one.trust_class))  # so that it is left out first
     found = found[: within_tokens([count_tokens(one.content) for one in found], MAX_TOKENS)]
     sizes = [count_tokens(one.content) for one in constraints]
     held = [constraints[place] for place in shortest_within_tokens(sizes, store.config.prompt_budget.constraints)]

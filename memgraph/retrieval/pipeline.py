@@ -84,8 +84,12 @@ class Ranking:
         return self.search.index.ids.names[slot]
 
     def keep_near(self) -> None:
-        """Keep only the memories with evidence that they belong to the query, constraints and saved facts that match it first."""
+        """Keep only the memories with evidence that they belong to the query, constraints and saved facts that match it first.
+
+        A saved fact from outside stays behind what the user said on the same matter.
+        """
         floor.apply(self.search)
+        authority.yield_to_the_user(self.search)
 
     def best(self, count: int) -> list[int]:
         """Return the best slots, best first."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 from memgraph.embedding import embed_query
 from memgraph.errors import EmbeddingError, InvalidInputError
-from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.logs import logger_of, timed
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Finite, Limit, Name, QueryText, checked, checked_list
@@ -53,7 +53,7 @@ from memgraph.retrieval.stages.certainty import certainty_word
 from memgraph.retrieval.stages.floor import floor_of
 from memgraph.retrieval.stages.walk import opposed_among
 from memgraph.retrieval.task_items import ItemCache, TaskItems, candidates
-from memgraph.retrieval.version import settings_version
+from memgraph.retrieval.version import ranking_of, versions_of
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope, scope_of
 
@@ -119,7 +119,7 @@ class MemoryRetrieval:
         InvalidInputError
             The length of the query's embedding differs from the store's.
         """
-        query = RetrievalQuery.parse(query)
+        began, query = perf_counter(), RetrievalQuery.parse(query)
         text = query.task_description[:MAX_SEARCHED_CHARS]
         vector, notice = self._vector(text, query.task_embedding)
         if len(text) < len(query.task_description):
@@ -130,7 +130,7 @@ class MemoryRetrieval:
         asked = asked_tasks(self._store, query.task_id, query.session_id, query.session, all_tasks=query.all_tasks)
         scope = scope_of(query, access, task_id=asked.task_id)
         least = floor_of(self._store, vector, query.floor)
-        version = settings_version(self._config, least)
+        identity = ranking_of(self._config, least, self._store.vector_model)
         items = self._items(asked.items, scope, vector)
         with self._store.reader.frozen(), timed(logger, logging.DEBUG, "ranked for a recall") as counts:
             ranking = ranked(
@@ -164,7 +164,7 @@ class MemoryRetrieval:
             query_id=new_id(),
             query_hmac=self._store.hmac_of(query.task_description),
             retrieved_at=now,
-            settings_version=version,
+            settings_version=identity.settings_version,
             agent_name=query.agent_name,
             project_id=query.project_id,
             session_id=query.session_id,
@@ -176,7 +176,8 @@ class MemoryRetrieval:
         # what is read of a linked task is not used there: nothing of it changes
         used = [one.memory for one, _ in chosen if one.item is None and not one.is_related]
         certainty = max(ranking.certainty_at_least, related.certainty)
-        self._store.record_retrieval(record, used)
+        took_ms = 1_000 * (perf_counter() - began)
+        self._store.record_retrieval(record, used, ranking=identity, duration_ms=took_ms)
         self._store.auditing.record_disclosure(access, "search", memories)
         return RetrievalResult(
             query_id=record.query_id,
@@ -188,7 +189,7 @@ class MemoryRetrieval:
             certainty_score=certainty,
             explanations=explanations,
             stages=[*ranking.stages, *related.stages],
-            versions=self._versions(version),
+            versions=versions_of(identity, self._store.vector_model),
             contradictions=opposed_in(memories, opposed),
             task_id=asked.task_id,
             labels=labels,
@@ -339,13 +340,6 @@ class MemoryRetrieval:
     @property
     def _embedder(self) -> Embedder:
         return self._given_embedder or self._store.embedder  # the store may have changed its embedder
-
-    def _versions(self, settings: str) -> dict[str, str]:
-        return {
-            "settings": settings,
-            "analyser": str(ANALYSER_VERSION),
-            "embedder": self._store.vector_model.name or "none",
-        }
 
     def _vector(self, text: str, given: Vector | None) -> tuple[Vector | None, str | None]:
         """Return the query's vector, and a notice if there is none."""

@@ -49,6 +49,14 @@ class Queries:
         self._check_graph = check_graph
         self.on_query: Callable[[], None] = lambda: None
 
+    def graph_lag(self) -> int | None:
+        """Return by how many events the graph was behind the journal when this process first opened it; opens it if need be.
+
+        None: it could not be read, and was rebuilt.
+        """
+        self._projector.catch_up()
+        return self._projector.first_lag
+
     def cypher(self, query: str, /, **params: Any) -> Rows:
         """Run a read-only Cypher query on the graph, in a separate process that isolates its failures.
 

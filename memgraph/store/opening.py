@@ -9,15 +9,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from memgraph.config import AgentMemoryConfig
+from memgraph.diagnostics.quotas import report_quota
 from memgraph.diagnostics.reporting import check_targets
 from memgraph.diagnostics.security import reason_of, report_security
+from memgraph.disk.files import free_bytes
 from memgraph.errors import InvalidInputError, JournalError, StorageError
 from memgraph.graph.connection import VENDORS
 from memgraph.graph.engine import EmbeddedEngine
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.configured import configured_keys
 from memgraph.journal.opening import open_journal, read_manifest
-from memgraph.journal.segments import JournalLimits
+from memgraph.journal.segments import RESERVE_BYTES, JournalLimits
 from memgraph.model.base import Callback, checked
 from memgraph.ports import GraphEngine, KeyProvider
 from memgraph.store.projection.projector import Projector
@@ -69,7 +71,13 @@ def open_store_journal(
         tell("dev_bypass", store_id=journal.store_id)
     journal.on_refused = lambda error: tell(reason_of(error), store_id=journal.store_id, error=error)
     journal.on_unverified = lambda: tell("unsigned_replay", store_id=journal.store_id)
+    journal.on_full = journal.segments.on_full = partial(_report_full, config, journal, now)
     return journal
+
+
+def _report_full(config: AgentMemoryConfig, journal: Journal, now: Callable[[], str]) -> None:
+    free = free_bytes(journal.folder / "manifest.json")
+    report_quota(config, "disk", now=now, store_id=journal.store_id, value=free, limit=RESERVE_BYTES, unit="bytes")
 
 
 def _known_id(home: Path) -> str | None:

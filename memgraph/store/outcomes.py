@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from memgraph.config import AgentMemoryConfig
+from memgraph.diagnostics.recalls import RecallWatch
+from memgraph.diagnostics.records import Duration, Ranking
 from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.journal.journal import Journal
 from memgraph.model.base import checked, checked_list
 from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
 from memgraph.model.memory import OUTCOME_OF_WORD, StoredMemory
@@ -15,12 +19,32 @@ from memgraph.store.usage_outcomes import measured
 
 
 class Usage:
-    """Records uses of memories, retrievals, and their outcomes."""
+    """Records uses of memories, retrievals, and their outcomes.
 
-    def __init__(self, writer: Writer, reader: Reader, now: Callable[[], str]) -> None:
+    Parameters
+    ----------
+    is_view : bool
+        The store is a view, whose retrievals are not reported.
+    """
+
+    def __init__(
+        self,
+        config: AgentMemoryConfig,
+        journal: Journal,
+        writer: Writer,
+        reader: Reader,
+        now: Callable[[], str],
+        *,
+        is_view: bool = False,
+    ) -> None:
         self._writer = writer
         self._reader = reader
         self._now = now
+        self._watch = RecallWatch(config, journal.store_id, now, is_silent=is_view)
+
+    def close(self) -> None:
+        """Report the retrievals since the last record. Idempotent."""
+        self._watch.close()
 
     def record_access(self, id: str) -> StoredMemory:
         """Count a use of a memory and reinforce it. Visible at once; durable within a second."""
@@ -29,12 +53,37 @@ class Usage:
             self._writer.note_uses([Use(known.id, self._now())])
             return self._reader.known(id)
 
-    def record_retrieval(self, record: RetrievalRecorded, memories: Sequence[StoredMemory]) -> None:
-        """Record a retrieval: every use is counted, and a memory is reinforced at most once a day."""
+    def record_retrieval(
+        self,
+        record: RetrievalRecorded,
+        memories: Sequence[StoredMemory],
+        *,
+        ranking: Ranking | None = None,
+        duration_ms: float = 0.0,
+    ) -> None:
+        """Record a retrieval: every use is counted, and a memory is reinforced at most once a day.
+
+        Parameters
+        ----------
+        ranking : Ranking, optional
+            What it was ranked by, for the diagnostics, with its duration in milliseconds. None: the diagnostics do not count it.
+        """
+        ranking, duration_ms = (
+            checked(Ranking | None, ranking, "ranking"),
+            checked(Duration, duration_ms, "duration_ms"),
+        )
         record, memories = RetrievalRecorded.parse(record), checked_list(StoredMemory, memories, "memories")
         with self._reader.frozen():
             used = [Use(memory.id, self._now(), by_retrieval=True) for memory in memories]
             self._writer.note_retrieval(record, used)
+        if ranking is not None:
+            self._watch.note(
+                ranking,
+                query_id=record.query_id,
+                results=len(record.results),
+                tokens=record.total_tokens,
+                duration_ms=duration_ms,
+            )
 
     def record_outcome(
         self, query_id: str, outcome: str, *, used: Sequence[str] = (), overridden: Sequence[str] = ()

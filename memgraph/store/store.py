@@ -27,12 +27,13 @@ from memgraph.store.commit.insertions import Insertions
 from memgraph.store.commit.records import check_commit
 from memgraph.store.commit.vectors import VectorModel, check_model
 from memgraph.store.commit.writer import Writer
-from memgraph.store.delegation import delegated as _by
+from memgraph.store.delegation import Delegating
 from memgraph.store.disclosure import Disclosures
 from memgraph.store.editing.curation import Curation
 from memgraph.store.listing import OwnersListings
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
 from memgraph.store.maintenance.reembedding import Reembedding
+from memgraph.store.maintenance.replacement import Replacement
 from memgraph.store.maintenance.reset import Resetting
 from memgraph.store.maintenance.vector_repair import DamagedVectors, DamageNotice
 from memgraph.store.maintenance.verifying import Verifying
@@ -47,7 +48,7 @@ from memgraph.store.query import Reader
 from memgraph.store.states import Transitions
 
 
-class AgentMemoryStore:
+class AgentMemoryStore(Delegating):
     """A store of memories in one directory: a context manager, thread-safe.
 
     Every write is durable and visible when its call returns; access records follow within a second.
@@ -128,7 +129,7 @@ class AgentMemoryStore:
         self._batches = Batches(projector, flush=writer.flush, refused=refused)
         self._insertions = Insertions(writer, self._batches)
         self._listings = OwnersListings(reader)
-        self._usage = Usage(writer, reader, now)
+        self._usage = Usage(config, journal, writer, reader, now, is_view=view is not None)
         self._views = Views(config, projector, reader, now, folder=place.folder / "past", of=view and view.past)
         self._purging = Purging(config.home, projector, writer, reader, now, close_views=self._views.close)
         self._verifying = Verifying(projector, reader, before=self._purging.complete_begun)
@@ -140,6 +141,7 @@ class AgentMemoryStore:
         self._backups = Backups(config.home, projector, reader, now)
         self._reembedding = Reembedding(self._awaiting, projector, writer, self._batches, now)
         self._resetting = Resetting(projector, writer)
+        self._replacement = Replacement(projector)
         self._auditing = Auditing(config, journal, writer, now)
         check_model(journal.named, embedder)
         self._purging.complete_begun()
@@ -268,71 +270,6 @@ class AgentMemoryStore:
         access = self._auditing.access_of(agent, justification)
         return self._reading(self._views.open_for(access, progress=progress)).act_for(access, self._auditing)
 
-    access_of = _by("_auditing", Auditing.access_of)
-    audit = _by("_auditing", Auditing.audit)
-
-    insert_memory = _by("_insertions", Insertions.insert_memory)
-    insert_memories = _by("_insertions", Insertions.insert_memories)
-    insert_parts = _by("_insertions", Insertions.insert_parts)
-    rewrite = _by("_insertions", Insertions.rewrite)
-    import_memories = _by("_insertions", Insertions.import_memories)
-    without_secrets = _by("_writer", Writer.without_secrets)
-
-    get_memory = _by("_listings", OwnersListings.get_memory)
-    read_memories = _by("_listings", OwnersListings.read_memories)
-    every_memory = _by("_listings", OwnersListings.every_memory)
-    links = _by("_listings", OwnersListings.links)
-    every_link = _by("_listings", OwnersListings.every_link)
-    get_stats = _by("_listings", OwnersListings.get_stats)
-    list_memories = _by("_listings", OwnersListings.list_memories)
-    query_by_type = _by("_listings", OwnersListings.query_by_type)
-    query_by_project = _by("_listings", OwnersListings.query_by_project)
-    get_all_memories = _by("_listings", OwnersListings.get_all_memories)
-    record_access = _by("_usage", Usage.record_access)
-    record_retrieval = _by("_usage", Usage.record_retrieval)
-    record_outcome = _by("_usage", Usage.record_outcome)
-    digest = _by("_verifying", Verifying.digest)
-    verify = _by("_verifying", Verifying.verify)
-    inspection = _by("_verifying", Verifying.inspection)
-    verification = _by("_verifying", Verifying.verification)
-    batch = _by("_batches", Batches.batch)
-    check_graph = _by("_batches", Batches.check_graph)
-    compact = _by("_batches", Batches.compact)
-    rebuild = _by("_batches", Batches.rebuild)
-    reset = _by("_resetting", Resetting.reset)
-    backup = _by("_backups", Backups.backup)
-    backups = _by("_backups", Backups.backups)
-    cypher = _by("_queries", Queries.cypher)
-    query = _by("_queries", Queries.query)
-    to_networkx = _by("_queries", Queries.to_networkx)
-
-    update_memory = _by("_transitions", Transitions.update_memory)
-    suppress = _by("_transitions", Transitions.suppress)
-    unsuppress = _by("_transitions", Transitions.unsuppress)
-    archive = _by("_transitions", Transitions.archive)
-    unarchive = _by("_transitions", Transitions.unarchive)
-    invalidate = _by("_transitions", Transitions.invalidate)
-    revalidate = _by("_transitions", Transitions.revalidate)
-    supersede = _by("_transitions", Transitions.supersede)
-    supersession = _by("_transitions", Transitions.supersession)
-    unsupersede = _by("_transitions", Transitions.unsupersede)
-    link = _by("_transitions", Transitions.link)
-    unlink = _by("_transitions", Transitions.unlink)
-    delete_memory = _by("_transitions", Transitions.delete_memory)
-    undelete = _by("_transitions", Transitions.undelete)
-    find_id = _by("_transitions", Transitions.find_id)
-
-    purge = _by("_purging", Purging.purge)
-    preview_purge = _by("_purging", Purging.preview_purge)
-    complete_purges = _by("_purging", Purging.complete_purges)
-    check_receipt = _by("_purging", Purging.check_receipt)
-    check_embedder = _by("_awaiting", AwaitingVectors.check_embedder)
-    awaiting_vectors = _by("_awaiting", AwaitingVectors.awaiting_vectors)
-    embed_awaiting = _by("_awaiting", AwaitingVectors.embed_awaiting)
-    damaged_vectors = _by("_damaged", DamagedVectors.damaged_vectors)
-    repair_vectors = _by("_damaged", DamagedVectors.repair_vectors)
-    reembed = _by("_reembedding", Reembedding.reembed)
-
     def close(self) -> None:
         """Commit pending uses and release everything. Idempotent."""
         if self._is_closed:
@@ -344,6 +281,7 @@ class AgentMemoryStore:
         finally:
             self._is_closed = True
             self._writer.pending.stop()
+            self._usage.close()
             self._views.close()
             self._release()
             self._place = self._place._replace(copy=None)  # a copy is removed unless a view of the past still uses it

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.text.safe import visible_line
 from memgraph.text.sentences import split_sentences
 
 _PREVIEW_CHARS = 60
@@ -16,8 +17,9 @@ def shortened(text: str, limit: int = 80) -> str:
 
 
 def preview(text: str) -> str:
-    """Return the beginning of a text for identification: at most 60 characters, with an ellipsis if truncated."""
-    return text if len(text) <= _PREVIEW_CHARS else f"{text[:_PREVIEW_CHARS].rstrip()}…"
+    """Return the beginning of a text for identification: one visible line of at most 60 characters, with an ellipsis if truncated."""
+    line = visible_line(text)
+    return line if len(line) <= _PREVIEW_CHARS else f"{line[:_PREVIEW_CHARS].rstrip()}…"
 
 
 def cut(text: str, limit: int, *, keep_space: bool = False) -> str:

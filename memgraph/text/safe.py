@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
+from typing import Any
 
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _JOINERS = "\u200c\u200d"
@@ -23,6 +25,7 @@ _COMMANDS = frozenset(
     ]
 )
 """Control characters, direction overrides, tags and other invisible characters; as in `visualizations/src/text.js`."""
+_HIDDEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _SURROGATES = range(0xD800, 0xE000)
 
 
@@ -54,6 +57,19 @@ def visible_line(text: str) -> str:
 
 def _is_invisible(char: str) -> bool:
     return (unicodedata.category(char) == "Cf" and char not in _JOINERS) or ord(char) in _UNSEEN
+
+
+def visible_json(value: Any) -> str:
+    """Return a JSON value on one line, in which control characters and invisible ones are written as JSON's own escapes."""
+    line = json.dumps(value, ensure_ascii=False)
+    if line.isascii() and line.isprintable():
+        return line
+    return "".join(json.dumps(char)[1:-1] if is_hidden(char) else char for char in line)
+
+
+def is_hidden(char: str) -> bool:
+    """Return whether a character is a command, a line end, a part of a broken one, or invisible, except joiners of words and emoji."""
+    return unicodedata.category(char) in _HIDDEN or _is_invisible(char)
 
 
 def xml_text(text: str) -> str:

@@ -187,7 +187,7 @@ def _search(retrieval: MemoryRetrieval, text: str, vector: Vector) -> Any:
     return retrieval.search_memories(text, embedding=vector, limit=LIMIT)
 
 
-def _nothing(*_: object) -> None:
+def _nothing(*_: object, **__: object) -> None:
     """Record nothing."""
 
 

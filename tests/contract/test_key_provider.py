@@ -12,6 +12,7 @@ from memgraph.errors import KeyMissingError
 from memgraph.journal.keys import EnvKeys, FileKeys
 from memgraph.journal.keys.command import CommandKeys
 from memgraph.journal.keys.local import JsonKeys
+from memgraph.journal.keys.place import key_place, name_of
 from memgraph.ports import KeyProvider, RotatingKeyProvider, SigningKey
 from memgraph.testing import FakeKeys
 
@@ -68,6 +69,19 @@ class TestKeyProvider:
         else:
             assert isinstance(provider, FakeKeys)
 
+    def test_it_says_where_its_key_is_and_what_to_do_without_it(self, provider: KeyProvider, tmp_path: Path) -> None:
+        where, remedy = key_place(provider, STORE)
+        expected = {
+            "file": (f"{tmp_path}/home/keys/{STORE}.json", "or set MEMGRAPH_KEY"),
+            "env": ("MEMGRAPH_KEY", "set MEMGRAPH_KEY"),
+            "json": (f"{tmp_path}/keys.json", "correct MEMGRAPH_KEY_SOURCE"),
+            "command": ("the output of the key command 'cat'", "correct MEMGRAPH_KEY_SOURCE"),
+            "FakeKeys": ("the key provider FakeKeys", "restore the key there"),
+        }[name_of(provider)]
+        assert where == expected[0]
+        assert expected[1] in remedy
+        assert not any(secret in where + remedy for secret in ENVIRONMENT.values())
+
     def test_stores_do_not_affect_each_other(self, provider: KeyProvider) -> None:
         key = provider.create(STORE)
         provider.create(OTHER)
@@ -91,6 +105,6 @@ def test_files_are_shared_by_providers_on_one_folder(tmp_path: Path) -> None:
 def test_the_environment_creates_no_key() -> None:
     provider = EnvKeys({})
     assert provider.key(STORE) is None
-    with pytest.raises(KeyMissingError, match="not set"):
+    with pytest.raises(KeyMissingError, match="set MEMGRAPH_KEY to the store's key"):
         provider.create(STORE)
     assert EnvKeys(ENVIRONMENT).key(STORE) == EnvKeys(ENVIRONMENT).key(OTHER)

@@ -108,6 +108,57 @@ def test_a_session_that_works_on_a_task_reads_it_and_no_other_does(door_for, mem
             assert bool(related) == (is_inside and name != "ask"), (name, text)
 
 
+def test_an_id_gives_no_more_than_a_recall_of_the_session_could(door_for, memory):
+    ids = {}
+    for name in ("login", "docs", "other"):
+        memory.tasks.upsert(name.title(), task_id=name)
+        text = f"The checkout was signed for {name}"
+        ids[name] = memory.store.insert_memory(EpisodicMemory(content=text, task_id=name, source="test")).id
+    memory.tasks.link("login", "docs")
+    memory.tasks.sessions.switch("s1", "login")
+    memory.tasks.absorb("s1", "<chat-memory>The chat is about cookies</chat-memory>")
+    [ids["chat"]] = [one.id for one in memory.store.list_memories(session="s1")]
+    missing = "00000000-0000-4000-8000-000000000000"
+    own, others = door_for(Caller(session="s1")), [door_for(Caller(session="s2")), door_for(Caller())]
+    for name, one in ids.items():
+        for door in (own, *others):
+            if door is own and name != "other":
+                for given in (one, one[:8]):
+                    assert door("get_memory", {"id": given}).text.splitlines()[0].endswith((name, "cookies"))
+                continue
+            for given in (one, one[:8]):
+                for operation, more in (
+                    ("get_memory", {}),
+                    ("invalidate_memory", {"reason": "no"}),
+                    ("feedback", {"feedback": "meh"}),
+                    ("forget", {}),
+                ):
+                    with pytest.raises(RefusedError) as refused:
+                        door(operation, {"id": given, **more})
+                    with pytest.raises(RefusedError) as unknown:
+                        door(operation, {"id": missing, **more})
+                    assert str(refused.value).replace(given, missing) == str(unknown.value)
+    kept = memory.store.list_memories()
+    assert {one.id for one in kept} >= set(ids.values())
+    assert {one.user_feedback for one in kept if isinstance(one, EpisodicMemory)} == {None}
+
+
+def test_what_was_recalled_can_be_said_to_be_used_after_the_session_has_switched(door_for, memory):
+    for name in ("login", "docs"):
+        memory.tasks.upsert(name.title(), task_id=name)
+    memory.tasks.sessions.switch("s1", "login")
+    text = "The checkout signs tokens for the login"
+    one = memory.store.insert_memory(EpisodicMemory(content=text, task_id="login", source="test")).id
+    door = door_for(Caller(session="s1"))
+    query_id = door("recall", {"task": "checkout signs tokens"}).text.splitlines()[-1].removeprefix("query_id: ")
+    memory.tasks.sessions.switch("s1", "docs")
+    for given in (one, one[:8]):
+        done = door("record_outcome", {"query_id": query_id, "outcome": "success", "used": [given]})
+        assert done.text == "Recorded: success, 1 used, 0 overridden."
+        with pytest.raises(RefusedError, match="no memory"):
+            door("get_memory", {"id": given})
+
+
 def test_a_list_holds_what_a_recall_of_the_session_could_find(door_for, memory):
     memory.tasks.upsert("Login", task_id="login")
     memory.tasks.sessions.switch("s1", "login")

@@ -123,7 +123,7 @@ FAILURES = (
     Failure(
         "the journal is another store's",
         "refuses",
-        says="the journal at … is not this key's: it was signed with key …, not with the key given, …; restore the store's own key, or set MEMGRAPH_KEY to it",
+        says="the journal at … is not this key's: it was signed with key …, not with the key given, …; restore its key file as …, or set MEMGRAPH_KEY",
     ),
     Failure(
         "a repair of a damaged journal is killed, anywhere",
@@ -143,7 +143,7 @@ FAILURES = (
     Failure(
         "the key of a backup is missing",
         "restores nothing",
-        says="… was made with key … of store …, which is …: a backup never contains keys; restore the key file as …, or set MEMGRAPH_KEY",
+        says="… was made with key … of store …, which is …: a backup never contains keys; restore its key file as …, or set MEMGRAPH_KEY",
     ),
     Failure(
         "a backup or a restoration is killed or interrupted, anywhere",
@@ -194,6 +194,11 @@ FAILURES = (
         "a resealing is killed, anywhere",
         "keeps the former journal, or completes the new one",
         says="completed a resealing that was cut off",
+    ),
+    Failure(
+        "what a resealing has prepared is damaged before it is in place",
+        "refuses",
+        says="… is not what `memgraph keys rotate --reseal` prepared; `memgraph repair --from-backup FILE` restores the journal from a backup. Without one, move … elsewhere and run `memgraph repair`: it says what verifies",
     ),
     Failure(
         "the head file is missing",

@@ -18,7 +18,8 @@ from memgraph.testing import FakeClock, FakeEmbedder
 
 WRITERS = 4
 RUNS, LONG_RUNS = 2, 20
-KILLS, LONG_KILLS = 3, 50
+KILLS, LONG_KILLS = 2, 50
+"""Places in each command. Each takes three processes; with `--long` nearly all are tried."""
 
 
 def restored(scene: Any, path: Path, place: str) -> Any:

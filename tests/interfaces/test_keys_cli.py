@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -65,6 +67,9 @@ def test_a_key_from_the_shell(run: Any, key_file: Path, tmp_path: Path) -> None:
     assert states(run) == ["signs", "not needed"]
     assert run("list").count("The cache") == 2
     assert "nothing to reseal" in run("keys", "rotate", "--only-reseal", "--yes", code=1)
+    said = run("keys", "rotate", "--reseal", "--yes").splitlines()
+    assert said[0].endswith("signs from now on."), "not that the earlier key verifies, which is freed at once"
+    assert "no longer needed: file:store:" in said[1]
     both = json.loads(run("keys", "rotate", "--reseal", "--yes", "--json"))
     assert both["rotated"]["key_id"] == both["resealed"]["key_id"]
     run("keys", "rotate")
@@ -85,6 +90,83 @@ def test_doctor_reports_an_expired_key_as_opening_does(
     monkeypatch.setenv("MEMGRAPH_KEY_VERIFICATION_DAYS", "0")
     assert "memgraph keys rotate --reseal" in run("list", code=1)
     assert "may no longer verify" in doctor_output(tmp_path)
+
+
+@pytest.mark.usefixtures("key_file")
+def test_doctor_says_of_each_provider_where_its_key_is(
+    run: Any, tmp_path: Path, key_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def key_of() -> dict[str, Any]:
+        document = json.loads(CliRunner().invoke(cli, ["--home", str(tmp_path / "s"), "doctor", "--json"]).stdout)
+        (check,) = (one for one in document["checks"] if one["name"] == "key")
+        return {**document["key"], **check}
+
+    document = tmp_path / "keys.json"
+    run("keys", "export", str(document))
+    assert (key_of()["place"], key_of()["present"], key_of()["status"]) == (str(key_file), True, "ok")
+    monkeypatch.setenv("MEMGRAPH_KEY_PROVIDER", "json")
+    monkeypatch.setenv("MEMGRAPH_KEY_SOURCE", str(document))
+    assert (key_of()["place"], key_of()["present"], key_of()["status"]) == (str(document), True, "ok")
+    assert f"key         {document}: present" in doctor_output(tmp_path)
+    document.unlink()
+    found = key_of()
+    assert (found["present"], found["status"], found["message"]) == (
+        False,
+        "error",
+        f"the signing key is missing: {document}",
+    )
+    assert found["advice"] == f"restore the document {document}, or correct MEMGRAPH_KEY_SOURCE"
+    assert f"key         {document}: missing" in doctor_output(tmp_path)
+    assert f"restore the document {document}" in run("list", code=1)
+    assert f"restore the document {document}" in run("keys", "list", code=1)
+    monkeypatch.setenv("MEMGRAPH_KEY_PROVIDER", "file")
+    monkeypatch.delenv("MEMGRAPH_KEY_SOURCE")
+    key_file.unlink()
+    assert "MEMGRAPH_KEY" not in run("list", code=1), "it would have no effect"
+    monkeypatch.setenv("MEMGRAPH_KEY_PROVIDER", "command")
+    monkeypatch.setenv("MEMGRAPH_KEY_SOURCE", '["/nowhere/at/all"]')
+    assert (key_of()["place"], key_of()["status"]) == ("the output of the key command 'all'", "error")
+    assert "key         the output of the key command 'all': cannot be read" in doctor_output(tmp_path)
+
+
+@pytest.mark.parametrize("has_checkpoint", [True, False])
+def test_doctor_names_every_earlier_key_that_is_missing(
+    run: Any, tmp_path: Path, key_file: Path, has_checkpoint: bool
+) -> None:
+    for _ in range(2):
+        run("keys", "rotate")
+        run("remember", "The cache is warm")
+    stored = json.loads(key_file.read_text())
+    earlier = [one["key_id"] for one in stored["earlier"]]
+    assert len(earlier) == 2
+    key_file.write_text(json.dumps({**stored, "earlier": []}))
+    if not has_checkpoint:
+        (tmp_path / "s" / "journal" / "verified.json").unlink()
+    document = json.loads(CliRunner().invoke(cli, ["--home", str(tmp_path / "s"), "doctor", "--json"]).stdout)
+    (check,) = (one for one in document["checks"] if one["name"] == "key")
+    assert check["status"] == "error"
+    assert all(key_id in check["message"] for key_id in earlier)
+    assert "keys import" in check["message"]
+    assert "keys import" in run("repair", code=1)
+
+
+def test_doctor_reports_a_resealing_that_was_cut_off(
+    run: Any, tmp_path: Path, key_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memgraph.journal import swap
+
+    run("keys", "rotate")
+    with monkeypatch.context() as patched:
+        patched.setattr(swap, "complete", lambda *_, **__: None)
+        run("keys", "rotate", "--only-reseal", "--yes")
+    before = sorted(path.name for path in (tmp_path / "s" / "journal").rglob("*"))
+    said = doctor_output(tmp_path)
+    assert "warning: a resealing is under way, or was cut off" in said
+    assert "the next use of the store completes it" in said
+    assert sorted(path.name for path in (tmp_path / "s" / "journal").rglob("*")) == before
+    assert "Nothing needs repair" in run("repair")
+    assert "a resealing" not in doctor_output(tmp_path)
+    assert states(run) == ["signs", "not needed"]
 
 
 def test_export_and_import_move_a_store(run: Any, key_file: Path, tmp_path: Path) -> None:
@@ -126,6 +208,52 @@ def test_keys_of_another_store_are_refused(run: Any, key_file: Path, tmp_path: P
     document = {**json.loads(before), "secret": NEW, "key_id": "json:prod:1"}
     (tmp_path / "keys.json").write_text(json.dumps({**document, "earlier": [{"key_id": "json:prod:1", "secret": NEW}]}))
     assert "alike" in run("keys", "import", str(tmp_path / "keys.json"), code=1)
+    assert key_file.read_bytes() == before
+
+
+def test_an_export_that_finds_no_room_leaves_no_file(
+    run: Any, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+
+    def full(descriptor: int, data: Any) -> int:
+        if "out" not in str(Path(f"/proc/self/fd/{descriptor}").resolve()):
+            return write(descriptor, data)
+        write(descriptor, bytes(data)[: len(data) // 2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    write = os.write
+    monkeypatch.setattr(os, "write", full)
+    assert "No space left" in run("keys", "export", str(out / "keys.json"), code=1)
+    assert list(out.iterdir()) == []
+    monkeypatch.undo()
+
+
+def test_an_export_works_without_hard_links_and_never_replaces_a_file(
+    run: Any, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Any) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refused)
+    target = tmp_path / "keys.json"
+    target.symlink_to(tmp_path / "elsewhere.json")
+    assert "exists already" in run("keys", "export", str(target), code=1)
+    assert not (tmp_path / "elsewhere.json").exists()
+    target.unlink()
+    run("keys", "export", str(target))
+    assert json.loads(target.read_text())["secret"] == json.loads(key_file.read_text())["secret"]
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert "exists already" in run("keys", "export", str(target), code=1)
+    assert sorted(path.name for path in tmp_path.glob("*keys.json*")) == ["keys.json"]
+
+
+def test_an_import_that_would_exceed_the_limit_adds_nothing(run: Any, key_file: Path, tmp_path: Path) -> None:
+    before = key_file.read_bytes()
+    one, *earlier = [{"key_id": f"json:prod:{number}", "secret": f"{number:064x}"} for number in range(1, 65)]
+    (tmp_path / "keys.json").write_text(json.dumps({**one, "earlier": earlier}))
+    assert "nothing was changed" in run("keys", "import", str(tmp_path / "keys.json"), code=1)
     assert key_file.read_bytes() == before
 
 

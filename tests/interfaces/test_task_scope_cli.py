@@ -23,10 +23,12 @@ def needs_database() -> bool:
 
 @pytest.fixture
 def run(tmp_path: Path, make_engine: Any) -> Any:
-    def invoke(*args: str, env: dict[str, str] | None = None) -> Any:
+    def invoke(*args: str, env: dict[str, str] | None = None, code: int = 0) -> Any:
         settings = Settings(embedder=FakeEmbedder(), engine=make_engine)
         result = CliRunner().invoke(cli, ["--home", str(tmp_path / "s"), *args], obj=settings, env=env)
-        assert result.exit_code == 0, result.output
+        assert result.exit_code == code, result.output
+        if code:
+            return result.stderr
         return json.loads(result.stdout) if "--json" in args else result.stdout
 
     episode = ("--reasoning", "the keys were old", "--action", "rotate the keys", "--outcome", "success")
@@ -68,6 +70,29 @@ def test_lists_are_filtered_by_task_exactly(run: Any) -> None:
     assert [one["content"].split(" Action")[0] for one in listed] == [listed[0]["content"].split(" Action")[0]]
     assert "of keys" in listed[0]["content"]
     assert run("list", "--task", "nowhere", "--json") == []
+
+
+@pytest.mark.parametrize("command", ["recall", "search", "ask", "prompt"])
+def test_an_unknown_task_is_refused(run: Any, command: str) -> None:
+    refused = run(command, QUERY, "--task", "kyes", code=1)
+    assert refused == "memgraph: no task with id 'kyes'; `memgraph task list` shows the ids\n"
+
+
+def test_a_task_that_only_memories_name_is_known(run: Any) -> None:
+    run(
+        "episode",
+        "Fix the printer",
+        "--reasoning",
+        "It is broken",
+        "--action",
+        "Mended it",
+        "--outcome",
+        "success",
+        "--task",
+        "loose",
+    )
+    for command in ("recall", "search", "ask", "prompt"):
+        assert "Mended it" in run(command, "Fix the printer", "--task", "loose")
 
 
 def test_a_question_is_answered_from_the_task(run: Any) -> None:

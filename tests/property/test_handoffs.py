@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memgraph import AgentMemoryStore, MemGraph, MemGraphError
 from memgraph.config import AgentMemoryConfig
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
+from tests.engines import examples, in_memory
 
 TASKS, AGENTS = ("t1", "t2"), ("a", "b", "c")
 TABLES = (
@@ -190,7 +190,7 @@ def run(folder: Path, steps: Any, engine: Callable[[], Any]) -> None:
     memory.close()
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15, at_length=60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 def test_handoffs_follow_their_model_and_replay_equals(tmp_path_factory: Any, steps: Any) -> None:
     run(tmp_path_factory.mktemp("handoffs"), steps, in_memory)

@@ -12,7 +12,7 @@ from memgraph import AgentMemoryStore, MemGraph, MemGraphError, SemanticMemory
 from memgraph.config import AgentMemoryConfig
 from memgraph.tasks.pins import TOKEN_LIFE_S, Pins
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
+from tests.engines import examples, in_memory
 
 SCOPES = (None, "t1", "t2")
 TABLES = ("Pin", "PinRemoval", "Memory", "Task")
@@ -119,7 +119,7 @@ def act(memory: MemGraph, pins: Pins, clock: FakeClock, model: Model, what: str,
         memory.maintenance.sleep()
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(8, at_length=30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 def test_pins_change_only_explicitly(tmp_path_factory: Any, steps: Any) -> None:
     folder, clock, model = tmp_path_factory.mktemp("pins"), FakeClock(), Model()

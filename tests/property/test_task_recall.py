@@ -13,7 +13,7 @@ from memgraph import MemGraph
 from memgraph.config import AgentMemoryConfig
 from memgraph.retrieval.context.task_labels import related_label, task_label
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
+from tests.engines import examples, in_memory
 
 TASKS = ("t1", "t2", "t3", "t4")
 SESSIONS = ("s1", "s2")
@@ -48,7 +48,7 @@ asked = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(12, at_length=60), suppress_health_check=[HealthCheck.too_slow])
 @given(
     items=st.lists(opened, max_size=10),
     memories=st.lists(saved, min_size=1, max_size=10),

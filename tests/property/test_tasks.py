@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memgraph import AgentMemoryStore, MemGraph, MemGraphError
 from memgraph.config import AgentMemoryConfig
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
+from tests.engines import examples, in_memory
 
 TASKS = ("t1", "t2", "t3")
 OPENED = {"decide": "decisions", "constrain": "constraints", "ask": "open_questions", "plan": "next_actions"}
@@ -166,7 +166,7 @@ def refused(call: Callable[[], Any]) -> None:
     raise AssertionError("it was not refused")
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12, at_length=60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 def test_tasks_never_mix_and_their_past_stays(tmp_path_factory: Any, steps: Any) -> None:
     folder = tmp_path_factory.mktemp("tasks")

@@ -12,7 +12,7 @@ from memgraph import AgentMemoryStore, MemGraph
 from memgraph.config import AgentMemoryConfig
 from memgraph.model.results.tasks.turns import TurnControl
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
+from tests.engines import examples, in_memory
 
 TASKS = {"login": "Fix the login", "docs": "Write the docs", "berlin": "Import customers from Berlin", "paris": "Import customers from Paris"}  # fmt: skip
 SESSIONS = ("one", "two")
@@ -75,7 +75,7 @@ def check(memory: MemGraph, before: Any, turn: TurnControl, message: str) -> Non
     assert TurnControl.parse(turn.model_dump(mode="json")) == turn
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12, at_length=50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 def test_the_task_of_a_session_changes_only_as_allowed(tmp_path_factory: Any, steps: Any) -> None:
     folder = tmp_path_factory.mktemp("turns")

@@ -82,10 +82,9 @@ def rotate(settings: Settings, reseals: bool, only_reseal: bool, yes: bool) -> N
         if not only_reseal and not (reseals and expired):
             rotated = rotate_key(config, rotated_by=_user())
             document["rotated"] = rotated.model_dump(mode="json")
-            lines.append(
-                f"{rotated.key_id} signs from now on; {rotated.previous_key_id} verifies earlier events for "
-                f"{count(config.key_verification_days, 'day')}."
-            )
+            days = count(config.key_verification_days, "day")
+            verifies = "" if reseals else f"; {rotated.previous_key_id} verifies earlier events for {days}"
+            lines.append(f"{rotated.key_id} signs from now on{verifies}.")
         if reseals:
             _end_worker(settings)
             with progress(settings, "verifying events") as bar:
@@ -96,7 +95,8 @@ def rotate(settings: Settings, reseals: bool, only_reseal: bool, yes: bool) -> N
                 f"{count(resealed.seq, 'event')} signed anew with {resealed.key_id}; no longer needed: {freed}."
             )
             lines.append(
-                "The next command builds graph and index anew. Other processes that have the store open must open it again."
+                "The next command builds graph and index anew. Servers open the store again by themselves; other processes that have it "
+                "open must open it again."
             )
     emit(settings, document, [plain(line) for line in lines])
 

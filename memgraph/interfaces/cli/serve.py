@@ -65,7 +65,7 @@ def serve(settings: Settings, host: str, port: int, root: str | None, without_to
         access = "with tokens" if gate.asks else "without tokens, for this machine alone"
         emit(settings, {"address": address, "has_tokens": gate.asks}, f"Serving at {address}, {access}.")
         sys.stdout.flush()
-        run.serve(gate, listening)
+        run.serve(gate, listening, on_limit=limit_reporter(place))
 
 
 @click.group(cls=Subgroup)
@@ -143,6 +143,25 @@ def _place(settings: Settings, root: str | None) -> Path:
     if root is not None and settings.home is not None:
         raise click.UsageError("give --root or --home: a root holds several stores, --home is one")
     return config_path(settings.home).parent if root is None else Path(root).expanduser().absolute()
+
+
+def limit_reporter(place: Path) -> Callable[[str, int, int], None]:
+    """Return what reports a limit of the server, to the receivers that the environment names."""
+    from memgraph.config import load_config
+    from memgraph.diagnostics.quotas import QuotaWatch, report_quota
+    from memgraph.model.timestamps import to_iso
+    from memgraph.store.opening import utc_now
+
+    config, shared = load_config({"home": place}), {"store_id": None, "watch": QuotaWatch()}
+
+    def reached(name: str, value: int, limit: int) -> None:
+        given: dict[str, Any] = {**shared, "now": lambda: to_iso(utc_now()), "value": value, "limit": limit}
+        if name == "requests":
+            report_quota(config, "server_requests", unit="requests", **given)
+        else:
+            report_quota(config, "server_bodies", unit="bytes", **given)
+
+    return reached
 
 
 def _opener(settings: Settings) -> Callable[[Path], MemGraph]:

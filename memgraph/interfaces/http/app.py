@@ -21,7 +21,7 @@ from memgraph.errors import MemGraphError
 from memgraph.interfaces.http.access.gate import ENDING, Gate, bearer, check
 from memgraph.interfaces.http.access.refusals import RefusedTokenError, UnavailableError
 from memgraph.interfaces.http.contract import document
-from memgraph.interfaces.http.limits import Limited, Limits, Secured
+from memgraph.interfaces.http.limits import Limited, Limits, OnLimit, Secured, ignore
 from memgraph.interfaces.http.metrics import ROUTE, Counted, Metrics
 from memgraph.interfaces.http.pages import Pages
 from memgraph.interfaces.http.problems import problem, problem_of
@@ -44,13 +44,17 @@ class Application:
         await self._app(scope, receive, send)
 
 
-def app_of(gate: Gate, *, limits: Limits | None = None, close_stores: bool = True) -> Application:
+def app_of(
+    gate: Gate, *, limits: Limits | None = None, close_stores: bool = True, on_limit: OnLimit = ignore
+) -> Application:
     """Return the application of a server. It can be started once.
 
     Parameters
     ----------
     close_stores : bool
         Close the stores when the application ends.
+    on_limit : callable
+        As for `Limited`.
     """
     limits = limits or Limits()
     schema = document(asks=gate.asks)
@@ -90,7 +94,7 @@ def app_of(gate: Gate, *, limits: Limits | None = None, close_stores: bool = Tru
         routes=[_named(one) for one in routes], lifespan=lifespan, exception_handlers={HTTPException: _no_route}
     )
     inner.router.redirect_slashes = False
-    limited = Limited(inner, limits, open_paths=OPEN)
+    limited = Limited(inner, limits, open_paths=OPEN, on_limit=on_limit)
     metrics = Metrics(running=lambda: limited.running, stores=lambda: gate.stores.open_count)
     admitted = _Admitted(limited, gate, pages)
     return Application(Counted(Secured(admitted, only_loopback=not gate.asks), metrics), routes)

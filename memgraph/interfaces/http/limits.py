@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from http import HTTPStatus
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -26,6 +26,11 @@ SECURITY = {
     "Cache-Control": "no-store",
 }
 """Headers of every response that has none of its own."""
+OnLimit = Callable[[Literal["requests", "buffered_bytes"], int, int], None]
+
+
+def ignore(_name: str, _value: int, _limit: int) -> None:
+    """Report no limit."""
 
 
 class Limits(Model):
@@ -116,12 +121,17 @@ class Limited:
     ----------
     open_paths : collection of str
         Paths that need no token.
+    on_limit : callable
+        Called with the name, the value and the limit of ``requests`` or ``buffered_bytes`` when a request is refused because of it.
     """
 
-    def __init__(self, app: ASGIApp, limits: Limits, *, open_paths: Collection[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, limits: Limits, *, open_paths: Collection[str], on_limit: OnLimit = ignore
+    ) -> None:
         self._app = app
         self._limits = limits
         self._open_paths = open_paths
+        self._on_limit = on_limit
         self._buffered = 0
         self.running = 0
 
@@ -144,6 +154,7 @@ class Limited:
 
     async def _run(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
         if self.running >= self._limits.requests:
+            self._on_limit("requests", self.running, self._limits.requests)
             detail = f"{self.running} requests are running or waiting; send it again after the time in Retry-After"
             await problem(HTTPStatus.TOO_MANY_REQUESTS, detail)(scope, receive, send)
             return
@@ -182,6 +193,7 @@ class Limited:
             if len(body) + len(part) > most:
                 return too_large
             if self._buffered + len(part) > self._limits.buffered_bytes:
+                self._on_limit("buffered_bytes", self._buffered + len(part), self._limits.buffered_bytes)
                 detail = "the bodies of other requests take all the memory there is for them; send it again after the time in Retry-After"
                 return problem(HTTPStatus.TOO_MANY_REQUESTS, detail, headers=closing)
             body += part

@@ -17,7 +17,7 @@ from memgraph.interfaces.http.access.refusals import RefusedTokenError
 from memgraph.interfaces.http.access.stores import Stores, lock_of
 from memgraph.interfaces.http.access.tokens import Token, token_file
 from memgraph.interfaces.http.app import app_of
-from memgraph.interfaces.http.limits import HeadTimed, Limits
+from memgraph.interfaces.http.limits import HeadTimed, Limits, OnLimit, ignore
 from memgraph.interfaces.operations import Caller
 
 if TYPE_CHECKING:
@@ -148,6 +148,7 @@ def serve(
     limits: Limits | None = None,
     on_start: Callable[[uvicorn.Server], None] = lambda _server: None,
     close_stores: bool = True,
+    on_limit: OnLimit = ignore,
 ) -> None:
     """Serve until SIGTERM or SIGINT; then answer the requests that were taken, and close the stores.
 
@@ -157,6 +158,8 @@ def serve(
         Given the server before it runs: `should_exit` ends it in a thread, where it gets no signals.
     close_stores : bool
         Close the stores at the end.
+    on_limit : callable
+        Called when a request is refused because of a limit of the server; see `memgraph.interfaces.http.limits`.
     """
     within = limits or Limits()
 
@@ -165,7 +168,7 @@ def serve(
         stalled_s = within.stalled_s
 
     config = uvicorn.Config(
-        app_of(gate, limits=within, close_stores=close_stores),
+        app_of(gate, limits=within, close_stores=close_stores, on_limit=on_limit),
         http=Timed,
         ws="none",
         lifespan="on",

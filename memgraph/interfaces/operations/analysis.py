@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 from pydantic import Field, JsonValue
@@ -11,6 +10,7 @@ from memgraph.errors import InvalidInputError
 from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Operation
 from memgraph.model.base import Name
 from memgraph.model.results.rows import jsonable
+from memgraph.text.safe import visible_json
 
 MAX_ROWS = 1_000
 
@@ -38,7 +38,7 @@ def _query(call: Call, given: Query) -> Answer:
         else:
             rows = list(view.store.cypher(str(given.cypher), **given.params))
     shown: Any = jsonable(rows[: given.limit])
-    lines = [json.dumps(row, ensure_ascii=False) for row in shown]
+    lines = [visible_json(row) for row in shown]
     more = [f"{len(rows) - given.limit} more rows"] if len(rows) > given.limit else []
     data = {"rows": shown, "total": len(rows)}
     return Answer(text="\n".join([*lines, *more]) or "The query returned no rows.", data=data)

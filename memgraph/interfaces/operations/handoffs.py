@@ -135,7 +135,7 @@ def _is_within(call: Call, handoff: Handoff) -> bool:
 def _line(one: Handoff) -> str:
     to = visible_line(one.to_agent) if one.to_agent else "any agent"
     who = f"{visible_line(one.from_agent)} to {to}"
-    return f"[{one.id[:MIN_ID_CHARS]}] {visible_line(one.task_id)}, {who} ({one.state}): {preview(visible_line(one.what_was_done))}"
+    return f"[{one.id[:MIN_ID_CHARS]}] {visible_line(one.task_id)}, {who} ({one.state}): {preview(one.what_was_done)}"
 
 
 OPERATIONS = (

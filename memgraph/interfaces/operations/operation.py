@@ -111,8 +111,13 @@ class Call:
         """Return the project that an operation is about; see `Caller.chosen_project`."""
         return self.caller.chosen_project(given)
 
-    def readable(self, beginning: str) -> StoredMemory:
+    def readable(self, beginning: str, *, recalled_as: str | None = None) -> StoredMemory:
         """Return the memory with this id, or with this unique prefix of it, if the caller may read it.
+
+        Parameters
+        ----------
+        recalled_as : str, optional
+            A recall's id: what it returned may be of another task than the one that the session works on since.
 
         Raises
         ------
@@ -123,27 +128,34 @@ class Call:
         """
         from memgraph.store.listing import only_id
 
+        listings = self.listings
         with suppress(NotFoundError):
-            found = self.listings.get_memory(only_id(beginning, self.listings.ids_from))
-            if found is not None and self.caller.may_have(found.project_id):
+            known = only_id(beginning, lambda given: self._readable_among(listings.ids_from(given), recalled_as))
+            if self._readable_among([known], recalled_as) and (found := listings.get_memory(known)) is not None:
                 return found
         raise NotFoundError("memory", beginning, listed_by="search_memories")
 
     def may_read(self, memory_ids: Sequence[str]) -> bool:
         """Return whether all these memories exist and the caller may read them."""
-        from memgraph.store.access.scope import of_or_none
+        return len(self._readable_among(memory_ids)) == len(memory_ids)
+
+    def _readable_among(self, memory_ids: Sequence[str], recalled_as: str | None = None) -> list[str]:
+        """Return those of some memories that the caller may read: by its permissions, in its project, and where it calls from."""
+        from memgraph.store.access.scope import of_or_none, told_in
+        from memgraph.store.access.task_scope import tasks_read_by
         from memgraph.store.access.visible import visible
 
-        reader, access = (
-            self.memory.store.reader,
-            self.access,
-        )  # refusing the access is recorded, so not in a block of reads
+        caller, reader = self.caller, self.memory.store.reader
+        access = self.access  # refusing the access is recorded, so not in a block of reads
+        tasks = tasks_read_by(reader, caller.task, caller.session)
+        recalled = {one for one in memory_ids if recalled_as and reader.record("RECALLED", (recalled_as, one))}
         with reader.frozen():
-            may = visible(reader, access, "read")
-            if self.caller.is_project_fixed:
-                may = may & of_or_none(reader.index, "project", self.caller.project)
-            slots = [reader.index.slot(one) for one in memory_ids]
-        return all(slot >= 0 and bool(may[slot]) for slot in slots)
+            may, slot_of = visible(reader, access, "read"), reader.index.slot
+            if caller.is_project_fixed:
+                may = may & of_or_none(reader.index, "project", caller.project)
+            told = told_in(reader.index, caller.session, tasks)
+            slots = [(one, slot_of(one)) for one in memory_ids]
+            return [one for one, slot in slots if slot >= 0 and may[slot] and (told[slot] or one in recalled)]
 
 
 @dataclass(frozen=True)

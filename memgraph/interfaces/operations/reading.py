@@ -112,10 +112,13 @@ def _before(found: ScoredMemory) -> str:
 
 
 def _get(call: Call, given: Get) -> Answer:
+    from memgraph.retrieval.context.task_labels import labelled
+
     memory = call.readable(given.id)
     shown = {name: value for name, value in fields_of(memory).items() if value not in (None, [], "", False)}
     lines = [f"{name}: {visible_line(str(value))}" for name, value in shown.items() if name != "content"]
-    return Answer(text="\n".join([visible_line(memory.content), "", *lines]), data={"memory": fields_of(memory)})
+    said = labelled(memory.content, memory.trust_class)
+    return Answer(text="\n".join([said, "", *lines]), data={"memory": fields_of(memory)})
 
 
 def _ask(call: Call, given: Ask) -> Answer:
@@ -163,11 +166,10 @@ def _ids_of_memories(data: dict[str, Any]) -> list[str]:
 
 def line_of(memory: StoredMemory, mark: str = "", before: str = "") -> str:
     """Return a memory as one line: the beginning of its id, its type, a mark, what stands before its text, its text."""
-    from memgraph.retrieval.context.task_labels import source_label, without_labels
+    from memgraph.retrieval.context.task_labels import labelled
 
     kinds = ", ".join(filter(None, (memory.type, mark, "" if memory.privacy_tier == "public" else memory.privacy_tier)))
-    before = f"{source_label(memory.trust_class)}{before}"
-    return f"[{memory.id[:MIN_ID_CHARS]}] ({kinds}) {before}{without_labels(visible_line(memory.content))}"
+    return f"[{memory.id[:MIN_ID_CHARS]}] ({kinds}) {labelled(memory.content, memory.trust_class, before)}"
 
 
 OPERATIONS = (

@@ -77,7 +77,10 @@ class Forget(Arguments):
 
 
 def _outcome(call: Call, given: Outcome) -> Answer:
-    ids = {name: [call.readable(one).id for one in getattr(given, name)] for name in ("used", "overridden")}
+    ids = {
+        name: [call.readable(one, recalled_as=given.query_id).id for one in getattr(given, name)]
+        for name in ("used", "overridden")
+    }
     call.memory.record_outcome(given.query_id, given.outcome, used=ids["used"], overridden=ids["overridden"])
     text = f"Recorded: {given.outcome}, {len(ids['used'])} used, {len(ids['overridden'])} overridden."
     return Answer(text=text, data={"query_id": given.query_id, "outcome": given.outcome, **ids})
@@ -120,7 +123,7 @@ def _episode(call: Call, given: SaveEpisode) -> Answer:
 def _invalidate(call: Call, given: Invalidate) -> Answer:
     memory = _writable(call, given.id)
     ended = call.memory.invalidate_memory(memory.id, reason=given.reason)
-    text = f"No longer valid since {ended.invalid_at}: {preview(ended.content)}"
+    text = f"No longer valid since {ended.invalid_at}: {_previewed(ended)}"
     return Answer(text=text, data={"id": ended.id, "invalid_at": ended.invalid_at, "reason": given.reason})
 
 
@@ -128,7 +131,7 @@ def _feedback(call: Call, given: Feedback) -> Answer:
     memory = _writable(call, given.id)
     found = call.memory.update_episode_with_feedback(memory.id, given.feedback, comment=given.comment)
     data = {"id": found.id, "outcome": found.outcome, "user_feedback": found.user_feedback}
-    return Answer(text=f"Outcome is now {found.outcome}: {preview(found.content)}", data=data)
+    return Answer(text=f"Outcome is now {found.outcome}: {_previewed(found)}", data=data)
 
 
 def _remember(call: Call, given: Remember) -> Answer:
@@ -153,6 +156,12 @@ def _writable(call: Call, beginning: str) -> StoredMemory:
         raise PermissionDeniedError(problem, agent=call.caller.agent)
     call.memory.check_may_write(call.caller.agent, memory.domain)
     return memory
+
+
+def _previewed(memory: StoredMemory) -> str:
+    from memgraph.retrieval.context.task_labels import labelled
+
+    return labelled(preview(memory.content), memory.trust_class)
 
 
 def _id(data: dict[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from memgraph.errors import ConfigError, KeyMissingError, MissingExtraError
+from memgraph.journal.keys.place import SOURCE_VARIABLE, KeyPlace
 from memgraph.journal.keys.secret import check_key_id, secret_of
 from memgraph.ports import SigningKey
 
@@ -60,6 +61,11 @@ class SecretManagerKeys(ABC):
     def _errors(self) -> tuple[type[Exception], ...]:
         """Return the roots of the client's errors."""
 
+    def place(self, store_id: str) -> KeyPlace:  # noqa: ARG002 - one secret serves every store
+        """Return the secret's name."""
+        remedy = f"create the secret {self._secret} with the store's key as its value, or correct {SOURCE_VARIABLE}"
+        return KeyPlace(f"the secret {self._secret} ({self.name})", remedy)
+
     def key(self, store_id: str) -> SigningKey | None:  # noqa: ARG002 - one secret serves every store
         """Return the key of the current version, or None if there is no such secret.
 
@@ -82,7 +88,7 @@ class SecretManagerKeys(ABC):
         """Return the key of the current version. It is never created here."""
         if key := self.key(store_id):
             return key
-        raise KeyMissingError(f"{self.name}: there is no secret {self._secret}; create it with a key as its value")
+        raise KeyMissingError(f"{self.name} has no key, and memgraph makes none there: {self.place(store_id).remedy}")
 
     def _key(self, version: str | None) -> SigningKey | None:
         with self._refusals():

@@ -14,6 +14,7 @@ from pathlib import PurePath
 from memgraph.errors import KeyMissingError
 from memgraph.journal.keys.document import MAX_DOCUMENT_BYTES, keys_in
 from memgraph.journal.keys.local import ListedKeys, keys_in_text
+from memgraph.journal.keys.place import SOURCE_VARIABLE, KeyPlace
 from memgraph.journal.keys.secret import is_named
 from memgraph.ports import SigningKey
 
@@ -41,6 +42,15 @@ class CommandKeys(ListedKeys):
         self._timeout_s = timeout_s
         self._printed: list[SigningKey] = []
 
+    def place(self, store_id: str) -> KeyPlace:  # noqa: ARG002 - the same command serves every store
+        """Return the program's name."""
+        remedy = f"run the key command {self._program!r} in a terminal to see why it prints no key, or correct {SOURCE_VARIABLE}"
+        return KeyPlace(f"the output of the key command {self._program!r}", remedy)
+
+    @property
+    def _program(self) -> str:
+        return PurePath(self._arguments[0]).name
+
     def find(self, store_id: str, key_id: str) -> SigningKey | None:
         """Return the key that an id names, or None. The program is run only if it did not print the key before: it may ask a person."""
         found = next((key for key in self._printed if is_named(key, key_id)), None)
@@ -54,14 +64,15 @@ class CommandKeys(ListedKeys):
         KeyMissingError
             The program cannot be run, fails, takes too long, prints too much, or prints something else.
         """
-        program = PurePath(self._arguments[0]).name
-        source = f"the key command {program!r}"
+        source = f"the key command {self._program!r}"
         data = self._output([part.replace("{store_id}", store_id) for part in self._arguments], source)
         if data.lstrip().startswith(b"{"):
             self._printed = keys_in(data, f"the output of {source}", store_id)
         else:
             text = data.decode("ascii", "replace")
-            self._printed = keys_in_text(text, f"each word of the output of {source}", f"command:{_name(program)}")
+            self._printed = keys_in_text(
+                text, f"each word of the output of {source}", f"command:{_name(self._program)}"
+            )
         return self._printed
 
     def _output(self, arguments: list[str], source: str) -> bytes:
@@ -76,9 +87,10 @@ class CommandKeys(ListedKeys):
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "an argument holds a null character"
             raise KeyMissingError(f"{source} cannot be run: {reason}; check key_source") from None
+        until = time.monotonic() + self._timeout_s  # for all of it: it may close its output and go on
         try:
-            data = self._read(process, source)
-            code = process.wait(max(0.0, self._timeout_s))
+            data = self._read(process, source, until)
+            code = process.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             _kill(process)
             raise self._late(source) from None
@@ -92,10 +104,10 @@ class CommandKeys(ListedKeys):
             raise KeyMissingError(f"{source} failed with exit code {code}; run it in a terminal to see why")
         return data
 
-    def _read(self, process: subprocess.Popen[bytes], source: str) -> bytes:
+    def _read(self, process: subprocess.Popen[bytes], source: str, until: float) -> bytes:
         """Read to the end of the output, within the limits of time and size."""
         assert process.stdout is not None  # noqa: S101 - it is a pipe
-        until, data = time.monotonic() + self._timeout_s, bytearray()
+        data = bytearray()
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             while True:

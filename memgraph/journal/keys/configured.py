@@ -46,7 +46,7 @@ def configured_keys(config: AgentMemoryConfig, environment: Mapping[str, str] | 
         case "auto":
             return default_keys(config.keys_home, environment)
         case "file":
-            return FileKeys(config.keys_home)
+            return FileKeys(config.keys_home, is_chosen=True)
         case "env":
             return EnvKeys(environment)
         case "json":

@@ -11,6 +11,7 @@ from pathlib import Path
 from memgraph.disk.files import make_private_file, make_private_folder, open_regular, write_private
 from memgraph.errors import KeyMissingError, StorageError
 from memgraph.journal.keys.document import MAX_DOCUMENT_BYTES, document_of, keys_in
+from memgraph.journal.keys.place import SOURCE_VARIABLE, KeyPlace
 from memgraph.journal.keys.secret import MAX_KEYS, fingerprint, is_named, key_from_secret, secret_of
 from memgraph.ports import SigningKey
 
@@ -23,6 +24,10 @@ class ListedKeys(ABC):
 
     name: str
     """The provider's name, as in key ids."""
+
+    @abstractmethod
+    def place(self, store_id: str) -> KeyPlace:
+        """Return where a store's key is, for messages. Nothing is read."""
 
     @abstractmethod
     def keys(self, store_id: str) -> Sequence[SigningKey]:
@@ -46,16 +51,31 @@ class ListedKeys(ABC):
         """Return the active key. Only key files make one."""
         if key := self.key(store_id):
             return key
-        raise KeyMissingError(f"the key provider {self.name!r} has no key, and memgraph makes none there; add one")
+        raise KeyMissingError(
+            f"the key provider {self.name} has no key, and memgraph makes none there: {self.place(store_id).remedy}"
+        )
 
 
 class FileKeys(ListedKeys):
-    """Keys in files ``<keys_home>/keys/<store_id>.json``, readable by their owner alone."""
+    """Keys in files ``<keys_home>/keys/<store_id>.json``, readable by their owner alone.
+
+    Parameters
+    ----------
+    is_chosen : bool
+        Whether the settings name this provider, so that ``MEMGRAPH_KEY`` has no effect.
+    """
 
     name = "file"
 
-    def __init__(self, keys_home: Path) -> None:
+    def __init__(self, keys_home: Path, *, is_chosen: bool = False) -> None:
         self._folder = keys_home / "keys"
+        self._is_chosen = is_chosen
+
+    def place(self, store_id: str) -> KeyPlace:
+        """Return the store's key file."""
+        path = self.path(store_id)
+        or_else = "" if self._is_chosen else f", or set {KEY_VARIABLE}"
+        return KeyPlace(str(path), f"restore its key file as {path}{or_else}")
 
     def path(self, store_id: str) -> Path:
         """Return the path of a store's key file."""
@@ -91,27 +111,32 @@ class FileKeys(ListedKeys):
         """Return a new key, which is not yet stored."""
         return _made(len(self.keys(store_id)) + 1)
 
-    def add(self, store_id: str, key: SigningKey, *, is_active: bool = True) -> None:
-        """Store a key beside the others, in front of them or, if it is not the active one, behind them.
+    def add(self, store_id: str, *added: SigningKey, is_active: bool = True) -> None:
+        """Store keys beside the others, all or none: in front of them or, if none is the active one, behind them.
 
         Raises
         ------
         KeyMissingError
-            The file has another key of this id, or holds too many.
+            The file has another key of an id, or would hold too many.
+        StorageError
+            The system refuses.
         """
-        keys = self.keys(store_id)
-        if any(one.key_id == key.key_id and one.secret != key.secret for one in keys):
+        keys, path = self.keys(store_id), self.path(store_id)
+        known = {key.key_id: key.secret for key in keys}
+        if others := [key.key_id for key in added if known.get(key.key_id, key.secret) != key.secret]:
             raise KeyMissingError(
-                f"{self.path(store_id)} has another key of this id; nothing was changed", key_id=key.key_id
+                f"{path} has other keys of these ids: {', '.join(others)}; nothing was changed", key_ids=others
             )
-        others = [one for one in keys if one.key_id != key.key_id]
-        if len(others) >= MAX_KEYS:
+        ids = {key.key_id for key in added}
+        kept = [key for key in keys if key.key_id not in ids]
+        if len(kept) + len(added) > MAX_KEYS:
             raise KeyMissingError(
-                f"{self.path(store_id)} holds {len(others)} keys, which is the limit; remove those that `memgraph keys "
-                "list` shows as not needed"
+                f"{path} would hold {len(kept) + len(added)} keys, and the limit is {MAX_KEYS}; nothing was changed. Remove those "
+                "that `memgraph keys list` shows as not needed"
             )
-        make_private_folder(self._folder)
-        write_private(self.path(store_id), document_of([key, *others] if is_active else [*others, key], store_id))
+        if added:
+            make_private_folder(self._folder)
+            write_private(path, document_of([*added, *kept] if is_active else [*kept, *added], store_id))
 
 
 class EnvKeys(ListedKeys):
@@ -125,6 +150,10 @@ class EnvKeys(ListedKeys):
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._environment = os.environ if environment is None else environment
 
+    def place(self, store_id: str) -> KeyPlace:  # noqa: ARG002 - the same keys serve every store
+        """Return the variable."""
+        return KeyPlace(KEY_VARIABLE, f"set {KEY_VARIABLE} to the store's key")
+
     def keys(self, store_id: str) -> list[SigningKey]:  # noqa: ARG002 - the same keys serve every store
         """Return the keys; empty if the variable is not set.
 
@@ -135,12 +164,6 @@ class EnvKeys(ListedKeys):
         """
         return keys_in_text(self._environment.get(KEY_VARIABLE, ""), KEY_VARIABLE, f"env:{KEY_VARIABLE}")
 
-    def create(self, store_id: str) -> SigningKey:
-        """Return the environment's key. It is never created here."""
-        if key := self.key(store_id):
-            return key
-        raise KeyMissingError(f"{KEY_VARIABLE} is not set")
-
 
 class JsonKeys(ListedKeys):
     """Keys from a JSON document that somebody else writes, such as a mounted secret. Its form: `memgraph.journal.keys.document`."""
@@ -149,6 +172,10 @@ class JsonKeys(ListedKeys):
 
     def __init__(self, path: Path) -> None:
         self._path = path
+
+    def place(self, store_id: str) -> KeyPlace:  # noqa: ARG002 - its store is named in the document
+        """Return the document's path."""
+        return KeyPlace(str(self._path), f"restore the document {self._path}, or correct {SOURCE_VARIABLE}")
 
     def keys(self, store_id: str) -> list[SigningKey]:
         """Return the document's keys; empty if there is no file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memgraph.journal.envelope import ForeignKeyError
+from memgraph.journal.keys.place import key_place
 from memgraph.journal.keys.secret import is_named
 from memgraph.ports import KeyProvider, RotatingKeyProvider, SigningKey
 
@@ -38,6 +39,11 @@ class KeyRing:
             A provider cannot be read.
         """
         return cls(store_id, *providers, active=providers[0].key(store_id))
+
+    @property
+    def remedy(self) -> str:
+        """What to do if the active key is missing or another store's, for messages."""
+        return key_place(self._providers[0], self.store_id).remedy if self._providers else "restore the store's own key"
 
     def find(self, key_id: str) -> SigningKey | None:
         """Return the key that an id names, or None. What is not known is asked for again each time: it may have been added."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,9 +13,10 @@ from memgraph.journal.segments import Line
 from memgraph.model.events.store import KeyRotated
 from memgraph.model.timestamps import from_iso, to_iso
 
-_KEY_ID = re.compile(rb'"key_id":"([^"\\]*)"')
+_STRING = rb'("(?:[^"\\]|\\.)*")'
+_KEY_ID = re.compile(rb'"key_id":' + _STRING)
 _TIMESTAMP = re.compile(rb'"timestamp":"([^"\\]*)"')
-_ROTATED = re.compile(rb'"payload":\{"fingerprint":"[^"]*","key_id":"([^"\\]*)","previous_key_id":"([^"\\]*)"')
+_ROTATED = re.compile(rb'"payload":\{"fingerprint":"[^"]*","key_id":' + _STRING + rb',"previous_key_id":' + _STRING)
 """As they appear in a line, which begins with the head."""
 
 
@@ -88,21 +90,41 @@ def _later(moment: str, days: int) -> str:
 
 def replaced_in(lines: Iterable[Line]) -> set[str]:
     """Return the ids of all keys that rotations replaced, also of those that a resealing has freed since."""
-    found = (_ROTATED.search(line.data) for line in lines)
-    return {one[2].decode("utf-8", "replace") for one in found if one}
+    found = (_rotation_in(line.data) for line in lines)
+    return {one[1] for one in found if one}
+
+
+def key_id_in(line: bytes) -> str | None:
+    """Return the id of the key that a line names, without verifying it; None if it names none."""
+    found = _KEY_ID.search(line)
+    return _text(found[1]) if found else None
+
+
+def _rotation_in(line: bytes) -> tuple[str, str] | None:
+    """Return the ids of the new and of the replaced key if a line records a rotation, without verifying it."""
+    found = _ROTATED.search(line)
+    new, replaced = (_text(found[1]), _text(found[2])) if found else (None, None)
+    return (new, replaced) if new is not None and replaced is not None else None
+
+
+def _text(string: bytes) -> str | None:
+    try:
+        return str(json.loads(string))
+    except ValueError:  # damaged
+        return None
 
 
 def uses_in(lines: Iterable[Line], *, first_seq: int = 1) -> KeyHistory:
     """Return which keys the lines name, without verifying them: for reports on a journal that does not open."""
     uses: list[KeyUse] = []
     for number, line in enumerate(lines, first_seq):
-        named, since = _KEY_ID.search(line.data), _TIMESTAMP.search(line.data)
-        if named is None or since is None:
+        key_id, since = key_id_in(line.data), _TIMESTAMP.search(line.data)
+        if key_id is None or since is None:
             continue
-        key_id, moment = named[1].decode("utf-8", "replace"), since[1].decode("ascii", "replace")
+        moment = since[1].decode("ascii", "replace")
         if not uses or uses[-1].key_id != key_id:
             uses.append(KeyUse(key_id, number, moment))
-        rotated = _ROTATED.search(line.data)
-        if rotated is not None and rotated[2] == named[1]:
-            uses.append(KeyUse(rotated[1].decode("utf-8", "replace"), number + 1, moment))
+        rotated = _rotation_in(line.data)
+        if rotated is not None and rotated[1] == key_id:
+            uses.append(KeyUse(rotated[0], number + 1, moment))
     return KeyHistory(tuple(uses))

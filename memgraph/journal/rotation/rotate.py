@@ -9,11 +9,12 @@ from memgraph.journal.baseline.header import sign_again
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.local import FileKeys
+from memgraph.journal.keys.place import key_place
 from memgraph.journal.keys.sealing import keep_sealing_secret
 from memgraph.journal.keys.secret import fingerprint, is_named
 from memgraph.journal.keys.use import replaced_in
 from memgraph.model.events.store import KeyRotated
-from memgraph.ports import KeyProvider
+from memgraph.ports import KeyProvider, SigningKey
 
 
 def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], rotated_by: str) -> KeyRotated:
@@ -37,8 +38,8 @@ def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], r
             key = provider.made_next(journal.store_id)
         elif active is None or is_used:
             raise KeyMissingError(
-                f"the key provider's active key {active.key_id if active else ''} is already in use or was replaced: add a new "
-                "version of the key there, keep the present one, and run `memgraph keys rotate` again"
+                f"{_found(active)} {key_place(provider, journal.store_id).where}: add a new version of the key there as the active one, "
+                "keep the present one, and run `memgraph keys rotate` again"
             )
         else:
             key = active
@@ -58,3 +59,10 @@ def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], r
         journal.activate(key)
         journal.checkpoint()  # the last one was made with the earlier key, which no longer counts
         return event
+
+
+def _found(active: SigningKey | None) -> str:
+    """Describe an active key that cannot become the next one, before its place."""
+    if active is None:
+        return "there is no key in"
+    return f"the active key {active.key_id} is already in use or was replaced; it is in"

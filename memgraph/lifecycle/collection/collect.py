@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE, Index, scope_name
 from memgraph.lifecycle.collection.landmarks import LANDMARK_FLOOR, Company, Mask, by_tag, is_negative
+from memgraph.lifecycle.run.reporting import counts_of, reported
 from memgraph.lifecycle.run.runner import Commit, Plan, View, account, carry_out
 from memgraph.model.events.lifecycle import FADED, CollectionApplied
 from memgraph.model.events.memories import MemoryDeleted, MemoryRevised, RecordPatch
@@ -52,13 +53,16 @@ def collect(store: AgentMemoryStore, *, progress: Progress | None = None) -> Col
     progress : callable, optional
         Called with (done, total) memories.
     """
-    done: Counter[str] = Counter()
-    for step in (_putting_away, _setting_floors, _summarising):
-        while (batch := carry_out(store, step, attempts=1).result).done:
-            done += batch.done
-            if progress:
-                progress(done.total(), done.total() + batch.left)
-    return carry_out(store, partial(_concluded, done=done), attempts=1).result
+    with reported(store, "collect") as notes:
+        done: Counter[str] = Counter()
+        for step in (_putting_away, _setting_floors, _summarising):
+            while (batch := carry_out(store, step, attempts=1).result).done:
+                done += batch.done
+                if progress:
+                    progress(done.total(), done.total() + batch.left)
+        result = carry_out(store, partial(_concluded, done=done), attempts=1).result
+        notes.counts = counts_of(result)
+    return result
 
 
 class _Batch(NamedTuple):

@@ -17,6 +17,7 @@ from memgraph.lifecycle.distillation.subjects import (
 )
 from memgraph.lifecycle.evidence.experience import WATCH, Experience, changed_scopes, read_experience
 from memgraph.lifecycle.run.changes import last_run
+from memgraph.lifecycle.run.reporting import report_orders
 from memgraph.lifecycle.run.runner import Commit, Plan, View, carry_out
 from memgraph.model.events.distillation import DistilRequested
 from memgraph.model.events.lifecycle import phase_key
@@ -35,16 +36,15 @@ def request_orders(store: AgentMemoryStore) -> OrdersResult:
 
     Only scopes that have changed since the phase's last run are searched, or all if the budget was used up on its day.
     """
-    return carry_out(store, _planned, rests_on=_matters).result
+    return report_orders(store, carry_out(store, _planned, rests_on=_matters).result)
 
 
 def request_sessions(store: AgentMemoryStore, subjects: Sequence[Subject]) -> OrdersResult:
     """Make work orders for sessions, of at most half the budget of the day: the rest is left to what sleep finds."""
     if not subjects:
         return OrdersResult()
-    return carry_out(
-        store, partial(_planned_for, subjects=subjects, share=_SHARE_OF_SESSIONS), rests_on=_matters
-    ).result
+    plan = partial(_planned_for, subjects=subjects, share=_SHARE_OF_SESSIONS)
+    return report_orders(store, carry_out(store, plan, rests_on=_matters).result)
 
 
 def _matters(event: Event) -> bool:

@@ -28,6 +28,7 @@ from memgraph.lifecycle.intake.build_run import BuildRun, embed_candidates
 from memgraph.lifecycle.intake.forgotten import is_forgotten
 from memgraph.lifecycle.intake.undone import Undone
 from memgraph.lifecycle.run.embedding import vectors_of
+from memgraph.lifecycle.run.reporting import counts_of, report_budget, reported
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
 from memgraph.lifecycle.run.usage import RunUsage
 from memgraph.model.base import Callback, checked, checked_list
@@ -110,8 +111,9 @@ class ConsolidationPipeline:
         """
         self.usage.restart()
         result = self.consolidate_all([BuildEventLog.parse(build_log)])[0]
-        also = self.compress_if_due()
-        counts = {"memories_compressed": also.compressed, "memories_deleted": also.deleted, "usage": self.usage.total()}
+        also, usage = self.compress_if_due(), self.usage.total()
+        report_budget(self._store, usage)
+        counts = {"memories_compressed": also.compressed, "memories_deleted": also.deleted, "usage": usage}
         return result.model_copy(update=counts)
 
     def consolidate_all(
@@ -234,9 +236,10 @@ class ConsolidationPipeline:
         if not self._store.config.consolidation_enabled:
             return CompressionResult(notice=_SWITCHED_OFF)
         model = self._extractor.language_model if isinstance(self._extractor, ModelExtractor) else None
-        with self._store.batch():
+        with reported(self._store, "compress") as notes, self._store.batch():
             result = compress(self._store, embedder=self._embedder, model=model)
             collected = collect(self._store)
+            notes.counts = {**counts_of(collected), **counts_of(result), "archived": collected.archived, "deleted": collected.deleted}  # fmt: skip
         return result.model_copy(update={"archived": collected.archived, "deleted": collected.deleted})
 
     def compress_if_due(self) -> CompressionResult:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from memgraph.errors import EmbeddingError
 from memgraph.extraction.readers import Reader, SourceRecord
 from memgraph.lifecycle.intake.consolidate import ConsolidationPipeline
+from memgraph.lifecycle.run.reporting import report_budget
 from memgraph.logs import logger_of
 from memgraph.model.events.intake import SourceRead
 from memgraph.model.ids import natural_id
@@ -95,6 +96,7 @@ def _ingest(
         run.consolidate(batch)
     if progress:
         progress(run.read, total)
+    report_budget(store, pipeline.usage.total())
     report = run.report(pipeline.compress_if_due() if compress else CompressionResult())
     logger.info(
         "read a source in %.1f s, records %d, builds %d, memories %d, merged %d, skipped %d",

@@ -169,12 +169,12 @@ class TaskContext(Model):
     Attributes
     ----------
     relevant_patterns : list of Pattern
-        Semantic memories, except those with a negative outcome.
+        Semantic memories, except those with a negative outcome; and, as text, procedures that come from a tool, an import or a web page.
     avoid_these : list of Warned
         Memories with a negative outcome, of any type; and, from the others, each wrong approach with its right one,
         each error with its resolution, each common error of a procedure with its fix.
     applicable_skills : list of Skill
-        Procedures with a confidence of 0.5 or more, except those with a negative outcome.
+        Procedures of the user and of agents with a confidence of 0.5 or more, except those with a negative outcome.
     similar_episodes : list of Experience
         Episodes, except those with a negative outcome.
     certainty : {"high", "medium", "low", "none"}

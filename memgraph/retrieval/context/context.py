@@ -31,6 +31,7 @@ from memgraph.model.results.context import (
     Warned,
 )
 from memgraph.model.results.retrieval import RetrievalResult
+from memgraph.retrieval.context.task_labels import is_outside
 from memgraph.text.attempts import quoted_lesson, trial_text
 from memgraph.text.cutting import fitted, whole_sentences
 from memgraph.text.safe import visible_line
@@ -83,11 +84,14 @@ def task_context(recalled: RetrievalResult | AgentContext) -> TaskContext:
     def marked(entries: Iterable[_Entry]) -> list[_Entry]:
         return [_marked(entry, recalled) for entry in entries]
 
+    patterns = [pattern(memory) for memory in helping if isinstance(memory, StoredSemanticMemory)]
     return TaskContext(
         query_id=recalled.query_id,
         retrieved_at=recalled.retrieved_at,
         certainty=recalled.certainty,
-        relevant_patterns=marked(pattern(memory) for memory in helping if isinstance(memory, StoredSemanticMemory)),
+        relevant_patterns=marked(
+            [*patterns, *(reported_procedure(memory) for memory in helping if is_reported(memory))]
+        ),
         avoid_these=marked(avoid),
         applicable_skills=marked(skill(memory) for memory in helping if is_rule(memory)),
         similar_episodes=marked(experience(memory) for memory in helping if isinstance(memory, StoredEpisodicMemory)),
@@ -132,10 +136,20 @@ def constraints_first(context: AgentContext, memories: Iterable[StoredMemory]) -
     return [*held, *(one for one in given if not holds_here(one, context))]
 
 
-def is_rule(memory: StoredMemory) -> TypeGuard[StoredProceduralMemory]:
-    """Whether a memory is a procedure to follow."""
+def is_procedure(memory: StoredMemory) -> TypeGuard[StoredProceduralMemory]:
+    """Whether a memory is a procedure that is likely right, whoever says so."""
     is_sound = memory.confidence >= RULE_CONFIDENCE and memory.outcome != "negative"
     return isinstance(memory, StoredProceduralMemory) and is_sound
+
+
+def is_rule(memory: StoredMemory) -> TypeGuard[StoredProceduralMemory]:
+    """Whether a memory is a procedure to follow: one of the user or an agent."""
+    return is_procedure(memory) and not is_outside(memory.trust_class)
+
+
+def is_reported(memory: StoredMemory) -> TypeGuard[StoredProceduralMemory]:
+    """Whether a memory is a procedure of a tool, an import or a web page: it is known, and no behaviour to follow."""
+    return is_procedure(memory) and is_outside(memory.trust_class)
 
 
 def pattern(memory: StoredSemanticMemory) -> Pattern:
@@ -155,6 +169,22 @@ def skill(memory: StoredProceduralMemory) -> Skill:
     )
     text = None if parts["steps"] else visible_line(memory.content)
     return Skill(**_origin(memory), text=text, success_rate=memory.success_rate, **parts)
+
+
+def reported_procedure(memory: StoredProceduralMemory) -> Pattern:
+    """Return a procedure as something that is known, in one line."""
+    return Pattern(**_origin(memory), text=skill_line(skill(memory)))
+
+
+def skill_line(entry: Skill) -> str:
+    """Return a procedure in one line."""
+    if entry.text:
+        return entry.text
+    when = entry.trigger or entry.name
+    line = f"{f'When {when}: ' if when else ''}{' → '.join(entry.steps)}"
+    first = f" (first: {'; '.join(entry.prerequisites)})" if entry.prerequisites else ""
+    done = f" (done when: {'; '.join(entry.exit_criteria)})" if entry.exit_criteria else ""
+    return f"{line}{first}{done}"
 
 
 def experience(memory: StoredEpisodicMemory) -> Experience:

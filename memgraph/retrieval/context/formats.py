@@ -20,7 +20,6 @@ from memgraph.model.results.context import (
     ContextFormat,
     Experience,
     FromMemory,
-    Skill,
     Warned,
     WhenNothing,
 )
@@ -31,11 +30,14 @@ from memgraph.retrieval.context.context import (
     experience,
     failed,
     holds_here,
+    is_reported,
     is_rule,
     known_errors,
     oldest_first,
     pattern,
+    reported_procedure,
     skill,
+    skill_line,
     solved_since,
     task_context,
 )
@@ -117,7 +119,7 @@ def _sections(context: AgentContext) -> str:
     """Render seed 2's three sections, and further ones for memories that fit none of them.
 
     These are constraints, which come first, failures other than episodes, known errors, and memories not about the user, which seed 2 does not
-    distinguish.
+    distinguish. Procedures from outside are listed as what is known: nobody has approved them as behaviours.
     """
     marks = _marks(context)
     solved = solved_since(context.memories)
@@ -134,11 +136,14 @@ def _sections(context: AgentContext) -> str:
 
     def facts(*, of_the_user: bool) -> str:
         found = [pattern(memory) for memory in known if _is_of_the_user(memory) == of_the_user]
+        found += [
+            reported_procedure(memory) for memory in context.procedural_rules if is_reported(memory) and not of_the_user
+        ]
         return "\n".join(item(one, one.text, _sureness(one)) for one in found)
 
     def behaviours(*, of_the_user: bool) -> str:
         found = [skill(memory) for memory in rules if _is_of_the_user(memory) == of_the_user]
-        return "\n".join(item(one, _rule(one)) for one in found)
+        return "\n".join(item(one, skill_line(one)) for one in found)
 
     episodes = [
         _experience(experience(one), lead(one.id, context.labels, context.task_items), marks.get(one.id, ()))
@@ -197,17 +202,6 @@ def _experience(entry: Experience, before: str, marks: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _rule(entry: Skill) -> str:
-    """Return a procedure in one line."""
-    if entry.text:
-        return entry.text
-    when = entry.trigger or entry.name
-    line = f"{f'When {when}: ' if when else ''}{' → '.join(entry.steps)}"
-    first = f" (first: {'; '.join(entry.prerequisites)})" if entry.prerequisites else ""
-    done = f" (done when: {'; '.join(entry.exit_criteria)})" if entry.exit_criteria else ""
-    return f"{line}{first}{done}"
-
-
 def _warning(entry: Warned) -> str:
     why = f" — {entry.why}" if entry.why else ""
     return f"{entry.what_fails}{why}{f' → instead: {entry.prevention}' if entry.prevention else ''}"
@@ -248,7 +242,7 @@ def _element(memory: StoredMemory, context: AgentContext) -> str:
         text, when = episode.text, episode.occurred_at
         parts = {"approach": episode.approach, "action": episode.action, "feedback": episode.feedback}
     elif isinstance(memory, StoredProceduralMemory):
-        text = _rule(skill(memory))
+        text = skill_line(skill(memory))
     named = {
         "id": memory.id,
         "type": memory.type,

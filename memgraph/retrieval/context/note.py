@@ -19,7 +19,7 @@ from memgraph.retrieval.context.context import (
     experience,
     failed,
     is_constraint,
-    is_rule,
+    is_procedure,
     known_errors,
     pattern,
     skill,
@@ -83,7 +83,7 @@ def _own(memory: StoredMemory, *, is_solved: bool) -> list[Note]:
         return [_episode(memory, is_solved=is_solved)]
     if isinstance(memory, StoredSemanticMemory):
         return [_knowledge(memory)]
-    return [_procedure(memory)] if is_rule(memory) else []
+    return [_procedure(memory)] if is_procedure(memory) else []
 
 
 def _failure(memory: StoredMemory) -> Note:
@@ -135,7 +135,7 @@ def _knowledge(memory: StoredSemanticMemory) -> Note:
     if parts.conditions:
         text = f"{text} This holds when: {full_stop('; '.join(parts.conditions))}"
     if parts.correct_approach and not memory.incorrect_approach:
-        text = f"{text} Do: {full_stop(parts.correct_approach)}"
+        text = f"{text} {'Recommended there' if _is_doubtful(memory) else 'Do'}: {full_stop(parts.correct_approach)}"
     remarks = [*(["said by the user"] if content != memory.content else []), *([place] if place else [])]
     if not _is_directive(memory, text):
         doubt = ["uncertain"] if memory.confidence < _DOUBTED else []
@@ -194,7 +194,8 @@ def _step(text: str) -> str:
 
 def _error(memory: StoredMemory, warned: Warned) -> Note:
     remedies = {"episodic": "What worked", "semantic": "Do instead", "procedural": "Fix"}
+    word = "Recommended there" if _is_doubtful(memory) else remedies[memory.type]
     why = f" {full_stop(warned.why)}" if warned.why else ""
-    remedy = f" {remedies[memory.type]}: {full_stop(warned.prevention)}" if warned.prevention else ""
+    remedy = f" {word}: {full_stop(warned.prevention)}" if warned.prevention else ""
     what = warned.what_fails if why and not warned.what_fails.endswith(":") else full_stop(warned.what_fails)
     return Note(memory, "avoid", "Failed", f"{what}:{why}{remedy}" if why else f"{what}{remedy}")

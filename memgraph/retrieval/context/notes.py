@@ -130,10 +130,21 @@ def _introduction(context: AgentContext, notes: Sequence[Note], project: str | N
 
 
 def ranked(context: AgentContext) -> list[StoredMemory]:
-    """Return the constraints; then the pinned memories; then the best ones, where the recall's order is known; linked tasks' last."""
+    """Return the constraints; then the pinned memories; then the best ones, where the recall's order is known; linked tasks' last.
+
+    A pin lifts nothing that comes from outside: it would stand before what the user said on the same matter. Where nothing was asked, so that
+    any of them may be on the same matter, what comes from outside is last.
+    """
     ranks, scores, last = context.ranks, context.scores, set(context.related_ids)
     by_rank = sorted(context.memories, key=lambda one: (ranks.get(one.id, 0), -scores.get(one.id, 0.0)))
-    return constraints_first(context, sorted(by_rank, key=lambda one: (one.id in last, not one.is_pinned)))
+
+    def is_lifted(one: StoredMemory) -> bool:
+        return one.is_pinned and not is_outside(one.trust_class)
+
+    def place(one: StoredMemory) -> tuple[bool, bool, bool]:
+        return one.id in last, not is_lifted(one), not ranks and is_outside(one.trust_class)
+
+    return constraints_first(context, sorted(by_rank, key=place))
 
 
 def _order(context: AgentContext, notes: Sequence[Note]) -> list[Group]:

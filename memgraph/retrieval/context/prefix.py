@@ -1,4 +1,4 @@
-"""Prompt prefix of seed 0, byte for byte. A memory's text is one line and cannot imitate structure.
+"""Prompt prefix of seed 0, byte for byte. A memory's text is one line of visible characters and cannot imitate structure.
 
 Seed 0 knows no sources: only what comes from a tool, an import or a web page has a label before it, and a text that imitates a label
 a backslash.
@@ -12,7 +12,7 @@ from memgraph.model.memory import AgentMemory, EpisodicMemory, ProceduralMemory
 from memgraph.model.relevance import confidence_label
 from memgraph.model.results.retrieval import Authority
 from memgraph.retrieval.context.task_labels import lead, source_label, without_labels
-from memgraph.text.safe import one_line
+from memgraph.text.safe import visible_line
 
 _INTRODUCTION = "You have the following relevant memories from past experience:"
 _CLOSING = "Use these memories to inform your work. Avoid repeating past mistakes."
@@ -53,4 +53,4 @@ def _line(memory: AgentMemory, before: str) -> str:
 
 
 def _said(text: str) -> str:
-    return without_labels(one_line(text))
+    return without_labels(visible_line(text))

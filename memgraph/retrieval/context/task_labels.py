@@ -33,6 +33,11 @@ def source_label(trust_class: TrustClass) -> str:
     return f"[source: {trust_class}] " if is_outside(trust_class) else ""
 
 
+def labelled(text: str, trust_class: TrustClass, before: str = "") -> str:
+    """Return a text as one visible line that cannot imitate a label, behind the label of its source and what else stands before it."""
+    return f"{source_label(trust_class)}{before}{without_labels(visible_line(text))}"
+
+
 def related_label(task_id: str) -> str:
     """Return the label of what comes from a linked task, which is read and never written to."""
     return f"[related task: {_name(task_id)}]"

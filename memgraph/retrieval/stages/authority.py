@@ -15,7 +15,7 @@ import numpy as np
 from memgraph.index.columns import AUTHORITIES, TRUST
 from memgraph.index.index import RELATION_CODE
 from memgraph.model.results.retrieval import Authority, Override, RetrievalConfig
-from memgraph.retrieval.stages.state import DECIMALS, Counts, Search, Slots
+from memgraph.retrieval.stages.state import DECIMALS, Counts, Scores, Search, Slots
 
 _LEAST = 1e-6
 """Scores, as shares of the best one, that differ by no more are near."""
@@ -67,28 +67,51 @@ def yield_to_the_user(search: Search) -> Counts:
     """Lower what comes from a tool, an import or a web page below what the user said on the same matter.
 
     They are on the same matter if a link says that they contradict each other, or if the user's words contain every term of the query that
-    the other contains: repeating the question gains nothing. It ends lower by more than a near tie, so that no class lifts it.
+    the other contains, and at least half of the query, by the rarity of those of its terms that any memory contains: repeating the question
+    gains nothing. Fewer shared terms, such as a name, do not make one matter, and a store of mixed sources would find less by them. What
+    yields ends lower by more than a near tie, so that no class lifts it. Costs a comparison for each pair of different selections of terms.
     """
     trust = search.index.column("trust")[search.slots]
     users = search.slots[trust == TRUST.index("user")]
     outside = search.slots[trust > TRUST.index("agent")]
     if not len(users) or not len(outside):
         return {"yielded": 0}
-    count = len(search.index)
-    said = np.zeros((len(search.terms), count), dtype=np.bool_)
-    for place, term in enumerate(search.terms):
-        said[place, term.slots] = True
+    bounds = search.scores[users] - np.abs(search.scores[users]) * search.config.near_tie - 3 * _LEAST * _scale(search)
+    least = _least_of_same_terms(search, users, outside, bounds)
+    place_of = {slot: place for place, slot in enumerate(outside.tolist())}
+    bound_of = dict(zip(users.tolist(), bounds.tolist(), strict=True))
     newer, older = search.index.links.pairs(RELATION_CODE["CONTRADICTS"])
-    pairs = {*zip(newer.tolist(), older.tolist(), strict=True), *zip(older.tolist(), newer.tolist(), strict=True)}
-    scores, scale = search.scores.copy(), _scale(search)
-    for user in users.tolist():
-        contains_all = (~said[:, outside] | said[:, [user]]).all(axis=0) & said[:, outside].any(axis=0)
-        same = contains_all | np.array([(user, one) in pairs for one in outside.tolist()], dtype=np.bool_)
-        bound = search.scores[user] - abs(search.scores[user]) * search.config.near_tie - 3 * _LEAST * scale
-        scores[outside[same]] = np.minimum(scores[outside[same]], bound)
-    lowered = outside[scores[outside] < search.scores[outside]]
-    search.add("source", lowered, scores[lowered] - search.scores[lowered])
-    return {"yielded": len(lowered)}
+    for one, other in (
+        *zip(newer.tolist(), older.tolist(), strict=True),
+        *zip(older.tolist(), newer.tolist(), strict=True),
+    ):
+        if one in bound_of and other in place_of:
+            least[place_of[other]] = min(least[place_of[other]], bound_of[one])
+    gains = np.minimum(0.0, least - search.scores[outside])
+    yielding = gains < 0.0
+    search.add("source", outside[yielding], gains[yielding])
+    return {"yielded": int(np.count_nonzero(yielding))}
+
+
+def _least_of_same_terms(search: Search, users: Slots, outside: Slots, bounds: Scores) -> Scores:
+    """Return for each slot from outside the least of the bounds of the users' slots on the same matter by their terms; infinity for none."""
+    found = [term for term in search.terms if len(term.slots)]
+    said = np.zeros((len(search.index), len(found)), dtype=np.bool_)
+    for place, term in enumerate(found):
+        said[term.slots, place] = True
+    theirs, their_selection = np.unique(said[outside], axis=0, return_inverse=True)
+    rarity = np.array([term.idf for term in found])
+    telling = 2.0 * (said[users] @ rarity) >= rarity.sum()
+    least_of = np.full(len(theirs), np.inf)
+    if telling.any():
+        mine, my_selection = np.unique(said[users[telling]], axis=0, return_inverse=True)
+        lowest = np.full(len(mine), np.inf)
+        np.minimum.at(lowest, my_selection.ravel(), bounds[telling])
+        for place, selection in enumerate(theirs):
+            if selection.any():
+                least_of[place] = lowest[mine[:, selection].all(axis=1)].min(initial=np.inf)
+    least: Scores = least_of[their_selection.ravel()]
+    return least
 
 
 def best(search: Search, slots: Slots, count: int) -> list[int]:

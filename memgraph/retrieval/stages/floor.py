@@ -12,7 +12,7 @@ from math import exp, log
 import numpy as np
 
 from memgraph.embedding.onnx import MODEL_NAME
-from memgraph.index.columns import CONSTRAINT_TAG
+from memgraph.index.columns import CONSTRAINT_TAG, TRUST
 from memgraph.index.index import Index
 from memgraph.index.supersession import newest_of
 from memgraph.model.base import Floor
@@ -259,7 +259,8 @@ def _matching_saved(search: Search, floor: float) -> Slots:
 def constraints_among(index: Index, mask: Mask, project_id: str | None) -> Slots:
     """Return the pinned memories with the tag ``constraint`` that hold for a project whatever is asked.
 
-    They hold for every task; those of a project only for tasks of that project, and those of a task only in it.
+    They hold for every task; those of a project only for tasks of that project, and those of a task only in it. What comes from a tool, an
+    import or a web page constrains nothing.
 
     Parameters
     ----------
@@ -268,7 +269,7 @@ def constraints_among(index: Index, mask: Mask, project_id: str | None) -> Slots
     """
     code = index.tag_names.find(CONSTRAINT_TAG)
     slots = index.tags.get(code)[0] if code >= 0 else np.empty(0, dtype=np.int64)
-    holds = mask[slots] & index.column("is_pinned")[slots]
+    holds = mask[slots] & index.column("is_pinned")[slots] & (index.column("trust")[slots] <= TRUST.index("agent"))
     if project_id is None:
         holds &= index.column("project")[slots] == -1
     holding = _united(slots[holds])

@@ -106,6 +106,14 @@ def admitted(index: Index, scope: Scope, now_days: float) -> Mask:
     )
 
 
+def told_in(index: Index, session: str | None, task_ids: Sequence[str]) -> Mask:
+    """Return which slots are of no task or of one of these, and not only told in another session than this one."""
+    task = index.column("task")
+    mask: Mask = np.isin(task, [-1, *(_code(index, "task", one) for one in task_ids)])
+    bound = index.column("is_session_bound")
+    return mask & (~bound | of_session(index, session)) if bound.any() else mask
+
+
 def _of_tasks(index: Index, scope: Scope) -> Mask:
     """Return which slots belong to the tasks asked about, and which belong to none as far as these are asked about too."""
     task = index.column("task")
@@ -125,7 +133,7 @@ def _pinned_constraints(index: Index) -> Mask:
     code = index.tag_names.find(CONSTRAINT_TAG)
     if code >= 0:
         found[index.tags.get(code)[0]] = True
-    found &= index.column("is_pinned")
+    found &= index.column("is_pinned") & (index.column("trust") <= TRUST.index("agent"))
     return found
 
 

@@ -24,6 +24,17 @@ def task_of(reader: Reader, task_id: str | None, *sessions: str | None, all_task
     return None
 
 
+def is_known(reader: Reader, task_id: str) -> bool:
+    """Return whether a task is registered, or a memory has named it."""
+    return reader.record(TASK, task_key(task_id)) is not None
+
+
+def tasks_read_by(reader: Reader, task_id: str | None, session: str | None) -> list[str]:
+    """Return the tasks whose memories may be read where a session works on a task: that task, and those that it is linked to."""
+    name = task_of(reader, task_id, session)
+    return [] if name is None else [name, *links_in(items_of(reader, name))]
+
+
 def items_of(reader: Reader, task_id: str) -> list[Row]:
     """Return what holds in a task, each with the task's project, oldest first. Costs a look-up, and one query of its items."""
     task = reader.record(TASK, task_key(task_id)) or {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from memgraph.journal.closed.files import file_of, is_segment, names_in, opened
 from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import Chain
 from memgraph.journal.journal import Journal
+from memgraph.journal.keys.use import key_id_in
 from memgraph.journal.replay import Offset
 from memgraph.journal.segments import Position
 from memgraph.journal.vectors.vector_file import NamedVectors
@@ -29,8 +29,6 @@ Advance = Callable[[int], None]
 _ELSEWHERE = {"verified.json", MANIFEST, HEADER}
 """Small files that are not merely copied: the restored store makes its checkpoint and manifest anew; the baseline's header goes with its rows."""
 _BLOCK_BYTES = 1 << 20
-_KEY_ID = re.compile(rb'"key_id":("(?:[^"\\]|\\.)*")')
-"""As it appears in a line, whose head comes first."""
 
 
 class RewrittenError(Exception):
@@ -208,7 +206,7 @@ def _segments(
         digests.setdefault(segment, hashlib.sha256()).update(commit.data)
         sizes[segment] = sizes.get(segment, 0) + len(commit.data)
         whole.update(commit.data)
-        keys |= {match[1].decode() for match in map(_KEY_ID.search, commit.data.splitlines()) if match}
+        keys |= {key_id for key_id in map(key_id_in, commit.data.splitlines()) if key_id is not None}
         advance(len(commit.data))
         reached = commit.after.chain
         if reached.seq >= boundary.seq:
@@ -224,7 +222,7 @@ def _segments(
         )
         for segment, size in sorted(sizes.items())
     ]
-    return slices, {key.strip('"') for key in keys}
+    return slices, keys
 
 
 def _skip(journal: Journal, base: Base, whole: hashlib._Hash, advance: Advance) -> None:

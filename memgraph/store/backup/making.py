@@ -72,7 +72,14 @@ class Backups:
 
     def backups(self) -> list[BackupMade]:
         """Return the records of the backups that were made of this store, the last one last."""
+        return [made for _, made in self._recorded()]
+
+    def last_backup_at(self) -> str | None:
+        """Return when the last backup was recorded; None: none was made."""
+        return max((at for at, _ in self._recorded()), default=None)
+
+    def _recorded(self) -> list[tuple[str, BackupMade]]:
         with self._projector.gate.guard:
             self._journal.refresh()
-        found = [event.payload for event in events_of(self._journal, {BackupMade.TYPE: None})]
-        return [payload for payload in found if isinstance(payload, BackupMade)]
+        found = events_of(self._journal, {BackupMade.TYPE: None})
+        return [(event.timestamp, event.payload) for event in found if isinstance(event.payload, BackupMade)]

@@ -18,6 +18,7 @@ from memgraph.disk.seal import Seal, seal_of
 from memgraph.errors import BackupError, InvalidInputError, KeyMissingError
 from memgraph.journal.envelope import canonical
 from memgraph.journal.keys import FileKeys, KeyRing
+from memgraph.journal.keys.place import key_place
 from memgraph.model.base import Name, Strict, Timestamp
 from memgraph.model.events.payload import Sha256, Whole
 from memgraph.model.events.store import KeptVectors
@@ -166,7 +167,7 @@ def seals_of(keys: KeyProvider, keys_home: Path, path: Path) -> Callable[[str, s
             is_other = f"not the key given, {ring.active.key_id}" if ring.active else "missing"
             raise KeyMissingError(
                 f"{path} was made with key {_plain(key_id)} of store {store_id}, which is {is_other}: a backup never contains "
-                f"keys; restore the key file as {keys_home / 'keys' / f'{store_id}.json'}, or set MEMGRAPH_KEY",
+                f"keys; {key_place(keys, store_id).remedy}",
                 key_id=key_id,
             )
         return seal_of(key.secret, PURPOSE, store_id)

@@ -16,8 +16,9 @@ from typing import Literal
 import orjson
 
 from memgraph.disk.files import make_private_folder, sync_folder
-from memgraph.disk.lock import ProcessLock
+from memgraph.disk.lock import writer_lock
 from memgraph.errors import DamagedJournalError, JournalError, StorageError
+from memgraph.journal import swap
 from memgraph.journal.baseline.header import unverified_place
 from memgraph.journal.closed.files import file_of, files_in, is_segment, name_of, opened, remove
 from memgraph.journal.envelope import ENVELOPE_VERSION, SIGNATURE_VERSION, CommitDraft, LineError, unseal_alone
@@ -144,7 +145,7 @@ def cut(
         raise JournalError(f"{expected.problem}; that is no damage: install a newer memgraph, nothing was cut")
     folder = home / "journal"
     end = expected.end(part)
-    with writer_lock(folder, lock_timeout_s):
+    with exclusive(folder, lock_timeout_s):
         if damage_in(home, store_id, ring, keys_home=keys_home) != expected:
             raise JournalError(f"the journal under {folder} has changed in the meantime; run `memgraph repair` again")
         stands_for = unverified_place(folder)
@@ -194,14 +195,25 @@ def accept_end(journal: Unwitnessed, found: Condition) -> None:
 
 
 @contextmanager
-def writer_lock(folder: Path, timeout_s: float) -> Iterator[None]:
-    """Hold the writer lock of a journal that cannot be opened."""
-    lock = ProcessLock(folder / "lock", "the journal's writer lock")
-    lock.acquire(timeout_s)
-    try:
+def exclusive(folder: Path, timeout_s: float, *, discards_plan: bool = False) -> Iterator[None]:
+    """Hold the writer lock of a journal that cannot be opened.
+
+    Parameters
+    ----------
+    discards_plan : bool
+        The caller puts aside what a resealing has prepared.
+
+    Raises
+    ------
+    JournalError
+        A resealing became final in the meantime: it would replace what the caller is about to change.
+    """
+    with writer_lock(folder).held(timeout_s):
+        if swap.is_planned(folder) and not discards_plan:
+            raise JournalError(
+                f"the journal under {folder} has changed in the meantime: a resealing was cut off; run `memgraph repair` again"
+            )
         yield
-    finally:
-        lock.release()
 
 
 def quarantine_folder(home: Path, now: str) -> Path:

@@ -13,6 +13,7 @@ from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import make_private_folder, sync_folder, write_all
 from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
 from memgraph.errors import BackupError, JournalError, KeyMissingError, StorageError
+from memgraph.journal import swap
 from memgraph.journal.baseline.header import FOLDER, HEADER
 from memgraph.journal.closed.files import ARCHIVE, files_in
 from memgraph.journal.closed.manifest import NAME as MANIFEST
@@ -30,13 +31,7 @@ from memgraph.model.events.store import StoreRestored
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.backup import manifest
-from memgraph.store.backup.quarantine import (
-    accept_end,
-    quarantine_folder,
-    readable_lines,
-    set_aside,
-    writer_lock,
-)
+from memgraph.store.backup.quarantine import accept_end, exclusive, quarantine_folder, readable_lines, set_aside
 from memgraph.store.backup.restoring import file_of, head_of
 from memgraph.store.backup.unpacking import chain_of, unpack
 from memgraph.store.opening import release, utc_now
@@ -107,17 +102,18 @@ def restore_journal(
     last = chain[-1].manifest
     ring = KeyRing.from_providers(last.store_id, provider, FileKeys(config.keys_home))
     if ring.active is None:
-        raise KeyMissingError(f"the signing key of the store {last.store_id} is missing: restore its key file")
+        raise KeyMissingError(f"the signing key of the store {last.store_id} is missing: {ring.remedy}")
     _check_store(config.home, last.store_id, chain[-1].path)
     folder = config.home / "journal"
     make_private_folder(folder)
+    is_plan_damaged = _settled(folder, last.store_id, ring, config)
     with ExitStack() as stack:
         remove_abandoned(config.home, _PREFIX)
         new = TemporaryFolder(config.home, _PREFIX)
         stack.callback(new.remove)
         unpack(chain, new.path, progress)
         head = head_of(new.path / "journal", last, until)
-        stack.enter_context(writer_lock(folder, config.lock_timeout_s))
+        stack.enter_context(exclusive(folder, config.lock_timeout_s, discards_plan=is_plan_damaged))
         restored = _verified(new.path, last.store_id, ring, config.keys_home, chain[-1].path)
         if (restored.chain.seq, restored.chain.signature) != (head.seq, head.signature):
             raise manifest.damaged(chain[-1].path, "its journal does not end where its manifest says")
@@ -156,6 +152,17 @@ def _check_store(home: Path, store_id: str, path: Path) -> None:
         return  # damaged or missing: the backup has it
     if found != store_id:
         raise BackupError(f"is a backup of another store, {store_id}; the one at {home} is {found}", path=path)
+
+
+def _settled(folder: Path, store_id: str, ring: KeyRing, config: AgentMemoryConfig) -> bool:
+    """Complete a resealing that was cut off, and return whether that is impossible, because what it prepared is damaged."""
+    try:
+        swap.settle(folder, store_id, ring, keys_home=config.keys_home, lock_timeout_s=config.lock_timeout_s)
+    except KeyMissingError:
+        raise
+    except JournalError:
+        return True
+    return False
 
 
 def _verified(home: Path, store_id: str, ring: KeyRing, keys_home: Path, path: Path) -> Offset:
@@ -223,6 +230,7 @@ def _replace(folder: Path, new: Path, place: Path) -> None:
         sync_folder(place)
         sync_folder(place.parent)
         _replace_baseline(folder, new, place)
+        swap.set_plan_aside(folder, place)  # else the next opening would try to complete it
         names = {path.name for path in files_in(new)}  # plain ones
         (folder / MANIFEST).unlink(missing_ok=True)
         for path in reversed(files_in(folder)):

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from memgraph.config import AgentMemoryConfig, load_config
-from memgraph.disk.files import clear
-from memgraph.disk.lock import ProcessLock
+from memgraph.disk.files import clear, make_private_file
+from memgraph.disk.lock import ProcessLock, writer_lock
 from memgraph.errors import KeyMissingError, StorageError
 from memgraph.journal.baseline.header import unverified_place
 from memgraph.journal.keys import FileKeys, KeyRing
 from memgraph.journal.keys.configured import configured_keys
 from memgraph.journal.keys.document import MAX_DOCUMENT_BYTES, document_of, keys_in
+from memgraph.journal.keys.place import key_place, name_of
 from memgraph.journal.keys.secret import is_named
 from memgraph.journal.keys.use import KeyHistory, uses_in
 from memgraph.journal.opening import read_manifest, refuse_foreign
@@ -87,7 +87,7 @@ def list_keys(
     now = to_iso((clock or utc_now)())
     entries = [*_not_needed(archived, history), *_used(history, ring, config.key_verification_days, now)]
     if not problems and ring.active is None:
-        problems.append("the key provider has no active key")
+        problems.append(f"the signing key is missing: {key_place(provider, store_id).remedy}")
     by_state = {state: [one.key_id for one in entries if one.state == state] for state in ("missing", "expired")}
     if by_state["missing"]:
         problems.append(f"keys that events need are missing: {', '.join(by_state['missing'])}")
@@ -100,7 +100,7 @@ def list_keys(
     for key in local.keys(store_id) if ring.active else ():
         if not any(is_named(key, one.key_id) for one in entries):
             entries.append(KeyEntry(key.key_id, "not needed"))
-    return KeyReport(store_id, _name_of(provider), tuple(entries), tuple(problems))
+    return KeyReport(store_id, name_of(provider), tuple(entries), tuple(problems))
 
 
 def _history(segments: Segments) -> tuple[KeyHistory, KeyHistory]:
@@ -220,19 +220,13 @@ def export_keys(path: Path, config: AgentMemoryConfig | None = None, *, keys: Ke
         if key is not None:
             found.append(SigningKey(entry.key_id, key.secret))
     if ring.active is None:
-        raise KeyMissingError("the key provider has no active key; nothing was exported")
+        remedy = key_place(provider, report.store_id).remedy
+        raise KeyMissingError(f"the signing key is missing, so nothing was exported: {remedy}")
     secret = ring.active.secret
     found.sort(key=lambda key: key.secret != secret)
     data = document_of(found, report.store_id)
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        reason = "exists already" if isinstance(error, FileExistsError) else error.strerror
-        raise StorageError(f"the keys cannot be written: {reason}; name a new file", path=path) from None
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    if not make_private_file(path, data):
+        raise StorageError("exists already; the keys were not written: name a new file", path=path)
     return [key.key_id for key in found]
 
 
@@ -252,21 +246,14 @@ def import_keys(path: Path, config: AgentMemoryConfig | None = None) -> list[str
     except OSError as error:
         raise StorageError(f"the keys cannot be read: {error.strerror}", path=path) from None
     given = keys_in(data, str(path), store_id)
-    local, lock = FileKeys(config.keys_home), ProcessLock(config.home / "journal" / "lock", "the journal's writer lock")
-    lock.acquire(config.lock_timeout_s)
-    try:
-        return _added(given, local, store_id)
-    finally:
-        lock.release()
+    with writer_lock(config.home / "journal").held(config.lock_timeout_s):
+        return _added(given, FileKeys(config.keys_home), store_id)
 
 
 def _added(given: list[SigningKey], local: FileKeys, store_id: str) -> list[str]:
     known = {key.key_id: key.secret for key in local.keys(store_id)}
-    if twice := [key.key_id for key in given if known.get(key.key_id, key.secret) != key.secret]:
-        raise KeyMissingError(f"the key file has other keys of these ids: {', '.join(twice)}; nothing was changed")
-    new = [key for key in given if key.key_id not in known]
-    for key in new:
-        local.add(store_id, key, is_active=not known and key is given[0])
+    new = [key for key in given if known.get(key.key_id) != key.secret]
+    local.add(store_id, *new, is_active=not known)
     return [key.key_id for key in new]
 
 
@@ -281,7 +268,3 @@ def _store_id(config: AgentMemoryConfig) -> str:
 def _now(clock: Clock | None) -> Callable[[], str]:
     time = clock or utc_now
     return lambda: to_iso(time())
-
-
-def _name_of(provider: KeyProvider) -> str:
-    return str(getattr(provider, "name", type(provider).__name__))

@@ -63,7 +63,7 @@ def migrate(
     config = config or load_config()
     provider, time_of = keys or configured_keys(config), clock or utc_now
     started, started_at = time.perf_counter(), to_iso(time_of())
-    store_id, ring = identify(config.home, provider, keys_home=config.keys_home)
+    store_id, ring = identify(config.home, provider, keys_home=config.keys_home, lock_timeout_s=config.lock_timeout_s)
     journal = Unwitnessed(config.home, store_id, ring, keys_home=config.keys_home)  # writes nothing
     journal.load_to_end(by_checkpoint=False)
     if journal.condition().contradicting:

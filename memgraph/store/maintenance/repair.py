@@ -12,7 +12,7 @@ from memgraph.journal.repair import Condition, accept, examine
 from memgraph.journal.segments import Segments
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider
-from memgraph.store.backup.quarantine import Cut, Damage, Part, cut, damage_in, writer_lock
+from memgraph.store.backup.quarantine import Cut, Damage, Part, cut, damage_in, exclusive
 from memgraph.store.opening import release, utc_now
 
 
@@ -55,7 +55,9 @@ def repair_store(
     >>> repair_store(config, accept_head=found, reason="restored from Monday's backup")  # doctest: +SKIP
     """
     config = config or load_config()
-    store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
+    store_id, ring = identify(
+        config.home, keys or configured_keys(config), keys_home=config.keys_home, lock_timeout_s=config.lock_timeout_s
+    )
     if accept_head is not None:
         if not isinstance(accept_head, Condition):
             raise InvalidInputError(
@@ -111,7 +113,7 @@ def drop_baseline(config: AgentMemoryConfig | None = None, *, keys: KeyProvider 
     config = config or load_config()
     store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
     folder = config.home / "journal"
-    with writer_lock(folder, config.lock_timeout_s):
+    with exclusive(folder, config.lock_timeout_s):
         found = examine(config.home, store_id, ring, keys_home=config.keys_home)
         remove_baseline(folder)
     return found.seq
@@ -126,7 +128,9 @@ def find_damage(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | 
         The key is missing, or an authentic event cannot be read by this release: that is no damage.
     """
     config = config or load_config()
-    store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
+    store_id, ring = identify(
+        config.home, keys or configured_keys(config), keys_home=config.keys_home, lock_timeout_s=config.lock_timeout_s
+    )
     return damage_in(config.home, store_id, ring, keys_home=config.keys_home)
 
 
@@ -162,7 +166,9 @@ def cut_journal(
         raise InvalidInputError("must be the result of find_damage()", field="expected", value=expected)
     if part not in ("tail", "segment"):
         raise InvalidInputError("must be tail or segment", field="part", value=part)
-    store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
+    store_id, ring = identify(
+        config.home, keys or configured_keys(config), keys_home=config.keys_home, lock_timeout_s=config.lock_timeout_s
+    )
     time = clock or utc_now
     return cut(
         config.home,

@@ -59,6 +59,7 @@ class Projector:
         self._generation = -1
         self._depth = 0
         self._has_failed = self._has_removed = False
+        self.first_lag: int | None = None
         self.projection = Projection(journal.store_id)
         self._indexes = IndexKeeper(index_path, journal.store_id, journal.seal("index"))
         self.upkeep = UpkeepFile(index_path.parents[1] / "graph" / "upkeep.json", journal.seal("upkeep"))
@@ -108,6 +109,7 @@ class Projector:
                     stack.enter_context(self.engine.open())
                     self._catch_up(progress)
                 except DiskFullError:
+                    self.journal.on_full()
                     raise  # a rebuild would need more space, not less
                 except GraphError as error:
                     stack.close()
@@ -197,6 +199,8 @@ class Projector:
         except GraphError as error:
             self.gate.close()
             logger.warning("the graph failed after a commit (%s); it will be caught up", error.loggable)
+            if isinstance(error, DiskFullError):
+                self.journal.on_full()
             self._has_failed |= not isinstance(error, DiskFullError)
             self._generation = -1  # read its actual state instead of the expected one
         return [event for commit in commits for event in commit.events]
@@ -299,6 +303,8 @@ class Projector:
                 self.rows.clear()
             self.projection = state
             self._generation = self.engine.generation
+        if self.first_lag is None:
+            self.first_lag = self.journal.tail.chain.seq - self.projection.seq
         if self.projection.seq != self.journal.tail.chain.seq:
             with timed(logger, logging.INFO, "brought the graph up") as counts:
                 counts["events"] = self.journal.tail.chain.seq - self.projection.seq

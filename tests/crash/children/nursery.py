@@ -6,12 +6,15 @@ Orders come as JSON lines on standard input, answers go as JSON lines to standar
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import runpy
 import signal
 import sys
 import traceback
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import kuzu  # noqa: F401 - imported here, so that no child has to
@@ -21,8 +24,10 @@ import memgraph
 import memgraph.interfaces.cli.group
 import memgraph.lifecycle
 import memgraph.retrieval
+import memgraph.store.backup
 import memgraph.store.store
 import memgraph.testing
+from memgraph.testing import FakeClock, FakeEmbedder, InMemoryEngine
 
 
 def run(order: dict[str, Any]) -> int:
@@ -46,9 +51,33 @@ def run(order: dict[str, Any]) -> int:
     return 0
 
 
+def live(folder: Path) -> None:
+    """Use a store, so that what is made at first use is made once and not by each child.
+
+    Its graph is in memory: an open database has a thread, and a fork copies only one.
+    """
+    config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
+    with memgraph.AgentMemoryStore(
+        config, embedder=FakeEmbedder(16), clock=FakeClock(), engine=InMemoryEngine()
+    ) as store:
+        given = {"tags": ["t"], "project_id": "P", "agents_involved": ["A"], "session_id": "s"}
+        one = store.insert_memory({"type": "episodic", "content": "one", **given})
+        two = store.insert_memory({"type": "semantic", "content": "two", "supporting_memory_ids": [one.id]})
+        store.link(one.id, "RELATED_TO", two.id)
+        store.update_memory(one.id, title="first")
+        store.record_access(one.id)
+        store.flush()
+        store.rebuild()
+        store.verify()
+        store.backup(folder / "backup.tar.gz")
+        store.delete_memory(two.id)
+
+
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at the tests' terminal is theirs
-    memgraph.EpisodicMemory(content="what is made at first use is made once")
+    with TemporaryDirectory(prefix="memgraph-nursery-") as folder:
+        live(Path(folder))
+    gc.freeze()  # a collection in a child would copy every page that it looks at
     for line in sys.stdin:
         order = json.loads(line)
         if "pid" in order:

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,9 @@ from memgraph import AgentMemoryConfig
 from memgraph.diagnostics import reporting
 from memgraph.diagnostics.lines import append_line
 from memgraph.diagnostics.outlet import Outlet, Sender
-from memgraph.diagnostics.records import DiagnosticRecord, QuotaRecord, SecurityRecord
+from memgraph.diagnostics.records import DiagnosticRecord, QuotaRecord, SecurityRecord, Severity
 from memgraph.diagnostics.targets import DeliveryError, PagerDuty, Webhook
+from memgraph.diagnostics.tracing import SEVERITY_NUMBERS
 from memgraph.errors import InvalidInputError, KeyMissingError
 
 SECRET = "a secret that both know"
@@ -153,17 +155,48 @@ def test_nobody_listens(dead: Path) -> None:
     assert kept(dead)[0]["problem"] == "no answer: ConnectError"
 
 
-def test_pagerduty(receiver: Receiver, dead: Path) -> None:
-    send(PagerDuty(receiver.address, ROUTING_KEY, timeout_s=5.0), dead)
-    event = json.loads(receiver.got[0][1])
+@pytest.mark.parametrize(
+    "record",
+    [
+        RECORD,
+        SecurityRecord(at=RECORD.at, severity="error", store_id=None, reason="mode_invalid", mode="prod"),
+        SecurityRecord(at=RECORD.at, severity="error", store_id="s" * 200, reason="unsigned_replay", mode="dev"),
+        QuotaRecord(at=RECORD.at, severity="warning", quota="max_memory_mb", value=2.0, limit=1.0, unit="bytes"),
+    ],
+)
+def test_pagerduty_gets_what_its_events_api_v2_documents(
+    receiver: Receiver, dead: Path, record: DiagnosticRecord
+) -> None:
+    Sender(PagerDuty(receiver.address, ROUTING_KEY, timeout_s=5.0), attempts=1, dead_letters=dead).send(record)
+    ((headers, body),) = receiver.got
+    event = json.loads(body)
+    assert headers["content-type"] == "application/json"
     assert event.keys() == {"routing_key", "event_action", "dedup_key", "payload"}
     assert (event["routing_key"], event["event_action"]) == (ROUTING_KEY, "trigger")
-    assert event["dedup_key"] == "memgraph:store-1:security:signature"
-    assert {"summary", "source", "severity", "timestamp"} <= event["payload"].keys()
-    assert event["payload"]["severity"] == "critical"
+    assert 0 < len(event["dedup_key"]) <= 255
+    payload = event["payload"]
+    assert payload.keys() == {
+        "summary", "source", "severity", "timestamp", "component", "group", "class", "custom_details"
+    }  # fmt: skip
+    assert 0 < len(payload["summary"]) <= 1_024
+    assert payload["source"]
+    assert payload["severity"] == record.severity in {"critical", "error", "warning", "info"}
+    assert datetime.fromisoformat(payload["timestamp"]).tzinfo is not None
+    assert type(record).model_validate_json(json.dumps(payload["custom_details"])) == record
+
+
+def test_records_of_one_store_and_reason_are_one_incident(receiver: Receiver, dead: Path) -> None:
+    target = PagerDuty(receiver.address, ROUTING_KEY, timeout_s=5.0)
+    for seq, store_id in ((1, "one"), (2, "one"), (3, "other")):
+        Sender(target, attempts=1, dead_letters=dead).send(RECORD.model_copy(update={"seq": seq, "store_id": store_id}))
+    keys = [json.loads(body)["dedup_key"] for _, body in receiver.got]
+    assert keys == ["memgraph:one:security:signature"] * 2 + ["memgraph:other:security:signature"]
+
+
+def test_what_pagerduty_refuses_is_kept_without_its_key(receiver: Receiver, dead: Path) -> None:
     receiver.statuses = [400]
     send(PagerDuty(receiver.address, ROUTING_KEY, timeout_s=5.0), dead)
-    assert kept(dead)[0]["target"] == "pagerduty"
+    assert (kept(dead)[0]["target"], len(receiver.got)) == ("pagerduty", 1)
     assert ROUTING_KEY not in dead.read_text()
 
 
@@ -267,3 +300,33 @@ def test_an_attempt_says_whether_another_would_help(receiver: Receiver) -> None:
         with pytest.raises(DeliveryError) as refused:
             webhook(receiver).attempt(RECORD, "delivery")
         assert refused.value.is_final is is_final
+
+
+def test_opentelemetry_gets_a_log_record_of_the_trace_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    from opentelemetry import _logs
+    from opentelemetry.sdk._logs import LoggerProvider
+    from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+    from opentelemetry.sdk.trace import TracerProvider
+
+    exporter, provider = InMemoryLogRecordExporter(), LoggerProvider()
+    provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
+    monkeypatch.setattr(_logs, "get_logger", provider.get_logger)
+    with TracerProvider().get_tracer("a program").start_as_current_span("its work") as span:
+        for tracing in ("off", "spans"):
+            reporting.report(AgentMemoryConfig(tracing=tracing), lambda: RECORD, severity="critical")
+    (emitted,) = [one.log_record for one in exporter.get_finished_logs()]
+    assert (emitted.event_name, emitted.severity_text) == ("memgraph.security", "critical")
+    assert emitted.severity_number is _logs.SeverityNumber.FATAL
+    assert emitted.timestamp == 1_769_936_400_000_000_000
+    assert emitted.trace_id == span.get_span_context().trace_id
+    assert emitted.attributes["memgraph.reason"] == "signature"
+    assert emitted.attributes["memgraph.seq"] == 7
+
+
+@pytest.mark.parametrize(
+    ("severity", "number"), [("info", "INFO"), ("warning", "WARN"), ("error", "ERROR"), ("critical", "FATAL")]
+)
+def test_severities_are_opentelemetrys(severity: Severity, number: str) -> None:
+    from opentelemetry._logs import SeverityNumber
+
+    assert SeverityNumber(SEVERITY_NUMBERS[severity]) is SeverityNumber[number]

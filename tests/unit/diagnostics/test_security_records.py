@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from memgraph.diagnostics import reporting
-from memgraph.diagnostics.records import LifecycleRecord, QuotaRecord, RetrievalRecord, SecurityRecord
-from memgraph.errors import ConfigError, InvalidInputError, JournalError, KeyMissingError
+from memgraph.errors import (
+    ConfigError,
+    InvalidInputError,
+    JournalError,
+    KeyMissingError,
+    PayloadError,
+    UnknownEventError,
+)
 from memgraph.logs import DIAGNOSTICS_LOGGER
 
 AT = "2026-02-01T09:00:00.000Z"
@@ -144,73 +153,6 @@ def test_a_webhook_needs_a_secret(open_store: Any) -> None:
         open_store(alert_webhook="https://elsewhere.example/")
 
 
-class TestInvalid:
-    """Records that do not fit their class are refused."""
-
-    GOOD = {"at": AT, "severity": "critical", "reason": "signature", "mode": "prod"}  # noqa: RUF012 - never changed
-
-    def test_a_valid_one(self) -> None:
-        assert SecurityRecord.parse(self.GOOD).version == 1
-
-    @pytest.mark.parametrize(
-        "wrong",
-        [
-            {"version": 2},
-            {"severity": "error"},
-            {"severity": "fatal"},
-            {"reason": "other"},
-            {"mode": "test"},
-            {"seq": "1"},
-            {"seq": -1},
-            {"store_id": "a text with spaces"},
-            {"key_ids": ["a text with spaces"]},
-            {"content": "a memory"},
-            {"at": "yesterday"},
-        ],
-    )
-    def test_security(self, wrong: dict[str, Any]) -> None:
-        with pytest.raises(InvalidInputError):
-            SecurityRecord.parse(self.GOOD | wrong)
-
-    @pytest.mark.parametrize(
-        "wrong", [{"severity": "info"}, {"error": None}, {"error": "a message"}, {"run": "walk"}, {"duration_s": -1.0}]
-    )
-    def test_lifecycle(self, wrong: dict[str, Any]) -> None:
-        good = {
-            "at": AT,
-            "severity": "error",
-            "run": "sleep",
-            "outcome": "failed",
-            "error": "BusyError",
-            "duration_s": 1.0,
-        }
-        LifecycleRecord.parse(good)
-        with pytest.raises(InvalidInputError):
-            LifecycleRecord.parse(good | wrong)
-
-    @pytest.mark.parametrize(
-        "wrong", [{"severity": "error"}, {"quota": "luck"}, {"value": float("nan")}, {"unit": "ells"}]
-    )
-    def test_quota(self, wrong: dict[str, Any]) -> None:
-        good = {"at": AT, "quota": "max_memory_mb", "value": 2.0, "limit": 1.0, "unit": "bytes", "severity": "warning"}
-        QuotaRecord.parse(good)
-        with pytest.raises(InvalidInputError):
-            QuotaRecord.parse(good | wrong)
-
-    @pytest.mark.parametrize(
-        "wrong", [{"weights": {"tag weight": 1.0}}, {"configuration_sha256": "abc"}, {"query": "x"}]
-    )
-    def test_retrieval(self, wrong: dict[str, Any]) -> None:
-        good = {
-            "at": AT, "severity": "info", "query_id": "q", "settings_version": "4-1f0c9a3e", "configuration_sha256": "0" * 64,
-            "analyser_version": 1, "embedder": "none", "dimension": 0, "fusion": "scores", "weights": {"tag_weight": 0.05},
-            "results": 0, "tokens": 0, "duration_ms": 1.0,
-        }  # fmt: skip
-        RetrievalRecord.parse(good)
-        with pytest.raises(InvalidInputError):
-            RetrievalRecord.parse(good | wrong)
-
-
 def test_damage_that_an_open_store_meets_is_reported(open_store: Any, file: Path, tmp_path: Path) -> None:
     store = open_store(embedding_model="none", diagnostics_file=str(file))
     store.insert_memory({"type": "episodic", "content": TEXT})
@@ -225,20 +167,32 @@ def test_damage_that_an_open_store_meets_is_reported(open_store: Any, file: Path
     assert (found[0]["offset"], found[0]["store_id"]) == (len(whole), store.store_id)
 
 
-def test_a_record_is_a_span(monkeypatch: Any) -> None:
-    from opentelemetry import trace
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-
-    from memgraph import AgentMemoryConfig
-
-    exporter, provider = InMemorySpanExporter(), TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
-    record = SecurityRecord.parse(TestInvalid.GOOD)
-    for tracing in ("off", "spans"):
-        reporting.report(AgentMemoryConfig(tracing=tracing), lambda: record, severity="critical")
-    (span,) = exporter.get_finished_spans()
-    assert span.name == "memgraph.security"
-    assert span.attributes["memgraph.reason"] == span.attributes["error.type"] == "signature"
+@pytest.mark.parametrize(
+    ("head", "payload"),
+    [({"type": "memory.invented"}, None), ({"event_version": 99}, None), ({}, {"created_by": 7}), ({}, {"unknown": 1})],
+)
+@pytest.mark.parametrize("mode", ["prod", "dev"])
+def test_a_verified_event_that_fits_no_schema_is_reported_in_any_mode(
+    open_store: Any, file: Path, tmp_path: Path, head: dict[str, Any], payload: Any, mode: str
+) -> None:
+    """As a newer or faulty writer would sign it, who has the key."""
+    store = open_store(embedding_model="none")
+    key = store._journal.signing_key
+    store.close()
+    (path,) = (tmp_path / "store" / "journal").glob("*.jsonl")
+    envelope = orjson.loads(path.read_bytes().splitlines()[0])
+    envelope["head"] |= head
+    if payload is not None:
+        envelope["payload"] = payload
+        content = orjson.dumps(payload, option=orjson.OPT_SORT_KEYS)
+        envelope["head"]["payload_sha256"] = hashlib.sha256(bytes.fromhex(envelope["salt"]) + content).hexdigest()
+    signed = orjson.dumps(envelope["head"], option=orjson.OPT_SORT_KEYS)
+    envelope["signature"] = hmac.digest(key.secret, signed, "sha256").hex()
+    path.write_bytes(orjson.dumps(envelope, option=orjson.OPT_SORT_KEYS) + b"\n")
+    for witness in (path.parent / "verified.json", tmp_path / "keys" / "heads" / store.store_id):
+        witness.unlink(missing_ok=True)
+    with pytest.raises((UnknownEventError, PayloadError)):
+        open_store(diagnostics_file=str(file), security_mode=mode, allow_unsigned_replay=mode == "dev")
+    (found,) = read(file)
+    assert (found["reason"], found["severity"]) == ("schema", "critical" if mode == "prod" else "error")
+    assert found["store_id"] == store.store_id

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from memgraph.errors import InvalidInputError
 from memgraph.model.results.retrieval import RetrievalConfig
-from memgraph.retrieval.version import settings_version
+from memgraph.retrieval.version import ranking_of, settings_version
+from memgraph.store.commit.vectors import VectorModel
 
 BUDGET = {"max_episodic", "max_semantic", "max_procedural", "max_tokens", "max_task_items", "max_related"}
 
@@ -35,3 +38,29 @@ def test_the_budget_does_not(name: str) -> None:
 
 def test_the_floor_does() -> None:
     assert len({settings_version(RetrievalConfig(), floor) for floor in (None, 0.5, 0.7)}) == 3
+
+
+WEIGHTS = sorted(
+    name for name, field in RetrievalConfig.model_fields.items() if name not in BUDGET and name != "fusion"
+)
+RANGES = {"answer_factor": st.floats(1.0, 2.0)}
+"""The others take every value of up to 0.05, or are whole numbers."""
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_no_two_values_of_a_weight_share_a_version(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(WEIGHTS))
+    is_whole = isinstance(getattr(RetrievalConfig(), name), int)
+    values = st.integers(1, 10_000) if is_whole else RANGES.get(name, st.floats(1e-6, 0.05))
+    one, other = data.draw(st.lists(values, min_size=2, max_size=2, unique=True))
+    none = VectorModel("none", 0)
+    first, second = (ranking_of(RetrievalConfig.parse({name: value}), 0.7, none) for value in (one, other))
+    assert first.settings_version != second.settings_version
+    assert first.configuration_sha256 != second.configuration_sha256
+    assert (first.weights[name], second.weights[name]) == (one, other)
+    assert first.settings_version.endswith(first.configuration_sha256[:8])
+
+
+def test_a_ranking_names_every_weight() -> None:
+    assert sorted(ranking_of(RetrievalConfig(), None, VectorModel("none", 0)).weights) == WEIGHTS

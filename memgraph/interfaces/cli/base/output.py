@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memgraph.interfaces.cli.base.options import Settings
-from memgraph.text.safe import one_line
+from memgraph.text.safe import visible_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,8 +26,8 @@ _LEAST_WIDTH = 20
 
 
 def plain(text: str) -> str:
-    """Return a text as one harmless line: no control characters, no direction overrides."""
-    return one_line(text)
+    """Return a text as one harmless line: no control characters, no direction overrides, nothing that only a model would read."""
+    return visible_line(text)
 
 
 def emit(settings: Settings, document: Any, text: str | Sequence[str]) -> None:

@@ -6,7 +6,6 @@ import csv
 import io
 import re
 import sys
-import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import click
 
 from memgraph.interfaces.cli.base.output import print_lines, print_text, styled
 from memgraph.model.results.rows import json_text, jsonable
+from memgraph.text.safe import is_hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from memgraph.model.results.rows import Column, Rows
 
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
-_JOINERS = frozenset("\u200c\u200d")
-"""Invisible characters that are part of words and emoji."""
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _GAP = "  "
 _LONG = 40
 """Width in terminal cells above which a column is printed last and may be wrapped between words."""
@@ -81,7 +78,7 @@ def visible(text: str) -> str:
 
 
 def _shown(char: str) -> str:
-    if unicodedata.category(char) not in _HIDDEN or char in _JOINERS:
+    if not is_hidden(char):
         return char
     if char in _SHORT:
         return _SHORT[char]

@@ -16,8 +16,6 @@ from memgraph.interfaces.cli.base.output import count, emit, plain
 if TYPE_CHECKING:
     from memgraph.health.report import Report
 
-KEY_VARIABLE = "MEMGRAPH_KEY"
-
 
 _LIBRARIES = ("kuzu", "numpy", "onnxruntime", "pydantic")
 _HEADS = {"error": "problem", "warning": "warning"}
@@ -82,11 +80,10 @@ def _identity(store: dict[str, Any]) -> str:
 
 
 def _of_the_store(found: dict[str, Any]) -> Iterator[str]:
-    for name in ("key", "head"):
-        present = "present" if found[name]["present"] else "missing"
-        if found[name].get("from_environment"):
-            present += f" (not needed: {KEY_VARIABLE} is set)"
-        yield f"{name:<12}{plain(found[name]['path'])}: {present}"
+    key, head = found["key"], found["head"]
+    for name, place, is_there in (("key", key["place"], key["present"]), ("head", head["path"], head["present"])):
+        state = {True: "present", False: "missing", None: "cannot be read"}[is_there]
+        yield f"{name:<12}{plain(place or 'unknown')}: {state}"
     journal = found["journal"]
     yield f"journal     {count(journal['events'], 'event')}, {journal['bytes']:,} bytes"
     if torn := journal["torn"]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memgraph.errors import NotFoundError
+from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import emit, emit_json, listing, notice, plain, wrapped_lines
@@ -49,6 +50,7 @@ def list_(
 ) -> None:
     """List memories."""
     only = scope_given(**scope)
+    from memgraph.retrieval.context.task_labels import labelled
     from memgraph.store.access.scope import concerning
 
     with opened(settings) as memory:
@@ -67,17 +69,17 @@ def list_(
             type=kind, project_id=project, include_suppressed=include_suppressed, state=state
         )
         total = int((listed & concerning(memory.store.reader.index, **only)).sum())
-        whole = {one.id: one.content for one in memory.store.read_memories([entry.id for entry in entries])}
+        whole = {one.id: one for one in memory.store.read_memories([entry.id for entry in entries])}
         hint_at_projects(memory, project)
     if len(entries) == limit < total:
         notice(f"{limit:,} of {total:,} memories; --limit N shows more")
     if settings.as_json:
-        emit_json([{**entry.model_dump(mode="json"), "content": whole[entry.id]} for entry in entries])
+        emit_json([{**entry.model_dump(mode="json"), "content": whole[entry.id].content} for entry in entries])
         return
     listing(
         [
             (
-                entry.content,
+                labelled(entry.content, whole[entry.id].trust_class),
                 (
                     entry.id,
                     entry.type,
@@ -119,9 +121,13 @@ def show(settings: Settings, id_: str) -> None:
 
 
 @click.command(cls=ReadingCommand)
+@click.option("--prometheus", is_flag=True, help="Print the store's metrics in Prometheus' text format.")
 @pass_settings
-def stats(settings: Settings) -> None:
+def stats(settings: Settings, prometheus: bool) -> None:
     """Print counts of memories that are neither archived nor deleted."""
+    if prometheus:
+        _metrics(settings)
+        return
     with opened(settings) as memory:
         counts = memory.commands.stats()
         waiting = memory.store.awaiting_vectors()
@@ -135,6 +141,25 @@ def stats(settings: Settings) -> None:
         f"size on disk       {counts.db_size_bytes / 1e6:,.1f} MB",
     ]
     emit(settings, {**counts.model_dump(mode="json"), "awaiting_vectors": waiting}, lines)
+
+
+def _metrics(settings: Settings) -> None:
+    """Print what a monitoring system watches: the format is fixed, and it concerns the store, not what was or what an agent may have."""
+    if settings.as_json or settings.as_of is not None or settings.agent is not None:
+        raise click.UsageError(
+            "--prometheus is a format of its own, of the store as it is: leave out --json, --as-of and --agent"
+        )
+    from memgraph.config import config_path
+
+    home = config_path(settings.home).parent
+    if not (home / "journal").exists():
+        raise Refused(f"there is no store at {home}, so there is nothing to measure")
+    with opened(settings) as memory:
+        from memgraph.health.exposition import exposition
+        from memgraph.health.metrics import metrics_of
+
+        text = exposition(metrics_of(memory.store))
+    click.echo(text, nl=False)
 
 
 def _fields(memory: StoredMemory) -> list[str]:

@@ -41,7 +41,7 @@ class Stores:
     ) -> None:
         self._home_of = home_of
         self._open = open_store
-        self._locks: list[ProcessLock] | None = [] if locks else None
+        self._locks: dict[str | None, ProcessLock] | None = {} if locks else None
         self._guard = Lock()
         self._residents: dict[str | None, Resident] = {}
         self._answers: dict[str | None, Answers] = {}
@@ -60,7 +60,8 @@ class Stores:
 
     def _opened(self, tenant: str | None) -> MemGraph:
         home = self._home_of(tenant)
-        lock = lock_of(home) if self._locks is not None else None
+        is_first = self._locks is not None and tenant not in self._locks
+        lock = lock_of(home) if is_first else None
         try:
             memory = self._open(home)
         except BaseException:
@@ -68,7 +69,7 @@ class Stores:
                 lock.release()
             raise
         if self._locks is not None and lock is not None:
-            self._locks.append(lock)
+            self._locks[tenant] = lock
         return memory
 
     def answers(self, tenant: str | None) -> Answers:
@@ -98,7 +99,7 @@ class Stores:
         for one in answers:
             one.close()
         while self._locks:
-            self._locks.pop().release()
+            self._locks.popitem()[1].release()
 
 
 def lock_of(place: Path) -> ProcessLock:

@@ -230,3 +230,18 @@ def test_a_text_of_a_memory_that_changes_often_does_not_make_the_file_grow(lived
         lived.engine.checkpoint()
     lived.check()
     assert lived.engine.size_bytes() < before + (12 << 20)
+
+
+@pytest.mark.parametrize(
+    ("statement", "table"),
+    [
+        ("CREATE (:Tag {id: 'foreign'})", "Tag"),
+        ("MATCH (m:Memory) WITH m LIMIT 1 CREATE (m)-[:SUPPORTS]->(m)", "SUPPORTS"),
+    ],
+)
+def test_a_row_in_a_table_that_must_be_empty_is_reported(lived: Lived, statement: str, table: str) -> None:
+    lived.apply(lived.added(1))
+    lived.check()
+    with lived.engine._session.use() as connection:
+        connection.run(statement)
+    assert lived.engine.lost() == [f"{table} has 1 rows instead of 0"]

@@ -270,7 +270,7 @@ class TestSecretManagers:
 
     def test_a_secret_that_is_not_there_is_none(self, manager: Manager) -> None:
         assert manager.keys.key(STORE) is None
-        with pytest.raises(KeyMissingError, match="there is no secret"):
+        with pytest.raises(KeyMissingError, match="has no key"):
             manager.keys.create(STORE)
 
     def test_a_refusal_names_its_kind_alone(self, manager: Manager) -> None:

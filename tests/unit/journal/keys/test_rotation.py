@@ -16,7 +16,7 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.keys import EnvKeys, FileKeys
 from memgraph.journal.keys.sealing import keep_sealing_secret, sealing_secret
 from memgraph.journal.keys.secret import key_from_secret
-from memgraph.journal.keys.use import uses_in
+from memgraph.journal.keys.use import key_id_in, replaced_in, uses_in
 from memgraph.journal.rotation import reseal
 from memgraph.ports import SigningKey
 from tests.unit.journal.conftest import NOW
@@ -405,10 +405,93 @@ class TestReseal:
         assert not (rotated.folder / "replacement").exists()
 
 
+class TestResealingThatWasCutOff:
+    """It died when the replacement was final and no segment was in place yet."""
+
+    @pytest.fixture
+    def cut_off(self, rotated: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
+        from memgraph.journal import swap
+
+        with monkeypatch.context() as patched:
+            patched.setattr(swap, "complete", lambda *_, **__: None)
+            reseal(rotated, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
+        assert swap.is_planned(rotated.folder)
+        return rotated
+
+    def test_who_has_the_journal_open_appends_nothing_that_would_be_replaced(
+        self, rotated: Journal, request: pytest.FixtureRequest, open_one: Any, write: Any, added: Any
+    ) -> None:
+        other = open_one()
+        request.getfixturevalue("cut_off")
+        with pytest.raises(JournalError, match="was replaced"):
+            write(other, added(7))
+        again = open_one()
+        assert again.verify() == 5
+        write(again, added(7))
+        assert open_one().verify() == 6
+
+    def test_whoever_identifies_the_store_completes_it(
+        self, cut_off: Journal, keys: FileKeys, tmp_path: Path, caplog: Any
+    ) -> None:
+        from memgraph.journal.opening import identify
+
+        identify(tmp_path / "store", keys, keys_home=tmp_path / "keys")
+        assert "completed a resealing that was cut off" in caplog.text
+        assert not (cut_off.folder / "replacement").exists()
+        assert len(lines_of(cut_off)) == 5
+
+    def test_without_its_key_it_is_refused_and_can_be_completed_later(
+        self, cut_off: Journal, keys: FileKeys, open_one: Any
+    ) -> None:
+        path = keys.path(cut_off.store_id)
+        stored = path.read_bytes()
+        document = json.loads(stored)
+        path.write_text(json.dumps({**document["earlier"][0], "store_id": cut_off.store_id}))
+        with pytest.raises(KeyMissingError, match="keys import") as refused:
+            open_one()
+        assert refused.value.key_ids == [document["key_id"]]
+        path.write_bytes(stored)
+        assert open_one().verify() == 5
+
+
 def test_the_raw_scan_agrees_with_the_verified_history(rotated: Journal, turn: Any) -> None:
     assert uses_in(rotated.lines()) == rotated.used
     turn(rotated)
     assert uses_in(rotated.lines()) == rotated.used
+
+
+def test_ids_of_a_users_own_provider_are_read_as_they_were_written(
+    open_one: Any, turn: Any, write: Any, added: Any
+) -> None:
+    odd = ['vault:"prod"\\Schlüssel:1', 'vault:"prod"\\Schlüssel:2']
+
+    class Own:
+        """Keys with quotes, backslashes and umlauts in their ids."""
+
+        def __init__(self) -> None:
+            self.ids = odd[:1]
+
+        def key(self, store_id: str) -> SigningKey | None:
+            return SigningKey(self.ids[0], self.ids[0].encode().ljust(32))
+
+        def create(self, store_id: str) -> SigningKey | None:
+            return self.key(store_id)
+
+        def find(self, store_id: str, key_id: str) -> SigningKey | None:
+            return SigningKey(key_id, key_id.encode().ljust(32)) if key_id in self.ids else None
+
+    keys = Own()
+    journal = open_one(keys=keys)
+    keys.ids = odd[::-1]
+    journal = open_one(keys=keys)
+    turn(journal, keys)
+    write(journal, added(1))
+    assert [use.key_id for use in uses_in(journal.lines()).uses] == odd
+    assert uses_in(journal.lines()) == journal.used
+    assert replaced_in(journal.lines()) == {odd[0]}
+    assert {key_id_in(line.data) for line in journal.lines()} == set(odd)
+    assert key_id_in(b'{"head":{"key_id":"\\x"}}') is None
+    assert open_one(keys=keys).verify() == 3
 
 
 class TestUnverified:

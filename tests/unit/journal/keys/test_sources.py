@@ -19,7 +19,7 @@ from memgraph.journal.keys.command import CommandKeys
 from memgraph.journal.keys.configured import configured_keys
 from memgraph.journal.keys.document import MAX_DOCUMENT_BYTES, document_of, keys_in
 from memgraph.journal.keys.local import JsonKeys
-from memgraph.journal.keys.secret import fingerprint, is_named, key_from_secret
+from memgraph.journal.keys.secret import MAX_KEYS, fingerprint, is_named, key_from_secret
 from memgraph.ports import SigningKey
 
 STORE = "6d656d67-7261-4068-8b75-7a75206a726e"
@@ -173,6 +173,11 @@ class TestCommand:
         with pytest.raises(KeyMissingError, match="longer than"):
             command(sys.executable, "-S", "-c", program, timeout_s=0.5).key(STORE)
 
+    def test_its_time_is_for_reading_and_waiting_together(self) -> None:
+        program = f"import os, time; time.sleep(0.8); os.write(1, b'{NEW}'); os.close(1); time.sleep(0.8)"
+        with pytest.raises(KeyMissingError, match="longer than 1 s"):
+            command(sys.executable, "-S", "-c", program, timeout_s=1.0).key(STORE)
+
     def test_endless_output_is_refused(self) -> None:
         program = "import sys\nwhile True: sys.stdout.write('ab' * 10_000)"
         with pytest.raises(KeyMissingError, match="more than 256 KiB"):
@@ -301,6 +306,22 @@ def test_ids_name_keys_exactly_or_by_their_fingerprint() -> None:
     assert not any(
         is_named(key, key_id) for key_id in ("vault:secret/memgraph:4", "0" * 16, f"x{digest}", f"{digest}:1")
     )
+
+
+def test_key_files_take_all_of_several_keys_or_none(tmp_path: Path) -> None:
+    keys = FileKeys(tmp_path)
+    keys.create(STORE)
+    before = keys.path(STORE).read_bytes()
+    many = [key_from_secret(number.to_bytes(32), "json:prod") for number in range(MAX_KEYS)]
+    with pytest.raises(KeyMissingError, match="would hold 65 keys"):
+        keys.add(STORE, *many)
+    assert keys.path(STORE).read_bytes() == before
+    keys.add(STORE, *many[1:], is_active=False)
+    assert len(keys.keys(STORE)) == MAX_KEYS
+    stored = keys.path(STORE).read_bytes()
+    with pytest.raises(KeyMissingError, match="other keys of these ids"):
+        keys.add(STORE, SigningKey(many[1].key_id, b"x" * 32), many[2])
+    assert keys.path(STORE).read_bytes() == stored
 
 
 def test_a_key_file_of_an_earlier_release_keeps_its_id(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""A damaged journal: cut after what verifies, its segment put aside, or restored from a backup."""
+"""A damaged journal: cut after what verifies, its segment put aside, or restored from a backup.
+
+A graph on disk that is ahead of the journal afterwards is in the tests that are marked as embedded.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,14 @@ from typing import Any
 import pytest
 
 import memgraph
+from memgraph.disk.lock import writer_lock
 from memgraph.errors import BackupError, BusyError, JournalError
+from memgraph.journal import swap
+from memgraph.journal.keys import FileKeys, KeyRing
+from memgraph.store.backup import quarantine
 from memgraph.store.backup.quarantine import Damage
 from memgraph.store.backup.replacing import restore_journal
+from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.store.maintenance.repair import cut_journal, find_damage
 from memgraph.testing import FakeClock, FakeEmbedder
 
@@ -23,14 +31,16 @@ NOW = "2026-02-01T09:00:00.000Z"
 class Place:
     """A closed store of several segments, with a backup of its first half."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, make_engine: Callable[[], Any] = lambda: None) -> None:
         self.folder = folder
+        self.make_engine = make_engine
         self.config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
         self.backup = folder / "half.tar.gz"
         self.whole = folder / "whole.tar.gz"
 
     def open(self) -> Any:
-        return memgraph.AgentMemoryStore(self.config, embedder=FakeEmbedder(16), clock=FakeClock(NOW))
+        parts: dict[str, Any] = {"embedder": FakeEmbedder(16), "clock": FakeClock(NOW)}
+        return memgraph.AgentMemoryStore(self.config, engine=self.make_engine(), **parts)
 
     @property
     def segments(self) -> list[Path]:
@@ -86,9 +96,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(template: Path, tmp_path: Path) -> Iterator[Place]:
+def place(template: Path, tmp_path: Path, make_engine: Callable[[], Any]) -> Iterator[Place]:
     shutil.copytree(template, tmp_path / "place")
-    yield Place(tmp_path / "place")
+    yield Place(tmp_path / "place", make_engine)
     shutil.rmtree(tmp_path / "place")
 
 
@@ -134,7 +144,7 @@ class TestFinding:
 
 class TestCutting:
     @pytest.mark.parametrize("part", ["tail", "segment"])
-    @pytest.mark.parametrize("head", ["there", "missing", "behind"])
+    @pytest.mark.parametrize("head", [pytest.param("there", marks=pytest.mark.embedded), "missing", "behind"])
     def test_the_rest_is_kept_aside_and_recorded(self, place: Place, part: Any, head: str) -> None:
         before = b"".join(place.lines())
         lines = place.lines()
@@ -164,6 +174,7 @@ class TestCutting:
         )
         place.check()
 
+    @pytest.mark.embedded
     def test_even_the_first_event(self, place: Place) -> None:
         place.harm(1)
         first = place.segments[0].read_bytes()
@@ -190,10 +201,8 @@ class TestCutting:
         place.harm(5)
         with pytest.raises(JournalError, match="has changed"):
             cut_journal(damage, place.config)
-        from memgraph.store.backup.quarantine import writer_lock
-
         config = place.config.model_copy(update={"lock_timeout_s": 0.05})
-        with writer_lock(place.config.home / "journal", 1.0), pytest.raises(BusyError):
+        with writer_lock(place.config.home / "journal").held(1.0), pytest.raises(BusyError):
             cut_journal(found(place), config)
         assert not (place.config.home / "quarantine").exists()
 
@@ -227,8 +236,90 @@ class TestCutting:
         place.check()
 
 
+class TestAfterAResealingThatWasCutOff:
+    """Its replacement is final, and no segment of it is in place."""
+
+    @pytest.fixture
+    def place(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
+        config, clock = place.config, FakeClock(NOW)
+        rotate_key(config, clock=clock)
+        with place.open() as store:
+            store.insert_memory({"type": "episodic", "content": "after the rotation"})
+        with monkeypatch.context() as patched:
+            patched.setattr(swap, "complete", lambda *_, **__: None)
+            reseal_store(config, clock=clock)
+        assert swap.is_planned(config.home / "journal")
+        return place
+
+    def events(self, place: Place) -> list[str]:
+        return [json.loads(line)["head"]["type"] for line in place.lines()]
+
+    @pytest.mark.parametrize("act", ["examine", "find", "accept", "restore"])
+    def test_every_repair_completes_it_first(self, place: Place, act: str) -> None:
+        before, config = len(place.lines()), place.config
+        if act == "examine":
+            assert memgraph.store.repair_store(config).contradicting == ()
+        elif act == "find":
+            assert find_damage(config) is None
+        elif act == "accept":
+            shutil.rmtree(config.keys_home / "heads")
+            with pytest.raises(JournalError, match="nothing to accept"):
+                memgraph.store.repair_store(config, accept_head=memgraph.store.repair_store(config))
+        elif act == "restore":
+            result = restore_journal(place.whole, config, clock=FakeClock(NOW))
+            assert result.kept_seq == result.backup_seq
+            place.check()
+            return
+        assert len(place.lines()) == before + 1
+        assert self.events(place)[-1] == "journal.resealed"
+        place.check()
+
+    def test_a_repair_that_meets_it_midway_changes_nothing(self, place: Place) -> None:
+        folder, away = place.config.home / "journal" / "replacement", place.folder / "away"
+        folder.rename(away)
+        place.harm(9)
+        damage, before = found(place), place.lines()
+        away.rename(folder)
+        with pytest.raises(JournalError, match="run `memgraph repair` again"):
+            quarantine.cut(
+                place.config.home,
+                *identify_alone(place),
+                keys_home=place.config.keys_home,
+                expected=damage,
+                part="tail",
+                now=lambda: NOW,
+                cut_by="tests",
+            )
+        assert place.lines() == before
+        assert not (place.config.home / "quarantine").exists()
+
+    @pytest.mark.parametrize("name", ["plan.json", "000000000001.jsonl"])
+    def test_a_damaged_one_is_put_aside_by_a_restoration(self, place: Place, name: str) -> None:
+        config, folder = place.config, place.config.home / "journal" / "replacement"
+        before = place.lines()
+        prepared = bytearray((folder / name).read_bytes())
+        prepared[len(prepared) // 2] ^= 1
+        (folder / name).write_bytes(prepared)
+        refuses(place)
+        for use in (memgraph.store.repair_store, find_damage):
+            with pytest.raises(JournalError, match="--from-backup FILE"):
+                use(config)
+        result = restore_journal(place.backup, config, clock=FakeClock(NOW))
+        assert result.lost == 0
+        assert place.lines()[:-1] == before
+        assert not folder.exists()
+        assert (result.quarantine / "replacement" / name).read_bytes() == prepared
+        place.check()
+
+
+def identify_alone(place: Place) -> tuple[str, KeyRing]:
+    keys = FileKeys(place.config.keys_home)
+    store_id = json.loads((place.config.home / "journal" / "manifest.json").read_bytes())["store_id"]
+    return store_id, KeyRing.from_providers(store_id, keys)
+
+
 class TestFromABackup:
-    @pytest.mark.parametrize("seq", [1, 4, 9])
+    @pytest.mark.parametrize("seq", [1, 4, pytest.param(9, marks=pytest.mark.embedded)])
     def test_damage_in_what_the_backup_has_loses_nothing(self, place: Place, seq: int) -> None:
         before = place.lines()
         with place.open() as store:
@@ -246,6 +337,7 @@ class TestFromABackup:
             assert store.digest() == digest
         place.check()
 
+    @pytest.mark.embedded
     def test_damage_after_the_backup_loses_what_follows_it(self, place: Place) -> None:
         before = place.lines()
         seq = len(before) - 3

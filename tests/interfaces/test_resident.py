@@ -1,0 +1,99 @@
+"""A store that is kept open is opened again when its journal was replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memgraph
+from memgraph.errors import JournalError
+from memgraph.interfaces.http.access.stores import Stores
+from memgraph.interfaces.resident import Resident
+from memgraph.store.maintenance.keys import reseal_store, rotate_key
+from memgraph.testing import FakeClock, FakeEmbedder
+
+
+@pytest.fixture
+def needs_database() -> bool:
+    return False
+
+
+class Opener:
+    """Opens one store, and counts how often."""
+
+    def __init__(self, folder: Path, make_engine: Any) -> None:
+        self.config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
+        self.times = 0
+        self._make_engine = make_engine
+
+    def __call__(self, *_: object) -> memgraph.MemGraph:
+        self.times += 1
+        store = memgraph.AgentMemoryStore(
+            self.config, embedder=FakeEmbedder(16), clock=FakeClock(), engine=self._make_engine()
+        )
+        return memgraph.MemGraph(store)
+
+    def reseal(self) -> None:
+        rotate_key(self.config, clock=FakeClock())
+        reseal_store(self.config, clock=FakeClock())
+
+
+@pytest.fixture
+def opener(tmp_path: Path, make_engine: Any) -> Opener:
+    return Opener(tmp_path, make_engine)
+
+
+@pytest.fixture
+def resident(opener: Opener) -> Iterator[Resident]:
+    made = Resident(opener)
+    yield made
+    made.close()
+
+
+def test_it_is_opened_again_once_after_a_resealing(opener: Opener, resident: Resident, caplog: Any) -> None:
+    first = resident.memory()
+    first.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
+    first.search_memories("cache")
+    opener.reseal()
+    with pytest.raises(JournalError, match="open the store again"):
+        first.store.insert_memory({"type": "episodic", "content": "The cache is lost"})
+    again = resident.memory()
+    assert again is not first
+    again.store.insert_memory({"type": "episodic", "content": "The cache is warm"})
+    assert resident.memory() is again
+    assert opener.times == 2
+    assert sorted(one.content for one in again.store.get_all_memories()) == ["The cache is cold", "The cache is warm"]
+    assert not [record for record in caplog.records if record.levelname == "CRITICAL"], "a resealing is no forgery"
+    assert caplog.text.count("opening the store again") == 1
+
+
+def test_other_writers_a_rotation_and_a_purge_do_not_open_it_again(opener: Opener, resident: Resident) -> None:
+    memory = resident.memory()
+    memory.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
+    with opener() as other:
+        made = other.store.insert_memory({"type": "episodic", "content": "The cache is warm"})
+    rotate_key(opener.config, clock=FakeClock())
+    before = opener.times
+    assert resident.memory() is memory
+    memory.store.purge(made.id)
+    assert memory.store._journal.segments.origin() != memory.store._journal._origin
+    assert resident.memory() is memory
+    memory.store.insert_memory({"type": "episodic", "content": "The cache is hot"})
+    assert resident.memory() is memory
+    assert opener.times == before
+
+
+def test_a_server_keeps_its_lock_on_a_store_that_is_opened_again(opener: Opener, tmp_path: Path) -> None:
+    stores = Stores(lambda tenant: tmp_path / str(tenant), opener, locks=True)
+    first = stores.memory("ada")
+    first.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
+    opener.reseal()
+    assert stores.memory("ada") is not first
+    assert stores.memory("ada").store.insert_memory({"type": "episodic", "content": "The cache is warm"})
+    stores.close()
+    other = Stores(lambda tenant: tmp_path / str(tenant), opener, locks=True)
+    assert other.memory("ada"), "the lock was released"
+    other.close()
