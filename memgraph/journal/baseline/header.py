@@ -109,9 +109,9 @@ def sign_again(folder: Path, store_id: str, ring: KeyRing, keys: Iterable[Signin
 
 def header_document(baseline: Baseline, keys: Iterable[SigningKey]) -> bytes:
     """Return what `write_header` stores."""
-    body = {"format": FORMAT, **asdict(baseline)}
-    codes = [{"key_id": key.key_id, "code": _code(key, body)} for key in keys]
-    return json.dumps({"body": body, "codes": codes}).encode()
+    keys = list(keys)
+    body = {"format": FORMAT, "signers": [key.key_id for key in keys], **asdict(baseline)}
+    return json.dumps({"body": body, "codes": [_code(key, body) for key in keys]}).encode()
 
 
 def read_header(folder: Path, store_id: str, ring: KeyRing | None) -> tuple[Baseline | None, list[SigningKey]]:
@@ -142,7 +142,10 @@ def parse_header(data: bytes, path: Path, store_id: str, ring: KeyRing | None) -
     """Return a baseline from what its header stores, and the keys that verify it; see `read_header`."""
     try:
         stored = json.loads(data)
-        body, codes = stored["body"], [(one["key_id"], one["code"]) for one in stored["codes"]]
+        body = stored["body"]
+        codes = list(zip(body["signers"], stored["codes"], strict=True))
+        if data != json.dumps(stored).encode():
+            raise ValueError("has another form")
         version, found = body["format"], _parsed({**body})
     except (ValueError, KeyError, TypeError, RecursionError):
         raise _damaged(path) from None
@@ -231,7 +234,7 @@ def checked_header(segments: Segments, store_id: str, ring: KeyRing | None) -> t
 
 
 def _parsed(body: dict[str, Any]) -> Baseline:
-    del body["format"]
+    del body["format"], body["signers"]
     used = KeyHistory(tuple(KeyUse(**use) for use in body.pop("used")["uses"]))
     chain, position = Chain(**body.pop("chain")), Position(**body.pop("position"))
     found = Baseline(chain=chain, position=position, named=NamedVectors(**body.pop("named")), used=used, **body)
