@@ -16,7 +16,6 @@ from pydantic.alias_generators import to_camel
 
 from memgraph.diagnostic_settings import DIAGNOSTIC_VARIABLES, DiagnosticSettings
 from memgraph.errors import ConfigError, InvalidInputError
-from memgraph.journal_settings import JOURNAL_VARIABLES, JournalSettings
 from memgraph.model.base import Address, Count, Floor, Model, Name, storable
 from memgraph.model.build import ConsolidationConfig as ConsolidationConfig  # noqa: PLC0414 - public here
 from memgraph.model.model_usage import ChatServer, EmbeddingModel, ModelBudget
@@ -26,7 +25,13 @@ from memgraph.model.results.maintenance import HealthLimits
 from memgraph.model.results.retrieval import RetrievalBudget as RetrievalBudget  # noqa: PLC0414 - public here
 from memgraph.model.results.tasks.turns import TurnSettings
 from memgraph.privacy.access import AgentPermissions
-from memgraph.security import OUTSIDE_THE_STORE, SECURITY_VARIABLES, SecuritySettings
+from memgraph.security import (
+    JOURNAL_VARIABLES,
+    OUTSIDE_THE_STORE,
+    SECURITY_VARIABLES,
+    JournalSettings,
+    SecuritySettings,
+)
 
 DEFAULT_HOME = "~/.memgraph"
 OLLAMA_PREFIX = "ollama:"

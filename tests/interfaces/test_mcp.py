@@ -13,6 +13,7 @@ import threading
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -224,6 +225,8 @@ class TestFailures:
             return memory
 
         class Memory:
+            store = SimpleNamespace(is_replaced=lambda: False)
+
             def close(self) -> None:
                 opened.append("closed")
 

@@ -74,7 +74,7 @@ def place(tmp_path: Path, make_engine: Callable[[], Any]) -> Iterator[Place]:
     place = Place(tmp_path, make_engine)
     with place.open() as store:
         store.insert_memory({"id": "00000000-0000-4000-8000-000000000001", "type": "episodic", "content": SECRET})
-        for number in range(9):
+        for number in range(13):
             store.insert_memory({"type": "episodic", "content": f"text number {number}", "tags": ["a", f"t{number}"]})
         store.compact()
     assert len(place.packed()) > 3
@@ -136,10 +136,10 @@ def test_a_purge_rewrites_them(place: Place, tmp_path: Path) -> None:
         path.read_bytes() for path in place.journal.rglob("*") if path.is_file()
     )
     after = {one["name"]: one for one in place.named()}
-    assert after.keys() == before.keys()
-    changed = [name for name, one in after.items() if one["sha256"] != before[name]["sha256"]]
+    assert after.keys() >= before.keys()
+    changed = [name for name, one in before.items() if one["sha256"] != after[name]["sha256"]]
     assert [name for name in changed if before[name]["packed"]], "a compressed segment had it"
-    assert all(after[name]["size_bytes"] == before[name]["size_bytes"] for name in after)
+    assert all(after[name]["size_bytes"] == before[name]["size_bytes"] for name in before)
     with place.open() as store:
         store.compact()
     assert all(one["packed"] for one in place.named())
