@@ -14,7 +14,6 @@ import platformdirs
 from pydantic import Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
-from memgraph.diagnostic_settings import DIAGNOSTIC_VARIABLES, DiagnosticSettings
 from memgraph.errors import ConfigError, InvalidInputError
 from memgraph.model.base import Address, Count, Floor, Model, Name, storable
 from memgraph.model.build import ConsolidationConfig as ConsolidationConfig  # noqa: PLC0414 - public here
@@ -25,13 +24,9 @@ from memgraph.model.results.maintenance import HealthLimits
 from memgraph.model.results.retrieval import RetrievalBudget as RetrievalBudget  # noqa: PLC0414 - public here
 from memgraph.model.results.tasks.turns import TurnSettings
 from memgraph.privacy.access import AgentPermissions
-from memgraph.security import (
-    JOURNAL_VARIABLES,
-    OUTSIDE_THE_STORE,
-    SECURITY_VARIABLES,
-    JournalSettings,
-    SecuritySettings,
-)
+from memgraph.security import OUTSIDE_THE_STORE, SECURITY_VARIABLES, SecuritySettings
+from memgraph.settings.diagnostics import DIAGNOSTIC_VARIABLES, DiagnosticSettings
+from memgraph.settings.journal import JOURNAL_VARIABLES, JournalSettings
 
 DEFAULT_HOME = "~/.memgraph"
 OLLAMA_PREFIX = "ollama:"

@@ -63,10 +63,11 @@ class UnsupportedClaimError(InvalidInputError):
 class NotFoundError(MemGraphError, KeyError):
     """No live memory or other record has this id; `listed_by` lists the ids, or `known` are all."""
 
-    def __init__(self, kind: str, key: str, *, listed_by: str = "memgraph list", known: Sequence[str] = ()) -> None:
-        self.kind = kind
-        self.key = key
-        message = f"no {kind} with id {_shown(key)}; `{listed_by}` shows the ids"
+    def __init__(
+        self, kind: str, key: str, *, listed_by: str = "memgraph list", known: Sequence[str] = (), problem: str = ""
+    ) -> None:
+        self.kind, self.key = kind, key
+        message = problem or f"no {kind} with id {_shown(key)}; `{listed_by}` shows the ids"
         super().__init__(f"no {kind} {_shown(key)}; there are {', '.join(known)}" if known else message)
 
     def __str__(self) -> str:  # KeyError would quote the message

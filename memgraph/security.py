@@ -1,4 +1,4 @@
-"""Settings of a store's trust: its mode, where its keys come from, and for how long they verify; and of its journal's files."""
+"""Settings of a store's trust: its mode, where its keys come from, and for how long they verify."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, field_validator
 
-from memgraph.diagnostic_settings import DIAGNOSTIC_VARIABLES
 from memgraph.model.base import Model
+from memgraph.settings.diagnostics import DIAGNOSTIC_VARIABLES
 
 _refused_mode: ContextVar[bool] = ContextVar("memgraph_refused_mode", default=False)
 """Whether the validation that is under way has met a security mode that does not exist."""
@@ -26,27 +26,6 @@ SECURITY_VARIABLES = {
 """Settings by environment variable."""
 OUTSIDE_THE_STORE = frozenset({*SECURITY_VARIABLES.values(), *DIAGNOSTIC_VARIABLES.values()} - {"security_mode"})
 """Settings that the store's own ``config.toml`` cannot set, because who can write it could then run programs, pass off forged events, or choose where data goes."""
-
-
-JOURNAL_VARIABLES = {
-    "MEMGRAPH_JOURNAL_SEGMENT_DAYS": "journal_segment_days",
-    "MEMGRAPH_JOURNAL_COMPRESSION": "journal_compression",
-}
-"""Settings by environment variable."""
-
-
-class JournalSettings(Model):
-    """Settings of the journal's files."""
-
-    journal_segment_days: Annotated[int, Field(ge=1, le=100_000)] = Field(
-        default=30,
-        description="Age of a segment's first event, in days, after which the journal continues in a new file. It also does after 64 MiB.",
-    )
-    journal_compression: bool = Field(
-        default=True,
-        description="Whether `memgraph sleep` compresses the journal's closed segments, if the extra `zstd` is installed. Every process "
-        "that uses the store needs it then.",
-    )
 
 
 class SecuritySettings(Model):

@@ -18,7 +18,6 @@ from typing import NamedTuple
 import orjson
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.diagnostic_settings import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
 from memgraph.diagnostics.lines import append_line
 from memgraph.diagnostics.outlet import Outlet, Sender, Target
 from memgraph.diagnostics.records import SEVERITIES, DiagnosticRecord, Severity
@@ -26,6 +25,7 @@ from memgraph.diagnostics.targets import PagerDuty, Webhook, document_of, summar
 from memgraph.diagnostics.tracing import log_record
 from memgraph.errors import ConfigError, MemGraphError
 from memgraph.logs import DIAGNOSTICS_LOGGER, logger_of
+from memgraph.settings.diagnostics import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
 
 logger = logger_of(DIAGNOSTICS_LOGGER)
 _LEVELS: dict[Severity, int] = {

@@ -18,9 +18,6 @@ from memgraph.model_server import Exchange, ResponseTooLongError, client_options
 _MAX_RESPONSE_BYTES = 65_536
 _TEMPORARY = frozenset({408, 425, 429})
 """Refusals that may pass; of the others below 500 a repetition changes nothing."""
-_MAX_SUMMARY_CHARS = 1_024
-_MAX_DEDUP_CHARS = 255
-"""PagerDuty's limits."""
 
 
 class DeliveryError(MemGraphError):
@@ -93,9 +90,9 @@ class PagerDuty:
         event = {
             "routing_key": self._routing_key,
             "event_action": "trigger",
-            "dedup_key": f"memgraph:{source}:{document['kind']}:{record.subject}"[:_MAX_DEDUP_CHARS],
+            "dedup_key": f"memgraph:{source}:{document['kind']}:{record.subject}",
             "payload": {
-                "summary": summary_of(record)[:_MAX_SUMMARY_CHARS],
+                "summary": summary_of(record),
                 "source": f"memgraph store {source}",
                 "severity": record.severity,
                 "timestamp": record.at,

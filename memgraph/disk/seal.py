@@ -52,7 +52,12 @@ class Seal:
 
 def seal_of(secret: bytes, purpose: str, store_id: str) -> Seal:
     """Return the seal for a purpose, with a key derived from a store's secret."""
-    return Seal(hmac.digest(secret, f"memgraph seal\x1f{purpose}\x1f{store_id}".encode(), "sha256"))
+    return Seal(seal_key(secret, purpose, store_id))
+
+
+def seal_key(secret: bytes, purpose: str, store_id: str) -> bytes:
+    """Return the key of the seal for a purpose: 32 bytes."""
+    return hmac.digest(secret, f"memgraph seal\x1f{purpose}\x1f{store_id}".encode(), "sha256")
 
 
 def text_hmac(secret: bytes, text: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from memgraph.errors import BusyError, ConfigError, GraphError, MissingExtraError
 from memgraph.graph.columns import type_of
+from memgraph.graph.zeroed_memory import zeroed_memory
 
 ENGINE_ERRORS = (RuntimeError, IndexError, ValueError, TypeError, OverflowError, OSError, AttributeError, MemoryError)
 """Errors that an engine's binding raises: damaged files cause a ValueError (invalid text), odd paths a TypeError."""
@@ -85,7 +86,12 @@ class Connection:
         self._prepared: dict[Any, Any] = {}
         self.shapes: set[tuple[str, ...]] = set()
         """Statements that create edges and that the engine has planned."""
-        self._connection = self._opened(path, buffer_pool_size=pool_bytes, read_only=read_only)
+        zeroed_memory.begin()
+        try:
+            self._connection = self._opened(path, buffer_pool_size=pool_bytes, read_only=read_only)
+        except BaseException:
+            zeroed_memory.end()
+            raise
 
     def run(self, query: str, params: Mapping[str, Any] | None = None) -> list[list[Any]]:
         """Run one statement and return its rows."""
@@ -145,6 +151,8 @@ class Connection:
                 database.close()
         except ENGINE_ERRORS as error:
             raise GraphError("the graph could not be closed", engine_says=str(error)) from None
+        finally:
+            zeroed_memory.end()
 
     def _opened(self, path: Path, **options: Any) -> Any:
         until = time.monotonic() + _ORPHAN_S

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memgraph.config import AgentMemoryConfig, config_path, default_settings, load_config
-from memgraph.diagnostic_settings import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
 from memgraph.disk.lock import ProcessLock, writer_lock
 from memgraph.disk.space import beyond, size_on_disk
 from memgraph.embedding import embed_query, setting_of
@@ -22,6 +21,7 @@ from memgraph.journal.opening import read_manifest, refuse_foreign
 from memgraph.journal.vectors.vector_file import NamedVectors
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Embedder
+from memgraph.settings.diagnostics import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
 
 _OTHER_VARIABLES = {"MEMGRAPH_KEY", "MEMGRAPH_LOG", PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE}
 _SPARE_BYTES = 64 << 20

@@ -20,6 +20,8 @@ PIN_SOURCE = "pin"
 """Source of pins (`memgraph.tasks`): no other memory is merged with one or replaces it."""
 SAVED_SOURCES = frozenset({"remember", "observation", PIN_SOURCE})
 """Sources of facts and preferences that somebody asked to keep."""
+PROMOTED_SOURCE = "transient"
+"""Source of kept texts that somebody promoted: memories like others in a recall, and kept by a reset like what was saved."""
 TRANSCRIPT_SOURCE = "turn"
 """Source of what was said in a session, verbatim. What was extracted from a transcript is a memory like others."""
 CONSTRAINT_TAG = "constraint"

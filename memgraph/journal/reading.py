@@ -14,7 +14,7 @@ from memgraph.journal.closed.closing import ClosedSegments
 from memgraph.journal.closed.digest import JournalDigest
 from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, Event, KeyOf, LineError, unseal_alone
 from memgraph.journal.keys.ring import KeyRing
-from memgraph.journal.keys.sealing import sealing_secret
+from memgraph.journal.keys.sealing import RECEIPTS, former_keys, sealing_secret
 from memgraph.journal.keys.use import KeyHistory
 from memgraph.journal.purge.lines import is_purged, seq_of
 from memgraph.journal.purge.purged import PurgedSeqs
@@ -163,6 +163,10 @@ class JournalReader:
     def seal(self, purpose: str) -> Seal:
         """Return the seal for one purpose, with a key derived from the sealing secret."""
         return seal_of(self.sealing_secret, purpose, self.store_id)
+
+    def receipt_seals(self) -> list[Seal]:
+        """Return the seals that a receipt of a purge may have: the present one, and those from before the journal was resealed."""
+        return [self.seal(RECEIPTS), *map(Seal, former_keys(self.folder, self.sealing_secret))]
 
     def replay(self, after: Offset | None = None) -> Iterator[Committed]:
         """Iterate over whole commits after a point (default: from the beginning), each verified.

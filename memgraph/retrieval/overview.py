@@ -70,7 +70,7 @@ def project_overview(
             ahead = _READ_AHEAD * most if kind == "episodic" else most
             memories = reader.read(reader.ranked_ids(of_type, limit=ahead))
             found += sorted(filter(_is_told, memories), key=_is_of_the_user, reverse=True)[:most]
-    found.sort(key=lambda one: is_outside(one.trust_class))  # so that it is left out first
+    found.sort(key=lambda one: is_outside(one.trust_class))  # last of its type, and left out first
     found = found[: within_tokens([count_tokens(one.content) for one in found], MAX_TOKENS)]
     sizes = [count_tokens(one.content) for one in constraints]
     held = [constraints[place] for place in shortest_within_tokens(sizes, store.config.prompt_budget.constraints)]

@@ -45,8 +45,8 @@ _KEPT_INDEXES = 8
 _SOURCE = "task item"
 _SCOPES = frozenset({"task_id", "project_id", "domain", "privacy_tier"})
 """Fields that are not indexed, because the scope's conditions on them are checked before: the codes of names are those of another index."""
-_inferred = lru_cache(maxsize=10_000)(partial(inferred, None))
-"""Tier and domain of an item's text: nobody gives an item one."""
+_inferred = lru_cache(maxsize=1 << 15)(partial(inferred, None))
+"""Tier and domain of an item's text: nobody gives an item one. More items than places would all be read anew each time."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def read_markdown(pins: Pins, text: str, *, task_id: str | None = None) -> PinsR
         for number, line in enumerate(checked(QueryText, text, "text").split("\n"), start=1)
         if line.startswith("- ")
     ]
-    found: dict[str, list[str]] = {"added": [], "edited": []}
+    ids: dict[str, list[str]] = {"added": [], "edited": []}
     unchanged = 0
     for before, content, given in lines:
         if before is None:
@@ -53,9 +53,9 @@ def read_markdown(pins: Pins, text: str, *, task_id: str | None = None) -> PinsR
             pin = pins.edit(before.id, text=content, **given)
             changed = "edited" if pin != before else ""
         if changed:
-            found[changed].append(pin.id)
+            ids[changed].append(pin.id)
         unchanged += not changed
-    return PinsRead(unchanged=unchanged, **found)
+    return PinsRead(unchanged=unchanged, **ids)
 
 
 def _parsed(pins: Pins, number: int, line: str, task_id: str | None) -> tuple[Pin | None, str, dict[str, Any]]:

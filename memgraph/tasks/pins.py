@@ -20,11 +20,12 @@ from memgraph.model.base import Content, Name, checked
 from memgraph.model.events.payload import Actor, Payload
 from memgraph.model.events.tasks import PinAdded, PinEdited, PinRemoveCancelled, PinRemoved, PinRemoveRequested
 from memgraph.model.ids import canonical_name, natural_id, new_id, stored_form
-from memgraph.model.memory import SemanticMemory, StoredMemory
+from memgraph.model.memory import PrivacyTier, SemanticMemory, StoredMemory
 from memgraph.model.results.tasks import Pin, PinKind, PinRemoval, PinUpsert
 from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
+from memgraph.store.commit.task_gate import check_writable
 from memgraph.store.past.as_of import When, moment_of
 from memgraph.tasks.registry import find_task
 
@@ -116,19 +117,39 @@ class Pins:
         """Return the pins that hold, oldest first: the global ones and those of a task, or of every task."""
         name = None if task_id is None else find_task(self.store, task_id).id
         checked(PinKind | None, kind, "kind")
-        found = [one for one in self._held() if all_tasks or one.task_id in (None, name)]
-        return [one for one in found if kind in (None, one.kind)]
+        pins = [one for one in self._held() if all_tasks or one.task_id in (None, name)]
+        return [one for one in pins if kind in (None, one.kind)]
 
     def edit(
-        self, pin_id: str, *, text: str | None = None, kind: PinKind | None = None, expires_at: When | None = None
+        self,
+        pin_id: str,
+        *,
+        text: str | None = None,
+        kind: PinKind | None = None,
+        expires_at: When | None = None,
+        privacy_tier: PrivacyTier | None = None,
+        domain: str | None = None,
     ) -> Pin:
-        """Change a pin explicitly: its text, its kind, when it ends. Equal values change nothing.
+        """Change a pin explicitly. What is omitted stays, and equal values change nothing.
+
+        Parameters
+        ----------
+        expires_at : str, date or datetime, optional
+            When a temporary pin ends.
+        privacy_tier : {"public", "sensitive", "private"}, optional
+        domain : str, optional
+            An empty one clears it.
 
         Raises
         ------
         NotFoundError, InvalidInputError
-            It is no pin that holds, or a value is invalid. Nothing is changed.
+            It is no pin that holds, its task is archived or closed, or a value is invalid. Nothing is changed.
         """
+        privacy: dict[str, Any] = {}
+        if privacy_tier is not None:
+            privacy["privacy_tier"] = checked(PrivacyTier, privacy_tier, "privacy_tier")
+        if domain is not None:
+            privacy["domain"] = checked(Name, domain, "domain") if domain != "" else None
         with self.store.exclusive():
             known = self._holding(pin_id)
             new_kind = known.kind if kind is None else checked(PinKind, kind, "kind")
@@ -148,13 +169,20 @@ class Pins:
                     "content": self.store.without_secrets(content),
                     "invalid_at": ends,
                     "tags": [new_kind, *(tag for tag in memory.tags if tag not in (known.kind, new_kind))],
+                    **privacy,
                 },
                 beside=[PinEdited(id=known.id, kind=new_kind, expires_at=ends)],
             )
             return self.get(known.id)
 
     def request_removal(self, pin_id: str, *, actor: Actor = "user") -> PinRemoval:
-        """Ask to remove a pin. Nothing changes until the token is confirmed, within three minutes."""
+        """Ask to remove a pin. Nothing changes until the token is confirmed, within three minutes.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            It is no pin that holds, or its task is archived or closed.
+        """
         with self.store.exclusive():
             pin = self._holding(pin_id)
             token = secrets.token_hex(8)  # an argument of a command: it must not begin with a dash
@@ -172,7 +200,8 @@ class Pins:
         Raises
         ------
         InvalidInputError, NotFoundError
-            The token is of another pin, has expired or was cancelled, or there is no such pin. Nothing is changed.
+            The token is of another pin, has expired or was cancelled; there is no such pin; or its task is archived or closed. Nothing is
+            changed.
         """
         with self.store.exclusive():
             pin, request = self._requested(pin_id, token)
@@ -204,15 +233,21 @@ class Pins:
             return pin
 
     def forget(self, memory_ids: Iterable[str]) -> Sequence[str]:
-        """Remove those of these memories that are pins, at once; return their ids. ``memgraph forget --pins`` calls it."""
-        removed = []
+        """Remove those of these memories that are pins, at once; return their ids. ``memgraph forget --pins`` calls it.
+
+        Raises
+        ------
+        InvalidInputError
+            The task of one is archived or closed. Nothing is changed.
+        """
         with self.store.exclusive():
-            for memory_id in memory_ids:
-                row = self.store.reader.record(PIN, stored_form(memory_id))
-                if row is not None and is_pin(row):
-                    self._remove(self.get(memory_id), None)
-                    removed.append(row["id"])
-        return removed
+            rows = [self.store.reader.record(PIN, stored_form(one)) for one in dict.fromkeys(memory_ids)]
+            pins = [self.get(row["id"]) for row in rows if row is not None and is_pin(row)]
+            for task in {one.task_id for one in pins if one.task_id is not None}:
+                check_writable(task, find_task(self.store, task).status)  # before the first one is removed
+            for pin in pins:
+                self._remove(pin, None)
+        return [pin.id for pin in pins]
 
     def _remove(self, pin: Pin, request_id: str | None) -> None:
         now = self.store.now()

@@ -144,25 +144,25 @@ class Composer:
         context : AgentContext, optional
             What a recall found, or an overview: the constraints and what is known.
         """
-        found: list[PromptSection | None] = []
+        composed: list[PromptSection | None] = []
         if context is not None:
             new = self._with_constraints(_only(context, lambda one: one.id not in self.known))
-            found += [self._constraints(new)]
-            found += [self._long_term(new)] if "long_term" in sections else []
+            composed += [self._constraints(new)]
+            composed += [self._long_term(new)] if "long_term" in sections else []
         if "recent_notes" in sections:
-            found.append(self._recent())
+            composed.append(self._recent())
         if self.scope.asking_session is not None:
             working = Working(self.store)
-            found += [self._chat_context(working)] if "chat_context" in sections else []
-            found += [self._chat_memory()] if "chat_memory" in sections else []
-            found += [self._working_memory(working)] if "working_memory" in sections else []
-        kept = [one for one in found if one is not None and one.text]
+            composed += [self._chat_context(working)] if "chat_context" in sections else []
+            composed += [self._chat_memory()] if "chat_memory" in sections else []
+            composed += [self._working_memory(working)] if "working_memory" in sections else []
+        kept = [one for one in composed if one is not None and one.text]
         return Prompt(
             text="\n\n".join(one.text for one in kept),
             sections=kept,
             session_id=self.scope.asking_session,
             task_id=self.scope.task_id,
-            notice=self._notice(context, found),
+            notice=self._notice(context, composed),
         )
 
     def _with_constraints(self, context: AgentContext) -> AgentContext:
@@ -173,11 +173,11 @@ class Composer:
         others = [one for one in context.semantic_memories if not holds_here(one, context)]
         return context.model_copy(update={"semantic_memories": [*held, *others], "constraints_left_out": 0})
 
-    def _notice(self, context: AgentContext | None, found: Iterable[PromptSection | None]) -> str | None:
+    def _notice(self, context: AgentContext | None, composed: Iterable[PromptSection | None]) -> str | None:
         """Return the recall's notice, and that constraints do not fit, which the text may have no place for."""
-        left_out = sum(one.left_out for one in found if one is not None and one.name == "constraints")
-        said = (constraints_notice(left_out), None if context is None else context.notice)
-        return "; ".join(filter(None, said)) or None
+        left_out = sum(one.left_out for one in composed if one is not None and one.name == "constraints")
+        notices = (constraints_notice(left_out), None if context is None else context.notice)
+        return "; ".join(filter(None, notices)) or None
 
     def _constraints(self, context: AgentContext) -> PromptSection | None:
         """Return the constraints: all, or as many as fit, the shortest ones; and how many do not."""
@@ -212,8 +212,8 @@ class Composer:
 
     def _recent(self) -> PromptSection | None:
         days = self.store.config.prompt_budget.recent_days
-        found = recent_memories(self.store, self.scope, days=days, most=_MOST_READ) if days else []
-        return self._listed("recent_notes", f"## Recent notes (last {days} {'day' if days == 1 else 'days'})", found)
+        memories = recent_memories(self.store, self.scope, days=days, most=_MOST_READ) if days else []
+        return self._listed("recent_notes", f"## Recent notes (last {days} {'day' if days == 1 else 'days'})", memories)
 
     def _chat_memory(self) -> PromptSection | None:
         return self._listed("chat_memory", "## Chat memory", session_memories(self.store, self.scope, most=_MOST_READ))
@@ -315,5 +315,5 @@ def _working_lines(working: WorkingMemory) -> list[str]:
 
 
 def _line(text: str, label: str = "") -> str:
-    said = inline(visible_line(text))
-    return f"- {label}{said}" if label else f"- {item(said)}"
+    line = inline(visible_line(text))
+    return f"- {label}{line}" if label else f"- {item(line)}"

@@ -91,12 +91,12 @@ def snapshot(store: AgentMemoryStore, task_id: str, *, as_of: int | When | None 
 
 def id_for(store: AgentMemoryStore, title: str) -> str:
     """Return an unused id made from a title."""
-    made = _NO_WORD.sub("-", canonical_name(title)).strip("-.")[:_ID_CHARS].strip("-.") or "task"
-    number, found = 1, made
-    while has_task(store, found):
+    base = _NO_WORD.sub("-", canonical_name(title)).strip("-.")[:_ID_CHARS].strip("-.") or "task"
+    number, candidate = 1, base
+    while has_task(store, candidate):
         number += 1
-        found = f"{made}-{number}"
-    return found
+        candidate = f"{base}-{number}"
+    return candidate
 
 
 def item_of(row: Row) -> TaskItem:

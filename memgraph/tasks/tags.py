@@ -122,15 +122,15 @@ def parse_tags(answer: str) -> Tagged:
 
 def working_fields(text: str) -> WorkingFields:
     """Return a working memory as fields: lines after ``Task:``, ``Context:``, ``Pending:`` or ``Notes:`` belong to that field, others to the notes."""
-    found: dict[str, list[str]] = {"task": [], "context": [], "pending": [], "notes": []}
+    fields: dict[str, list[str]] = {"task": [], "context": [], "pending": [], "notes": []}
     name = "notes"
     for line in map(str.strip, text.splitlines()):
         label = _LABEL.match(line)
-        name, said = (label[1].lower(), line[label.end() :]) if label else (name, line)
-        if said:
-            found[name].append(said if name == "notes" else _BULLET.sub("", said, count=1))
+        name, value = (label[1].lower(), line[label.end() :]) if label else (name, line)
+        if value:
+            fields[name].append(value if name == "notes" else _BULLET.sub("", value, count=1))
     return WorkingFields(
-        " ".join(found["task"]) or None, found["context"], found["pending"], "\n".join(found["notes"]) or None
+        " ".join(fields["task"]) or None, fields["context"], fields["pending"], "\n".join(fields["notes"]) or None
     )
 
 
@@ -218,8 +218,8 @@ def _code_spans(answer: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _fact(text: str) -> TaggedFact:
     """Return a text as title and fact: the title is what stands before a colon and a space, in 100 characters at most."""
-    found = _TITLE.match(text)
-    return TaggedFact(found[1].strip(), text[found.end() :]) if found else TaggedFact(None, text)
+    title = _TITLE.match(text)
+    return TaggedFact(title[1].strip(), text[title.end() :]) if title else TaggedFact(None, text)
 
 
 def _joined(pieces: list[str]) -> str:

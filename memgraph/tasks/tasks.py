@@ -351,21 +351,21 @@ class Tasks:
         wanted = checked(Name, item_id, "item_id").strip().lower()
         known = snapshot(self.store, task_id)
         items = [*known.decisions, *known.constraints, *known.open_questions, *known.next_actions]
-        found = [
+        matching = [
             item for item in items if item.id == wanted or (len(wanted) >= MIN_ID_CHARS and item.id.startswith(wanted))
         ]
-        if not found:
+        if not matching:
             raise NotFoundError("item that holds in the task", item_id, listed_by=f"memgraph task show {task_id}")
-        if len(found) > 1:
+        if len(matching) > 1:
             raise InvalidInputError(
-                f"is the beginning of {len(found)} ids; give more of it", field="item_id", value=item_id
+                f"is the beginning of {len(matching)} ids; give more of it", field="item_id", value=item_id
             )
-        closing = {"decision": self.revert, "constraint": self.lift}.get(found[0].kind)
+        closing = {"decision": self.revert, "constraint": self.lift}.get(matching[0].kind)
         if closing is not None:
-            return closing(task_id, found[0].id, reason=note, actor=actor)
-        if found[0].kind == "open_question":
-            return self.resolve(task_id, found[0].id, resolution=note, actor=actor)
-        return self.complete(task_id, found[0].id, result=note, actor=actor)
+            return closing(task_id, matching[0].id, reason=note, actor=actor)
+        if matching[0].kind == "open_question":
+            return self.resolve(task_id, matching[0].id, resolution=note, actor=actor)
+        return self.complete(task_id, matching[0].id, result=note, actor=actor)
 
     def _item(self, task_id: str, payload: ItemEvent, actor: Actor) -> TaskItem:
         self._commit(task_id, payload, actor=actor)

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.fold.tasks import CONTEXT, TRANSIENT, WORKING, note_key
+from memgraph.index.columns import PROMOTED_SOURCE
 from memgraph.model.base import Name, checked
 from memgraph.model.events.payload import Actor, Payload
 from memgraph.model.events.tasks import ChatContextSet, TransientRemoved, TransientSet, WorkingMemorySet
@@ -23,7 +24,6 @@ from memgraph.store import AgentMemoryStore
 from memgraph.tasks.registry import find_task
 
 _Ttl = Annotated[float, Field(gt=0.0, le=366 * 86_400.0, allow_inf_nan=False)]
-_PROMOTED = "transient"
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ class Working:
         """Return the texts that have not expired, the first to expire first: of no task, or of this one."""
         now = self.store.now()
         rows = [row for row in self.store.reader.every_record(TRANSIENT) if row["expires_at"] > now]
-        found = [TransientItem.parse(_item(row)) for row in rows if row.get("task_id") == task_id]
-        return sorted(found, key=lambda item: (item.expires_at, item.id))
+        items = [TransientItem.parse(_item(row)) for row in rows if row.get("task_id") == task_id]
+        return sorted(items, key=lambda item: (item.expires_at, item.id))
 
     def prune(self, *, actor: Actor = "system") -> int:
         """Remove the texts that have expired, and working memories that are void; return their number."""
@@ -149,15 +149,17 @@ class Working:
                     "transient item that has not expired", item_id, known=[one.id for one in self.kept()]
                 )
             memory = SemanticMemory(
-                id=source_id(f"{_PROMOTED}\x1f{row['name']}", int(from_iso(row["created_at"]).timestamp() * 1_000)),
+                id=source_id(
+                    f"{PROMOTED_SOURCE}\x1f{row['name']}", int(from_iso(row["created_at"]).timestamp() * 1_000)
+                ),
                 content=row["content"],
                 task_id=row.get("task_id"),
                 trust_class="agent" if actor == "agent" else "user",
-                source=_PROMOTED,
+                source=PROMOTED_SOURCE,
                 reason="promoted from what was kept for a while",
             )
-            found = self.store.get_memory(memory.id or "")  # a crash after the first of the two commits
-            stored = found or self.store.insert_parts([memory], actor=actor)[0]
+            existing = self.store.get_memory(memory.id or "")  # a crash after the first of the two commits
+            stored = existing or self.store.insert_parts([memory], actor=actor)[0]
             self._commit(TransientRemoved(item_ids=[row["name"]]), actor)
             return stored
 

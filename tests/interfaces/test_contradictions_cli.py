@@ -154,7 +154,7 @@ def test_undo_does_not_reach_behind_what_another_did(done: Callable[..., str], r
     assert "memory.added by the agent" in refused.stderr
     assert "is not by the user" in refused.stderr
     own = json.loads(done("history", mine, "--json"))[0]["event"]
-    assert f"`memgraph undo {own}` the last change by the user" in refused.stderr
+    assert f"`memgraph undo {own}` undoes the last change by the user" in refused.stderr
     assert "which had added: “Deploy on Tuesdays only”" in done("undo", str(own))
 
 

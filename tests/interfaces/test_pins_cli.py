@@ -42,6 +42,10 @@ def test_a_pin_from_the_shell(run: Any, tmp_path: Path) -> None:
     assert run("pins", "list", "--kind", "fact") == "There are no pins.\n"
     assert "is a pin" in run("forget", pin_id, code=1)
     assert "Edited" in run("pins", "edit", pin_id[:8], "--text", "Never deploy on Mondays")
+    assert "is a pin" in run("edit", pin_id, "--tier", "private", code=1)
+    run("pins", "edit", pin_id, "--tier", "private", "--domain", "work")
+    assert json.loads(run("show", pin_id, "--json"))["memory"]["privacy_tier"] == "private"
+    run("pins", "edit", pin_id, "--tier", "public", "--domain", "")
     confirm = run("pins", "remove", pin_id).splitlines()[1].split("memgraph ")[1].split()
     cancel = ["pins", "cancel", *confirm[2:]]
     assert "the pin stays" in run(*cancel)
@@ -78,6 +82,7 @@ def test_a_pin_from_the_shell(run: Any, tmp_path: Path) -> None:
         (["add", ""], 1, "must not be empty"),
         (["add", "x" * 10_000], 1, "at most 800 characters"),
         (["add", "x", "--kind", "temporary"], 1, "when does the temporary pin end"),
+        (["add", "x", "--kind", "temporary", "--until", "2020-01-01"], 1, "memgraph: --until: is in the past"),
         (["add", "x", "--task", "nowhere"], 1, "no task with id 'nowhere'"),
         (["edit", "12345678", "--text", "x"], 1, "no pin with id"),
         (["edit", "12345678"], 2, "nothing to change"),

@@ -85,7 +85,67 @@ def test_a_receipt_of_another_store_is_refused(run: Run, ids: list[str], tmp_pat
     assert (refused.exit_code, "is of another store" in refused.stderr) == (1, True)
 
 
-def test_complete_removes_again_what_came_back(run: Run, ids: list[str]) -> None:
-    assert run("purge", ids[0], "--yes").exit_code == 0
+def test_complete_removes_again_what_came_back(run: Run, ids: list[str], tmp_path: Path) -> None:
+    (segment,) = (tmp_path / "store" / "journal").glob("*.jsonl")
+    old = segment.read_bytes()
+    receipt = tmp_path / "receipt.json"
+    assert run("purge", ids[0], "--yes", "--receipt", receipt).exit_code == 0
+    segment.write_bytes(old + segment.read_bytes()[len(old) :])
+    for words in (["verify"], ["verify", "--receipt", receipt]):
+        refused = run(*words)
+        assert (refused.exit_code, "memgraph purge --complete" in refused.stderr) == (1, True)
     done = run("purge", "--complete")
     assert (done.exit_code, done.stdout) == (0, "Every purge is complete.\n")
+    assert TEXT.encode() not in segment.read_bytes()
+    assert run("verify", "--receipt", receipt).exit_code == 0
+    again = run("purge", "--complete", "--json")
+    assert (again.exit_code, json.loads(again.stdout)) == (0, {"complete": True})
+
+
+def test_nothing_to_purge_is_said_in_terms_of_what_was_asked_for(run: Run, ids: list[str]) -> None:
+    for option, name, said in (
+        ("--match", "nobody said so", "nothing in the journal says 'nobody said so'"),
+        ("--project", "Heron", "nothing in the journal is of project 'Heron'"),
+        ("--source", "log", "nothing in the journal rests on source 'log'"),
+    ):
+        for more in ([], ["--yes"]):
+            refused = run("purge", option, name, *more)
+            assert (refused.exit_code, said in refused.stderr) == (1, True), refused.stderr
+
+
+def test_a_source_is_purged_by_its_place_and_is_read_again(run: Run, ids: list[str], tmp_path: Path) -> None:
+    log = {
+        "build_id": "b1", "project_id": "P", "build_outcome": "failure", "started_at": "2026-01-01T00:00:00Z",
+        "completed_at": "2026-01-01T01:00:00Z",
+        "tasks": [{
+            "task_id": "t", "agent_name": "MARS", "description": "Build it", "outcome": "failure",
+            "output": "Error: the linker ran out of memory on host heron",
+        }],
+    }  # fmt: skip
+    document = tmp_path / "builds.json"
+    document.write_text(json.dumps(log), encoding="utf-8")
+    assert run("ingest", "builds", document).exit_code == 0
+    every = {one["id"] for one in json.loads(run("list", "--json").stdout)}
+    assert every > set(ids)
+    found = json.loads(run("purge", "--source", document, "--json").stdout)
+    assert {one["id"] for one in found["memories"]} == every - set(ids)
+    assert run("purge", "--source", document, "--yes").exit_code == 0
+    assert {one["id"] for one in json.loads(run("list", "--json").stdout)} == set(ids)
+    refused = run("purge", "--source", document)
+    assert (refused.exit_code, "nothing in the journal rests on source" in refused.stderr) == (1, True)
+    assert run("verify", "--deep").exit_code == 0
+    assert run("ingest", "builds", document).stdout != "Nothing new to read.\n"
+    assert {one["content"] for one in json.loads(run("list", "--json").stdout)} > {TEXT, OTHER}
+
+
+def test_lost_tasks_and_names_that_stay_are_shown_before_and_after(run: Run, ids: list[str], tmp_path: Path) -> None:
+    assert run("task", "new", "Write to Margaret").exit_code == 0
+    assert run("task", "add", "decision", "By letter", "--task", "write-to-margaret").exit_code == 0
+    shown = run("purge", "--match", "to margaret")
+    assert (shown.exit_code, "write-to-margaret  Write to Margaret (1 item)" in shown.stdout) == (1, True)
+    assert "id of a task write-to-margaret (2 events" in shown.stdout
+    done = run("purge", "--match", "to margaret", "--yes")
+    assert (done.exit_code, "1 task whose title had the words" in done.stdout) == (0, True), done.output
+    assert "id of a task (2 events" in done.stdout
+    (receipt,) = (tmp_path / "store" / "receipts").glob("*.json")
+    assert "id of a task (2 events" in run("verify", "--receipt", receipt).stdout

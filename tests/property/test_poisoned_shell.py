@@ -110,13 +110,14 @@ def test_a_table_and_its_csv_hold_the_texts_as_cells(
     print_table(rows)
     table = click.unstyle(capsysbinary.readouterr().out.decode())
     check_visible(table)
-    assert len(re.findall(r"^(?: *\d+  |at: +\d+\s)", table, re.MULTILINE)) == len(TEXTS)
+    if not is_terminal:  # where each row is a block of lines
+        assert len(table.splitlines()) == len(TEXTS) + 1
     print_csv(rows)
     printed = capsysbinary.readouterr().out.decode()
     read = list(csv.reader(io.StringIO(printed, newline="")))
     assert len(read) == len(TEXTS) + 1
     if is_terminal:
-        check_visible(printed, separators="\r\n")
+        check_visible(printed.replace("\r\n", "\n"))
     else:
         assert [row[1] for row in read[1:]] == TEXTS
 

@@ -16,6 +16,10 @@ _COMMENT = re.compile(r"^<!--.*?-->\n", re.DOTALL | re.MULTILINE)
 """An HTML comment on lines of its own: a note to tools that process the Markdown source."""
 
 
+_LISTS = frozenset({"changelog", "commands", "failures"})
+"""Pages that name every command."""
+
+
 class Topic(NamedTuple):
     """One page of the documentation.
 
@@ -48,10 +52,14 @@ def docs(settings: Settings, topic: str | None) -> None:
         return
     page = found.get(topic.removesuffix(".md").lower())
     if page is None:
-        near = [name for name in found if topic and name.startswith(topic.lower())] or get_close_matches(
-            topic.lower(), found, n=3
-        )
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"The topics are {', '.join(found)}."
+        asked = topic.lower()
+        near = [name for name in found if asked and name.startswith(asked)]
+        where = _describing(asked, found) if asked and not near else None
+        near = near or get_close_matches(asked, found, n=3)
+        if where:
+            hint = f"`memgraph {asked}` is described in the topic {where}: `memgraph docs {where}`."
+        else:
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"The topics are {', '.join(found)}."
         raise click.BadParameter(f"{topic!r} is not a topic. {hint}", param_hint="'TOPIC'")
     one_document = {"topic": page.name, "title": page.title, "summary": page.summary, "text": page.text}
     emit(settings, one_document, page.text.rstrip("\n"))
@@ -62,6 +70,18 @@ def topics() -> dict[str, Topic]:
     from memgraph.assets import texts
 
     return {name: _read(name, text) for name, text in texts("docs", ".md").items()}
+
+
+def _describing(command: str, found: dict[str, Topic]) -> str | None:
+    """Return the topic that shows most calls of a command, or else names it most often; None if none does."""
+    call = rf"memgraph {re.escape(command)}\b"
+    counts = {
+        name: (len(re.findall(f"^{call}", page.text, re.MULTILINE)), len(re.findall(call, page.text)))
+        for name, page in found.items()
+        if name not in _LISTS
+    }
+    best = max(counts, key=lambda name: counts[name])
+    return best if any(counts[best]) else None
 
 
 def _read(name: str, source: str) -> Topic:

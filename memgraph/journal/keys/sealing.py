@@ -2,7 +2,7 @@
 
 Until the first rotation it is the secret of the store's only key. From then on ``journal/sealing.json`` holds it, encrypted under the
 keys before and after the rotation, so that graph and index stay valid, and processes that have the store open agree on it. Resealing draws
-a new one.
+a new one; ``journal/former_seals.json`` then holds the keys that had signed receipts, encrypted under the new secret.
 """
 
 from __future__ import annotations
@@ -10,13 +10,18 @@ from __future__ import annotations
 import hmac
 import json
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from memgraph.disk.files import write_private
 from memgraph.journal.keys.secret import fingerprint
 from memgraph.ports import SigningKey
 
 _FILE = "sealing.json"
+FORMER_FILE = "former_seals.json"
+RECEIPTS = "purge receipt"
+"""Purpose of the seal that signs receipts of purges. Unlike projections they cannot be made again, so its former keys are kept."""
 _NONCE_BYTES = 16
 
 
@@ -27,13 +32,9 @@ def sealing_secret(folder: Path, key: SigningKey) -> bytes:
     match, are rebuilt.
     """
     try:
-        stored = json.loads((folder / _FILE).read_bytes())[fingerprint(key.secret)]
-        nonce, encrypted = bytes.fromhex(stored["nonce"]), bytes.fromhex(stored["encrypted"])
-        if hmac.compare_digest(_code(key, nonce, encrypted), stored["hmac"]):
-            return _xor(encrypted, _pad(key, nonce, len(encrypted)))
+        return _opened(json.loads((folder / _FILE).read_bytes()), key)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        pass
-    return key.secret
+        return key.secret
 
 
 def keep_sealing_secret(folder: Path, secret: bytes, *keys: SigningKey) -> None:
@@ -56,6 +57,35 @@ def sealing_document(secret: bytes, *keys: SigningKey) -> bytes:
         entry = {"nonce": nonce.hex(), "encrypted": encrypted.hex(), "hmac": _code(key, nonce, encrypted)}
         document[fingerprint(key.secret)] = entry
     return json.dumps(document).encode()
+
+
+def former_keys(folder: Path, secret: bytes) -> list[bytes]:
+    """Return the keys that signed receipts before the journal was resealed, given the sealing secret; none if they cannot be read."""
+    try:
+        documents = json.loads((folder / FORMER_FILE).read_bytes())
+        return [_opened(one, SigningKey("", secret)) for one in documents]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return []
+
+
+def former_document(keys: Sequence[bytes], secret: bytes) -> bytes:
+    """Return what `FORMER_FILE` holds so that a sealing secret opens it."""
+    return json.dumps([json.loads(sealing_document(one, SigningKey("", secret))) for one in keys]).encode()
+
+
+def _opened(document: Mapping[str, Any], key: SigningKey) -> bytes:
+    """Return the secret of a sealing document.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        The key does not open it.
+    """
+    stored = document[fingerprint(key.secret)]
+    nonce, encrypted = bytes.fromhex(stored["nonce"]), bytes.fromhex(stored["encrypted"])
+    if not hmac.compare_digest(_code(key, nonce, encrypted), stored["hmac"]):
+        raise ValueError("is not what was stored")
+    return _xor(encrypted, _pad(key, nonce, len(encrypted)))
 
 
 def _pad(key: SigningKey, nonce: bytes, size: int) -> bytes:

@@ -7,6 +7,7 @@ says that there may be such an event, and holds the hashes of the files as they 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -18,6 +19,21 @@ from memgraph.journal.purge.purged import PurgedSeqs
 _FILE = "purging.json"
 Hashes = dict[str, tuple[int, str]]
 """Size and SHA-256 of files, by their path relative to the store's directory."""
+
+
+class Noted(NamedTuple):
+    """What a note says for the receipt.
+
+    Attributes
+    ----------
+    files : dict
+        The files as they were.
+    remaining : list of dict or None
+        Where words are that cannot be removed; None if it is not known.
+    """
+
+    files: Hashes
+    remaining: list[dict[str, Any]] | None
 
 
 class Intent:
@@ -39,7 +55,7 @@ class Intent:
         """Whether a purge was begun and not completed."""
         return self._path.exists()
 
-    def write(self, hashes: Hashes) -> None:
+    def write(self, hashes: Hashes, remaining: list[dict[str, Any]] | None = None) -> None:
         """Note that a purge begins.
 
         Raises
@@ -47,18 +63,20 @@ class Intent:
         StorageError
             The system refuses.
         """
-        body = orjson.dumps(hashes)
-        write_private(self._path, orjson.dumps({"files": hashes, "code": self._seal.code(body)}))
+        said = {"files": hashes, "remaining": remaining}
+        write_private(self._path, orjson.dumps({"said": said, "code": self._seal.code(orjson.dumps(said))}))
 
-    def read(self) -> Hashes:
-        """Return the hashes; none if the note is missing or damaged."""
+    def read(self) -> Noted:
+        """Return what the note says; nothing if it is missing or damaged."""
         try:
             stored = orjson.loads(read_own(self._path))
-            if self._seal.fits(stored["code"], orjson.dumps(stored["files"])):
-                return {path: (int(size), str(sha256)) for path, (size, sha256) in stored["files"].items()}
+            said = stored["said"]
+            if self._seal.fits(stored["code"], orjson.dumps(said)):
+                files = {path: (int(size), str(sha256)) for path, (size, sha256) in said["files"].items()}
+                return Noted(files, said["remaining"])
         except (OSError, ValueError, KeyError, TypeError):
             pass
-        return {}
+        return Noted({}, None)
 
     def remove(self) -> None:
         """Note that the purge is complete.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memgraph.disk.files import free_bytes, make_own, sync_data, write_all
+from memgraph.disk.seal import seal_key
 from memgraph.errors import JournalError, StorageError
 from memgraph.journal import swap
 from memgraph.journal.baseline.header import HEADER, header_document
@@ -20,7 +21,7 @@ from memgraph.journal.closed.manifest import manifest_document
 from memgraph.journal.envelope import Chain, CommitDraft, resealed, seal
 from memgraph.journal.head_file import Head
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.sealing import sealing_document
+from memgraph.journal.keys.sealing import FORMER_FILE, RECEIPTS, former_document, former_keys, sealing_document
 from memgraph.journal.keys.use import KeyHistory, KeyUse
 from memgraph.journal.segments import RESERVE_BYTES, Line, Position
 from memgraph.model.events.store import JournalResealed
@@ -48,7 +49,7 @@ def reseal(
     What the events say does not change: payloads, salts, numbers and times stay byte for byte. The head of the former chain is kept in a
     last event. Takes the time of two verifications, and as much disk space as the journal. A crash leaves the former
     journal or leads to the new one. Projections are sealed with a new secret afterwards, so they are built anew, and the given
-    object can no longer be used.
+    object can no longer be used. The keys that signed receipts of purges are kept, encrypted, so that these still verify.
 
     Raises
     ------
@@ -86,8 +87,12 @@ def reseal(
         writer.write(None, last.data)
         writer.close()
         closed = segments_in(writer.digest, lambda _first, _last: [key.key_id])
+        secret = secrets.token_bytes(32)
+        signed = seal_key(journal.sealing_secret, RECEIPTS, journal.store_id)
+        former = [*former_keys(journal.folder, journal.sealing_secret), signed]
         files = {
-            "sealing.json": sealing_document(secrets.token_bytes(32), key),
+            "sealing.json": sealing_document(secret, key),
+            FORMER_FILE: former_document(former, secret),
             MANIFEST: manifest_document(journal.store_id, closed, key),
         }
         if baseline is not None:

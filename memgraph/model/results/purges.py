@@ -49,6 +49,40 @@ class KnownExport(Model):
     is_there: bool
 
 
+class LostTask(Model):
+    """A task that a purge removes with its items, because its registration contains the words.
+
+    Attributes
+    ----------
+    id, title : str
+    items : int
+        Number of its decisions, constraints, questions, actions and artifacts.
+    """
+
+    id: str
+    title: str
+    items: Count
+
+
+class RemainingName(Model):
+    """A name that contains the words and stays in the journal, which signs it or needs it.
+
+    Attributes
+    ----------
+    what : str
+        What it is: the id of a task or of a key, which stand in the heads of events; or the type of an event that is never removed.
+    name : str or None
+        None in a receipt, which would otherwise repeat it.
+    event, events : int
+        The first event with it, and the number of events.
+    """
+
+    what: str
+    name: str | None = None
+    event: Count
+    events: Count
+
+
 class PurgePreview(Model):
     """What a purge would remove.
 
@@ -59,6 +93,9 @@ class PurgePreview(Model):
         Number of events whose payload would be removed.
     others : dict of str to int
         Number of those that are not about memories, by type.
+    lost_tasks : list of LostTask
+    remaining : list of RemainingName
+        What cannot be removed.
     exports : list of KnownExport
     is_everything : bool
         Whether no memory would be left.
@@ -67,6 +104,8 @@ class PurgePreview(Model):
     memories: list[PurgedMemory] = Field(default_factory=list)
     events: Count = 0
     others: dict[str, int] = Field(default_factory=dict)
+    lost_tasks: list[LostTask] = Field(default_factory=list)
+    remaining: list[RemainingName] = Field(default_factory=list)
     exports: list[KnownExport] = Field(default_factory=list)
     is_everything: bool = False
 
@@ -106,6 +145,10 @@ class PurgeReceipt(Model):
     files : list of RewrittenFile
     rebuilt, removed : list of str
         What was rebuilt from the journal; what was removed, and is rebuilt when it is needed.
+    lost_tasks : list of int
+        Events that had registered the tasks that are lost.
+    remaining : list of RemainingName or None
+        Where the words are still, because they cannot be removed there. None if the process was killed before it was known.
     exports : list of KnownExport
     code : str
         Signature: a code of everything else, under a key derived from the store's.
@@ -125,6 +168,8 @@ class PurgeReceipt(Model):
     files: list[RewrittenFile] = Field(default_factory=list)
     rebuilt: list[str] = Field(default_factory=list)
     removed: list[str] = Field(default_factory=list)
+    lost_tasks: list[int] = Field(default_factory=list)
+    remaining: list[RemainingName] | None = None
     exports: list[KnownExport] = Field(default_factory=list)
     code: str = ""
 
@@ -140,9 +185,12 @@ class ReceiptCheck(Model):
         Number of rows of vectors that were zeroed.
     changed_since : list of str
         Files whose bytes a later purge, or another rewriting, has changed since.
+    remaining : list of RemainingName or None
+        As in the receipt.
     """
 
     event: Count
     events: Count
     vectors: Count
     changed_since: list[str] = Field(default_factory=list)
+    remaining: list[RemainingName] | None = None

@@ -42,6 +42,7 @@ _PINNED = "They are pinned: keep to them where they apply."
 _OLDER = "older; contradicted by the newer line above"
 _OUTSIDE = "newer; contradicts what the user said in the line above"
 _SOURCES: dict[TrustClass, str] = {"tool": "from a tool", "imported": "imported", "web": "from the web, unverified"}
+_DAY_ENDS = "23:59:59.999Z"
 _NAME_CHARS = 80
 _NEARLY = 0.85
 """Share of a text's words, in whole sentences, that make another text with the same sentences a near-duplicate."""
@@ -132,8 +133,7 @@ def _introduction(context: AgentContext, notes: Sequence[Note], project: str | N
 def ranked(context: AgentContext) -> list[StoredMemory]:
     """Return the constraints; then the pinned memories; then the best ones, where the recall's order is known; linked tasks' last.
 
-    A pin lifts nothing that comes from outside: it would stand before what the user said on the same matter. Where nothing was asked, so that
-    any of them may be on the same matter, what comes from outside is last.
+    A pin lifts nothing that comes from outside: it would stand before what the user said on the same matter.
     """
     ranks, scores, last = context.ranks, context.scores, set(context.related_ids)
     by_rank = sorted(context.memories, key=lambda one: (ranks.get(one.id, 0), -scores.get(one.id, 0.0)))
@@ -141,10 +141,7 @@ def ranked(context: AgentContext) -> list[StoredMemory]:
     def is_lifted(one: StoredMemory) -> bool:
         return one.is_pinned and not is_outside(one.trust_class)
 
-    def place(one: StoredMemory) -> tuple[bool, bool, bool]:
-        return one.id in last, not is_lifted(one), not ranks and is_outside(one.trust_class)
-
-    return constraints_first(context, sorted(by_rank, key=place))
+    return constraints_first(context, sorted(by_rank, key=lambda one: (one.id in last, not is_lifted(one))))
 
 
 def _order(context: AgentContext, notes: Sequence[Note]) -> list[Group]:
@@ -268,8 +265,9 @@ def _remarks(note: Note, now: str, shared: str | None) -> Iterator[str]:
     if memory.project_id and memory.project_id != shared:
         yield _name(memory.project_id)
     yield from note.remarks
-    if memory.invalid_at and memory.invalid_at <= now:
-        yield f"no longer valid since {memory.invalid_at[:10]}"
+    if memory.invalid_at:
+        ends = memory.invalid_at
+        yield f"no longer valid since {ends[:10]}" if ends <= now else f"until {_end(ends)}"
     if memory.privacy_tier != "public":
         yield memory.privacy_tier
     if origin := _SOURCES.get(memory.trust_class):
@@ -283,6 +281,11 @@ def _date(memory: StoredMemory) -> Iterator[str]:
         return
     elif when := (isinstance(memory, StoredEpisodicMemory) and memory.event_date) or memory.occurred_at:
         yield when[:10]
+
+
+def _end(moment: str) -> str:
+    """Return a day for its end, else the day and the minute."""
+    return moment[:10] if moment[11:] == _DAY_ENDS else f"{moment[:10]} {moment[11:16]} UTC"
 
 
 def _name(text: str) -> str:

@@ -12,7 +12,6 @@ from math import exp, log
 import numpy as np
 
 from memgraph.embedding.onnx import MODEL_NAME
-from memgraph.index.columns import CONSTRAINT_TAG, TRUST
 from memgraph.index.index import Index
 from memgraph.index.supersession import newest_of
 from memgraph.model.base import Floor
@@ -30,7 +29,7 @@ from memgraph.retrieval.stages.rank import best
 from memgraph.retrieval.stages.state import Counts, Scores, Search, Slots
 from memgraph.retrieval.stages.walk import rests_on
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.scope import Mask
+from memgraph.store.access.scope import Mask, pinned_constraints
 from memgraph.text.sentences import is_question
 
 AUTO = 0.7
@@ -267,9 +266,8 @@ def constraints_among(index: Index, mask: Mask, project_id: str | None) -> Slots
     mask : ndarray, bool
         The memories that are admitted.
     """
-    code = index.tag_names.find(CONSTRAINT_TAG)
-    slots = index.tags.get(code)[0] if code >= 0 else np.empty(0, dtype=np.int64)
-    holds = mask[slots] & index.column("is_pinned")[slots] & (index.column("trust")[slots] <= TRUST.index("agent"))
+    slots = pinned_constraints(index)
+    holds = mask[slots]
     if project_id is None:
         holds &= index.column("project")[slots] == -1
     holding = _united(slots[holds])

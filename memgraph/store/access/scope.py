@@ -15,6 +15,7 @@ from memgraph.model.results.retrieval import RetrievalQuery
 from memgraph.privacy.access import Access
 
 Mask = NDArray[np.bool_]
+Slots = NDArray[np.int64]
 _UNKNOWN = -2
 """Code of an unknown project: only shared knowledge is visible then."""
 
@@ -118,23 +119,25 @@ def _of_tasks(index: Index, scope: Scope) -> Mask:
     """Return which slots belong to the tasks asked about, and which belong to none as far as these are asked about too."""
     task = index.column("task")
     if scope.linked is not None:
-        own: Mask = np.isin(task, [_code(index, "task", one) for one in scope.linked])
-        return own
+        linked: Mask = np.isin(task, [_code(index, "task", one) for one in scope.linked])
+        return linked
     if scope.all_tasks:
         return np.ones(len(index), dtype=np.bool_)
     mask = of_or_none(index, "task", scope.task_id)
     if scope.task_id is not None and not scope.global_fallback:
-        mask &= (task != -1) | _pinned_constraints(index)
+        own = task != -1
+        own[pinned_constraints(index)] = True
+        mask &= own
     return mask
 
 
-def _pinned_constraints(index: Index) -> Mask:
-    found: Mask = np.zeros(len(index), dtype=np.bool_)
+def pinned_constraints(index: Index) -> Slots:
+    """Return the slots of the pinned memories with the tag ``constraint``, but for those from outside: nobody is bound by them."""
     code = index.tag_names.find(CONSTRAINT_TAG)
-    if code >= 0:
-        found[index.tags.get(code)[0]] = True
-    found &= index.column("is_pinned") & (index.column("trust") <= TRUST.index("agent"))
-    return found
+    tagged = index.tags.get(code)[0] if code >= 0 else np.empty(0, dtype=np.int64)
+    is_held = index.column("is_pinned")[tagged] & (index.column("trust")[tagged] <= TRUST.index("agent"))
+    slots: Slots = tagged[is_held].astype(np.int64)
+    return slots
 
 
 def concerning(

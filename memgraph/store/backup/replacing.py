@@ -21,16 +21,19 @@ from memgraph.journal.envelope import CommitDraft, LineError, unseal
 from memgraph.journal.keys import FileKeys, KeyRing
 from memgraph.journal.keys.configured import configured_keys
 from memgraph.journal.opening import read_manifest
+from memgraph.journal.purge.intent import Intent
 from memgraph.journal.purge.lines import is_purged, unseal_purged
+from memgraph.journal.purge.rewriting import left_in
 from memgraph.journal.repair import Unwitnessed
 from memgraph.journal.replay import Offset
 from memgraph.journal.segments import Line, Segments
 from memgraph.model.base import Callback, checked
-from memgraph.model.events.payload import Whole
+from memgraph.model.events.payload import Payload, Whole
 from memgraph.model.events.store import StoreRestored
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.backup import manifest
+from memgraph.store.backup.purged_again import complete, known_purges, purge_again
 from memgraph.store.backup.quarantine import accept_end, exclusive, quarantine_folder, readable_lines, set_aside
 from memgraph.store.backup.restoring import file_of, head_of
 from memgraph.store.backup.unpacking import chain_of, unpack
@@ -53,6 +56,8 @@ class JournalRestored:
         Number of events that are known to have been written after it.
     quarantine : Path
         Folder with the files that were replaced.
+    purged_again : int
+        Number of events that were purged after the backup was made, and that the repair has purged again.
     recorded_as : int
         The event that records it.
     """
@@ -61,6 +66,7 @@ class JournalRestored:
     kept_seq: int
     lost: int
     quarantine: Path
+    purged_again: int
     recorded_as: int
 
 
@@ -78,7 +84,8 @@ def restore_journal(
 
     Events that were written after the backup are kept as far as they verify and follow its last one, so damage in the part that the
     backup has loses nothing. The files that are replaced are kept in ``quarantine/`` in the store's directory, and an event
-    (``store.restored``) says what was done. Graph and index are rebuilt at the next use.
+    (``store.restored``) says what was done. Graph and index are rebuilt at the next use. What was purged after the backup was made is purged
+    again, as far as the store's journal or its receipts still name it.
 
     A crash in the midst loses nothing: the journal is refused as before, and the same call repairs it.
 
@@ -114,18 +121,21 @@ def restore_journal(
         unpack(chain, new.path, progress)
         head = head_of(new.path / "journal", last, until)
         stack.enter_context(exclusive(folder, config.lock_timeout_s, discards_plan=is_plan_damaged))
-        restored = _verified(new.path, last.store_id, ring, config.keys_home, chain[-1].path)
+        restored = _verified(new.path, last.store_id, ring, config.keys_home, chain[-1].path).tail
         if (restored.chain.seq, restored.chain.signature) != (head.seq, head.signature):
             raise manifest.damaged(chain[-1].path, "its journal does not end where its manifest says")
         if until is None:
             _append_rest(folder, new.path / "journal", restored, ring)
-            kept = _verified(new.path, last.store_id, ring, config.keys_home, chain[-1].path)
-        else:
-            kept = restored
-        known = _known(config, last.store_id, ring)
+        journal = _verified(new.path, last.store_id, ring, config.keys_home, chain[-1].path)
+        kept = journal.tail
+        known_seq, present = _known(config, last.store_id, ring)
+        again = purge_again(known_purges(config.home, present), journal, to_iso(time()))
+        back = len(left_in(journal.segments, journal.purged.read()))
+        if again or back:  # from now on the next opening completes it
+            Intent(folder, present.seal("purge intent")).write({})
         place = quarantine_folder(config.home, to_iso(time()))
         _replace(folder, new.path / "journal", place)
-    lost = max(0, known - kept.chain.seq)
+    lost = max(0, known_seq - kept.chain.seq)
     record = StoreRestored(
         backup_id=last.backup_id,
         made_at=last.made_at,
@@ -138,8 +148,10 @@ def restore_journal(
         restored_at=to_iso(time()),
         restored_by=f"memgraph {release()}",
     )
-    seq = _recorded(config, last.store_id, ring, kept, record, lambda: to_iso(time()))
-    return JournalRestored(head.seq, kept.chain.seq, lost, place, seq)
+    records = [record, again] if again else [record]
+    seq = _recorded(config, last.store_id, ring, kept, records, lambda: to_iso(time()))
+    purged = back + (len(again.seqs()) if again else 0)
+    return JournalRestored(head.seq, kept.chain.seq, lost, place, purged, seq)
 
 
 def _check_store(home: Path, store_id: str, path: Path) -> None:
@@ -165,8 +177,8 @@ def _settled(folder: Path, store_id: str, ring: KeyRing, config: AgentMemoryConf
     return False
 
 
-def _verified(home: Path, store_id: str, ring: KeyRing, keys_home: Path, path: Path) -> Offset:
-    """Verify the journal that was unpacked, and return its end."""
+def _verified(home: Path, store_id: str, ring: KeyRing, keys_home: Path, path: Path) -> Unwitnessed:
+    """Verify the journal that was unpacked, and return it."""
     journal = Unwitnessed(home, store_id, ring, keys_home=keys_home)
     try:
         journal.load_to_end(by_checkpoint=False)
@@ -174,7 +186,7 @@ def _verified(home: Path, store_id: str, ring: KeyRing, keys_home: Path, path: P
         raise
     except JournalError as error:
         raise manifest.damaged(path, f"its events do not verify ({error})") from None
-    return journal.tail
+    return journal
 
 
 def _append_rest(folder: Path, new: Path, end: Offset, ring: KeyRing) -> None:
@@ -213,12 +225,12 @@ def _append(path: Path, data: bytes) -> None:
         os.close(descriptor)
 
 
-def _known(config: AgentMemoryConfig, store_id: str, ring: KeyRing) -> int:
-    """Return the last event that the present journal and its witnesses name."""
+def _known(config: AgentMemoryConfig, store_id: str, ring: KeyRing) -> tuple[int, Unwitnessed]:
+    """Return the last event that the present journal and its witnesses name, and that journal."""
     journal = Unwitnessed(config.home, store_id, ring, keys_home=config.keys_home)
     with suppress(JournalError, StorageError):  # damaged: its witnesses are asked all the same
         journal.load_to_end(by_checkpoint=False)
-    return max([journal.tail.chain.seq, *(one.seq for one in journal.witnesses() if one.seq is not None)])
+    return max([journal.tail.chain.seq, *(one.seq for one in journal.witnesses() if one.seq is not None)]), journal
 
 
 def _replace(folder: Path, new: Path, place: Path) -> None:
@@ -277,10 +289,10 @@ def _recorded(
     store_id: str,
     ring: KeyRing,
     kept: Offset,
-    record: StoreRestored,
+    records: Sequence[Payload],
     now: Callable[[], str],
 ) -> int:
-    """Record the restoration, and let the head file name the journal's new end."""
+    """Record the restoration, let the head file name the journal's new end, and remove what the journal names as purged."""
     journal = Unwitnessed(config.home, store_id, ring, keys_home=config.keys_home, lock_timeout_s=config.lock_timeout_s)
     journal.load_to_end(by_checkpoint=False)
     with journal.locked():
@@ -290,6 +302,11 @@ def _recorded(
                 f"the journal under {journal.folder} has changed in the meantime; run `memgraph repair` again"
             )
         time = max(now(), journal.tail.chain.timestamp)
-        journal.append([CommitDraft("system", [record], actor="user")], time)
+        journal.append([CommitDraft("system", records, actor="user")], time)
         accept_end(journal, found)
-        return journal.tail.chain.seq
+        recorded = journal.tail.chain.seq
+        intent = Intent(journal.folder, journal.seal("purge intent"))
+        if intent.is_there:
+            complete(config.home, journal)
+            intent.remove()
+        return recorded

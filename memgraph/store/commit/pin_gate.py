@@ -9,15 +9,25 @@ from memgraph.fold.tasks import PIN, REMOVAL, is_pin
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.tasks import PinAdded, PinEdited, PinPayload, PinRemoved, PinRemoveRequested
+from memgraph.model.events.tasks import (
+    PinAdded,
+    PinEdited,
+    PinPayload,
+    PinRemoveCancelled,
+    PinRemoved,
+    PinRemoveRequested,
+)
 from memgraph.ports import Row
 from memgraph.store.commit.task_gate import check_writable, known_task
 
 Rows = Callable[[str, str], Row | None]
 PROTECTED = frozenset(
-    "content title is_pinned is_suppressed archived_at invalid_at valid_at project_id task_id session_id source".split()
+    (
+        "content title is_pinned is_suppressed archived_at invalid_at valid_at project_id task_id session_id source "
+        "privacy_tier domain trust_class"
+    ).split()
 )
-"""Fields of a pin's memory that decide what it says, and whether and where it is recalled."""
+"""Fields of a pin's memory that decide what it says, and whether, where and by whom it is recalled."""
 
 
 def check_pins(task_id: str | None, payloads: Sequence[Payload], rows: Rows) -> None:
@@ -26,7 +36,7 @@ def check_pins(task_id: str | None, payloads: Sequence[Payload], rows: Rows) -> 
     Raises
     ------
     InvalidInputError
-        A pin would change, leave recall or be deleted, and no event of the commit edits or removes it.
+        A pin would change, leave recall or be deleted, and no event of the commit edits or removes it; or its task is archived or closed.
     NotFoundError
         A memory that is to be edited or removed as a pin is none.
     ScopeError
@@ -49,12 +59,12 @@ def check_pins(task_id: str | None, payloads: Sequence[Payload], rows: Rows) -> 
 
 def _check_events(task_id: str | None, payloads: Sequence[Payload], pins: Sequence[PinPayload], rows: Rows) -> None:
     new = {payload.memory.id: payload.memory for payload in payloads if isinstance(payload, MemoryAdded)}
+    if task_id is not None and any(not isinstance(payload, PinRemoveCancelled) for payload in pins):
+        check_writable(task_id, known_task(rows, task_id)["status"])  # who cancels a removal keeps the pin as it is
     for payload in pins:
         if isinstance(payload, PinAdded):
             if payload.id not in new or not new[payload.id].is_pinned:
                 raise InvalidInputError("must be a pinned memory of the same commit", field="id", value=payload.id)
-            if task_id is not None:
-                check_writable(task_id, known_task(rows, task_id)["status"])
             continue
         row = rows(PIN, payload.id)
         if row is None or not is_pin(row):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from datetime import date, datetime
 
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.errors import InvalidInputError
@@ -22,11 +23,11 @@ from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.compaction.state import State, adopt, baseline_of
 from memgraph.store.opening import open_store_journal, utc_now
-from memgraph.store.past.as_of import When
 from memgraph.store.projection.replayed_rows import beginning
 
 logger = logger_of(__name__)
 
+When = str | date | datetime
 _OPEN = ("active", "suspended")
 """States of tasks whose events stay after the baseline if that is wanted."""
 

@@ -140,7 +140,7 @@ class Undoing:
         back = f"`memgraph undo {last.first}` undoes it, " if is_reversible else ""
         problem = (
             f"the last change, event {last.first} ({event.type} by the {last.actor}, {event.timestamp[:16].replace('T', ' ')}), "
-            f"{why}: {back}`memgraph undo {of_user.first}` the last change by the user"
+            f"{why}: {back}`memgraph undo {of_user.first}` undoes the last change by the user"
         )
         return UndoError(problem, seq=of_user.first, blocked_by=[last.first])
 

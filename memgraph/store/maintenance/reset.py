@@ -13,7 +13,7 @@ import numpy as np
 
 from memgraph.fold.resets import tables_of
 from memgraph.fold.tasks.tasks import is_pin, is_registered
-from memgraph.index.columns import SAVED_SOURCES
+from memgraph.index.columns import PROMOTED_SOURCE, SAVED_SOURCES
 from memgraph.model.base import checked
 from memgraph.model.events.store import StoreReset
 from memgraph.model.results.maintenance import ResetResult, ResetScope
@@ -79,7 +79,7 @@ class Resetting:
         Parameters
         ----------
         scope : {"memory", "all"}
-            ``memory`` keeps pinned memories, facts that somebody asked to keep (`remember`, observations, pins), and tasks; ``all``
+            ``memory`` keeps pinned memories, facts that somebody asked to keep (`remember`, observations, pins, promoted texts), and tasks; ``all``
             keeps none of them. The store's id and keys, its settings and the journal's history stay in both cases.
         preview : bool
             Write nothing.
@@ -127,8 +127,8 @@ class Resetting:
 
 
 def is_kept(row: Row) -> bool:
-    """Return whether a memory is a fact that somebody asked to keep, or is pinned."""
-    return bool(row.get("is_pinned")) or row.get("source") in SAVED_SOURCES
+    """Return whether a memory is a fact that somebody asked to keep, or promoted, or is pinned."""
+    return bool(row.get("is_pinned")) or row.get("source") in {*SAVED_SOURCES, PROMOTED_SOURCE}
 
 
 def _going(table: str, rows: Sequence[Row]) -> Sequence[Row]:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from memgraph.journal.purge.carrying import CARRIES, KEPT, STATES_MEMORY
+from memgraph.model.results.purges import LostTask
 from memgraph.ports import Row
+from memgraph.store.purge.lost_tasks import lost_tasks
 from memgraph.store.purge.records import Record, strings_in, texts_of
-from memgraph.store.purge.restating import Restated, agents_only_of, cleared, named_builds
-from memgraph.store.purge.selection import Criteria, selected
+from memgraph.store.purge.restating import Restated, agents_only_of, cleared, named_builds, stacks
+from memgraph.store.purge.selection import Criteria, plain, selected
 from memgraph.text.runs import Runs
 
 Read = Callable[[], Iterable[Record]]
@@ -47,8 +49,10 @@ class Plan:
         Memories that are left and followed a removed one, with their present predecessor.
     related : set of str
         Memories that are left, and linked with removed ones.
-    texts : list of str
-        All texts that the memories asked for ever had.
+    lost_tasks : list of LostTask
+        Tasks whose registration is removed.
+    is_said : callable
+        Returns whether a text contains the words that are removed.
     is_everything : bool
         Whether no memory is left.
     """
@@ -65,7 +69,8 @@ class Plan:
     vectors: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     followers: dict[str, str | None] = field(default_factory=dict)
     related: set[str] = field(default_factory=set)
-    texts: list[str] = field(default_factory=list)
+    lost_tasks: list[LostTask] = field(default_factory=list)
+    is_said: Callable[[str], bool] = lambda _text: False
     is_everything: bool = False
 
     def gone(self) -> set[str]:
@@ -74,7 +79,7 @@ class Plan:
 
 
 def plan_of(read: Read, criteria: Criteria, present: Present, *, keeps_copies: bool = False) -> Plan:
-    """Return what a purge removes. Five passes over the journal.
+    """Return what a purge removes. Eight passes over the journal.
 
     What was derived from a removed memory goes with it: sleep derives it again from what is left. So does a memory that repeats eight
     words of it in a row, or all words of a shorter text, unless copies are kept; one that only used to is restated without its history.
@@ -87,17 +92,21 @@ def plan_of(read: Read, criteria: Criteria, present: Present, *, keeps_copies: b
         _note_products(record, products)
         if not found.ids.keys().isdisjoint(_stated(record)):
             texts |= dict.fromkeys(texts_of(record))
-    plan.texts = [*texts, *filter(None, [criteria.match])]
-    runs = Runs(plan.texts)
+    runs = Runs([*texts, *filter(None, [criteria.match])])
+    pattern = plain(criteria.match or "")
+    plan.is_said = lambda text: runs.are_in(text) or bool(pattern and pattern in plain(text))
     repeating = [one for one in read() if one.type not in KEPT and any(map(runs.are_in, strings_in(one.content)))]
     if keeps_copies:
         repeating = _kept(plan, found.ids, repeating, products, present)
     _sort(plan, found.ids, repeating, products, runs, present)
     others = found.seqs | {one.seq for one in repeating}
+    plan.lost_tasks, of_tasks = lost_tasks(read(), others)
+    others |= of_tasks
     builds = named_builds(read(), agents_only_of(read(), plan.gone()))
     plan.again = [restated for seq, restated in builds.items() if seq not in others]
     _collect(plan, read(), others | builds.keys())
     plan.again += cleared(read(), plan.seqs)
+    plan.again += stacks(read(), plan.seqs, {one.id for one in plan.lost_tasks}, plan.is_said)
     _follow(plan, read(), present)
     gone = plan.gone()
     plan.related = {source for source, made in products.items() if not made.isdisjoint(gone)} - gone

@@ -17,7 +17,14 @@ from memgraph.model.base import Name, Text, checked
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.store import MAX_PURGED, BackupMade, Follower, MemoryPurged, PurgedRows, ranges_of
-from memgraph.model.results.purges import KnownExport, PurgedMemory, PurgePreview, PurgeReceipt, ReceiptCheck
+from memgraph.model.results.purges import (
+    KnownExport,
+    PurgedMemory,
+    PurgePreview,
+    PurgeReceipt,
+    ReceiptCheck,
+    RemainingName,
+)
 from memgraph.ports import Row
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
@@ -26,8 +33,9 @@ from memgraph.store.projection.projector import Projector
 from memgraph.store.purge.exports import known_exports
 from memgraph.store.purge.leftovers import remove_leftovers, remove_unnamed_vectors
 from memgraph.store.purge.plan import Plan, plan_of
-from memgraph.store.purge.receipts import check_receipt, read_receipt, receipt_of, write_receipt
+from memgraph.store.purge.receipts import check_receipt, has_receipt, read_receipt, receipt_of, write_receipt
 from memgraph.store.purge.records import records
+from memgraph.store.purge.remaining import phrase_of, remaining_names, without_names
 from memgraph.store.purge.selection import Criteria
 from memgraph.store.query import Reader
 from memgraph.store.undeletion import deleted, undeletions
@@ -79,6 +87,7 @@ class Purging:
         self._reader.settle()
         with self._projector.holding():
             plan = self._planned(criteria, keeps_copies=keep_copies)
+            remaining = self._remaining(plan)
             shown = [
                 PurgedMemory(id=one, content=preview(text), why=why, is_deleted=not self._is_there(one))
                 for why, named in (
@@ -91,6 +100,8 @@ class Purging:
             memories=shown,
             events=len(plan.seqs),
             others=dict(plan.others),
+            lost_tasks=plan.lost_tasks,
+            remaining=remaining,
             exports=self._exports(),
             is_everything=plan.is_everything,
         )
@@ -146,7 +157,8 @@ class Purging:
             drafts = self._drafts(plan)
             segments = self._journal.segments
             hashes = {f"journal/{name}": sha256_of(segments, name) for name in segments_of(segments, plan.seqs)}
-            self._intent.write(hashes)
+            left = [one.model_dump(mode="json") for one in without_names(self._remaining(plan))]
+            self._intent.write(hashes, left)
             commits = self._journal.append(drafts, self._now())
             receipt = self._complete(commits[-1].events[-1])
             self._intent.remove()
@@ -194,8 +206,7 @@ class Purging:
     def _is_open(self, event: Event) -> bool:
         """Return whether a purge may be incomplete: it has no receipt, or payloads are left."""
         payload: MemoryPurged = event.payload  # type: ignore[assignment]
-        has_receipt = (self._home / "receipts" / f"{event.seq:012d}.json").exists()
-        return not has_receipt or bool(left_in(self._journal.segments, payload.seqs()))
+        return not has_receipt(self._home, event.seq, payload) or bool(left_in(self._journal.segments, payload.seqs()))
 
     def _complete(self, event: Event) -> PurgeReceipt:
         """Carry out a recorded purge, with the lock held. What is done already is done again."""
@@ -217,7 +228,7 @@ class Purging:
                 journal,
                 event,
                 payload,
-                before=self._intent.read(),
+                noted=self._intent.read(),
                 removed=removed,
                 exports=self._exports(),
             )
@@ -248,13 +259,33 @@ class Purging:
         if missing := [one for one in criteria.ids if one not in plan.ids]:
             raise NotFoundError("memory", missing[0])
         if not plan.seqs:
-            raise NotFoundError("memory", _asked(criteria))
+            raise NotFoundError("memory", _asked(criteria), problem=self._nothing(criteria, plan))
         if max(len(plan.gone()), len(plan.related), len(plan.followers)) > MAX_PURGED:
             problem = (
                 f"would remove {len(plan.gone()):,} memories; purge at most {MAX_PURGED:,} at once, by source or match"
             )
             raise InvalidInputError(problem, field="purge", value=_asked(criteria))
         return plan
+
+    def _remaining(self, plan: Plan) -> list[RemainingName]:
+        """Return the names that stay in the journal although they contain the words."""
+        return remaining_names(self._journal.every_line(self._journal.start.position), plan.is_said)
+
+    def _nothing(self, criteria: Criteria, plan: Plan) -> str:
+        """Return the message that there is nothing to purge."""
+        if criteria.match is None:
+            name, what = (
+                ("is of project", criteria.project) if criteria.project else ("rests on source", criteria.source)
+            )
+            return f"nothing in the journal {name} {what!r}; `memgraph stats` shows the projects, `memgraph show ID` a memory's source"
+        if left := self._remaining(plan):
+            return (
+                f"nothing that says {criteria.match!r} can be removed: it is only in names that are signed, or that the journal needs: "
+                f"{phrase_of(left)}"
+            )
+        return (
+            f"nothing in the journal says {criteria.match!r}, in whatever case: what was purged before is gone already"
+        )
 
     def _drafts(self, plan: Plan) -> list[CommitDraft]:
         """Return the commits of a purge. The last one is the purge itself, so that one that is cut short leaves no memory half gone."""
@@ -266,7 +297,11 @@ class Purging:
         drafts = []
         for back, links in undeletions(self._journal, plan.restated, stays, model=self._writer.model):
             scope, task_id = scope_of(back.memory), back.memory.task_id
-            drafts.append(CommitDraft(scope, [back, *links], task_id=task_id, actor="system"))
+            clean = [
+                one.model_copy(update={"reason": None}) if one.reason and plan.is_said(one.reason) else one
+                for one in links
+            ]
+            drafts.append(CommitDraft(scope, [back, *clean], task_id=task_id, actor="system"))
         if relinked := [link for one in dict.fromkeys(plan.unlinked) if (link := self._relinked(*one)) is not None]:
             drafts.append(CommitDraft("global", relinked, actor="system"))
         drafts += [CommitDraft(one.scope, [one.payload], actor="system") for one in plan.again]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,17 @@ from memgraph.disk.seal import Seal
 from memgraph.errors import InvalidInputError, JournalError, StorageError
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
-from memgraph.journal.purge.intent import Hashes
+from memgraph.journal.keys.sealing import RECEIPTS
+from memgraph.journal.purge.intent import Noted
 from memgraph.journal.purge.rewriting import left_in, segments_of, sha256_of
 from memgraph.journal.segments import Segments
 from memgraph.journal.vectors.damage import NamedRows
 from memgraph.model.events.store import MemoryPurged
+from memgraph.model.events.tasks import TaskCreated
 from memgraph.model.results.purges import KnownExport, PurgeReceipt, ReceiptCheck, RewrittenFile
 
 FOLDER = "receipts"
+_REGISTRATION = f'"type":"{TaskCreated.TYPE}"'.encode()
 MAX_BYTES = 64 << 20
 
 
@@ -29,7 +33,7 @@ def receipt_of(
     event: Event,
     payload: MemoryPurged,
     *,
-    before: Hashes,
+    noted: Noted,
     removed: list[str],
     exports: list[KnownExport],
 ) -> PurgeReceipt:
@@ -37,7 +41,7 @@ def receipt_of(
     files = []
     for segment in segments_of(journal.segments, payload.seqs()):
         name = f"journal/{segment}"
-        known, sha256 = before.get(name, (None, None))
+        known, sha256 = noted.files.get(name, (None, None))
         size, after = sha256_of(journal.segments, segment, known)
         files.append(RewrittenFile(path=name, size=size, before=sha256, after=after))
     receipt = PurgeReceipt(
@@ -49,14 +53,16 @@ def receipt_of(
         copied_ids=payload.copied_ids,
         restated_ids=payload.restated_ids,
         kept_ids=payload.kept_ids,
-        ranges=[(one.first, one.last) for one in payload.ranges],
+        ranges=_ranges(payload),
         vectors={one.model: one.rows for one in payload.vectors},
         files=files,
         rebuilt=["graph", "index"],
         removed=removed,
+        lost_tasks=_lost_tasks(journal, payload.seqs()),
+        remaining=noted.remaining,
         exports=exports,
     )
-    return receipt.model_copy(update={"code": _code(receipt, _seal(journal))})
+    return receipt.model_copy(update={"code": _code(receipt, journal.seal(RECEIPTS))})
 
 
 def write_receipt(home: Path, receipt: PurgeReceipt) -> Path:
@@ -65,6 +71,15 @@ def write_receipt(home: Path, receipt: PurgeReceipt) -> Path:
     make_private_folder(path.parent)
     write_private(path, orjson.dumps(receipt.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
     return path
+
+
+def has_receipt(home: Path, event: int, payload: MemoryPurged) -> bool:
+    """Return whether a purge has a receipt: one of its number may be of a purge that a restoration has dropped."""
+    try:
+        receipt = read_receipt((home / FOLDER / f"{event:012d}.json").read_bytes())
+    except (OSError, InvalidInputError):
+        return False
+    return receipt.purged_at == payload.purged_at and receipt.ranges == _ranges(payload)
 
 
 def read_receipt(document: bytes | str | Mapping[str, Any] | PurgeReceipt) -> PurgeReceipt:
@@ -103,15 +118,17 @@ def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
     if receipt.store_id != journal.store_id:
         problem = f"is of another store ({receipt.store_id}), this one is {journal.store_id}"
         raise InvalidInputError(problem, field="receipt", value=receipt.event)
-    if not _seal(journal).fits(receipt.code, _signed(receipt)):
-        raise InvalidInputError(
-            "was changed since it was signed, or was signed with another key", field="receipt", value=receipt.event
+    if not is_genuine(journal, receipt):
+        problem = (
+            "was changed since it was signed, or was signed with a secret that this copy of the store does not have "
+            "(`journal/sealing.json`, `journal/former_seals.json`)"
         )
+        raise InvalidInputError(problem, field="receipt", value=receipt.event)
     payloads = [event.payload for event in journal.purged.events() if event.seq == receipt.event]
     if not payloads or not isinstance(payload := payloads[0], MemoryPurged):
         raise JournalError(f"the journal has no purge with the number {receipt.event}: it is an older copy")
-    if [(one.first, one.last) for one in payload.ranges] != receipt.ranges:
-        raise JournalError(f"event {receipt.event} of the journal purged other events than the receipt says")
+    if _ranges(payload) != receipt.ranges or _ids(payload) != _ids(receipt):
+        raise JournalError(f"event {receipt.event} of the journal purged something else than the receipt says")
     if left := left_in(journal.segments, payload.seqs()):
         raise JournalError(
             f"{len(left):,} of the purged events still have a payload, first event {left[0]}: the journal was restored from an "
@@ -124,7 +141,25 @@ def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
         events=len(payload.seqs()),
         vectors=sum(map(len, receipt.vectors.values())),
         changed_since=changed,
+        remaining=receipt.remaining,
     )
+
+
+def is_genuine(journal: Journal, receipt: PurgeReceipt) -> bool:
+    """Return whether a receipt is of this store and was signed with its secret, the present one or a former."""
+    is_ours = receipt.store_id == journal.store_id
+    return is_ours and any(seal.fits(receipt.code, _signed(receipt)) for seal in journal.receipt_seals())
+
+
+def _lost_tasks(journal: Journal, seqs: set[int]) -> list[int]:
+    """Return the purged events that had registered a task which no other event registers."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for line in journal.every_line(journal.start.position):
+        if _REGISTRATION in line.data:
+            head = orjson.loads(line.data)["head"]
+            if head["type"] == TaskCreated.TYPE:
+                found[head["task_id"]].append(head["seq"])
+    return sorted(one for events in found.values() if seqs.issuperset(events) for one in events)
 
 
 def _check_vectors(journal: Journal, receipt: PurgeReceipt) -> None:
@@ -151,8 +186,12 @@ def _is_same(segments: Segments, file: RewrittenFile) -> bool:
         return False
 
 
-def _seal(journal: Journal) -> Seal:
-    return journal.seal("purge receipt")
+def _ranges(payload: MemoryPurged) -> list[tuple[int, int]]:
+    return [(one.first, one.last) for one in payload.ranges]
+
+
+def _ids(said: MemoryPurged | PurgeReceipt) -> list[list[str]]:
+    return [said.ids, said.derived_ids, said.copied_ids, said.restated_ids, said.kept_ids]
 
 
 def _signed(receipt: PurgeReceipt) -> bytes:

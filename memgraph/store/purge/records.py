@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import orjson
+from pydantic import BaseModel
 
 from memgraph.journal.segments import Line
+from memgraph.model.events.registry import PAYLOADS
+
+_MADE = frozenset({"model", "embedding_model"})
+"""Fields of memgraph's own words."""
+_MADE_TEXT = re.compile(
+    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
+)
+"""Ids, hashes and times."""
 
 
 class Record(NamedTuple):
@@ -31,17 +42,57 @@ def records(lines: Iterable[Line]) -> Iterator[Record]:
         )
 
 
-def strings_in(value: object) -> Iterator[str]:
-    """Iterate over all strings of a JSON value, keys of objects included: a task's values are named by them."""
+def strings_in(value: object, name: str = "") -> Iterator[str]:
+    """Iterate over the words in a JSON value: its strings, and the names of a task's values.
+
+    Names of fields, fixed values such as a type, ids, hashes, times and names of embedding models are not words: a purge of “memory” or
+    of “2026” would otherwise find every event.
+
+    Parameters
+    ----------
+    name : str
+        The field that holds the value.
+    """
     if isinstance(value, str):
-        yield value
+        if name not in _MADE and value not in fixed_values().get(name, ()) and not _MADE_TEXT.fullmatch(value):
+            yield value
     elif isinstance(value, Mapping):
-        for name, part in value.items():
-            yield str(name)
-            yield from strings_in(part)
+        for key, part in value.items():
+            if key not in fixed_values():
+                yield str(key)
+            yield from strings_in(part, str(key))
     elif isinstance(value, list | tuple):
         for part in value:
-            yield from strings_in(part)
+            yield from strings_in(part, name)
+
+
+@cache
+def fixed_values() -> Mapping[str, frozenset[str]]:
+    """Return the names of the fields of all events, each with the values that it is restricted to, if it is."""
+    found: dict[str, set[str]] = {}
+    seen: set[type[BaseModel]] = set()
+    waiting: list[type[BaseModel]] = list(PAYLOADS.values())
+    while waiting:
+        model = waiting.pop()
+        if model in seen:
+            continue
+        seen.add(model)
+        for name, field in model.model_fields.items():
+            values = found.setdefault(name, set())
+            for part in _parts(field.annotation):
+                if get_origin(part) is Literal:
+                    values |= {one for one in get_args(part) if isinstance(one, str)}
+                elif isinstance(part, type) and get_origin(part) is None and issubclass(part, BaseModel):
+                    waiting.append(part)
+    return {name: frozenset(values) for name, values in found.items()}
+
+
+def _parts(annotation: object) -> Iterator[object]:
+    """Yield a type and, unless it is a literal, the types that it is made of."""
+    yield annotation
+    if get_origin(annotation) is not Literal:
+        for part in get_args(annotation):
+            yield from _parts(part)
 
 
 def texts_of(record: Record) -> Iterator[str]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import NamedTuple
 
 from memgraph.journal.purge.carrying import STATES_MEMORY
 from memgraph.model.events.intake import BuildConsolidated
 from memgraph.model.events.payload import Payload, WriteScope
-from memgraph.model.events.tasks import ChatContextSet, LedgerCheckpointed, TransientRemoved, WorkingMemorySet
+from memgraph.model.events.tasks import (
+    ChatContextSet,
+    LedgerCheckpointed,
+    SessionTasksSet,
+    TransientRemoved,
+    TransientSet,
+    WorkingMemorySet,
+)
 from memgraph.store.purge.records import Record
 
 _CLEARED = {WorkingMemorySet.TYPE: WorkingMemorySet, ChatContextSet.TYPE: ChatContextSet}
@@ -46,19 +53,51 @@ def named_builds(records: Iterable[Record], agents: set[str]) -> dict[int, Resta
 
 
 def cleared(records: Iterable[Record], seqs: set[int]) -> list[Restated]:
-    """Return what clears the notes of sessions and agents whose last statement is among these events: their former one must not hold again."""
+    """Return what clears the notes of sessions and agents whose last statement is among these events: a former one must not hold again.
+
+    Where no former one is left, nothing is recorded: it would repeat the name, which may be what is purged.
+    """
     last: dict[tuple[str, str], int] = {}
+    is_left: set[tuple[str, str]] = set()
     for record in records:
         if record.type in _CLEARED:
-            last[record.type, record.content["session_id"]] = record.seq
-        elif record.type == "transient.set":
-            last[record.type, record.content["item_id"]] = record.seq
+            place = record.type, record.content["session_id"]
+        elif record.type == TransientSet.TYPE:
+            place = record.type, record.content["item_id"]
         elif record.type == LedgerCheckpointed.TYPE:
-            last[record.type, record.content["agent"]] = record.seq
+            place = record.type, record.content["agent"]
+        else:
+            continue
+        last[place] = record.seq
+        if record.seq not in seqs:
+            is_left.add(place)
+    return [
+        Restated("system", _without_words(*place)) for place, seq in last.items() if seq in seqs and place in is_left
+    ]
+
+
+def stacks(
+    records: Iterable[Record], seqs: set[int], lost: Container[str], is_said: Callable[[str], bool]
+) -> list[Restated]:
+    """Return what sessions work on without these tasks, where they would otherwise work on one that is lost, or again on a former one."""
+    last: dict[str, Record] = {}
+    is_left: set[str] = set()
+    for record in records:
+        if record.type == SessionTasksSet.TYPE:
+            session_id = record.content["session_id"]
+            last[session_id] = record
+            if record.seq not in seqs:
+                is_left.add(session_id)
     found: list[Restated] = []
-    for (type_, name), seq in last.items():
-        if seq in seqs:
-            found.append(Restated("system", _without_words(type_, name)))
+    for session_id, record in last.items():
+        stack = record.content.get("stack", [])
+        stays = [one for one in stack if one not in lost and not is_said(one)]
+        if record.seq in seqs:
+            is_needed = not is_said(session_id) and (bool(stays) or session_id in is_left)
+        else:
+            is_needed = any(one in lost for one in stack)
+        if is_needed:
+            found.append(Restated("system", SessionTasksSet(session_id=session_id, stack=stays)))
     return found
 
 

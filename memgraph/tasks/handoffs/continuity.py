@@ -15,10 +15,10 @@ from memgraph.model.results.tasks import Pin, TaskSnapshot
 from memgraph.model.results.tasks.handoffs import CarriedMemory, ContinuityPage, Handoff, Ledger
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.context.budget import count_tokens, within_tokens
-from memgraph.retrieval.context.context import failed, known_errors, solved_since
+from memgraph.retrieval.context.context import failed, is_constraint, known_errors, solved_since
+from memgraph.retrieval.overview import constraints_of
 from memgraph.tasks.handoffs.page import rendered
 from memgraph.tasks.handoffs.reading import TaskReader
-from memgraph.tasks.pins import Pins
 from memgraph.tasks.registry import LISTS, snapshot
 from memgraph.text.safe import visible_line
 
@@ -51,19 +51,19 @@ class Continuity:
         reader, store = self.reader, self.reader.store
         now = reader.snapshot(snapshot(store, task_id))
         then = now if handoff is None else reader.snapshot(snapshot(store, task_id, as_of=handoff.seq))
-        said = "" if handoff is None else handoff.what_was_done
-        found = self._found(then, said)
+        what_was_done = "" if handoff is None else handoff.what_was_done
+        matching = self._found(then, what_was_done)
         if handoff is None:
-            memories = self._within(found, max_tokens=budget // 2)
+            memories = self._within(matching, max_tokens=budget // 2)
         else:
             memories = reader.memories(handoff.memory_ids)
-        mistakes = self._mistakes([*memories, *found])
-        told = {one.memory_id for one in mistakes}
-        memories = [one for one in memories if one.outcome != "negative" or one.id not in told]
+        mistakes = self._mistakes([*memories, *matching])
+        warned_ids = {one.memory_id for one in mistakes}
+        memories = [one for one in memories if one.outcome != "negative" or one.id not in warned_ids]
         page = ContinuityPage(
             agent=reader.access.agent,
             generated_at=store.now(),
-            constraints=self._constraints(task_id),
+            constraints=self._constraints(),
             task=then,
             handoff=handoff,
             since=list(_since(then, now)),
@@ -76,40 +76,40 @@ class Continuity:
         )
         return rendered(page, max_tokens=budget)
 
-    def relevant(self, task: TaskSnapshot, said: str, *, max_tokens: int) -> list[StoredMemory]:
+    def relevant(self, task: TaskSnapshot, what_was_done: str, *, max_tokens: int) -> list[StoredMemory]:
         """Return the memories that a task and what was done in it recall, best first, within a budget of tokens.
 
         What a page shows anyway is not among them: pinned constraints.
         """
-        return self._within(self._found(task, said), max_tokens=max_tokens)
+        return self._within(self._found(task, what_was_done), max_tokens=max_tokens)
 
-    def _within(self, found: Sequence[StoredMemory], *, max_tokens: int) -> list[StoredMemory]:
-        chosen = [one for one in found if not _is_constraint(one)][:_MOST_RELEVANT]
+    def _within(self, memories: Sequence[StoredMemory], *, max_tokens: int) -> list[StoredMemory]:
+        chosen = [one for one in memories if not is_constraint(one)][:_MOST_RELEVANT]
         return chosen[: within_tokens([count_tokens(one.content) for one in chosen], max_tokens)]
 
-    def _found(self, task: TaskSnapshot, said: str) -> list[StoredMemory]:
+    def _found(self, task: TaskSnapshot, what_was_done: str) -> list[StoredMemory]:
         """Return the memories with evidence that they belong to the task, best first."""
         reader = self.reader
-        parts = [said, task.title, task.goal or "", *(one.content for one in task.next_actions)]
+        parts = [what_was_done, task.title, task.goal or "", *(one.content for one in task.next_actions)]
         text = "\n".join(filter(None, parts))[:_QUERY_CHARS]
         scored = MemoryRetrieval(reader.store, access=reader.access).search_memories(
             text, limit=_SEARCHED, task_id=reader.task_id, project_id=reader.project_id
         )
-        found = [one.memory for one in scored if one.has_evidence]
-        shown = set(reader.ids([one.id for one in found]))
-        return [one for one in found if one.id in shown]
+        matching = [one.memory for one in scored if one.has_evidence]
+        shown = set(reader.ids([one.id for one in matching]))
+        return [one for one in matching if one.id in shown]
 
-    def _mistakes(self, found: Sequence[StoredMemory]) -> list[Warned]:
+    def _mistakes(self, memories: Sequence[StoredMemory]) -> list[Warned]:
         """Return the failures among the memories found, then the most relevant other ones of the task's scope."""
-        known = list({one.id: one for one in [*found, *self._failures()]}.values())
+        known = list({one.id: one for one in [*memories, *self._failures()]}.values())
         solved = solved_since(known)
         warned = (
             one for memory in known if memory.id not in solved for one in (*failed(memory), *known_errors(memory))
         )
-        once: dict[str, Warned] = {}
+        by_text: dict[str, Warned] = {}
         for one in warned:
-            once.setdefault(one.what_fails, one)
-        return list(once.values())[:_MOST_MISTAKES]
+            by_text.setdefault(one.what_fails, one)
+        return list(by_text.values())[:_MOST_MISTAKES]
 
     def _failures(self) -> list[StoredMemory]:
         """Return failures and anti-patterns of the task and its project, the most relevant first."""
@@ -117,31 +117,34 @@ class Continuity:
         with store.reader.frozen():
             mask = self.reader.mask() & store.reader.listed()
             ids = store.reader.ranked_ids(mask, limit=None)
-            near = self._of_scope(store.read_memories(ids[: 10 * _NEGATIVE_READ]))
-        told = [one for one in near if _warns(one)][:_NEGATIVE_READ]
-        return self.reader.memories([one.id for one in told])
+            ranked = self._of_scope(store.read_memories(ids[: 10 * _NEGATIVE_READ]))
+        warnings = [one for one in ranked if _warns(one)][:_NEGATIVE_READ]
+        return self.reader.memories([one.id for one in warnings])
 
-    def _of_scope(self, found: Sequence[StoredMemory]) -> list[StoredMemory]:
+    def _of_scope(self, memories: Sequence[StoredMemory]) -> list[StoredMemory]:
         """Return the memories of the task, and those of its project if it has one."""
         task, project = self.reader.task_id, self.reader.project_id
         return [
-            one for one in found if one.task_id == task or (project is not None and one.project_id in (project, None))
+            one
+            for one in memories
+            if one.task_id == task or (project is not None and one.project_id in (project, None))
         ]
 
-    def _constraints(self, task_id: str) -> list[Pin]:
-        pins = Pins(self.reader.store).list(task_id=task_id, kind="constraint")
-        shown = {one.id for one in self.reader.memories([one.id for one in pins])}
-        return [one for one in pins if one.id in shown]
+    def _constraints(self) -> list[Pin]:
+        """Return the constraints that a prompt of the task has: pins, and other pinned memories that are constraints."""
+        reader = self.reader
+        memories = [one for one in constraints_of(reader.store, reader.scope()) if is_constraint(one)]
+        reader.store.auditing.record_disclosure(reader.access, "read", memories)
+        return [
+            Pin(id=one.id, kind="constraint", content=one.content, task_id=one.task_id, created_at=one.created_at)
+            for one in memories
+        ]
 
 
 def _warns(memory: StoredMemory) -> bool:
     return memory.outcome == "negative" or (
         isinstance(memory, StoredSemanticMemory) and bool(memory.incorrect_approach)
     )
-
-
-def _is_constraint(memory: StoredMemory) -> bool:
-    return memory.is_pinned and any(tag.casefold() == "constraint" for tag in memory.tags)
 
 
 def _since(then: TaskSnapshot, now: TaskSnapshot) -> Iterator[str]:

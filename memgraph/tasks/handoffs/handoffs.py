@@ -171,14 +171,14 @@ class Handoffs:
         Raises
         ------
         InvalidInputError, NotFoundError
-            The handoff is for another agent, was accepted by another or withdrawn, the agent has no name, or the task is archived or
-            closed. Nothing is changed.
+            The handoff does not exist for this agent, as for `get`; it was withdrawn or the agent created it; the agent has no name; or the
+            task is archived or closed. Nothing is changed.
         """
         name = _named(agent, "agent")
         checked(Tokens, max_tokens, "max_tokens")
         reader_of(self.store, name, justification)  # refuses before anything is written
         with self.store.exclusive():
-            row = self._row(handoff_id, None)
+            row = self._row(handoff_id, name)
             if (row["state"], row.get("accepted_by")) != ("accepted", name):
                 check_addressee(row, name)
                 self.store.commit(
@@ -205,10 +205,10 @@ class Handoffs:
         Raises
         ------
         InvalidInputError, NotFoundError
-            It was accepted, or created by another agent. Nothing is changed.
+            The handoff does not exist for this agent, as for `get`; it was accepted, or created by another agent. Nothing is changed.
         """
         with self.store.exclusive():
-            row = self._row(handoff_id, None)
+            row = self._row(handoff_id, agent)
             if agent not in (None, row["from_agent"]):
                 raise InvalidInputError("is not the agent that created the handoff", field="agent", value=agent)
             if row["state"] != "withdrawn":
@@ -240,28 +240,26 @@ class Handoffs:
 
     def _rows(self, agent: str | None) -> builtins.list[Row]:
         """Return the rows of the handoffs that exist for an agent, the latest first."""
-        rows = self.store.reader.every_record(HANDOFF)
-        if agent is not None:
-            name = checked(Name, agent, "agent")
-            rows = [
-                row for row in rows if name in (row["from_agent"], row.get("to_agent", name), row.get("accepted_by"))
-            ]
-            rows = [row for row in rows if "accepted_by" not in row or name in (row["from_agent"], row["accepted_by"])]
+        name = checked(Name | None, agent, "agent")
+        rows = [row for row in self.store.reader.every_record(HANDOFF) if _exists_for(name, row)]
         return sorted(rows, key=lambda row: -int(row["seq"]))
 
     def _row(self, handoff_id: str, agent: str | None) -> Row:
+        """Return the row of a handoff; one that does not exist for an agent is not found. A whole id costs a look-up, a beginning reads them all."""
         wanted = checked(Name, handoff_id, "handoff_id").strip().lower()
-        found = [
-            row
-            for row in self._rows(agent)
-            if row["id"] == wanted or (len(wanted) >= MIN_ID_CHARS and row["id"].startswith(wanted))
-        ]
-        if not found:
+        row = self.store.reader.record(HANDOFF, wanted)
+        if row is not None:
+            rows = [row] if _exists_for(checked(Name | None, agent, "agent"), row) else []
+        elif len(wanted) >= MIN_ID_CHARS:
+            rows = [row for row in self._rows(agent) if row["id"].startswith(wanted)]
+        else:
+            rows = []
+        if not rows:
             raise NotFoundError("handoff", handoff_id, listed_by="memgraph handoff list")
-        if len(found) > 1:
-            problem = f"is the beginning of {len(found)} ids; give more of it"
+        if len(rows) > 1:
+            problem = f"is the beginning of {len(rows)} ids; give more of it"
             raise InvalidInputError(problem, field="handoff_id", value=handoff_id)
-        return found[0]
+        return rows[0]
 
     def _reader(
         self, row: Row, agent: str | None, justification: str | None = None, *, project_id: str | None = None
@@ -286,6 +284,12 @@ class Handoffs:
         reader = self.store.reader
         ids = reader.sources(CARRIED_BY, handoff_id, limit=MAX_CARRIED)
         return sorted(ids, key=lambda one: int((reader.record(CARRIED_BY, (one, handoff_id)) or {}).get("rank", 0)))
+
+
+def _exists_for(agent: str | None, row: Row) -> bool:
+    """Return whether an agent has a part in a handoff, or it is for any and not accepted by another. For the owner (None) each one exists."""
+    taker = row.get("accepted_by", row.get("to_agent", agent))
+    return agent is None or agent in (row["from_agent"], taker)
 
 
 def _named(agent: str, field: str) -> str:

@@ -110,9 +110,9 @@ class Ledgers:
         shown = {**row, "tech_stack": reader.lines(row.get("tech_stack", []))}
         if not reader.may_read(row.get("goal")):
             shown.pop("goal")
-        found = self._ledger(shown)
-        context = found.context.model_copy(update={"patterns_learned": reader.ids(found.context.patterns_learned)})
-        return found.model_copy(update={"context": context, "state": reader.git(row)})
+        ledger = self._ledger(shown)
+        context = ledger.context.model_copy(update={"patterns_learned": reader.ids(ledger.context.patterns_learned)})
+        return ledger.model_copy(update={"context": context, "state": reader.git(row)})
 
     def _row(self, agent: str) -> Row | None:
         return self.store.reader.record(LEDGER, ledger_key(checked(Name, agent, "agent")))

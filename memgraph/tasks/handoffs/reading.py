@@ -40,11 +40,14 @@ class TaskReader:
     task_id: str | None = None
     project_id: str | None = None
 
+    def scope(self, among: Sequence[str] | None = None) -> Scope:
+        """Return the scope of what is read, of all memories or of some."""
+        return Scope(self.access, project_id=self.project_id, task_id=self.task_id, among=among)
+
     def mask(self, among: Sequence[str] | None = None) -> Mask:
         """Return which slots may be shown, in force and not superseded. Call it, and use the result, in one frozen block."""
         reader = self.store.reader
-        scope = Scope(self.access, project_id=self.project_id, task_id=self.task_id, among=among)
-        return visible(reader, self.access, "read", "search", scope=scope) & ~reader.superseded()
+        return visible(reader, self.access, "read", "search", scope=self.scope(among)) & ~reader.superseded()
 
     def ids(self, memory_ids: Sequence[str]) -> list[str]:
         """Return those of some memories that may be shown, in their order."""
@@ -57,9 +60,9 @@ class TaskReader:
 
     def memories(self, memory_ids: Sequence[str]) -> list[StoredMemory]:
         """Return those of some memories that may be shown, in their order, and record that sensitive ones were."""
-        found = self.store.read_memories(self.ids(memory_ids))
-        self.store.auditing.record_disclosure(self.access, "read", found)
-        return found
+        memories = self.store.read_memories(self.ids(memory_ids))
+        self.store.auditing.record_disclosure(self.access, "read", memories)
+        return memories
 
     def known(self, memory_ids: Iterable[str]) -> list[str]:
         """Return ids in their stored form, each once; refuse one of a memory that may not be shown as if it did not exist.
@@ -69,9 +72,9 @@ class TaskReader:
         NotFoundError
         """
         wanted = {one: stored_form(checked(Name, one, "memories")) for one in memory_ids}
-        found = set(self.ids(list(filter(None, wanted.values()))))
+        visible_ids = set(self.ids(list(filter(None, wanted.values()))))
         for given, one in wanted.items():
-            if one not in found:
+            if one not in visible_ids:
                 raise NotFoundError("memory that the agent may have in this task", given)
         return list(dict.fromkeys(wanted.values()))
 
@@ -96,8 +99,8 @@ class TaskReader:
         if self.access.is_owner:
             return task
 
-        def items(found: Sequence[TaskItem]) -> list[TaskItem]:
-            return [one for one in found if self.may_read(one.content, one.reason)]
+        def items(among: Sequence[TaskItem]) -> list[TaskItem]:
+            return [one for one in among if self.may_read(one.content, one.reason)]
 
         shown = {
             name: items(getattr(task, name))

@@ -1,4 +1,4 @@
-"""Confirmations: short messages that agree and say nothing else."""
+"""Confirmations and denials: short messages that agree, or say no, and say nothing else."""
 
 from __future__ import annotations
 
@@ -27,6 +27,21 @@ WORDS: Mapping[Language, str] = {
     "zh": "是, 是的, 对, 对的, 正确, 没错, 同意, 确认",
 }
 """What confirms, by language. A word that may merely acknowledge, such as “ok”, is none of them."""
+DENIALS: Mapping[Language, str] = {
+    "de": "nein, nee, nö",
+    "en": "no, nope, nah, no way",
+    "es": "no",
+    "fr": "non",
+    "it": "no",
+    "ja": "いいえ",
+    "nl": "nee",
+    "pl": "nie",
+    "pt": "não",
+    "ru": "нет",
+    "sv": "nej",
+    "zh": "不, 不是, 不对",
+}
+"""What denies, by language."""
 _COURTESY = frozenset(
     "please, thanks, thank you, danke, bitte, gracias, por favor, merci, grazie, bedankt, obrigado, obrigada, tack".split(
         ", "
@@ -40,26 +55,31 @@ _NO_WORD = re.compile(r"[^\w']+")
 
 def is_confirmation(message: str, settings: TurnSettings) -> bool:
     """Return whether a message as a whole confirms: “Yes, that's right!” does; “yes, but …”, “right?” and a longer text do not."""
+    return _is_one_of(message, _phrases(tuple(settings.confirmation_languages), tuple(settings.confirmations)))
+
+
+def is_denial(message: str, settings: TurnSettings) -> bool:
+    """Return whether a message as a whole says no: “No, thanks.” does; “no, use the other one” does not."""
+    return _is_one_of(message, _denials(tuple(settings.confirmation_languages)))
+
+
+def _is_one_of(message: str, phrases: frozenset[str]) -> bool:
+    """Return whether a message consists of some of these phrases and of courtesy."""
     text = message.strip()
     if not text or len(text) > MAX_CHARS or any(sign in text for sign in _ASKS):
         return False
     words = tuple(_normal(text).split())
     if not 0 < len(words) <= _MAX_WORDS:
         return False
-    return _confirms(words, _phrases(tuple(settings.confirmation_languages), tuple(settings.confirmations)))
-
-
-def _confirms(words: tuple[str, ...], phrases: frozenset[str]) -> bool:
-    """Return whether words are a sequence of confirming and courteous phrases, with at least one that confirms."""
-    reached = {0: {False}}  # the number of words read: whether one of them confirmed
+    reached = {0: {False}}  # the number of words read: whether a phrase was among them
     for start in range(len(words)):
         for end in range(start + 1, len(words) + 1):
             phrase = " ".join(words[start:end])
-            for confirmed in reached.get(start, ()):
+            for has_phrase in reached.get(start, ()):
                 if phrase in phrases:
                     reached.setdefault(end, set()).add(True)
                 elif phrase in _COURTESY:
-                    reached.setdefault(end, set()).add(confirmed)
+                    reached.setdefault(end, set()).add(has_phrase)
     return True in reached.get(len(words), ())
 
 
@@ -67,6 +87,11 @@ def _confirms(words: tuple[str, ...], phrases: frozenset[str]) -> bool:
 def _phrases(languages: tuple[Language, ...], further: tuple[str, ...]) -> frozenset[str]:
     listed: Iterable[str] = (phrase for language in languages for phrase in WORDS[language].split(", "))
     return frozenset(filter(None, map(_normal, (*listed, *further))))
+
+
+@lru_cache(maxsize=16)
+def _denials(languages: tuple[Language, ...]) -> frozenset[str]:
+    return frozenset(_normal(phrase) for language in languages for phrase in DENIALS[language].split(", "))
 
 
 def _normal(text: str) -> str:

@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from memgraph.index.analyser import analyse
@@ -77,28 +78,28 @@ def infer_task(message: str, tasks: Sequence[TaskText], *, active: str | None = 
     active : str, optional
         The current task: of equal candidates it is the best.
     """
-    read = message[:MAX_READ_CHARS]
-    terms = analyse(read)
+    beginning = message[:MAX_READ_CHARS]
+    terms = analyse(beginning)
     weights = _weights(tasks)
-    said, line, lowered = frozenset(terms), _line(terms), read.casefold()
-    found = []
+    message_terms, line, lowered = frozenset(terms), _line(terms), beginning.casefold()
+    matches = []
     for task in tasks:
-        sure = max(_by_name(task, lowered, line), _by_words(task, said, weights))
-        if sure >= LEAST_CONFIDENCE:
-            found.append(TaskMatch(task_id=task.task_id, title=task.title, confidence=round(sure, 2)))
-    found.sort(key=lambda one: (-one.confidence, one.task_id != active, one.task_id))
-    if not found:
+        confidence = max(_by_name(task, lowered, line), _by_words(task, message_terms, weights))
+        if confidence >= LEAST_CONFIDENCE:
+            matches.append(TaskMatch(task_id=task.task_id, title=task.title, confidence=round(confidence, 2)))
+    matches.sort(key=lambda one: (-one.confidence, one.task_id != active, one.task_id))
+    if not matches:
         return Inference(None)
-    near = tuple(one for one in found if round(found[0].confidence - one.confidence, 2) < AMBIGUOUS_WITHIN)
-    return Inference(found[0], near if len(near) > 1 else ())
+    near = tuple(one for one in matches if round(matches[0].confidence - one.confidence, 2) < AMBIGUOUS_WITHIN)
+    return Inference(matches[0], near if len(near) > 1 else ())
 
 
 def _weights(tasks: Sequence[TaskText]) -> Mapping[str, float]:
     """Return how much each term tells about which task is meant, from 0 to 1: its inverse document frequency among the tasks."""
     having = Counter(term for task in tasks for term in _terms([task.title, *task.items]))
-    most = _idf(1, len(tasks))
+    highest = _idf(1, len(tasks))
     return {
-        term: (_TELLS_LITTLE if term in _ANY_TASK else 1.0) * _idf(count, len(tasks)) / most
+        term: (_TELLS_LITTLE if term in _ANY_TASK else 1.0) * _idf(count, len(tasks)) / highest
         for term, count in having.items()
     }
 
@@ -107,11 +108,11 @@ def _idf(having: int, total: int) -> float:
     return math.log1p(total / having)
 
 
-def _by_words(task: TaskText, said: frozenset[str], weights: Mapping[str, float]) -> float:
+def _by_words(task: TaskText, message_terms: frozenset[str], weights: Mapping[str, float]) -> float:
     title = _terms([task.title])
     whole = math.fsum(weights[term] for term in title)
-    of_title = math.fsum(weights[term] for term in title & said) / whole if whole else 0.0
-    of_items = math.fsum(weights[term] for term in (_terms(task.items) - title) & said)
+    of_title = math.fsum(weights[term] for term in title & message_terms) / whole if whole else 0.0
+    of_items = math.fsum(weights[term] for term in (_terms(task.items) - title) & message_terms)
     return 1.0 - (1.0 - _TITLE_SHARE * of_title) * (1.0 - _ITEMS_SHARE * of_items / (of_items + _HALF_SURE_WORDS))
 
 
@@ -146,8 +147,14 @@ def _goes_on(before: str, after: str) -> bool:
     return bool(after) and _ID_CHAR.match(after) is not None and (after[0] not in "./-" or after[1:].isalnum())
 
 
+@lru_cache(maxsize=1 << 13)
+def terms_of(text: str) -> frozenset[str]:
+    """Return the terms of a title or an item: the same ones are compared with each message."""
+    return frozenset(analyse(text))
+
+
 def _terms(texts: Iterable[str]) -> frozenset[str]:
-    return frozenset(term for text in texts for term in analyse(text))
+    return frozenset().union(*map(terms_of, texts))
 
 
 def _line(terms: Sequence[str]) -> str:

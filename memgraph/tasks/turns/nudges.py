@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from memgraph.model.results.tasks.turns import Nudge, NudgeOption, TaskMatch
+from memgraph.model.results.tasks.turns import Nudge, NudgeOption
 from memgraph.text.cutting import cut
 from memgraph.text.safe import visible_line
 
@@ -51,36 +51,33 @@ def conflict_nudge(rule: Rule) -> Nudge:
     return _nudge("conflict", question, [("Keep it, and change the request", None), *changes[rule.kind]], [rule.id])
 
 
-def ambiguity_nudge(session_id: str, candidates: Sequence[TaskMatch], active: str | None) -> Nudge:
-    """Ask which of several tasks a message belongs to."""
-    shown = candidates[:_MOST_SHOWN]
+def ambiguity_nudge(session_id: str, tasks: Sequence[tuple[str, str]], active: str | None) -> Nudge:
+    """Ask which of several tasks, given by their ids and titles, a message belongs to."""
+    shown = tasks[:_MOST_SHOWN]
     options: list[tuple[str, str | None]] = [
-        _stay(one.task_id) if one.task_id == active else (f"Switch to {_named(one)}", _switch(session_id, one.task_id))
-        for one in shown
+        _stay(task_id) if task_id == active else (f"Switch to {_named(task_id, title)}", _switch(session_id, task_id))
+        for task_id, title in shown
     ]
-    if active not in [one.task_id for one in shown]:
+    if active not in [task_id for task_id, _ in shown]:
         options.append(_stay(active) if active else ("None of these", None))
-    question = f"The message matches {len(candidates)} tasks about equally well. Which one is it about?"
-    return _nudge("ambiguity", question, options, [one.task_id for one in shown])
+    question = f"The message matches {len(tasks)} tasks about equally well. Which one is it about?"
+    return _nudge("ambiguity", question, options, [task_id for task_id, _ in shown])
 
 
-def topic_nudge(session_id: str, match: TaskMatch, active: str | None) -> Nudge:
-    """Ask whether to work on another task."""
-    options: list[tuple[str, str | None]] = [(f"Switch to {_named(match)}", _switch(session_id, match.task_id))]
+def topic_nudge(session_id: str, task: tuple[str, str], active: str | None) -> Nudge:
+    """Ask whether to work on another task, given by its id and title."""
+    task_id, named = task[0], _named(*task)
+    options: list[tuple[str, str | None]] = [(f"Switch to {named}", _switch(session_id, task_id))]
     if active is None:
         options.append(("Work on no task", None))
-        question = f"The message seems to belong to {_named(match)}. Which task is it about?"
+        question = f"The message seems to belong to {named}. Which task is it about?"
     else:
-        interrupts = f"Interrupt {_shown(active)} for it", _switch(session_id, match.task_id, " --push")
+        interrupts = f"Interrupt {_shown(active)} for it", _switch(session_id, task_id, " --push")
         options += [interrupts, _stay(active)]
-        question = f"The message seems to belong to {_named(match)}, and the session works on {_shown(active)}. Which one is it about?"
-    return _nudge("topic_switch", question, options, [match.task_id])
-
-
-def what_was_asked(kind: str, about: Sequence[str]) -> str:
-    """Return what a question was about, by ids alone: this is stored, and texts can be purged."""
-    ids = ", ".join(about)
-    return {"conflict": "conflict with ", "ambiguity": "which task: ", "topic_switch": "switch to "}[kind] + ids
+        question = (
+            f"The message seems to belong to {named}, and the session works on {_shown(active)}. Which one is it about?"
+        )
+    return _nudge("topic_switch", question, options, [task_id])
 
 
 def _nudge(
@@ -104,8 +101,8 @@ def _switch(session_id: str, task_id: str, how: str = "") -> str:
     return f"memgraph task switch {shlex.quote(task_id)}{how} --session {shlex.quote(session_id)}"
 
 
-def _named(match: TaskMatch) -> str:
-    return f"{_shown(match.task_id)} (“{_shown(match.title)}”)"
+def _named(task_id: str, title: str) -> str:
+    return f"{_shown(task_id)} (“{_shown(title)}”)"
 
 
 def _shown(text: str) -> str:

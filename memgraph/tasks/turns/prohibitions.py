@@ -104,7 +104,7 @@ class _Request(NamedTuple):
         Its first word, and the stem of it.
     terms, core : frozenset of str
         Its terms; those that do not name an alternative, a condition or another time.
-    said : frozenset of str
+    message_terms : frozenset of str
         The terms of the message.
     """
 
@@ -112,7 +112,7 @@ class _Request(NamedTuple):
     verb: str
     terms: frozenset[str]
     core: frozenset[str]
-    said: frozenset[str]
+    message_terms: frozenset[str]
 
 
 def asks_for_forbidden(message: str, rule: str) -> bool:
@@ -125,7 +125,7 @@ def asks_for_forbidden(message: str, rule: str) -> bool:
 
 def _is_asked(forbidden: _Prohibition, request: _Request) -> bool:
     terms = request.terms if forbidden.is_narrow else request.core
-    if not forbidden.required <= terms or forbidden.exceptions & request.said:
+    if not forbidden.required <= terms or forbidden.exceptions & request.message_terms:
         return False
     if not forbidden.verb:
         return request.verb in _HAS
@@ -170,7 +170,7 @@ def _requests(message: str) -> tuple[_Request, ...]:
 
 
 def _read_requests(message: str) -> Iterator[_Request]:
-    found, said = 0, frozenset(analyse(message))
+    count, message_terms = 0, frozenset(analyse(message))
     for sentence in _ends_of(split_sentences(expanded(message.replace("’", "'")), "claim")):
         for clause in _CLAUSE.split(sentence[:MAX_CONTENT_CHARS]):
             text = _without_politeness(clause.strip().rstrip(".!?"))
@@ -181,9 +181,9 @@ def _read_requests(message: str) -> Iterator[_Request]:
             word = text.partition(" ")[0].casefold()
             stems = analyse(word) or [word]
             terms, core = frozenset(analyse(text)), frozenset(analyse(_ELSE.sub("", text)))
-            yield _Request(word, stems[0], terms, core, said)
-            found += 1
-            if found == _MAX_REQUESTS:
+            yield _Request(word, stems[0], terms, core, message_terms)
+            count += 1
+            if count == _MAX_REQUESTS:
                 return
 
 
@@ -208,7 +208,7 @@ def _contradicts(message: str, rule: str) -> bool:
     for sentence in _ends_of(split_sentences(message, "claim")):
         text = _without_politeness(sentence.strip()[:MAX_CONTENT_CHARS])
         if text.strip(" .!?") and not text.rstrip().endswith("?"):
-            found = conflict_of(older, SemanticMemory(content=text, trust_class="user"))
-            if found is not None and found.is_sure and found.kind in ("value", "denial"):
+            conflict = conflict_of(older, SemanticMemory(content=text, trust_class="user"))
+            if conflict is not None and conflict.is_sure and conflict.kind in ("value", "denial"):
                 return True
     return False

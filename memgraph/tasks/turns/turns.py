@@ -5,45 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from memgraph.errors import InvalidInputError
-from memgraph.fold.tasks import HAS_ITEM, PIN, SESSION, is_pin, mismatches_after, session_key, task_key
+from memgraph.fold.tasks import HAS_ITEM, SESSION, mismatches_after, session_key, task_key
 from memgraph.index.analyser import analyse
 from memgraph.logs import logger_of
 from memgraph.model.base import Name, QueryText, Text, checked
 from memgraph.model.events.payload import Actor, Payload
 from memgraph.model.events.tasks import SessionTasksSet, TurnControlled, UserConfirmed
 from memgraph.model.ids import new_id
-from memgraph.model.memory import StoredMemory
 from memgraph.model.results.tasks import SessionTasks, Task
-from memgraph.model.results.tasks.turns import Decision, Nudge, TurnConfirmation, TurnControl, TurnCounters
+from memgraph.model.results.tasks.turns import Decision, Nudge, NudgeKind, TurnConfirmation, TurnControl, TurnCounters
 from memgraph.ports import Row
 from memgraph.privacy.access import OWNER, Access
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.scope import Scope, of_or_none
-from memgraph.store.access.visible import visible
 from memgraph.store.commit.task_gate import WRITABLE
 from memgraph.tasks.registry import list_tasks
 from memgraph.tasks.sessions import session_of, stack_with
-from memgraph.tasks.turns.confirmations import is_confirmation
-from memgraph.tasks.turns.inference import MAX_READ_CHARS, Inference, TaskText, infer_task
-from memgraph.tasks.turns.nudges import (
-    ASK_FROM,
-    Rule,
-    ambiguity_nudge,
-    conflict_nudge,
-    topic_nudge,
-    what_was_asked,
-)
-from memgraph.tasks.turns.prohibitions import asks_for_forbidden
+from memgraph.tasks.turns.confirmations import is_confirmation, is_denial
+from memgraph.tasks.turns.inference import MAX_READ_CHARS, Inference, TaskText, infer_task, terms_of
+from memgraph.tasks.turns.nudges import ASK_FROM, ambiguity_nudge, topic_nudge
+from memgraph.tasks.turns.questions import Questions
 
 VERSION = 1
 """Of the turn-control record."""
 MAX_TASKS_WITH_ITEMS = 20
 """Tasks, those touched last, whose goal and items are compared with a message; of others only the id and the title."""
-MAX_MEMORIES = 64
-"""Pinned memories that are compared with a message: those with the most of its words."""
 _MAX_AMBIGUOUS = 20
 _COMPARED = frozenset({"goal", "decision", "constraint", "open_question", "next_action", "artifact", "state"})
 _MAX_ITEM_TEXTS = 200
@@ -72,7 +58,7 @@ class _Session:
         return self.active.id if self.active else None
 
     @property
-    def asked(self) -> tuple[str | None, list[str]]:
+    def asked(self) -> tuple[NudgeKind | None, list[str]]:
         return self.row.get("asked_kind"), self.row.get("asked_about", [])
 
 
@@ -104,19 +90,19 @@ class Turns:
         message belongs to an open task with high confidence, no other one matches about equally well, and the counters of the
         session are below their limits (settings ``turns``).
 
-        A message that merely confirms (“yes”, “that's right”) is committed at once as ``USER_CONFIRMED`` in the scope of the current task. Besides,
-        a turn appends one event ``memory.turn-control``, with a switch if there is one, and only if it changes the session: its
+        A message that merely confirms (“yes”, “that's right”) is committed at once as ``USER_CONFIRMED`` in the scope of the current task, unless
+        the last turn asked a question: “yes” and “no” choose none of its options, so it is asked again and nothing is committed. Besides, a turn appends one event ``memory.turn-control``, with a switch if there is one, and only if it changes the session: its
         task, the number of mismatches in a row, or what was asked last. Any other turn appends nothing.
 
         It reads the titles and ids of all open tasks, the items of the twenty touched last, and the pinned memories that share words with the
-        message: some 10 ms with a few tasks, and about 5 ms more for each task of 150 items.
+        message: some 10 ms with a few tasks, and about 3 ms more for each task of 150 items.
 
         Parameters
         ----------
         message : str
             Of any length; its first 16,000 characters are read.
         asked : str, optional
-            What the user was asked before, of which a confirmation is recorded. Default: what the last turn asked.
+            What the user was asked instead of what the last turn asked: a confirmation is recorded with it.
         agent, justification : str, optional
             For whom: tasks and memories that this agent may not have are neither inferred nor named. Default: the owner.
         project : str, optional
@@ -136,21 +122,30 @@ class Turns:
             raise InvalidInputError("must not be empty", field="message", value=text[:1])
         question = checked(Text | None, asked, "asked")
         access = OWNER if agent is None else self.store.access_of(agent, justification)
-        read = text[:MAX_READ_CHARS]
+        beginning = text[:MAX_READ_CHARS]
         with self.store.exclusive():
             session = self._session(name, access, checked(Name | None, project, "project"))
             confirms = is_confirmation(text, self.store.config.turns)
-            found = Inference(None) if confirms else self._inferred(session, read, access)
-            decision = self._decision(session, found)
-            resolved = found.best.task_id if decision == "switched" and found.best is not None else session.active_id
-            nudge = None if confirms else self._nudge(session, found, decision, resolved, read, access, project)
-            confirmations = self._confirmed(session, text, question, access, actor) if confirms else []
+            is_answer = confirms or (session.asked[0] is not None and is_denial(text, self.store.config.turns))
+            inference = Inference(None) if is_answer else self._inferred(session, beginning, access)
+            decision = self._decision(session, inference)
+            resolved = (
+                inference.best.task_id if decision == "switched" and inference.best is not None else session.active_id
+            )
+            questions = self._questions(session, resolved, access, project)
+            if is_answer:
+                kind, about = session.asked
+                nudge = questions.again(kind, about, session.candidates) if kind and question is None else None
+            else:
+                nudge = self._nudge(session, inference, decision, beginning, questions)
+            is_agreed = confirms and nudge is None
+            confirmations = self._confirmed(session, text, question, access, actor) if is_agreed else []
             event = TurnControlled(
                 session_id=name,
                 turn_id=new_id(),
-                inferred_task=found.best.task_id if found.best else None,
-                confidence=found.confidence,
-                ambiguous=[one.task_id for one in found.ambiguous[:_MAX_AMBIGUOUS]],
+                inferred_task=inference.best.task_id if inference.best else None,
+                confidence=inference.confidence,
+                ambiguous=[one.task_id for one in inference.ambiguous[:_MAX_AMBIGUOUS]],
                 resolved_task=resolved,
                 autoswitch=session.known.autoswitch,
                 guidance=session.known.guidance,
@@ -159,7 +154,7 @@ class Turns:
                 asked_about=nudge.about if nudge else [],
             )
             self._record(session, event, actor)
-            return self._control(session, found, event, nudge, confirmations)
+            return self._control(session, inference, event, nudge, confirmations)
 
     def _session(self, name: str, access: Access, project: str | None) -> _Session:
         row = self.store.reader.record(SESSION, session_key(name)) or {}
@@ -177,93 +172,61 @@ class Turns:
         return _Session(known, row, active, [one for one in visible_tasks if one.status in WRITABLE])
 
     def _inferred(self, session: _Session, message: str, access: Access) -> Inference:
-        said = frozenset(analyse(message))
+        message_terms = frozenset(analyse(message))
         texts = [
-            TaskText(task.id, task.title, self._items(task, said, access) if place < MAX_TASKS_WITH_ITEMS else ())
+            TaskText(
+                task.id, task.title, self._items(task, message_terms, access) if place < MAX_TASKS_WITH_ITEMS else ()
+            )
             for place, task in enumerate(session.candidates)
         ]
         return infer_task(message, texts, active=session.active_id) if texts else Inference(None)
 
-    def _items(self, task: Task, said: frozenset[str], access: Access) -> Sequence[str]:
+    def _items(self, task: Task, message_terms: frozenset[str], access: Access) -> Sequence[str]:
         """Return the newest texts of a task, without those that an agent may not have: only such as share a word with the message could tell."""
         rows = [row for row in self.store.reader.held(HAS_ITEM, task_key(task.id), None) if row["kind"] in _COMPARED]
         rows.sort(key=lambda row: (-row["seq"], row["id"]))
         texts = [row["content"] for row in rows[:_MAX_ITEM_TEXTS]]
         if access.is_owner:
             return texts
-        return [one for one in texts if said.isdisjoint(analyse(one)) or access.may_read_text(one)]
+        return [one for one in texts if message_terms.isdisjoint(terms_of(one)) or access.may_read_text(one)]
 
-    def _decision(self, session: _Session, found: Inference) -> Decision:
+    def _decision(self, session: _Session, inference: Inference) -> Decision:
         """Return whether the session switches to the inferred task, and why."""
         limits, known = self.store.config.turns, session.known
-        if found.best is None:
+        if inference.best is None:
             return "nothing_inferred"
-        if found.best.task_id == session.active_id:
+        if inference.best.task_id == session.active_id:
             return "same_task"
-        if found.ambiguous:
+        if inference.ambiguous:
             return "ambiguous"
         if not known.autoswitch:
             return "autoswitch_off"
-        if found.confidence < limits.switch_confidence:
+        if inference.confidence < limits.switch_confidence:
             return "low_confidence"
         if known.switches_back >= limits.max_switches_back or known.mismatches >= limits.max_mismatches:
             return "guarded"
         return "switched"
 
+    def _questions(self, session: _Session, resolved: str | None, access: Access, project: str | None) -> Questions:
+        if project is None:
+            known = (*session.candidates, session.active)
+            project = next((one.project_id for one in known if one and one.id == resolved), None)
+        return Questions(self.store, access, session.known.session_id, resolved, project)
+
     def _nudge(
-        self,
-        session: _Session,
-        found: Inference,
-        decision: Decision,
-        resolved: str | None,
-        message: str,
-        access: Access,
-        project: str | None,
+        self, session: _Session, inference: Inference, decision: Decision, message: str, questions: Questions
     ) -> Nudge | None:
         """Return the most important question: a conflict, then an ambiguity, then, if guidance is supportive, another topic."""
         name, active = session.known.session_id, session.active_id
-        if resolved is not None:
-            for row in self.store.reader.held(HAS_ITEM, task_key(resolved), None):
-                if row["kind"] != "constraint" or not asks_for_forbidden(message, row["content"]):
-                    continue
-                if access.may_read_text(row["content"]):
-                    return conflict_nudge(Rule("constraint", row["id"], row["content"], resolved))
-        of = next((one.project_id for one in (*session.candidates, session.active) if one and one.id == resolved), None)
-        for memory in self._pinned(resolved, name, message, access, project or of):
-            if asks_for_forbidden(message, memory.content):
-                self.store.auditing.record_disclosure(access, "read", [memory])
-                return conflict_nudge(Rule("pin" if self._is_pin(memory) else "memory", memory.id, memory.content))
-        if found.best is None or found.confidence < ASK_FROM:
+        if (conflict := questions.conflict(message)) is not None:
+            return conflict
+        if inference.best is None or inference.confidence < ASK_FROM:
             return None
         if decision == "ambiguous":
-            return ambiguity_nudge(name, found.ambiguous, active)
+            return ambiguity_nudge(name, [(one.task_id, one.title) for one in inference.ambiguous], active)
         if session.known.guidance == "supportive" and decision in ("autoswitch_off", "low_confidence", "guarded"):
-            return topic_nudge(name, found.best, active)
+            return topic_nudge(name, (inference.best.task_id, inference.best.title), active)
         return None
-
-    def _is_pin(self, memory: StoredMemory) -> bool:
-        return is_pin(self.store.reader.record(PIN, memory.id))
-
-    def _pinned(
-        self, task_id: str | None, session_id: str, message: str, access: Access, project: str | None
-    ) -> list[StoredMemory]:
-        """Return the pinned memories with the most words of a message that whoever asks may have."""
-        reader = self.store.reader
-        scope = Scope(access, project_id=project, asking_session=session_id, task_id=task_id)
-        with reader.frozen():
-            index = reader.index
-            mask = visible(reader, access, "read", "search", scope=scope) & index.column("is_pinned")
-            mask &= ~reader.superseded() & of_or_none(index, "project", project)
-            if not mask.any():
-                return []
-            shared = np.zeros(len(index), dtype=np.int32)
-            for term in set(analyse(message)):
-                code = index.vocabulary.find(term)
-                if code >= 0:
-                    shared[index.postings.get(code)[0]] += 1
-            slots = np.flatnonzero(mask & (shared > 0))
-            best = slots[np.argsort(-shared[slots], kind="stable")][:MAX_MEMORIES]
-            return reader.read([index.ids.names[slot] for slot in best.tolist()])
 
     def _confirmed(
         self, session: _Session, message: str, question: str | None, access: Access, actor: Actor
@@ -271,10 +234,6 @@ class Turns:
         """Commit that the user agreed, in the scope of the current task; nothing without a task that can change, or by an agent that may not write."""
         if session.active is None or session.active.status not in WRITABLE or not access.may("write", "public", None):
             return []
-        kind, about = session.asked
-        if question is None and kind is not None:
-            named = {one.id for one in session.candidates}
-            question = what_was_asked(kind, [one for one in about if access.is_owner or one in named])
         event = UserConfirmed(message=message.strip(), confirmed=question)
         events = self.store.commit("task", [event], task_id=session.active.id, actor=actor)
         return [
@@ -302,7 +261,7 @@ class Turns:
     def _control(
         self,
         session: _Session,
-        found: Inference,
+        inference: Inference,
         event: TurnControlled,
         nudge: Nudge | None,
         confirmations: list[TurnConfirmation],
@@ -319,7 +278,7 @@ class Turns:
             at=now,
             inferred_task=event.inferred_task,
             confidence=event.confidence,
-            ambiguous=list(found.ambiguous[:_MAX_AMBIGUOUS]),
+            ambiguous=list(inference.ambiguous[:_MAX_AMBIGUOUS]),
             active_task=session.active_id,
             resolved_task=event.resolved_task,
             autoswitch=event.autoswitch,

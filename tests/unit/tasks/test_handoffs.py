@@ -127,9 +127,23 @@ class TestAccept:
 
     def test_only_the_addressee_may(self, handoffs: Any) -> None:
         made = give(handoffs)
-        for agent, says in (("other", "is not 'qa'"), ("eng", "is the agent that hands over"), ("agent", "own name")):
+        for agent, says in (("eng", "is the agent that hands over"), ("agent", "own name")):
             with pytest.raises(InvalidInputError, match=says):
                 handoffs.accept(made.id, agent)
+        assert handoffs.get(made.id).state == "open"
+
+    def test_one_between_other_agents_is_as_unknown_as_one_that_does_not_exist(
+        self, handoffs: Any, bytes_of: Any
+    ) -> None:
+        made, before = give(handoffs), bytes_of()
+        for call in (handoffs.accept, handoffs.withdraw, handoffs.get, handoffs.page):
+            answers = []
+            for wanted in (made.id, new_id(), made.id[:8], "f" * 8):
+                with pytest.raises(NotFoundError) as refused:
+                    call(wanted, agent="other")
+                answers.append(str(refused.value).replace(wanted, "ID"))
+            assert len(set(answers)) == 1
+        assert bytes_of() == before
         assert handoffs.get(made.id).state == "open"
 
     def test_an_open_one_is_for_any_other_agent_once(self, handoffs: Any) -> None:
@@ -137,7 +151,7 @@ class TestAccept:
         with pytest.raises(InvalidInputError, match="is the agent that hands over"):
             handoffs.accept(made.id, "eng")
         handoffs.accept(made.id, "second")
-        with pytest.raises(InvalidInputError, match="was accepted already"):
+        with pytest.raises(NotFoundError, match="no handoff"):
             handoffs.accept(made.id, "third")
         assert [one.id for one in handoffs.list(agent="second")] == [made.id]
         assert handoffs.list(agent="third") == []

@@ -121,6 +121,10 @@ class TestImmutable:
             lambda: store.rewrite(delete=[pin.id]),
             lambda: curation.edit(pin.id, {"project_id": "elsewhere"}),
             lambda: curation.edit(pin.id, {"content": "Deploy on Fridays"}),
+            lambda: curation.edit(pin.id, {"privacy_tier": "private"}),
+            lambda: curation.edit([other.id, pin.id], {"domain": "health"}),
+            lambda: store.update_memory(pin.id, privacy_tier="sensitive"),
+            lambda: store.update_memory(pin.id, trust_class="web"),
             lambda: curation.edit(pin.id, {"content": "Deploy on Fridays"}, as_new=True),
             lambda: curation.unpin(pin.id),
             lambda: curation.untag(pin.id, ["constraint"]),
@@ -183,6 +187,50 @@ class TestImmutable:
         other = pins.upsert("Another").pin
         with pytest.raises(InvalidInputError, match=f"is that of the pin {other.id} already"):
             pins.edit(pin.id, text="another")
+
+    def test_an_explicit_edit_says_who_may_have_it(self, pins: Pins, memory: MemGraph) -> None:
+        pin = pins.upsert(RULE, kind="constraint").pin
+        pins.edit(pin.id, privacy_tier="private", domain="work")
+        known = memory.store.get_memory(pin.id)
+        assert known is not None
+        assert (known.privacy_tier, known.domain, known.content, known.tags) == (
+            "private",
+            "work",
+            RULE,
+            ["constraint"],
+        )
+        pins.edit(pin.id, domain="", privacy_tier="public")
+        known = memory.store.get_memory(pin.id)
+        assert known is not None
+        assert (known.privacy_tier, known.domain) == ("public", None)
+        with pytest.raises(InvalidInputError, match="privacy_tier"):
+            pins.edit(pin.id, privacy_tier="secret")  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("status", ["archived", "closed"])
+    def test_pins_of_a_task_that_is_over_do_not_change(
+        self, pins: Pins, tasks: Any, memory: MemGraph, status: Any, bytes_of: Callable[[], bytes]
+    ) -> None:
+        pin = pins.upsert(RULE, task_id="login").pin
+        asked, other = pins.request_removal(pin.id), pins.request_removal(pin.id)
+        loose = pins.upsert("Of no task").pin
+        tasks.set_status("login", status)
+        before, journal = state(pins, pin.id), bytes_of()
+        doors: list[Callable[[], Any]] = [
+            lambda: pins.edit(pin.id, text="Never deploy on Mondays"),
+            lambda: pins.edit(pin.id, privacy_tier="private"),
+            lambda: pins.request_removal(pin.id),
+            lambda: pins.confirm_removal(pin.id, asked.token),
+            lambda: pins.forget([loose.id, pin.id]),
+            lambda: memory.commands.forget(pin.id, pins=True),
+        ]
+        for door in doors:
+            with pytest.raises(InvalidInputError, match=f"is {status}, so it does not change"):
+                door()
+        assert state(pins, pin.id) == before
+        assert bytes_of() == journal
+        pins.cancel_removal(pin.id, other.token)
+        tasks.set_status("login", "active")
+        assert pins.confirm_removal(pin.id, asked.token).removed_at
 
     def test_a_pins_events_stay_in_its_scope(self, pins: Pins) -> None:
         pin, loose = pins.upsert(RULE, task_id="login").pin, pins.store.insert_memory(SemanticMemory(content="x"))

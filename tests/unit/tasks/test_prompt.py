@@ -43,6 +43,15 @@ def names(prompt: Any) -> list[str]:
     return [one.name for one in prompt.sections]
 
 
+def test_what_ends_says_when(tasks: Any) -> None:
+    tasks.pins.upsert("Ann is away", kind="temporary", expires_at="2026-02-03")
+    tasks.pins.upsert("The API is down", kind="temporary", expires_at="2026-02-01T17:30:00+01:00")
+    for text in ("", "Is Ann away, or is the API down?"):
+        lines = tasks.prompt(text).text.splitlines()
+        assert f"- Fact: Ann is away. ({TODAY}, until 2026-02-03)" in lines
+        assert f"- Fact: The API is down. ({TODAY}, until 2026-02-01 16:30 UTC)" in lines
+
+
 def test_the_sections_come_in_order_and_say_what_they_are(session: Any) -> None:
     prompt = session.prompt("Fix the login form", session="monday")
     assert names(prompt) == list(SECTIONS)

@@ -208,7 +208,7 @@ def test_ten_thousand_events_and_a_snapshot(tasks: Any, capsys: Any) -> None:
             found = tasks.snapshot("b", as_of=moment)
             times.append(1_000 * (time.perf_counter() - start))
         assert {item.task_id for item in found.decisions} == {"b"}
-        assert min(times) <= MOST_MS
+        assert sorted(times)[3] <= MOST_MS, "the median of seven"
         with capsys.disabled():
             print(
                 f"\n10,000 task events, {len(found.decisions)} decisions hold, snapshot {named}: median {sorted(times)[3]:.1f} ms"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memgraph.errors import ConfigError, InvalidInputError
-from memgraph.interfaces.cli.base.options import OPTION_OF, ReadingCommand, Settings
+from memgraph.interfaces.cli.base.options import OPTION_OF, WORD_OF, ReadingCommand, Settings
 from memgraph.logs import DIAGNOSTICS_LOGGER
 
 if TYPE_CHECKING:
@@ -103,13 +103,20 @@ def opened(
 
 @contextmanager
 def _options_named() -> Iterator[None]:
-    """Report a refused argument by its command-line option."""
+    """Report a refused argument by its command-line option, or by a plain word if the command has none for it."""
     try:
         yield
     except InvalidInputError as error:
-        if error.field not in OPTION_OF:
+        name = OPTION_OF.get(error.field)
+        if error.field in WORD_OF:
+            parameter, word = WORD_OF[error.field]
+            context = click.get_current_context(silent=True)
+            known = context.command.params if context is not None else []
+            name = next((one.opts[0] for one in known if isinstance(one, click.Option) and one.name == parameter), word)
+        if name is None:
             raise
-        raise InvalidInputError(error.problem, field=OPTION_OF[error.field], value=error.value) from None
+        value = ... if error.value is None else error.value
+        raise InvalidInputError(error.problem, field=name, value=value) from None
 
 
 def _past(settings: Settings, memory: MemGraph) -> MemGraph:

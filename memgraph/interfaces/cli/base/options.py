@@ -58,6 +58,18 @@ class Settings:
 
 OPTION_OF = {"when": "--as-of", "since": "--since", "until": "--until"}
 """The command-line options of the library's arguments, for error messages."""
+WORD_OF = {
+    "as_of": ("at", "moment"),
+    "expires_at": ("until", "end"),
+    "handoff_id": ("handoff_id", "handoff"),
+    "item_id": ("item", "item"),
+    "pin_id": ("id_", "pin"),
+    "session_id": ("session", "session"),
+    "target_id": ("other", "target"),
+    "task_id": ("task_id", "task"),
+    "ttl_s": ("duration", "time"),
+}
+"""Arguments of the library with the parameter of a command that states them, and the word where a command has no such option."""
 
 pass_settings = click.make_pass_decorator(Settings, ensure=True)
 

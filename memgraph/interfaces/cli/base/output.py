@@ -19,6 +19,7 @@ from memgraph.text.safe import visible_line
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from memgraph.model.results.purges import RemainingName
     from memgraph.ports import Progress
 
 WIDTH = 80
@@ -185,3 +186,14 @@ def progress(settings: Settings, label: str) -> Iterator[Progress | None]:
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def remaining_lines(remaining: Sequence[RemainingName] | None) -> Iterator[str]:
+    """Yield what names stay and why; None: it is not known."""
+    if remaining is None:
+        yield "The purge was interrupted: whether the words are in names that cannot be removed is not known; `memgraph docs privacy`."
+    if remaining:
+        yield "These names have the words and stay, because they are signed, or the journal needs them:"
+    for one in remaining or ():
+        name = f" {plain(one.name)}" if one.name else ""
+        yield f"  {plain(one.what)}{name} ({count(one.events, 'event')}, the first is {one.event:,})"

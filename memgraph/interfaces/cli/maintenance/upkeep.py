@@ -12,7 +12,7 @@ from memgraph.errors import InvalidInputError
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, plain, progress
+from memgraph.interfaces.cli.base.output import count, emit, plain, progress, remaining_lines
 from memgraph.interfaces.cli.maintenance.settling import settle, settled
 from memgraph.model.timestamps import age, to_iso
 
@@ -75,7 +75,7 @@ def _verify_receipt(settings: Settings, path: Path) -> None:
         found = memory.store.check_receipt(document)
     done = f"The receipt is genuine: {count(found.events, 'event')} have no content, and {count(found.vectors, 'vector')} were removed."
     since = [f"  {plain(one)} was rewritten since" for one in found.changed_since]
-    emit(settings, found, [done, *since])
+    emit(settings, found, [done, *remaining_lines(found.remaining), *since])
 
 
 def _document(found: Verification) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import click
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, plain, progress
+from memgraph.interfaces.cli.base.output import count, emit, plain, progress, remaining_lines
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
@@ -113,6 +113,11 @@ def _preview_lines(found: PurgePreview) -> Iterator[str]:
             yield f"  … and {len(memories) - _SHOWN:,} more; --json names them all"
     others = ", ".join(f"{number:,} {name}" for name, number in sorted(found.others.items()))
     yield f"{count(found.events, 'event')} of the journal would lose their content{f' (also {others})' if others else ''}."
+    if found.lost_tasks:
+        yield f"{count(len(found.lost_tasks), 'task')} whose title has the words would be lost, with everything that was said in it:"
+    for task in found.lost_tasks:
+        yield f"  {plain(task.id)}  {plain(task.title)} ({count(task.items, 'item')})"
+    yield from remaining_lines(found.remaining)
     yield from _export_lines(found.exports)
 
 
@@ -125,6 +130,9 @@ def _lines(done: PurgeReceipt, file: Path | None) -> Iterator[str]:
         yield f"{derived} went with them; `memgraph sleep` derives again what the rest supports."
     if done.kept_ids:
         yield f"{count(len(done.kept_ids), 'memory', 'memories')} with the same words stayed, because of --keep-copies."
+    if done.lost_tasks:
+        yield f"{count(len(done.lost_tasks), 'task')} whose title had the words went with everything that was said in them."
+    yield from remaining_lines(done.remaining)
     yield from _export_lines(done.exports)
     where = plain(str(file)) if file is not None else f"receipts/{done.event:012d}.json in the store's directory"
     yield f"Receipt: {where}; `memgraph verify --receipt FILE` checks it."

@@ -123,6 +123,8 @@ def _put(found: JournalRestored) -> list[str]:
         )
     if not found.lost:
         lines.append("No event is lost.")
+    if found.purged_again:
+        lines.append(f"Purged again {count(found.purged_again, 'event')} that the backup still had with their content.")
     return [
         *lines,
         f"What was replaced is in {plain(str(found.quarantine))}.",
@@ -161,5 +163,6 @@ def _restored(found: JournalRestored) -> dict[str, Any]:
         "kept": found.kept_seq,
         "lost": found.lost,
         "quarantine": str(found.quarantine),
+        "purged_again": found.purged_again,
         "recorded_as": found.recorded_as,
     }

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memgraph.model.results.tasks import Pin
 
 _KINDS = ("fact", "preference", "constraint", "temporary")
+_TIERS = ("public", "sensitive", "private")
 _SHORT = 8
 _TOO_LONG = "a view of pins has one line for each"
 _id = click.argument("id_", metavar="ID")
@@ -68,13 +69,19 @@ def add(settings: Settings, text: str, kind: Any, until: str | None, task_id: st
 @click.option("--text", metavar="TEXT", help="The new text.")
 @click.option("--kind", type=click.Choice(_KINDS), help="The new kind.")
 @_until
+@click.option("--tier", "--privacy", "tier", type=click.Choice(_TIERS), help="Its privacy tier.")
+@click.option("--domain", "--context", "domain", metavar="NAME", help="Its domain, such as health; '' clears it.")
 @pass_settings
-def edit(settings: Settings, id_: str, text: str | None, kind: Any, until: str | None) -> None:
-    """Change the text, the kind or the end of a pin."""
-    if text is None and kind is None and until is None:
-        raise click.UsageError("nothing to change: give --text, --kind or --until")
+def edit(
+    settings: Settings, id_: str, text: str | None, kind: Any, until: str | None, tier: Any, domain: str | None
+) -> None:
+    """Change the text, the kind, the end, the privacy tier or the domain of a pin."""
+    given = {"text": text, "kind": kind, "expires_at": until, "privacy_tier": tier, "domain": domain}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if not changes:
+        raise click.UsageError("nothing to change: give --text, --kind, --until, --tier or --domain")
     with opened(settings) as memory:
-        pin = memory.tasks.pins.edit(_found(memory, id_), text=text, kind=kind, expires_at=until)
+        pin = memory.tasks.pins.edit(_found(memory, id_), **changes)
     emit(settings, pin, f"Edited: {_line(pin)}")
 
 

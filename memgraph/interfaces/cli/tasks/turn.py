@@ -17,7 +17,7 @@ _TOO_LONG = "its beginning decides, so pass that"
 @click.option(
     "--session", metavar="NAME", default="shell", envvar="MEMGRAPH_SESSION", show_default=True, help="The session."
 )
-@click.option("--asked", metavar="TEXT", help="What the user was asked before.  [default: what the last turn asked]")
+@click.option("--asked", metavar="TEXT", help="What the user was asked instead of what the last turn asked.")
 @click.option("--project", metavar="NAME", help="Only tasks of this project and of none.")
 @pass_settings
 def turn(settings: Settings, message: str, session: str, asked: str | None, project: str | None) -> None:

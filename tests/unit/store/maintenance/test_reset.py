@@ -69,6 +69,14 @@ def test_every_table_says_what_a_reset_does_with_it() -> None:
     assert nodes == resetting._KINDS.keys(), "what is removed is listed by its name"
 
 
+def test_a_promoted_text_stays_and_a_kept_one_goes(memory: MemGraph) -> None:
+    memory.tasks.working.keep("door", "The code of the door is 4711", ttl_s=3_600)
+    promoted = memory.tasks.working.promote("door")
+    memory.maintenance.reset("memory")
+    assert memory.store.get_memory(promoted.id) == promoted
+    assert memory.tasks.working.kept() == []
+
+
 @pytest.mark.embedded
 def test_reset_of_memory_keeps_facts_pins_and_tasks(memory: MemGraph) -> None:
     store = memory.store
@@ -211,10 +219,13 @@ def test_an_agents_view_has_nothing_of_before(store: Any) -> None:
 
 
 def test_undo_says_what_brings_it_back(memory: MemGraph) -> None:
+    memory.commands.remember("Deploy on Tuesdays only")
     event = memory.maintenance.reset("memory").event
     for asked in ((), (event,)):
-        with pytest.raises(UndoError, match="copy of the store's directory"):
+        with pytest.raises(UndoError, match="copy of the store's directory") as refused:
             memory.curation.undo(*asked)
+        if not asked:
+            assert str(refused.value).endswith("undoes the last change by the user")
 
 
 def test_memories_that_others_were_derived_from_stay_withheld(store: Any) -> None:

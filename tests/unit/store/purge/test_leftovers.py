@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from memgraph import AgentMemoryStore, MemGraph
-from memgraph.errors import StorageError
+from memgraph.errors import InvalidInputError, StorageError
 from memgraph.interfaces.agents.kept import Overview, keep_overview
 from memgraph.interfaces.http.access.answers import Answers
 from memgraph.interfaces.operations import Answer
+from memgraph.journal.keys.local import FileKeys
+from memgraph.journal.rotation import reseal, rotate
 from memgraph.journal.vectors.pending_vectors import MadeVectors
 from memgraph.viz.page.page import write_page
 
@@ -120,23 +122,37 @@ def test_a_restated_memory_is_in_histories_pages_and_agents_views(
             memory.curation.undo(event + 1)
 
 
-def test_a_purged_history_can_be_signed_anew(
+def test_a_purged_history_can_be_signed_anew_and_receipts_still_hold(
     open_store: Callable[..., AgentMemoryStore], traces: Callable[..., list[str]]
 ) -> None:
-    from memgraph.journal.keys.local import FileKeys
-    from memgraph.journal.rotation import reseal, rotate
+    def sign_anew(store: AgentMemoryStore) -> None:
+        keys_home = store.config.keys_home
+        rotate(store._journal, FileKeys(keys_home), now=store.now, rotated_by="test")
+        reseal(store._journal, keys_home=keys_home, now=store.now, resealed_by="test")
 
+    receipts = []
     with open_store() as store:
         secret = store.insert_memory({"type": "episodic", "content": SECRET}).id
         kept = store.insert_memory({"type": "episodic", "content": OTHER}).id
-        store.purge([secret])
-        keys_home, home = store.config.keys_home, store.config.home
-        rotate(store._journal, FileKeys(keys_home), now=store.now, rotated_by="test")
-        reseal(store._journal, keys_home=keys_home, now=store.now, resealed_by="test")
+        second = store.insert_memory({"type": "episodic", "content": "The key is under the mat"}).id
+        home = store.config.home
+        receipts.append(store.purge([secret]))
+        sign_anew(store)
     with open_store() as store:
-        assert [one.id for one in store.every_memory()] == [kept]
+        assert [one.id for one in store.every_memory()] == [kept, second]
         store.verify(deep=True)
         assert traces(home, SECRET) == []
+        assert store.check_receipt(receipts[0]).changed_since == ["journal/000000000001.jsonl"]
+        receipts.append(store.purge([second]))
+        rotate(store._journal, FileKeys(store.config.keys_home), now=store.now, rotated_by="test")
+    with open_store() as store:
+        assert [store.check_receipt(one).events for one in receipts] == [1, 1]
+        sign_anew(store)
+    with open_store() as store:
+        for one in receipts:
+            assert store.check_receipt(one).events == 1
+            with pytest.raises(InvalidInputError, match="was changed"):
+                store.check_receipt(one.model_copy(update={"ids": [kept]}))
 
 
 def test_backups_are_listed_and_what_repairs_cut_off_goes(

@@ -7,7 +7,7 @@ import pytest
 from memgraph import InvalidInputError
 from memgraph.model.results.tasks import LANGUAGES
 from memgraph.model.results.tasks.turns import TurnSettings
-from memgraph.tasks.turns.confirmations import WORDS, is_confirmation
+from memgraph.tasks.turns.confirmations import DENIALS, WORDS, is_confirmation, is_denial
 
 DEFAULT = TurnSettings()
 
@@ -39,6 +39,18 @@ def test_every_listed_phrase_confirms_in_its_language() -> None:
     for language, listed in WORDS.items():
         only = TurnSettings(confirmation_languages=[language])
         assert all(is_confirmation(phrase, only) for phrase in listed.split(", ")), language
+
+
+def test_a_whole_short_message_that_says_no_denies() -> None:
+    assert DENIALS.keys() == set(LANGUAGES)
+    for language, listed in DENIALS.items():
+        only = TurnSettings(confirmation_languages=[language])
+        assert all(is_denial(phrase, only) for phrase in listed.split(", ")), language
+        assert not any(is_confirmation(phrase, only) for phrase in listed.split(", ")), language
+    assert all(is_denial(message, DEFAULT) for message in ("No.", "no, thanks", "NO!", "nein danke", "нет"))
+    assert not any(
+        is_denial(message, DEFAULT) for message in ("", "no?", "no, use cookies", "yes", "thanks", "not now")
+    )
 
 
 def test_languages_and_further_phrases_are_settings() -> None:

@@ -18,6 +18,7 @@ from memgraph.model.results.tasks.turns import Nudge, TurnControl
 
 TO_DOCS = "Let us write the docs now"
 TO_LOGIN = "Let us fix the login now"
+NONE_CHOSEN = "That chooses none of the options: name one by its number, or run its command."
 UNSURE = "The docs are old-fashioned"
 
 
@@ -354,14 +355,7 @@ class TestConfirmations:
         assert session.snapshot("login").confirmation.reason == "Tokens instead of cookies?"
         assert session.snapshot("docs").confirmation is None
 
-    def test_what_the_last_turn_asked_is_what_is_confirmed(self, begin: Any, session: Any) -> None:
-        session.sessions.control("s", guidance="supportive")
-        begin(TO_DOCS)
-        assert begin("yes").confirmations[0].confirmed == "switch to docs"
-        assert active(session) == "login", "a yes is recorded; only a command or autoswitch switches"
-        assert begin("yes").confirmations[0].confirmed is None, "the question was answered"
-
-    def test_a_question_is_open_for_one_turn(self, begin: Any, session: Any) -> None:
+    def test_a_question_ends_with_the_next_message_or_with_its_answer(self, begin: Any, session: Any) -> None:
         session.sessions.control("s", guidance="supportive")
         begin(TO_DOCS)
         begin("hello")
@@ -380,6 +374,80 @@ class TestConfirmations:
     def test_secrets_are_redacted(self, begin: Any) -> None:
         asked = "Is the key AKIAIOSFODNN7EXAMPLE right?"
         assert "AKIAIOSFODNN7EXAMPLE" not in begin("yes", asked=asked).confirmations[0].confirmed
+
+
+class TestYesToSeveralOptions:
+    """“Yes” and “no” choose none of several options, so they decide nothing."""
+
+    @pytest.fixture
+    def ask(self, begin: Any, session: Any, memory: MemGraph) -> Callable[[str], Nudge]:
+        """Return a function that lets a turn ask a question of a kind."""
+
+        def conflict() -> Nudge:
+            session.constrain("login", "No cookies")
+            return begin("Use cookies").nudge
+
+        def pin() -> Nudge:
+            session.pins.upsert("Never deploy on Fridays", kind="constraint")
+            return begin("Deploy it on Friday").nudge
+
+        def important() -> Nudge:
+            memory.commands.remember("Never use tabs in the code")
+            return begin("Use tabs in the code").nudge
+
+        def ambiguity() -> Nudge:
+            session.upsert("Import customers from Berlin", task_id="berlin")
+            session.upsert("Import customers from Paris", task_id="paris")
+            return begin("Please import the customers").nudge
+
+        def topic() -> Nudge:
+            session.sessions.control("s", guidance="supportive")
+            return begin(TO_DOCS).nudge
+
+        asking = {one.__name__: one for one in (conflict, pin, important, ambiguity, topic)}
+        return lambda kind: asking[kind]()
+
+    @pytest.mark.parametrize("kind", ["conflict", "pin", "important", "ambiguity", "topic"])
+    def test_nothing_is_committed_and_the_number_is_asked_for(
+        self, begin: Any, session: Any, ask: Any, bytes_of: Any, kind: str
+    ) -> None:
+        asked, before = ask(kind), bytes_of()
+        for message in ("yes", "Yes, that's right!", "no", "Nein.", "no thanks"):
+            turn = begin(message)
+            assert turn.confirmations == []
+            assert (turn.nudge.kind, turn.nudge.options, turn.nudge.about) == (asked.kind, asked.options, asked.about)
+            assert turn.nudge.question == f"{NONE_CHOSEN} {asked.question}"
+        assert bytes_of() == before
+        assert active(session) == "login"
+        assert begin("hello").nudge is None
+        assert begin("yes").confirmations[0].confirmed is None, "another message ends the question"
+
+    def test_what_was_asked_since_is_confirmed(self, begin: Any, ask: Any) -> None:
+        ask("pin")
+        (done,) = begin("yes", asked="Deploy on Thursday instead?").confirmations
+        assert done.confirmed == "Deploy on Thursday instead?"
+        assert begin("yes").confirmations[0].confirmed is None
+
+    def test_a_rule_that_holds_no_more_asks_no_more(self, begin: Any, session: Any, ask: Any) -> None:
+        session.lift("login", ask("conflict").about[0])
+        assert begin("yes").confirmations[0].task_id == "login"
+        session.pins.forget(ask("pin").about)
+        assert begin("yes").confirmations[0].task_id == "login"
+        ask("ambiguity")
+        session.set_status("paris", "closed")
+        assert begin("yes").confirmations[0].task_id == "login"
+
+    def test_it_is_asked_again_only_to_whom_it_may_be_shown(self, begin: Any, session: Any) -> None:
+        session.constrain("login", "Never publish my insulin dosage")
+        assert begin("Publish my insulin dosage").nudge is not None
+        turn = begin("yes", agent="agent")
+        assert (turn.nudge, [one.confirmed for one in turn.confirmations]) == (None, [None])
+        assert "insulin" not in turn.model_dump_json()
+
+    def test_no_without_a_question_is_a_message_like_others(self, begin: Any, events: Any) -> None:
+        turn = begin("no")
+        assert (turn.nudge, turn.confirmations, turn.decision) == (None, [], "nothing_inferred")
+        assert events(UserConfirmed) == []
 
 
 class TestOthers:

@@ -1,0 +1,53 @@
+"""Zeroes the memory that this process gets while an engine is open.
+
+The engine writes whole pages from buffers of which it fills only a part (Kùzu 0.11.3: the ends of the header, the catalogue and the
+metadata), so the rest holds what the process had there before: that may be a text that was purged, or one of another store.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+
+_M_PERTURB = -6
+"""Option of ``mallopt`` of the GNU C library: new memory is filled with the complement of a byte, freed memory with the byte; 0 is off."""
+_ZEROES = 255
+
+
+class ZeroedMemory:
+    """Counts who wants memory to be zeroed. Thread-safe.
+
+    Parameters
+    ----------
+    fill : callable
+        Called with 255 to have new memory zeroed, with 0 to leave it as it is.
+    """
+
+    def __init__(self, fill: Callable[[int], object]) -> None:
+        self._fill = fill
+        self._wanted = 0
+        self._guard = threading.Lock()
+
+    def begin(self) -> None:
+        """Zero new memory from now on."""
+        with self._guard:
+            self._wanted += 1
+            if self._wanted == 1:
+                self._fill(_ZEROES)
+
+    def end(self) -> None:
+        """Stop, unless somebody else wants it too."""
+        with self._guard:
+            self._wanted -= 1
+            if self._wanted == 0:
+                self._fill(0)
+
+
+def _fill(byte: int) -> None:
+    library = ctypes.CDLL(None)
+    if hasattr(library, "gnu_get_libc_version"):  # others have no such option
+        library.mallopt(_M_PERTURB, byte)
+
+
+zeroed_memory = ZeroedMemory(_fill)

@@ -1,0 +1,29 @@
+"""Settings of the journal's files: when a segment is closed, and whether it is compressed then."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from memgraph.model.base import Model
+
+JOURNAL_VARIABLES = {
+    "MEMGRAPH_JOURNAL_SEGMENT_DAYS": "journal_segment_days",
+    "MEMGRAPH_JOURNAL_COMPRESSION": "journal_compression",
+}
+"""Settings by environment variable."""
+
+
+class JournalSettings(Model):
+    """Settings of the journal's files."""
+
+    journal_segment_days: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        default=30,
+        description="Age of a segment's first event, in days, after which the journal continues in a new file. It also does after 64 MiB.",
+    )
+    journal_compression: bool = Field(
+        default=True,
+        description="Whether `memgraph sleep` compresses the journal's closed segments, if the extra `zstd` is installed. Every process "
+        "that uses the store needs it then.",
+    )
