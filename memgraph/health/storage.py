@@ -18,6 +18,7 @@ from memgraph.errors import (
 )
 from memgraph.health.report import Report
 from memgraph.index import snapshot
+from memgraph.journal.baseline.header import checked_header, unverified_place
 from memgraph.journal.closed.files import file_of, names_in, opened
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
@@ -27,6 +28,7 @@ from memgraph.journal.keys.contract import check_presence, check_validity
 from memgraph.journal.keys.place import key_place, name_of
 from memgraph.journal.opening import lost_journal, made_from_events
 from memgraph.journal.repair import Condition, as_it_is, examine
+from memgraph.journal.segments import Segments
 from memgraph.journal.swap import is_planned
 from memgraph.model.timestamps import to_iso
 from memgraph.store.maintenance.verification import Verification
@@ -71,6 +73,7 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report) -> C
             )
             return None
         condition = examine(config.home, store_id, ring, keys_home=config.keys_home, by_checkpoint=True)
+        checked_header(Segments(config.home / "journal", 0), store_id, ring)
         _keys(condition, ring, config, report)
     except KeyMissingError as error:
         report.error("key", str(error))
@@ -89,9 +92,11 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report) -> C
 
 def _keys(condition: Condition, ring: KeyRing, config: AgentMemoryConfig, report: Report) -> None:
     """Report keys that events need and that are missing or have expired: opening refuses the store then."""
+    place = unverified_place(config.home / "journal")
+    needed = condition.used.needed_after(place[0] if place else 0)
     try:
-        check_presence(condition.used, ring)
-        check_validity(condition.used, ring, days=config.key_verification_days, now=lambda: to_iso(datetime.now(UTC)))
+        check_presence(needed, ring)
+        check_validity(needed, ring, days=config.key_verification_days, now=lambda: to_iso(datetime.now(UTC)))
     except KeyMissingError as error:
         report.error("key", str(error))
 

@@ -17,13 +17,20 @@ from memgraph.ports import SigningKey
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The position up to which the journal was verified, and the digest of all bytes before it (`JournalDigest`)."""
+    """The position up to which the journal was verified, and the digest of all bytes before it (`JournalDigest`).
+
+    Attributes
+    ----------
+    base_seq : int
+        The baseline's event; the digest begins with the segment in which it ends. 0: with the journal.
+    """
 
     chain: Chain
     position: Position
     digest: str
     named: NamedVectors
     used: KeyHistory
+    base_seq: int = 0
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint, key: SigningKey) -> None:
@@ -45,7 +52,7 @@ def read_checkpoint(path: Path, key: SigningKey, store_id: str) -> Checkpoint | 
             return None
         position, named = Position(**body["position"]), NamedVectors(**body["named"])
         used = KeyHistory(tuple(KeyUse(**use) for use in body["used"]["uses"]))
-        return Checkpoint(Chain(**body["chain"]), position, body["digest"], named, used)
+        return Checkpoint(Chain(**body["chain"]), position, body["digest"], named, used, body.get("base_seq", 0))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 

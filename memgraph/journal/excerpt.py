@@ -71,6 +71,11 @@ class Excerpt(Journal):
         """Return the seal for files of this excerpt only."""
         return super().seal(f"{purpose}\x1fexcerpt {self.name}")
 
+    @property
+    def base(self) -> Offset:
+        """The start: what an excerpt leaves out is in the baseline's rows, too."""
+        return self.start
+
     def and_sifted(self, sift: Callable[[], Sift]) -> Callable[[], Sift]:
         """Return a filter for the events that this excerpt keeps."""
 

@@ -16,9 +16,9 @@ from memgraph.errors import (
     TruncatedJournalError,
 )
 from memgraph.journal import swap
+from memgraph.journal.baseline.header import Baseline, check_signers
 from memgraph.journal.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from memgraph.journal.closed.age import SegmentAge
-from memgraph.journal.closed.digest import JournalDigest
 from memgraph.journal.closed.files import can_pack
 from memgraph.journal.envelope import CommitDraft, Event, seal
 from memgraph.journal.head_file import Head, HeadFile
@@ -217,26 +217,8 @@ class Journal(JournalReader):
     def verify(
         self, progress: Progress | None = None, *, also: Callable[[Committed], None] = lambda _commit: None
     ) -> int:
-        """Verify every event from the first, write a checkpoint, and return the number of events.
-
-        Parameters
-        ----------
-        also : callable
-            Called with each verified commit, in order.
-        """
-        count, digest = 0, JournalDigest()
-        for commit in self.replay():
-            also(commit)
-            digest.add(commit.after.position.segment, commit.data)
-            count = commit.after.chain.seq
-            if progress:
-                progress(count, self.tail.chain.seq)
-        if count != self.tail.chain.seq:
-            raise TruncatedJournalError(
-                path=self.folder, seq=count, head_seq=self.tail.chain.seq, witness="this process"
-            )
-        if self._ring is not None:
-            self.closed.check_all(digest, count, self._ring.find)
+        """Verify every event as `JournalReader.verify` does, and write a checkpoint."""
+        count = super().verify(progress, also=also)
         self.checkpoint()
         return count
 
@@ -248,7 +230,8 @@ class Journal(JournalReader):
             return  # the journal was replaced: this would speak of the former one
         if self._key is not None and self.tail.chain.seq > self._checkpoint_seq and self.refused_writes() is None:
             self._hash_again()
-            state = Checkpoint(self.tail.chain, self.tail.position, self._digest.hexdigest(), self.named, self.used)
+            digest = self._digest.hexdigest()
+            state = Checkpoint(self.tail.chain, self.tail.position, digest, self.named, self.used, self.base.chain.seq)
             try:
                 write_checkpoint(self._checkpoint_path, state, self._key)
             except StorageError as error:
@@ -261,6 +244,12 @@ class Journal(JournalReader):
         self._checkpoint_path.unlink(missing_ok=True)
         self.closed.forget(rewritten, self.signing_key, self.ring.find)
         self._checkpoint_seq, self._is_rewritten = 0, True
+
+    def begin_at(self, baseline: Baseline) -> None:
+        """Begin at a baseline that has just become the journal's; the lock must be held."""
+        self.drop_checkpoint(())
+        self.baseline = baseline
+        self.checkpoint()
 
     def name_closed(self) -> None:
         """Complete the manifest of closed segments (see `ClosedSegments.complete`); the lock must be held."""
@@ -283,15 +272,21 @@ class Journal(JournalReader):
         return name
 
     def load(self) -> None:
-        """Load the journal: by its checkpoint if that matches, else event by event."""
+        """Load the journal from its baseline, if it has one: by its checkpoint if that matches, else event by event."""
+        signers = self._load_baseline()
         active = self._ring.active if self._ring else None
         self._origin = self._segments.origin()
         if self._ring is not None:
             self.closed.read(self._ring.find)
+        self._digest = self._digest_before(self.base, active)
         checkpoint = read_checkpoint(self._checkpoint_path, active, self.store_id) if active else None
         head = self._heads.read()
         # a head that was not synced before a power failure is behind: then every event is verified and compared with it
-        is_usable = checkpoint is not None and (head is None or head.can_follow(checkpoint.chain))
+        is_usable = (
+            checkpoint is not None
+            and (head is None or head.can_follow(checkpoint.chain))
+            and checkpoint.base_seq == self.base.chain.seq
+        )
         fits = False
         if checkpoint is not None and is_usable:
             digest = self._digest_to(checkpoint.position, active)
@@ -315,8 +310,15 @@ class Journal(JournalReader):
                 self._notice("the checkpoint did not match the journal; all events were verified")
             self._checkpoint_seq = 0
             self._maybe_checkpoint()
+        if self.baseline is not None:
+            check_signers(self.folder, signers, self._key)
         if head is None:
             self._adopt()
+
+    def _is_baseline_replaced(self) -> bool:
+        is_replaced = super()._is_baseline_replaced()
+        self._is_rewritten |= is_replaced  # the checkpoint's bytes begin elsewhere
+        return is_replaced
 
     def _hash_again(self) -> None:
         """Hash the journal's files again if some were rewritten."""

@@ -13,6 +13,8 @@ from memgraph.disk.files import make_private_folder, write_private
 from memgraph.disk.lock import writer_lock
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, NotAStoreError, StorageError
 from memgraph.journal import swap
+from memgraph.journal.baseline.archive import complete, is_incomplete
+from memgraph.journal.baseline.header import read_header
 from memgraph.journal.closed.files import PACKED, PLAIN, files_in
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
@@ -103,17 +105,19 @@ def open_journal(
         if ring is None:
             raise _key_missing(home, store_id, keys)
         journal = _verified(home, store_id, ring, **options)
-        check_presence(journal.used, ring)
+        check_presence(journal.used.needed_after(journal.base.chain.seq), ring)
     except (KeyMissingError, DamagedJournalError) as error:
         is_about_keys = isinstance(error, KeyMissingError) or error.concerns_signature
         if not (allow_unverified and is_about_keys):
             raise with_all_missing(error, folder, ring) from None
         journal, ring = _loaded(home, store_id, None, **options), None
     if ring is not None:
-        check_validity(journal.used, ring, days=verification_days, now=now)
+        needed = journal.used.needed_after(journal.base.chain.seq)
+        check_validity(needed, ring, days=verification_days, now=now)
     if made and journal.tail.chain.seq == 0:
         raise lost_journal(home, made)
     _make_first_event(journal, key, created_by, now)
+    _complete_compaction(journal)
     return journal
 
 
@@ -168,6 +172,22 @@ def _loaded(home: Path, store_id: str, ring: KeyRing | None, **options: Any) -> 
         journal.load()
         counts["events"] = journal.tail.chain.seq
     return journal
+
+
+def _complete_compaction(journal: Journal) -> None:
+    """Archive what a compaction that was cut off has left, and remove what it wrote in vain; unless another process writes."""
+    if journal.is_read_only or not is_incomplete(journal.segments, journal.baseline):
+        return
+    lock = writer_lock(journal.folder)
+    try:
+        if lock.try_acquire():
+            try:
+                present, _ = read_header(journal.folder, journal.store_id, journal.ring)
+                complete(journal.segments, present)
+            finally:
+                lock.release()
+    except (StorageError, JournalError) as error:
+        logger.warning("store %s: %s", journal.store_id, error)
 
 
 def with_all_missing(error: JournalError, folder: Path, ring: KeyRing | None) -> JournalError:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from memgraph.disk.seal import Seal, seal_of, text_hmac
-from memgraph.errors import JournalError, KeyMissingError
+from memgraph.errors import JournalError, KeyMissingError, TruncatedJournalError
+from memgraph.journal.baseline.header import Baseline, checked_header, read_header
+from memgraph.journal.baseline.rows import BaselineRow, read_rows
 from memgraph.journal.closed.closing import ClosedSegments
 from memgraph.journal.closed.digest import JournalDigest
 from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, Event, KeyOf, LineError, unseal_alone
@@ -20,7 +22,7 @@ from memgraph.journal.replay import Committed, Offset, damaged, walk
 from memgraph.journal.segments import COMPRESSED, JournalLimits, Line, Position, Segments
 from memgraph.journal.vectors.vector_file import NamedVectors, VectorFile
 from memgraph.logs import logger_of
-from memgraph.ports import SigningKey
+from memgraph.ports import Progress, SigningKey
 
 logger = logger_of(__name__)
 
@@ -53,6 +55,7 @@ class JournalReader:
         self.purged = PurgedSeqs(
             self._segments, store_id, (lambda key_id: ring.verifying(key_id, None)) if ring else None
         )
+        self.baseline: Baseline | None = None
         self.closed = ClosedSegments(folder, store_id)
         self._digest = JournalDigest()
         self._origin: int | None = None
@@ -67,6 +70,49 @@ class JournalReader:
     def start(self) -> Offset:
         """The point before the first event."""
         return Offset(Chain(self.store_id, 0, FIRST_SIGNATURE, ""), self._segments.first())
+
+    @property
+    def base(self) -> Offset:
+        """The point from which opening verifies the journal and a rebuild replays it: the baseline's, or else the start."""
+        return self.baseline.offset if self.baseline else self.start
+
+    def rows_of_baseline(self) -> tuple[Baseline, list[BaselineRow]] | None:
+        """Return the baseline and its rows, as it is now: a purge or a compaction by another process may have replaced it.
+
+        Raises
+        ------
+        JournalError
+            They are not what was signed.
+        """
+        while self.baseline is not None:
+            try:
+                return self.baseline, read_rows(self.folder, self.baseline)
+            except JournalError:
+                if not self._is_baseline_replaced():
+                    raise
+        return None
+
+    def _load_baseline(self) -> list[SigningKey]:
+        """Begin at the baseline, if there is one; return the keys that verify it."""
+        before, _ = read_header(self.folder, self.store_id, self._ring)
+        try:
+            self.baseline, signers = checked_header(self._segments, self.store_id, self._ring)
+        except JournalError:
+            if read_header(self.folder, self.store_id, self._ring)[0] == before:
+                raise
+            return self._load_baseline()  # it was replaced while it was read
+        if self.baseline is not None:
+            self.tail, self.named = self.baseline.offset, self.baseline.named
+            self._use(self.baseline.used)
+        return signers
+
+    def _is_baseline_replaced(self) -> bool:
+        """Take over the baseline as it is now; return whether it has changed."""
+        before = self.baseline
+        found, _ = read_header(self.folder, self.store_id, self._ring)
+        if found is not None and found != before:
+            self.baseline = found
+        return self.baseline != before
 
     def vectors(self, model: str, dimension: int) -> VectorFile:
         """Return the vector file of a model."""
@@ -137,6 +183,31 @@ class JournalReader:
                 return
             yield found
 
+    def verify(
+        self, progress: Progress | None = None, *, also: Callable[[Committed], None] = lambda _commit: None
+    ) -> int:
+        """Verify every event from the first, archived ones included, and return the number of events.
+
+        Parameters
+        ----------
+        also : callable
+            Called with each verified commit, in order.
+        """
+        count, digest = 0, JournalDigest()
+        for commit in self.replay():
+            also(commit)
+            digest.add(commit.after.position.segment, commit.data)
+            count = commit.after.chain.seq
+            if progress:
+                progress(count, self.tail.chain.seq)
+        if count != self.tail.chain.seq:
+            raise TruncatedJournalError(
+                path=self.folder, seq=count, head_seq=self.tail.chain.seq, witness="this process"
+            )
+        if self._ring is not None:
+            self.closed.check_all(digest, count, self._ring.find)
+        return count
+
     def lines(self) -> Iterator[Line]:
         """Iterate over all lines up to the tail but purged ones. They were verified before and are not verified again."""
         self._warn_if_unverified()
@@ -173,13 +244,18 @@ class JournalReader:
         """Return the point that a projection has recorded. Replaying from a wrong point raises an error."""
         return Offset(Chain(self.store_id, seq, signature, timestamp), Position(segment, offset))
 
+    def _digest_to(self, end: Position, key: SigningKey | None) -> JournalDigest:
+        """Hash the journal up to a position, from the beginning of the segment in which the baseline ends."""
+        first = self.base.position.segment if self.baseline else self._segments.first().segment
+        return self.closed.digest((first, 0), (end.segment, end.offset), key)
+
+    def _digest_before(self, point: Offset, key: SigningKey | None) -> JournalDigest:
+        """Return what a digest begins with that is then fed with the events after a point: nothing at the journal's beginning."""
+        return self._digest_to(point.position, key) if point.chain.seq else JournalDigest()
+
     def _is_replaced(self) -> bool:
         """Return whether other segments are in the place of those that were read."""
         return self._origin is not None and self._segments.origin() not in (None, COMPRESSED, self._origin)
-
-    def _digest_to(self, end: Position, key: SigningKey | None) -> JournalDigest:
-        start = self.start.position
-        return self.closed.digest((start.segment, start.offset), (end.segment, end.offset), key)
 
     def _use(self, used: KeyHistory) -> None:
         """Sign with the key that the journal names from now on, whichever the provider has as its active one."""

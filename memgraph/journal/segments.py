@@ -65,7 +65,7 @@ class Line:
 
 
 class Segments:
-    """The segments of a directory: ``*.jsonl`` files, and closed ones that were compressed (``*.jsonl.zst``).
+    """The segments of a directory: ``*.jsonl`` files, and closed ones that were compressed (``*.jsonl.zst``) or archived.
 
     Parameters
     ----------
@@ -103,6 +103,11 @@ class Segments:
         """Return the beginning of the journal."""
         names = self.names()
         return Position(names[0] if names else name_from(1), 0)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the first event's segment is there, or nothing was recorded yet."""
+        return self.first().segment == name_from(1)
 
     def holding(self, seq: int) -> Position:
         """Return the beginning of the segment that may contain an event."""

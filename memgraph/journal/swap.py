@@ -17,7 +17,7 @@ from typing import Any
 from memgraph.disk.files import clear, make_private_folder, sync_folder, write_private
 from memgraph.disk.lock import writer_lock
 from memgraph.errors import JournalError, KeyMissingError, StorageError
-from memgraph.journal.closed.files import files_in
+from memgraph.journal.closed.files import ARCHIVE, files_in
 from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import canonical
 from memgraph.journal.head_file import Head, HeadFile
@@ -148,6 +148,7 @@ def complete(folder: Path, store_id: str, ring: KeyRing, *, keys_home: Path) -> 
         for path in (*files_in(folder), folder / MANIFEST):
             if path.name not in digests:
                 path.unlink(missing_ok=True)
+        clear(folder / ARCHIVE)  # what was archived is among the new segments: the next opening archives that
         (folder / "verified.json").unlink(missing_ok=True)  # it speaks of the segments that were replaced
         sync_folder(folder)
         HeadFile.of(folder, keys_home, store_id).replace(head)  # a restored copy has one of its own

@@ -66,6 +66,21 @@ FAILURES = (
         says="… a payload, the first is event …: a purge was interrupted, or a segment of the journal was restored from an older copy; run `memgraph purge --complete`",
     ),
     Failure(
+        "a compaction is killed, anywhere",
+        "the journal is as before, or compacted; the next opening archives what is left",
+        note="nothing",
+    ),
+    Failure(
+        "a baseline's header or its rows are changed",
+        "refuses",
+        says="the baseline is damaged: … is not what was signed; `memgraph repair` says what can be done",
+    ),
+    Failure(
+        "a baseline is missing",
+        "refuses",
+        says="the journal under … was compacted, and its baseline … is missing; `memgraph repair` says what can be done",
+    ),
+    Failure(
         "a byte of the journal is changed",
         "refuses",
         says="journal damaged at …, byte …, event …: …; `memgraph repair` restores it from a backup, or keeps what verifies",

@@ -243,6 +243,7 @@ class _Filled:
             "docs": ["settings"],
             "backup": [str(self.folder / "backup.tar.gz")],
             "migrate": ["--dry-run"],
+            "compact": [],
             "format-age": ["2026-01-05"],
             "remember": ["The harbour opens at six"],
             "observe": ["The user prefers window seats"],

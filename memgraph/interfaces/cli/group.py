@@ -183,6 +183,12 @@ COMMANDS: dict[str, Entry] = {
     "migrate": Entry(
         "recovery.migrate", "migrate", "Verify every event, and bring the store to this release's schema.", "store"
     ),
+    "compact": Entry(
+        "maintenance.compact",
+        "compact",
+        "Make a signed baseline of the journal, and archive older segments.",
+        "store",
+    ),
     "reset": Entry(
         "maintenance.reset",
         "reset",

@@ -141,7 +141,9 @@ class ClosedSegments:
             raise TruncatedJournalError(path=self._folder, seq=last_seq, head_seq=named, witness=witness)
         for one in self.manifest.segments:
             if one.name < digest.first or (one.name == digest.first and one.name not in found):
-                continue  # it is archived, or the journal begins in the midst of it
+                if not files.file_of(self._folder, one.name).exists():
+                    raise damaged(self._folder, f"it names the segment {one.name}, which is not there")
+                continue  # it is archived, or the digest begins in the midst of it
             if one.name not in found:
                 raise damaged(self._folder, f"it names the segment {one.name}, which is not there")
             if found[one.name] != one.extent:

@@ -50,6 +50,11 @@ class KeyHistory:
         """Return the id of the key that signs an event; None if that is not known yet."""
         return next((use.key_id for use in reversed(self.uses) if use.first_seq <= seq), None)
 
+    def needed_after(self, seq: int) -> KeyHistory:
+        """Return the keys that sign events after this one."""
+        ended = sum(then.first_seq <= seq + 1 for then in self.uses[1:])
+        return KeyHistory(self.uses[ended:])
+
     def between(self, first: int, last: int) -> set[str]:
         """Return the ids of the keys that sign the events from one number to another."""
         uses = [use.key_id for use in self.uses if first < use.first_seq <= last]
@@ -109,10 +114,10 @@ def _text(string: bytes) -> str | None:
         return None
 
 
-def uses_in(lines: Iterable[Line]) -> KeyHistory:
+def uses_in(lines: Iterable[Line], *, first_seq: int = 1) -> KeyHistory:
     """Return which keys the lines name, without verifying them: for reports on a journal that does not open."""
     uses: list[KeyUse] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, first_seq):
         key_id, since = key_id_in(line.data), _TIMESTAMP.search(line.data)
         if key_id is None or since is None:
             continue

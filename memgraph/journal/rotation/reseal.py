@@ -6,13 +6,14 @@ import hashlib
 import os
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memgraph.disk.files import free_bytes, make_own, sync_data, write_all
 from memgraph.disk.seal import seal_key
 from memgraph.errors import JournalError, StorageError
 from memgraph.journal import swap
+from memgraph.journal.baseline.header import HEADER, header_document
 from memgraph.journal.closed.closing import segments_in
 from memgraph.journal.closed.digest import JournalDigest
 from memgraph.journal.closed.manifest import NAME as MANIFEST
@@ -21,7 +22,8 @@ from memgraph.journal.envelope import Chain, CommitDraft, resealed, seal
 from memgraph.journal.head_file import Head
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.sealing import FORMER_FILE, RECEIPTS, former_document, former_keys, sealing_document
-from memgraph.journal.segments import RESERVE_BYTES, Line
+from memgraph.journal.keys.use import KeyHistory, KeyUse
+from memgraph.journal.segments import RESERVE_BYTES, Line, Position
 from memgraph.model.events.store import JournalResealed
 from memgraph.ports import Progress
 
@@ -65,10 +67,13 @@ def reseal(
         _check_room(journal, place)
         writer = _Writer(place)
         chain, before = Chain(journal.store_id), hashlib.sha256()
+        baseline = journal.baseline
         for line in journal.every_line(journal.start.position):
             before.update(line.data + b"\n")
             data, chain = resealed(line.data, chain, key)
             writer.write(line, data)
+            if baseline is not None and chain.seq == baseline.seq:
+                baseline = replace(baseline, chain=chain, position=writer.end)
         event = JournalResealed(
             seq=journal.tail.chain.seq,
             signature=journal.tail.chain.signature,
@@ -90,6 +95,9 @@ def reseal(
             FORMER_FILE: former_document(former, secret),
             MANIFEST: manifest_document(journal.store_id, closed, key),
         }
+        if baseline is not None:
+            uses = (KeyUse(key.key_id, 1, baseline.chain.timestamp),)
+            files[HEADER] = header_document(replace(baseline, used=KeyHistory(uses)), [key])
         head = Head(last.chain.seq, last.chain.signature)
         swap.plan(journal.folder, journal.store_id, key, head=head, files=files)
         swap.complete(journal.folder, journal.store_id, journal.ring, keys_home=keys_home)
@@ -101,7 +109,7 @@ class _Writer:
 
     def __init__(self, place: Path) -> None:
         self._place = place
-        self._name = ""
+        self._name, self._size = "", 0
         self._descriptor: int | None = None
         self.digest = JournalDigest()
 
@@ -110,16 +118,22 @@ class _Writer:
         try:
             if line is not None and line.start.segment != self._name:
                 self.close()
-                self._name = line.start.segment
+                self._name, self._size = line.start.segment, 0
                 self._descriptor = make_own(self._place / self._name)
             if self._descriptor is None:
                 raise JournalError(f"the journal under {self._place.parent} has no events")
             write_all(self._descriptor, data)
+            self._size += len(data)
             self.digest.add(self._name, data)
         except OSError as error:
             raise StorageError(
                 f"nothing was resealed: {error.strerror}; free some disk space and try again", path=self._place
             ) from None
+
+    @property
+    def end(self) -> Position:
+        """The end of what was written."""
+        return Position(self._name, self._size)
 
     def close(self) -> None:
         """Sync and close the segment."""

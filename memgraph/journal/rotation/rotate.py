@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memgraph.errors import KeyMissingError
+from memgraph.journal.baseline.header import sign_again
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.local import FileKeys
@@ -42,6 +43,7 @@ def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], r
             )
         else:
             key = active
+        sign_again(journal.folder, journal.store_id, journal.ring, (present, key))
         keep_sealing_secret(journal.folder, journal.sealing_secret, present, key)
         if isinstance(provider, FileKeys):
             if provider.find(journal.store_id, present.key_id) is None:  # it was another provider's: events need it

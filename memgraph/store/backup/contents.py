@@ -12,6 +12,7 @@ from typing import IO
 
 from memgraph.disk.files import open_regular, read_own
 from memgraph.errors import BackupError, StorageError
+from memgraph.journal.baseline.header import FOLDER, HEADER, parse_header
 from memgraph.journal.closed.files import file_of, is_segment, names_in, opened
 from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import Chain
@@ -25,8 +26,8 @@ from memgraph.store.backup.manifest import BackupFile
 
 Advance = Callable[[int], None]
 """Called with the number of bytes that were read since the last call."""
-_MADE_ANEW = {"verified.json", MANIFEST}
-"""The journal's checkpoint and the manifest of its closed segments, which the restored store makes anew. The other small files are copied."""
+_ELSEWHERE = {"verified.json", MANIFEST, HEADER}
+"""Small files that are not merely copied: the restored store makes its checkpoint and manifest anew; the baseline's header goes with its rows."""
 _BLOCK_BYTES = 1 << 20
 
 
@@ -163,6 +164,7 @@ def read_contents(journal: Journal, boundary: Boundary, base: Base | None, *, ho
         _skip(journal, base, whole, advance)
     slices, keys = _segments(journal, boundary, base, whole, advance)
     found.parts += [Part(one, journal.folder / Path(one.name).name) for one in slices]
+    found.parts += _baseline(journal, boundary, advance)
     found.key_ids = sorted(keys)
     found.journal_sha256 = whole.hexdigest()
     for model, rows in sorted(boundary.named.rows.items()):
@@ -174,7 +176,7 @@ def read_contents(journal: Journal, boundary: Boundary, base: Base | None, *, ho
         start = (base.vectors.get(model, 0) if base else 0) * file.row_bytes
         part = _slice(file.path, f"journal/vectors/{file.path.name}", start, rows * file.row_bytes, advance)
         found.parts += [part] if part else []
-    small = [path for path in sorted(journal.folder.glob("*.json")) if path.name not in _MADE_ANEW]
+    small = [path for path in sorted(journal.folder.glob("*.json")) if path.name not in _ELSEWHERE]
     for path in (*small, home / "config.toml"):
         if path.exists():
             with _refusals(path):
@@ -235,6 +237,24 @@ def _skip(journal: Journal, base: Base, whole: hashlib._Hash, advance: Advance) 
             "were purged or signed again since, or that backup is of another copy: make a full backup",
             path=journal.folder,
         )
+
+
+def _baseline(journal: Journal, boundary: Boundary, advance: Advance) -> list[Part]:
+    """Return the parts of the journal's baseline, if it has one: its header, and the rows that this header names."""
+    path = journal.folder / HEADER
+    if not path.exists():
+        return []
+    with _refusals(path):
+        data = read_own(path)
+    found, _ = parse_header(data, path, journal.store_id, journal.ring)
+    if found.seq > boundary.seq:
+        raise RewrittenError  # the journal was compacted further meanwhile
+    rows = _slice(found.path(journal.folder), f"journal/{FOLDER}/{found.file}", 0, found.size_bytes, advance)
+    if rows is None or rows.file.sha256 != found.sha256:
+        raise RewrittenError
+    sha256 = hashlib.sha256(data).hexdigest()
+    header = BackupFile(name=f"journal/{HEADER}", offset=0, size_bytes=len(data), sha256=sha256)
+    return [rows, Part(header, path, data)]
 
 
 def _slice(path: Path, name: str, start: int, end: int, advance: Advance) -> Part | None:

@@ -19,6 +19,7 @@ from memgraph.disk.files import make_private_folder, sync_folder
 from memgraph.disk.lock import writer_lock
 from memgraph.errors import DamagedJournalError, JournalError, StorageError
 from memgraph.journal import swap
+from memgraph.journal.baseline.header import unverified_place
 from memgraph.journal.closed.files import file_of, files_in, is_segment, name_of, opened, remove
 from memgraph.journal.envelope import ENVELOPE_VERSION, SIGNATURE_VERSION, CommitDraft, LineError, unseal_alone
 from memgraph.journal.head_file import Head
@@ -147,6 +148,12 @@ def cut(
     with exclusive(folder, lock_timeout_s):
         if damage_in(home, store_id, ring, keys_home=keys_home) != expected:
             raise JournalError(f"the journal under {folder} has changed in the meantime; run `memgraph repair` again")
+        stands_for = unverified_place(folder)
+        if stands_for is not None and end.chain.seq < stands_for[0]:
+            raise JournalError(
+                f"{expected.problem}; that is in the archive, before the baseline at event {stands_for[0]}: cutting there would cut off "
+                "everything. Restore the segment from a backup with `memgraph repair --from-backup FILE`"
+            )
         place = quarantine_folder(home, now())
         size = _keep(folder, end.position, place)
         if end.position.offset == 0:  # the file in quarantine may be the same: it must not be truncated

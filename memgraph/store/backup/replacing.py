@@ -14,7 +14,8 @@ from memgraph.disk.files import make_private_folder, sync_folder, write_all
 from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
 from memgraph.errors import BackupError, JournalError, KeyMissingError, StorageError
 from memgraph.journal import swap
-from memgraph.journal.closed.files import files_in
+from memgraph.journal.baseline.header import FOLDER, HEADER
+from memgraph.journal.closed.files import ARCHIVE, files_in
 from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import CommitDraft, LineError, unseal
 from memgraph.journal.keys import FileKeys, KeyRing
@@ -192,7 +193,7 @@ def _append_rest(folder: Path, new: Path, end: Offset, ring: KeyRing) -> None:
     """Append the whole commits of a journal that follow an event, as far as they verify, to the segments that they are in."""
     chain, run = end.chain, list[Line]()
     segments = Segments(folder, 0)
-    for line in readable_lines(segments, segments.first()):
+    for line in readable_lines(segments, segments.holding(chain.seq + 1)):
         if f'"prev_signature":"{chain.signature}"'.encode() not in line.data:
             if run:
                 return
@@ -240,6 +241,7 @@ def _replace(folder: Path, new: Path, place: Path) -> None:
                 set_aside(path, place)
         sync_folder(place)
         sync_folder(place.parent)
+        _replace_baseline(folder, new, place)
         swap.set_plan_aside(folder, place)  # else the next opening would try to complete it
         names = {path.name for path in files_in(new)}  # plain ones
         (folder / MANIFEST).unlink(missing_ok=True)
@@ -264,6 +266,15 @@ def _replace(folder: Path, new: Path, place: Path) -> None:
             f"cannot be replaced: {error.strerror}; what was there is in {place}. Try again, with the same backup",
             path=folder,
         ) from None
+
+
+def _replace_baseline(folder: Path, new: Path, place: Path) -> None:
+    """Keep the baseline and the archive, and put what the backup has in their place: all segments that it has are among the new ones."""
+    for name in (HEADER, FOLDER, ARCHIVE):
+        if (folder / name).exists():
+            shutil.move(folder / name, place / name)
+        if (new / name).exists():
+            (new / name).replace(folder / name)
 
 
 def _is_manifest(path: Path) -> bool:

@@ -145,6 +145,8 @@ class _Restoring:
             journal = open_store_journal(config, self._keys, self._now)
             projector = open_projector(config, journal, config.home)
             try:
+                if journal.baseline is not None:
+                    journal.verify(self._progress)  # opening begins at the baseline
                 projector.rebuild(self._progress)
                 with projector.holding():
                     digest = f"{projector.projection.digest:064x}"

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import orjson
 
-from memgraph.disk.files import free_bytes, make_private_folder, sync_folder, write_all
+from memgraph.disk.files import clear, free_bytes, make_private_folder, sync_folder, write_all
 from memgraph.disk.seal import Seal
 from memgraph.errors import BackupError, StorageError
+from memgraph.journal.baseline.header import FOLDER, HEADER, unverified_place
 from memgraph.journal.segments import RESERVE_BYTES, Position, Segments
 from memgraph.ports import Progress
 from memgraph.store.backup import manifest
@@ -140,6 +141,10 @@ def cut_after(folder: Path, until: int) -> Point:
         if last:
             end = Point(seq, str(signature), line.end)
     segments.cut(end.position)
+    place = unverified_place(folder)
+    if place is not None and place[0] > end.seq:  # the events that it stands for are there
+        (folder / HEADER).unlink()
+        clear(folder / FOLDER)
     return end
 
 

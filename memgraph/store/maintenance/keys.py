@@ -11,6 +11,7 @@ from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import clear, make_private_file
 from memgraph.disk.lock import ProcessLock, writer_lock
 from memgraph.errors import KeyMissingError, StorageError
+from memgraph.journal.baseline.header import unverified_place
 from memgraph.journal.keys import FileKeys, KeyRing
 from memgraph.journal.keys.configured import configured_keys
 from memgraph.journal.keys.document import MAX_DOCUMENT_BYTES, document_of, keys_in
@@ -25,7 +26,7 @@ from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress, SigningKey
 from memgraph.store.opening import open_store_journal, release, utc_now
 
-KeyState = Literal["signs", "next", "verifies", "expired", "missing", "not needed"]
+KeyState = Literal["signs", "next", "verifies", "expired", "missing", "archived", "not needed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,10 @@ class KeyEntry:
 
     Attributes
     ----------
-    state : {"signs", "next", "verifies", "expired", "missing", "not needed"}
+    state : {"signs", "next", "verifies", "expired", "missing", "archived", "not needed"}
         "signs": it signs new events; "next": it is the provider's active key and will sign after ``keys rotate``; "verifies": it
         was rotated and verifies earlier events; "expired": it was rotated and may no longer verify; "missing": events need it and
-        no provider has it; "not needed": no event needs it.
+        no provider has it; "archived": only events that were compacted need it, for reading the archive; "not needed": no event needs it.
     first_seq, last_seq : int, optional
         The events that it signed; no last one for the key that signs.
     until : str, optional
@@ -74,7 +75,7 @@ def list_keys(
     config = config or load_config()
     store_id = _store_id(config)
     segments = Segments(config.home / "journal", 0)
-    history = uses_in(segments.lines(segments.first()))
+    history, archived = _history(segments)
     provider = keys or configured_keys(config)
     local = FileKeys(config.keys_home)
     problems: list[str] = []
@@ -84,7 +85,7 @@ def list_keys(
         problems.append(str(error))
         ring = KeyRing(store_id, local)
     now = to_iso((clock or utc_now)())
-    entries = _used(history, ring, config.key_verification_days, now)
+    entries = [*_not_needed(archived, history), *_used(history, ring, config.key_verification_days, now)]
     if not problems and ring.active is None:
         problems.append(f"the signing key is missing: {key_place(provider, store_id).remedy}")
     by_state = {state: [one.key_id for one in entries if one.state == state] for state in ("missing", "expired")}
@@ -100,6 +101,26 @@ def list_keys(
         if not any(is_named(key, one.key_id) for one in entries):
             entries.append(KeyEntry(key.key_id, "not needed"))
     return KeyReport(store_id, name_of(provider), tuple(entries), tuple(problems))
+
+
+def _history(segments: Segments) -> tuple[KeyHistory, KeyHistory]:
+    """Return which keys the lines name that opening reads, and which ones are named by those that a baseline stands for."""
+    place = unverified_place(segments.folder)
+    if place is None:
+        return uses_in(segments.lines(segments.first())), KeyHistory()
+    seq, position = place
+    before = uses_in(line for line in segments.lines(segments.first()) if line.end <= position)
+    return uses_in(segments.lines(position), first_seq=seq + 1), before
+
+
+def _not_needed(archived: KeyHistory, history: KeyHistory) -> list[KeyEntry]:
+    """Return the keys that only archived events name."""
+    needed = {use.key_id for use in history.uses}
+    return [
+        KeyEntry(use.key_id, "archived", use.first_seq, then.first_seq - 1)
+        for use, then in zip(archived.uses, [*archived.uses[1:], *history.uses[:1]], strict=False)
+        if use.key_id not in needed
+    ]
 
 
 def _used(history: KeyHistory, ring: KeyRing, days: int, now: str) -> list[KeyEntry]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from memgraph.config import AgentMemoryConfig, load_config
-from memgraph.errors import InvalidInputError
+from memgraph.errors import InvalidInputError, JournalError, KeyMissingError
+from memgraph.journal.baseline.archive import remove_baseline
+from memgraph.journal.baseline.header import checked_header
 from memgraph.journal.keys.configured import configured_keys
 from memgraph.journal.opening import identify
 from memgraph.journal.repair import Condition, accept, examine
+from memgraph.journal.segments import Segments
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider
-from memgraph.store.backup.quarantine import Cut, Damage, Part, cut, damage_in
+from memgraph.store.backup.quarantine import Cut, Damage, Part, cut, damage_in, exclusive
 from memgraph.store.opening import release, utc_now
 
 
@@ -73,6 +76,47 @@ def repair_store(
             lock_timeout_s=config.lock_timeout_s,
         )
     return examine(config.home, store_id, ring, keys_home=config.keys_home)
+
+
+def baseline_problem(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> str | None:
+    """Return why the baseline of a compacted journal cannot be used; None if it can, or if there is none. Changes nothing.
+
+    Raises
+    ------
+    KeyMissingError
+        The key is missing.
+    """
+    config = config or load_config()
+    store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
+    try:
+        checked_header(Segments(config.home / "journal", 0), store_id, ring)
+    except KeyMissingError:
+        raise
+    except JournalError as error:
+        return str(error)
+    return None
+
+
+def drop_baseline(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> int:
+    """Verify every event, archived ones included, and do without the baseline; return the number of the last event.
+
+    Nothing is lost: the segments come back from the archive. Opening the store costs what all events cost until it is compacted again.
+    A crash leaves the store refused, as before, or repaired; the call can be repeated.
+
+    Raises
+    ------
+    JournalError
+        An event does not verify, or archived segments are missing. Nothing is changed.
+    StorageError
+        The system refuses.
+    """
+    config = config or load_config()
+    store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
+    folder = config.home / "journal"
+    with exclusive(folder, config.lock_timeout_s):
+        found = examine(config.home, store_id, ring, keys_home=config.keys_home)
+        remove_baseline(folder)
+    return found.seq
 
 
 def find_damage(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> Damage | None:

@@ -323,6 +323,8 @@ class Projector:
         state = self.projection
         if self.journal.tail.chain.seq - state.seq > _REBUILD_FROM_EVENTS:
             raise OutdatedGraphError("it is far behind")
+        if state.seq < self.journal.base.chain.seq:
+            raise OutdatedGraphError("it is older than the journal's baseline")
         total = self.journal.tail.chain.seq
         batch: list[Committed] = []
         try:
@@ -381,6 +383,8 @@ class Projector:
 
     def _bring_up(self, index: Index) -> bool:
         """Update the index to the graph's state; return False if it must be rebuilt."""
+        if index.offset.seq < self.journal.base.chain.seq:
+            return False
         if index.offset.seq >= self.projection.seq:
             return index.offset.seq == self.projection.seq and index.offset.signature == self.projection.signature
         try:

@@ -5,21 +5,51 @@ from __future__ import annotations
 from memgraph.errors import GraphError, OutdatedGraphError
 from memgraph.fold import EmptyRows, Projection, Workspace, fold
 from memgraph.fold.projection import SCHEMA_VERSION, digest_after
+from memgraph.journal.baseline.header import Baseline
 from memgraph.journal.journal import Journal
+from memgraph.journal.replay import Offset
 from memgraph.ports import Change, GraphEngine, Progress
 
 
+def beginning(journal: Journal, until: int | None = None) -> tuple[Workspace, Offset]:
+    """Return the rows from which a replay up to an event begins, and the point: the baseline's, or none at the journal's start.
+
+    A baseline of another schema does not count: its events are folded anew, from the archive.
+
+    Raises
+    ------
+    JournalError
+        The baseline's rows are not what was signed.
+    """
+    workspace, baseline = Workspace(EmptyRows()), journal.baseline
+    if baseline is None or not _counts(baseline, until):
+        return workspace, journal.start
+    found = journal.rows_of_baseline()
+    if found is None or not _counts(found[0], until):  # another process has compacted more meanwhile
+        return workspace, journal.start
+    baseline, rows = found
+    for table, key, row in rows:
+        workspace.add(table, key, row)
+    return workspace, baseline.offset
+
+
+def _counts(baseline: Baseline, until: int | None) -> bool:
+    return baseline.schema_version == SCHEMA_VERSION and (until is None or baseline.seq <= until)
+
+
 def replayed(journal: Journal, until: int, progress: Progress | None = None) -> tuple[list[Change], Projection]:
-    """Return all rows after the event of a number, and their projection. Verifies every event.
+    """Return all rows after the event of a number, and their projection. Verifies every event after the baseline.
 
     Raises
     ------
     JournalError
         An event does not match its signature.
     """
-    workspace = Workspace(EmptyRows())
+    workspace, base = beginning(journal, until)
     projection = Projection(journal.store_id)
-    for commit in journal.replay():
+    if base.chain.seq:
+        projection = projection.at(base)
+    for commit in journal.replay(base):
         if commit.after.chain.seq > until:
             break
         for event in commit.events:

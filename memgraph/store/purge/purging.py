@@ -28,6 +28,7 @@ from memgraph.model.results.purges import (
 from memgraph.ports import Row
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
+from memgraph.store.compaction.renewing import renew_baseline
 from memgraph.store.projection.projector import Projector
 from memgraph.store.purge.exports import known_exports
 from memgraph.store.purge.leftovers import remove_leftovers, remove_unnamed_vectors
@@ -217,6 +218,7 @@ class Purging:
                 zero_rows(journal.vectors(one.model, journal.named.dimension_of(one.model) or 0), one.rows)
             remove_unnamed_vectors(journal)
             rewrite_segments(journal.segments, payload.seqs())
+            renew_baseline(journal, payload.seqs(), self._now())
             self._close_views()
             removed = remove_leftovers(self._home)
             self._projector.rebuild()

@@ -37,6 +37,7 @@ OTHER_WORDS = {
     **dict.fromkeys(("diagnose", "health"), "doctor"),
     **dict.fromkeys(("settings", "configure", "init"), "config"),
     **dict.fromkeys(("man", "manual", "topics"), "docs"),
+    **dict.fromkeys(("compaction", "vacuum", "gc"), "compact"),
     **dict.fromkeys(("consolidate", "dream"), "sleep"),
     **dict.fromkeys(("cypher", "sql"), "query"),
     **dict.fromkeys(("page", "charts", "plot"), "viz"),

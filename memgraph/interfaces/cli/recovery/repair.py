@@ -37,6 +37,12 @@ _NAMES = {"head": "head file", "checkpoint": "checkpoint", "manifest": "manifest
 @click.option(
     "--until", type=int, metavar="EVENT", help="With --from-backup: restore only the commits up to this event."
 )
+@click.option(
+    "--drop-baseline",
+    "drops",
+    is_flag=True,
+    help="Verify every event, and do without a damaged baseline; loses nothing.",
+)
 @click.option("--reason", metavar="TEXT", help="Why; stored in the record.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 @pass_settings
@@ -47,12 +53,15 @@ def repair(
     backup: str | None,
     bases: tuple[str, ...],
     until: int | None,
+    drops: bool,
     reason: str | None,
     yes: bool,
 ) -> None:
     """Verify the journal alone and report what could be done; change it only on request."""
-    if sum((accepts, part is not None, backup is not None)) > 1:
-        raise click.UsageError("give one of --accept-head, --cut-tail or --quarantine, and --from-backup")
+    if sum((accepts, drops, part is not None, backup is not None)) > 1:
+        raise click.UsageError(
+            "give one of --accept-head, --cut-tail or --quarantine, --from-backup, and --drop-baseline"
+        )
     if (bases or until is not None) and backup is None:
         raise click.UsageError("--base and --until need --from-backup FILE")
     if backup is not None:
@@ -64,11 +73,17 @@ def repair(
         return
     from memgraph.config import load_config
     from memgraph.errors import DamagedJournalError, StorageError
-    from memgraph.store.maintenance.repair import repair_store
+    from memgraph.store.maintenance.repair import baseline_problem, drop_baseline, repair_store
 
     config = load_config({"home": settings.home})
     try:
         with logs_shown(settings):
+            problem = baseline_problem(config)
+            if drops:
+                seq = drop_baseline(config)
+                done = f"Verified {count(seq, 'event')}; the journal has no baseline any more: the next command verifies them again, once."
+                emit(settings, {"events": seq, "dropped": True}, [done, "`memgraph compact` makes a new one."])
+                return
             found = repair_store(config)
     except (DamagedJournalError, StorageError) as error:
         from memgraph.interfaces.cli.recovery.damage import report
@@ -79,6 +94,12 @@ def repair(
 
         report(settings, config, error, part=part, reason=reason, confirm=confirm)
         return
+    if problem is not None and not accepts:
+        advice = (
+            "`memgraph repair --drop-baseline` verifies every event and does without the baseline; it loses nothing."
+        )
+        emit(settings, {**_document(found), "baseline": problem}, [*_lines(found), plain(problem), advice])
+        raise Refused("the baseline cannot be used; nothing was changed")
     if not accepts or not found.contradicting:
         emit(settings, _document(found), [*_lines(found), *_advice(found)])
         if loss := _loss(found):

@@ -1,0 +1,142 @@
+"""Compacts a journal: its state at a commit becomes a signed baseline, and the segments before it are archived."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import date, datetime
+
+from memgraph.config import AgentMemoryConfig, load_config
+from memgraph.errors import InvalidInputError
+from memgraph.fold import fold
+from memgraph.fold.projection import SCHEMA_VERSION
+from memgraph.journal.baseline.archive import complete
+from memgraph.journal.closed.files import ARCHIVE, files_in
+from memgraph.journal.journal import Journal
+from memgraph.journal.purge.intent import check_no_purge
+from memgraph.journal.vectors.vector_file import NamedVectors
+from memgraph.logs import logger_of, timed
+from memgraph.model.base import Callback, checked
+from memgraph.model.results.maintenance import CompactionResult
+from memgraph.model.timestamps import to_iso
+from memgraph.ports import Clock, KeyProvider, Progress
+from memgraph.store.compaction.state import State, adopt, baseline_of
+from memgraph.store.opening import open_store_journal, utc_now
+from memgraph.store.projection.replayed_rows import beginning
+
+logger = logger_of(__name__)
+
+When = str | date | datetime
+_OPEN = ("active", "suspended")
+"""States of tasks whose events stay after the baseline if that is wanted."""
+
+
+def compact(
+    config: AgentMemoryConfig | None = None,
+    *,
+    before: When | None = None,
+    closed_tasks: bool = False,
+    keys: KeyProvider | None = None,
+    clock: Clock | None = None,
+    progress: Progress | None = None,
+) -> CompactionResult:
+    """Make a signed baseline of a store's state before a moment, and archive the closed segments that it stands for.
+
+    From then on opening the store, and rebuilding its graph and index, cost what the events after the baseline cost. The archive keeps the
+    history: everything that reads it reads archive and journal as before. Others may use the store meanwhile, but not write to it.
+    A process that is killed meanwhile leaves the store as it was, or compacted; the next opening moves what is left.
+
+    Parameters
+    ----------
+    before : str, date or datetime, optional
+        The baseline is the state after the last commit that was recorded before this moment: a day means its beginning, in UTC. Default:
+        the beginning of the present month.
+    closed_tasks : bool
+        Stop before the first event of a task that is neither closed nor archived.
+    progress : callable, optional
+        Called with (done, total) events.
+
+    Raises
+    ------
+    InvalidInputError
+        `before` is not a time.
+    JournalError
+        The journal cannot be trusted.
+    StorageError
+        There is no room for the baseline. Nothing is changed.
+    """
+    checked(Callback, progress, "progress")
+    checked(bool, closed_tasks, "closed_tasks")
+    config, began = config or load_config(), time.perf_counter()
+    now: Callable[[], str] = lambda: to_iso((clock or utc_now)())  # noqa: E731
+    limit = _moment(now()[:7] + "-01" if before is None else before)
+    journal = open_store_journal(config, keys, now, with_expired_keys=True)
+    with timed(logger, logging.INFO, "compacted the journal") as counts, journal.locked():
+        check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
+        state = _state_before(journal, limit, _open_tasks(journal) if closed_tasks else frozenset(), progress)
+        present = journal.baseline
+        journal.name_closed()  # from now on the digest begins at the baseline
+        is_new = state.end.chain.seq > (present.seq if present else 0)
+        if is_new or (present is not None and present.schema_version != SCHEMA_VERSION):
+            present = baseline_of(journal, state, now())
+            adopt(journal, present)
+            is_new = True
+        moved = complete(journal.segments, present) if present is not None else []
+        while journal.pack_next():
+            pass
+        counts |= {"events": state.end.chain.seq, "segments": len(moved)}
+    return _result(journal, is_new=is_new, moved=len(moved), seconds=round(time.perf_counter() - began, 3))
+
+
+def _moment(before: When) -> str:
+    try:
+        return to_iso(before)
+    except ValueError:
+        problem = "is not a date: give a date such as 2024-06-01, or an ISO 8601 time"
+        raise InvalidInputError(problem, field="before", value=before) from None
+
+
+def _state_before(journal: Journal, limit: str, open_tasks: frozenset[str], progress: Progress | None) -> State:
+    """Return the state after the last commit before a moment, and before any event of these tasks; at least the baseline's."""
+    workspace, start = beginning(journal)
+    named = journal.baseline.named if journal.baseline and start.chain.seq else NamedVectors()
+    state = State(workspace, start, named)
+    least = journal.baseline.seq if journal.baseline else 0
+    for commit in journal.replay(start):
+        is_free = commit.after.chain.timestamp < limit and not any(one.task_id in open_tasks for one in commit.events)
+        if not is_free and commit.after.chain.seq > least:
+            break
+        state.take(commit)
+        if progress:
+            progress(commit.after.chain.seq, journal.tail.chain.seq)
+    return state
+
+
+def _open_tasks(journal: Journal) -> frozenset[str]:
+    """Return the names of the tasks that are neither closed nor archived."""
+    workspace, start = beginning(journal)
+    for commit in journal.replay(start):
+        for event in commit.events:
+            fold(workspace, event)
+    rows = [change.new for change in workspace.changes() if change.table == "Task" and change.new is not None]
+    return frozenset(str(row["name"]) for row in rows if row.get("status") in _OPEN)
+
+
+def _result(journal: Journal, *, is_new: bool, moved: int, seconds: float) -> CompactionResult:
+    baseline = journal.baseline
+    present, archived = (
+        sum(path.stat().st_size for path in files_in(place)) for place in (journal.folder, journal.folder / ARCHIVE)
+    )
+    return CompactionResult(
+        seq=baseline.seq if baseline else 0,
+        until=baseline.chain.timestamp if baseline else None,
+        is_new=is_new,
+        rows=baseline.rows if baseline else 0,
+        baseline_bytes=baseline.size_bytes if baseline else 0,
+        archived_segments=moved,
+        events_left=journal.tail.chain.seq - (baseline.seq if baseline else 0),
+        journal_bytes=present,
+        archive_bytes=archived,
+        seconds=seconds,
+    )

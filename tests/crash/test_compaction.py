@@ -1,0 +1,192 @@
+"""A compaction is killed, its files are changed or lost: the store is as before, compacted, or refused, never another one."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memgraph
+from memgraph.errors import JournalError
+from memgraph.store.compaction.compacting import compact
+from memgraph.store.maintenance.keys import rotate_key
+from memgraph.store.maintenance.repair import baseline_problem, drop_baseline
+from memgraph.testing import FakeClock, FakeEmbedder
+from tests.engines import in_memory
+
+DIMENSION = 16
+KILLS, LONG_KILLS = 4, 50
+FLIPS, LONG_FLIPS = 12, 400
+LATER, MIDDLE = "2026-03-01", "2026-02-06"
+
+
+@pytest.fixture
+def needs_database() -> bool:
+    """What is changed here is the journal."""
+    return False
+
+
+def config_of(folder: Path) -> memgraph.AgentMemoryConfig:
+    return memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
+
+
+def opened(folder: Path) -> Any:
+    embedder, clock = FakeEmbedder(DIMENSION), FakeClock("2026-02-20T00:00:00.000Z")
+    return memgraph.AgentMemoryStore(config_of(folder), embedder=embedder, clock=clock, engine=in_memory())
+
+
+def files(folder: Path) -> set[str]:
+    journal = folder / "store" / "journal"
+    return {str(path.relative_to(journal)) for path in journal.rglob("*") if path.is_file() and path.name != "lock.pid"}
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A store of ten days in several segments that has a baseline of its first days, and its digest."""
+    folder = tmp_path_factory.mktemp("compaction") / "template"
+    folder.mkdir()
+    clock = FakeClock("2026-02-01T09:00:00.000Z")
+    engine = in_memory()
+    with memgraph.AgentMemoryStore(
+        config_of(folder), embedder=FakeEmbedder(DIMENSION), clock=clock, engine=engine
+    ) as store:
+        store._journal.segments._segment_bytes = 3_000
+        ids = []
+        for number in range(10):
+            ids.append(store.insert_memory({"type": "episodic", "content": f"Day {number}", "tags": [f"t{number}"]}).id)
+            clock.advance(days=1)
+        store.link(ids[3], "SUPERSEDES", ids[2], reason="newer")
+        store.delete_memory(ids[1])
+        digest = store.digest()
+    assert compact(config_of(folder), before=MIDDLE, clock=clock).archived_segments
+    yield folder, digest
+    shutil.rmtree(folder.parent)
+
+
+def test_killed_anywhere(
+    template: tuple[Path, str], tmp_path: Path, nursery: Any, show: Any, is_long: bool, rows: Any
+) -> None:
+    assert rows["a compaction is killed, anywhere"]
+    folder, digest = template
+    (places,) = nursery.run("compactor", shutil.copytree(folder, tmp_path / "whole"), LATER)
+    chance = random.Random(20260204)
+    first = {kind: number for number, kind in reversed(list(enumerate(places, 1)))}
+    most = min(LONG_KILLS if is_long else KILLS, len(places))
+    chosen = [*(first.values() if is_long else ()), *chance.sample(range(1, len(places) + 1), most), len(places)]
+    left = Counter[str]()
+    for turn, place in enumerate(chosen):
+        here = Path(shutil.copytree(folder, tmp_path / f"round{turn}"))
+        child = nursery.start("compactor", here, LATER, place, int(signal.SIGKILL))
+        assert child.wait() == -signal.SIGKILL, child.errors()[-1_500:]
+        what = f"place {place} ({places[place - 1]})"
+        with opened(here) as store:
+            is_new = store._journal.baseline.seq > 8
+            assert store.notices == [], what
+            assert store.digest() == digest, what
+            store.verify(deep=True)
+            store.rebuild()
+            assert store.digest() == digest, what
+        assert len([name for name in files(here) if name.startswith("baseline/")]) == 1, what
+        done = compact(config_of(here), before=LATER, clock=FakeClock())
+        assert done.is_new != is_new, what
+        assert sorted(path.name for path in (here / "store" / "journal").glob("*.jsonl")) == [
+            path.name for path in sorted((tmp_path / "whole" / "store" / "journal").glob("*.jsonl"))
+        ], what
+        left["compacted" if is_new else "as before"] += 1
+        shutil.rmtree(here)
+    show(f"SIGKILL in {len(chosen)} of {len(places)} places of a compaction", ("left", "times"), left.most_common())
+    assert left["compacted"]
+
+
+@pytest.mark.parametrize("part", ["header", "rows"])
+def test_flipped_bits(template: tuple[Path, str], tmp_path: Path, part: str, is_long: bool, rows: Any) -> None:
+    folder, _ = template
+    here = Path(shutil.copytree(folder, tmp_path / "here"))
+    journal = here / "store" / "journal"
+    path = journal / "baseline.json" if part == "header" else next((journal / "baseline").iterdir())
+    data, said = path.read_bytes(), Counter[bool]()
+    for at in range(0, len(data), max(1, len(data) // (LONG_FLIPS if is_long else FLIPS))):
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << at % 7
+        path.write_bytes(flipped)
+        with pytest.raises(JournalError) as refused:
+            opened(here)
+        said[rows["a baseline's header or its rows are changed"].fits(str(refused.value))] += 1
+    path.write_bytes(data)
+    opened(here).close()
+    assert said[True]
+    assert part == "header" or not said[False]
+
+
+@pytest.mark.parametrize("part", ["baseline.json", "baseline"])
+def test_a_missing_baseline(template: tuple[Path, str], tmp_path: Path, part: str, rows: Any) -> None:
+    folder, _ = template
+    here = Path(shutil.copytree(folder, tmp_path / "here"))
+    path = here / "store" / "journal" / part
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with pytest.raises(JournalError) as refused:
+        opened(here)
+    assert rows["a baseline is missing"].fits(str(refused.value)) == (part == "baseline.json")
+    assert "`memgraph repair`" in str(refused.value)
+
+
+@pytest.mark.parametrize("what", ["header", "rows", "missing"])
+def test_repaired_without_the_baseline(template: tuple[Path, str], tmp_path: Path, what: str) -> None:
+    folder, digest = template
+    here = Path(shutil.copytree(folder, tmp_path / "here"))
+    journal = here / "store" / "journal"
+    path = next((journal / "baseline").iterdir()) if what == "rows" else journal / "baseline.json"
+    path.unlink() if what == "missing" else path.write_bytes(path.read_bytes()[:-1] + b"?")
+    assert baseline_problem(config_of(here)) is not None
+    last = drop_baseline(config_of(here))
+    assert baseline_problem(config_of(here)) is None
+    with opened(here) as store:
+        assert store.verify(deep=True) == last
+        assert store.digest() == digest
+        assert store.notices == []
+    assert files(here) & {"baseline.json", "archive", "baseline"} == set()
+    assert compact(config_of(here), before=LATER, clock=FakeClock()).is_new
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_missing_archive_is_refused(template: tuple[Path, str], tmp_path: Path, which: int) -> None:
+    """Without it a purge could not make the baseline anew, and views of agents would lack what is in it."""
+    folder, _ = template
+    here = Path(shutil.copytree(folder, tmp_path / "here"))
+    archive = here / "store" / "journal" / "archive"
+    compact(config_of(here), before=LATER, clock=FakeClock())
+    sorted(archive.iterdir())[which].unlink()
+    with pytest.raises(JournalError, match=("archived segments are missing", "which is not there")[which]):
+        opened(here)
+
+
+def test_a_baseline_of_another_state_is_refused(template: tuple[Path, str], tmp_path: Path) -> None:
+    """An older header of the same store names rows that are gone."""
+    folder, _ = template
+    here = Path(shutil.copytree(folder, tmp_path / "here"))
+    header = here / "store" / "journal" / "baseline.json"
+    older = header.read_bytes()
+    compact(config_of(here), before=LATER, clock=FakeClock())
+    header.write_bytes(older)
+    with pytest.raises(JournalError, match="cannot be read"):
+        opened(here)
+
+
+def test_a_replaced_key_makes_no_baseline(template: tuple[Path, str], tmp_path: Path) -> None:
+    """Whoever has a former key can sign a header, but it does not count once the journal is signed with another."""
+    folder, digest = template
+    here = Path(shutil.copytree(folder, tmp_path / "here"))
+    header = here / "store" / "journal" / "baseline.json"
+    by_former_key = header.read_bytes()
+    rotate_key(config_of(here), clock=FakeClock())
+    with opened(here) as store:
+        assert store.digest() == digest
+    header.write_bytes(by_former_key)
+    with pytest.raises(JournalError, match="is not signed with the key that signs the journal"):
+        opened(here)

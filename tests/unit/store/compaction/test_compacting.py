@@ -1,0 +1,214 @@
+"""Compaction: what the baseline stands for, what it moves, and what stays as it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from memgraph import AgentMemoryConfig, MemGraph
+from memgraph.errors import InvalidInputError, KeyMissingError
+from memgraph.store.compaction.compacting import compact
+from memgraph.store.maintenance.keys import list_keys, reseal_store, rotate_key
+from memgraph.testing import FakeClock
+
+SECRET = "Margaret moved to the house behind the old lighthouse in Warnemünde last spring"
+
+
+def config_of(folder: Path) -> AgentMemoryConfig:
+    return AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
+
+
+def journal_of(folder: Path) -> set[str]:
+    journal = folder / "store" / "journal"
+    return {
+        str(path.relative_to(journal))
+        for path in journal.rglob("*")
+        if path.is_file() and path.suffix in {".jsonl", ".zst", ".gz"}
+    }
+
+
+@pytest.fixture
+def grown(open_store: Callable[..., Any], clock: FakeClock) -> Callable[..., Any]:
+    """Return a store with one memory for each of ten days from 1 February 2026, in several segments, and the memories' ids."""
+
+    def make(**parts: Any) -> tuple[Any, list[str]]:
+        store = open_store(clock=clock, **parts)
+        store._journal.segments._segment_bytes = 3_000
+        ids = []
+        for number in range(10):
+            text = SECRET if number == 2 else f"On day {number} the build failed"
+            memory = {"type": "episodic", "content": text, "project_id": "P", "tags": [f"t{number}"]}
+            ids.append(store.insert_memory(memory).id)
+            clock.advance(days=1)
+        return store, ids
+
+    return make
+
+
+def test_opening_begins_at_the_baseline_and_history_stays(
+    grown: Any, open_store: Any, clock: FakeClock, tmp_path: Path, seen: Any
+) -> None:
+    store, ids = grown()
+    store.delete_memory(ids[4])
+    before, past = seen(store), [memory.id for memory in store.at("2026-02-04").every_memory()]
+    store.close()
+    done = compact(config_of(tmp_path), before="2026-02-07", clock=clock)
+    assert done.is_new
+    assert done.until == "2026-02-06T09:00:00.000Z"
+    assert done.archived_segments == len([name for name in journal_of(tmp_path) if name.startswith("archive/")]) > 0
+    store = open_store(clock=clock)
+    assert store._journal.tail.chain.seq - done.seq == done.events_left > 0
+    assert seen(store) == before
+    store.rebuild()
+    assert seen(store) == before
+    assert store.verify(deep=True) == done.seq + done.events_left
+    assert [memory.id for memory in store.at("2026-02-04").every_memory()] == past
+    assert store.undelete(ids[4]).content == "On day 4 the build failed"
+    assert store.notices == []
+
+
+def test_only_the_events_after_the_baseline_are_read_on_opening(
+    grown: Any, open_store: Any, clock: FakeClock, tmp_path: Path
+) -> None:
+    store, ids = grown()
+    store.close()
+    compact(config_of(tmp_path), before="2026-02-07", clock=clock)
+    for name in journal_of(tmp_path):
+        if name.startswith("archive/"):
+            (tmp_path / "store" / "journal" / name).chmod(0)
+    (tmp_path / "store" / "journal" / "verified.json").unlink()
+    store = open_store(clock=clock)
+    store.rebuild()
+    assert {memory.id for memory in store.every_memory()} == set(ids)
+
+
+def test_again_and_further(grown: Any, open_store: Any, clock: FakeClock, tmp_path: Path) -> None:
+    store, _ = grown()
+    digest = store.digest()
+    store.close()
+    config = config_of(tmp_path)
+    assert not compact(config, before="2026-01-01", clock=clock).is_new
+    assert compact(config, clock=clock).until is None, "everything is of this month"
+    first = compact(config, before="2026-02-04", clock=clock)
+    assert compact(config, before="2026-02-04", clock=clock).is_new is False
+    assert compact(config, before="2026-02-02", clock=clock).seq == first.seq, "a baseline never moves back"
+    last = compact(config, before="2026-03-01", clock=clock)
+    assert last.seq > first.seq
+    assert last.events_left == 0
+    assert len([name for name in journal_of(tmp_path) if name.startswith("baseline/")]) == 1
+    with open_store(clock=clock) as store:
+        assert store.digest() == digest
+        store.insert_memory({"type": "episodic", "content": "Later"})
+        assert store.verify(deep=True) == last.seq + 1
+    with pytest.raises(InvalidInputError, match="is not a date"):
+        compact(config, before="yesterday", clock=clock)
+
+
+def test_an_open_process_goes_on(grown: Any, open_store: Any, clock: FakeClock, tmp_path: Path) -> None:
+    store, ids = grown()
+    config = config_of(tmp_path)
+    compact(config, before="2026-02-05", clock=clock)
+    assert store.get_memory(ids[0]) is not None
+    store.insert_memory({"type": "episodic", "content": "Meanwhile"})
+    compact(config, before="2026-02-20", clock=clock)
+    store.rebuild()
+    store.insert_memory({"type": "episodic", "content": "And again"})
+    assert len(list(store.every_memory())) == 12
+    assert store.verify(deep=True)
+    digest = store.digest()
+    store.close()
+    with open_store(clock=clock) as store:
+        assert store.digest() == digest
+        assert store.notices == []
+
+
+def test_events_of_open_tasks_stay(grown: Any, clock: FakeClock, tmp_path: Path) -> None:
+    store, _ = grown()
+    tasks = MemGraph(store).tasks
+    tasks.upsert("One", task_id="one")
+    clock.advance(days=1)
+    tasks.upsert("Two", task_id="two")
+    clock.advance(days=1)
+    tasks.set_status("one", "closed")
+    clock.advance(days=1)
+    store.close()
+    done = compact(config_of(tmp_path), before="2026-03-01", closed_tasks=True, clock=clock)
+    assert done.until == "2026-02-11T09:00:00.000Z", "before the first event of task two"
+    assert compact(config_of(tmp_path), before="2026-03-01", clock=clock).events_left == 0
+
+
+def test_a_purge_leaves_no_word_in_baseline_or_archive(
+    grown: Any, open_store: Any, clock: FakeClock, tmp_path: Path
+) -> None:
+    store, ids = grown()
+    store.close()
+    done = compact(config_of(tmp_path), before="2026-02-07", clock=clock)
+    words = SECRET.split()
+    runs = [" ".join(words[start : start + 8]).encode() for start in range(len(words) - 7)]
+
+    def traces() -> list[str]:
+        found = []
+        for path in (one for one in tmp_path.rglob("*") if one.is_file()):
+            data = path.read_bytes()
+            if path.suffix == ".zst":
+                data = zstandard.ZstdDecompressor().stream_reader(data).read()
+            found += [path.name for run in runs if run in data]
+        return found
+
+    assert any(name.startswith("rows-") for name in traces())
+    with open_store(clock=clock) as store:
+        receipt = store.purge([ids[2]])
+        assert traces() == []
+        assert store._journal.baseline.seq == done.seq
+        assert store.check_receipt(receipt).changed_since == []
+        store.verify(deep=True)
+        store.rebuild()
+        digest = store.digest()
+        assert store.get_memory(ids[2]) is None
+    with open_store(clock=clock) as store:
+        assert store.digest() == digest
+        assert store.notices == []
+
+
+def test_compaction_frees_keys(grown: Any, open_store: Any, clock: FakeClock, tmp_path: Path) -> None:
+    store, ids = grown()
+    store.close()
+    config = config_of(tmp_path)
+    former = rotate_key(config, clock=clock).previous_key_id
+    clock.advance(days=60)
+    with pytest.raises(KeyMissingError, match="may no longer verify"):
+        open_store(clock=clock)
+    compact(config, before="2026-03-01", clock=clock)
+    with open_store(clock=clock) as store:
+        assert store.verify() > 10
+    assert next((one.key_id, one.state) for one in list_keys(config, clock=clock).keys) == (former, "archived")
+    assert list_keys(config, clock=clock).problems == ()
+    (path,) = (tmp_path / "keys" / "keys").glob("*.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "earlier": []}))
+    with open_store(clock=clock) as store:
+        store.rebuild()
+        assert {memory.id for memory in store.every_memory()} == set(ids)
+        with pytest.raises(KeyMissingError, match=former):
+            store.verify()
+
+
+def test_resealing_keeps_the_baseline(grown: Any, open_store: Any, clock: FakeClock, tmp_path: Path) -> None:
+    store, _ = grown()
+    digest = store.digest()
+    store.close()
+    config = config_of(tmp_path)
+    done = compact(config, before="2026-02-07", clock=clock)
+    rotate_key(config, clock=clock)
+    reseal_store(config, clock=clock)
+    with open_store(clock=clock) as store:
+        assert store._journal.baseline.seq == done.seq
+        assert store.digest() == digest
+        assert store.verify(deep=True) == done.seq + done.events_left + 2
+        assert store.notices == []
+    assert len([name for name in journal_of(tmp_path) if name.startswith("archive/")]) == done.archived_segments
+    assert [one.state for one in list_keys(config, clock=clock).keys] == ["signs", "not needed"]
