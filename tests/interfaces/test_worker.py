@@ -234,7 +234,7 @@ def test_what_is_no_request_is_refused_or_dropped_and_the_worker_lives(memory: M
             assert "error" in raw(place, json.dumps(request).encode() + b"\n"), request
         for request, field in (
             ({"lookup": "ask"}, "arguments"),
-            ({"lookup": "ask", "arguments": {"query": "x"}}, "agent"),
+            ({"lookup": "ask", "arguments": {"query": "x"}}, "scope"),
         ):
             error = raw(place, json.dumps(request).encode() + b"\n")["error"]
             assert (error["type"], field in error["message"]) == ("InvalidInputError", True), error
