@@ -227,6 +227,24 @@ def remove(folder: Path, name: str) -> None:
         path.unlink(missing_ok=True)
 
 
+def remove_shadowed(folder: Path) -> None:
+    """Remove the files of segments that do not count because another file of the same segment does.
+
+    Only a killed compression or a foreign hand leaves such a file. Nothing reads it, so it may hold what the one that counts no longer has.
+
+    Raises
+    ------
+    StorageError
+        The system refuses.
+    """
+    for name in names_in(folder):
+        for path in [path for path in _candidates(folder, name) if path.exists()][1:]:
+            try:
+                path.unlink()
+            except OSError as error:
+                raise StorageError(f"cannot be removed: {error.strerror}", path=path) from None
+
+
 def can_pack() -> bool:
     """Return whether the package for compressed segments is installed."""
     try:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from memgraph.errors import JournalError, StorageError
-from memgraph.journal.closed.files import read_all, replace
+from memgraph.journal.closed.files import read_all, remove_shadowed, replace
 from memgraph.journal.purge.lines import is_purged, purged_line, seq_of
 from memgraph.journal.purge.purged import PurgedSeqs
 from memgraph.journal.segments import Segments
@@ -20,13 +20,14 @@ from memgraph.journal.vectors.vector_file import VectorFile
 
 
 def rewrite_segments(segments: Segments, seqs: set[int]) -> None:
-    """Remove the payloads and salts of events. The caller holds the writer lock.
+    """Remove the payloads and salts of events, and what else is left of their segments. The caller holds the writer lock.
 
     Raises
     ------
     StorageError
         A file cannot be read or replaced.
     """
+    remove_shadowed(segments.folder)
     for name in segments_of(segments, seqs):
         data = read_all(segments.folder, name)
         new = b"\n".join(purged_line(line) if _is_meant(line, seqs) else line for line in data.split(b"\n"))

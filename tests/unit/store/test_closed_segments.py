@@ -146,6 +146,21 @@ def test_a_purge_rewrites_them(place: Place, tmp_path: Path) -> None:
     place.agrees()
 
 
+def test_a_purge_leaves_no_second_file_of_a_segment(place: Place) -> None:
+    """Another form of a segment does not count, and may hold what was purged."""
+    [holding] = [one for one in place.packed() if SECRET.encode() in files.read_all(place.journal, files.name_of(one))]
+    other = place.packed()[-1]
+    name = files.name_of(other)
+    assert other != holding
+    kept = holding.read_bytes()
+    files.plain_path(place.journal, name).write_bytes(files.read_all(place.journal, name))
+    other.write_bytes(kept)
+    with place.open() as store:
+        store.purge(["00000000-0000-4000-8000-000000000001"])
+    assert not other.exists()
+    place.agrees()
+
+
 def test_backups_are_the_same_before_and_after(place: Place, tmp_path: Path) -> None:
     with place.open() as store:
         digest = store.digest()
