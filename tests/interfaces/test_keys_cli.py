@@ -54,7 +54,9 @@ def states(run: Any, **options: Any) -> list[str]:
 
 def test_a_key_from_the_shell(run: Any, key_file: Path, tmp_path: Path) -> None:
     assert run("keys", "list").startswith("file:store:1-")
-    assert "signs from now on" in run("keys", "rotate")
+    said = run("keys", "rotate")
+    assert "signs from now on" in said
+    assert "`memgraph keys export FILE`" in said
     assert states(run) == ["verifies", "signs"]
     assert "until 20" in run("keys", "list")
     assert run("keys", "check") == "2 keys needed, all present (provider file).\n"
@@ -70,7 +72,7 @@ def test_a_key_from_the_shell(run: Any, key_file: Path, tmp_path: Path) -> None:
     assert "nothing to reseal" in run("keys", "rotate", "--only-reseal", "--yes", code=1)
     said = run("keys", "rotate", "--reseal", "--yes").splitlines()
     assert said[0].endswith("signs from now on."), "not that the earlier key verifies, which is freed at once"
-    assert "no longer needed: file:store:" in said[1]
+    assert "no longer needed: file:store:" in said[2]
     both = json.loads(run("keys", "rotate", "--reseal", "--yes", "--json"))
     assert both["rotated"]["key_id"] == both["resealed"]["key_id"]
     run("keys", "rotate")
@@ -205,7 +207,12 @@ def test_an_exported_document_restores_a_backup_on_another_machine(run: Any, key
     exported, archive = str(tmp_path / "keys.json"), str(tmp_path / "b.tar.gz")
     run("keys", "export", exported)
     run("backup", archive)
-    for path in (tmp_path / "s", key_file.parent, key_file.parent.parent / "heads"):
+    run("remember", "The cache is warm")
+    aside = run("restore", archive, home="other/../aside")
+    assert str(tmp_path / "aside") in aside
+    assert ".." not in aside
+    assert "Any memory that was purged in that time is here again" in aside
+    for path in (tmp_path / "s", tmp_path / "aside", key_file.parent, key_file.parent.parent / "heads"):
         shutil.rmtree(path, ignore_errors=True)
     assert "memgraph keys import FILE" in run("restore", archive, code=1)
     first, second = run("keys", "import", exported).splitlines()
@@ -310,7 +317,9 @@ def test_rotation_to_the_environments_key(
     result = CliRunner().invoke(cli, ["--home", str(tmp_path / "s"), "list"], obj=Settings(engine=make_engine))
     assert "MEMGRAPH_KEY may be another store's: then correct or unset it" in result.stderr
     assert "The cache is cold" in run("list")
-    assert "env:MEMGRAPH_KEY:" in run("keys", "rotate")
+    said = run("keys", "rotate")
+    assert "env:MEMGRAPH_KEY:" in said
+    assert "keys export" not in said, "who set the variable keeps the key"
     assert "already in use" in run("keys", "rotate", code=1)
     assert states(run) == ["verifies", "signs"]
     monkeypatch.delenv("MEMGRAPH_KEY")

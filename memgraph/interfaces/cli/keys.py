@@ -85,6 +85,10 @@ def rotate(settings: Settings, reseals: bool, only_reseal: bool, yes: bool) -> N
             days = count(config.key_verification_days, "day")
             verifies = "" if reseals else f"; {rotated.previous_key_id} verifies earlier events for {days}"
             lines.append(f"{rotated.key_id} signs from now on{verifies}.")
+            if rotated.key_id.startswith("file:"):
+                lines.append(
+                    "Keep a copy of it in another place, since backups made from now on need it: `memgraph keys export FILE`."
+                )
         if reseals:
             _end_worker(settings)
             with progress(settings, "verifying events") as bar:
