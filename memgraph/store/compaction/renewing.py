@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memgraph.fold import EmptyRows, Workspace
 from memgraph.journal.baseline.archive import complete
+from memgraph.journal.closed.digest import JournalDigest
 from memgraph.journal.journal import Journal
 from memgraph.journal.vectors.vector_file import NamedVectors
 from memgraph.store.compaction.state import State, adopt, baseline_of
@@ -18,20 +19,25 @@ def renew_baseline(journal: Journal, seqs: set[int], now: str) -> bool:
     Raises
     ------
     JournalError
-        An event of the archive is not what was signed.
+        An event of the archive is not what was signed, or a segment is not what the manifest names.
     StorageError
         The system refuses.
     """
     present = journal.baseline
     if present is None or not any(seq <= present.seq for seq in seqs):
         return False
-    state = State(Workspace(EmptyRows()), journal.start, NamedVectors())
+    state, digest = State(Workspace(EmptyRows()), journal.start, NamedVectors()), JournalDigest()
     for commit in journal.replay(journal.start):
         if commit.after.chain.seq > present.seq:
             break
         state.take(commit)
+        digest.add(commit.after.position.segment, commit.data)
     state.named = present.named  # the rows of purged vectors stay taken
     adopt(journal, baseline_of(journal, state, now))
     assert journal.baseline is not None  # noqa: S101 - adopted
     complete(journal.segments, journal.baseline)
+    if (
+        digest.closed()
+    ):  # the journal's own digest begins at the baseline, so nothing else names the rewritten ones again
+        journal.closed.complete(digest, journal.signing_key, journal.ring.find, journal.used.between)
     return True

@@ -11,7 +11,8 @@ import pytest
 import zstandard
 
 from memgraph import AgentMemoryConfig, MemGraph
-from memgraph.errors import InvalidInputError, KeyMissingError
+from memgraph.errors import DamagedJournalError, InvalidInputError, KeyMissingError
+from memgraph.journal.closed.files import file_of
 from memgraph.store.compaction.compacting import compact
 from memgraph.store.maintenance.keys import list_keys, reseal_store, rotate_key
 from memgraph.testing import FakeClock
@@ -173,6 +174,28 @@ def test_a_purge_leaves_no_word_in_baseline_or_archive(
     with open_store(clock=clock) as store:
         assert store.digest() == digest
         assert store.notices == []
+
+
+def test_a_purge_keeps_the_archive_named(grown: Any, open_store: Any, clock: FakeClock, tmp_path: Path) -> None:
+    store, ids = grown()
+    store.close()
+    compact(config_of(tmp_path), before="2026-02-07", clock=clock)
+    journal = tmp_path / "store" / "journal"
+
+    def named() -> dict[str, Any]:
+        return {one["name"]: one for one in json.loads((journal / "segments.json").read_bytes())["body"]["segments"]}
+
+    before = named()
+    with open_store(clock=clock) as store:
+        store.purge([ids[2]])
+    after = named()
+    assert after.keys() >= before.keys()
+    changed = [name for name in before if before[name]["sha256"] != after[name]["sha256"]]
+    archived = [name for name in changed if file_of(journal, name).parent.name == "archive"]
+    assert archived
+    file_of(journal, archived[0]).unlink()
+    with pytest.raises(DamagedJournalError, match=f"names the segment {archived[0]}, which is not there"):
+        open_store(clock=clock)
 
 
 def test_compaction_frees_keys(grown: Any, open_store: Any, clock: FakeClock, tmp_path: Path) -> None:
