@@ -162,10 +162,10 @@ def open_own(path: Path) -> int:
     return make_own(path)
 
 
-def read_own(path: Path) -> bytes:
-    """Return the bytes of a regular file. Raise `OSError` for a pipe, which would block, and for a link."""
+def read_own(path: Path, most: int = -1) -> bytes:
+    """Return the bytes of a regular file, at most so many if given. Raise `OSError` for a pipe, which would block, and for a link."""
     with open_regular(path) as file:
-        return file.read()
+        return file.read(most)
 
 
 def open_regular(path: Path, *, follows_links: bool = False) -> BinaryIO:

@@ -241,8 +241,8 @@ class Journal(JournalReader):
 
     def drop_checkpoint(self, rewritten: Collection[str]) -> None:
         """Remove the checkpoint, because segments before it are about to be rewritten; the lock must be held."""
+        self.closed.forget(rewritten, self.signing_key, self.ring.find)  # raises first if it cannot be trusted
         self._checkpoint_path.unlink(missing_ok=True)
-        self.closed.forget(rewritten, self.signing_key, self.ring.find)
         self._checkpoint_seq, self._is_rewritten = 0, True
 
     def begin_at(self, baseline: Baseline) -> None:
@@ -265,6 +265,7 @@ class Journal(JournalReader):
         """
         if not (self._compresses and can_pack()):
             return None
+        self.closed.read_again(self.ring.find)
         self.name_closed()
         name = self.closed.next_to_pack()
         if name is not None:

@@ -71,6 +71,20 @@ class ClosedSegments:
         except DamagedJournalError as error:
             self.problem = error
 
+    def read_again(self, find: Find) -> None:
+        """Read the manifest, which another process may have written, before it is changed.
+
+        Raises
+        ------
+        DamagedJournalError
+            It cannot be trusted.
+        StorageError
+            It cannot be read.
+        """
+        self.read(find)
+        if self.problem is not None:
+            raise self.problem
+
     def known(self, name: str, key: SigningKey) -> Extent | None:
         """Return what the manifest says of a segment whose compressed file is the one that it names; None for any other.
 
@@ -192,9 +206,7 @@ class ClosedSegments:
         StorageError
             The system refuses.
         """
-        self.read(find)  # another process may have written it
-        if self.problem is not None:
-            raise self.problem
+        self.read_again(find)
         named = self.manifest.named()
         for one in segments_in(digest, keys_in):
             if named.setdefault(one.name, one).extent != one.extent:
@@ -224,12 +236,14 @@ class ClosedSegments:
 
         Raises
         ------
+        DamagedJournalError
+            The manifest cannot be trusted. It stays as it is: only a repair may replace it.
         StorageError
             The system refuses.
         """
-        self.read(find)
+        self.read_again(find)
         kept = [one for one in self.manifest.segments if one.name not in names]
-        if self.problem is not None or len(kept) < len(self.manifest.segments):
+        if len(kept) < len(self.manifest.segments):
             self.manifest = write_manifest(self._folder, self._store_id, kept, key)
 
     def next_to_pack(self) -> str | None:
@@ -242,6 +256,8 @@ class ClosedSegments:
 
     def pack(self, name: str, key: SigningKey) -> None:
         """Compress a segment that the manifest names, and name its compressed file.
+
+        The manifest must have been read under the same lock (see `read_again`): it is written as it was read, but for this segment.
 
         Raises
         ------

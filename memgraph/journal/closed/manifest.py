@@ -99,17 +99,19 @@ def read_manifest(folder: Path, store_id: str, find: Callable[[str], SigningKey 
     Raises
     ------
     DamagedJournalError
-        It is not what a key of this store signed.
+        It is not what a key of this store signed, or larger than `MAX_BYTES`.
     StorageError
         It cannot be read.
     """
     path = folder / NAME
     try:
-        data = read_own(path)
+        data = read_own(path, MAX_BYTES + 1)
     except FileNotFoundError:
         return SegmentManifest()
     except OSError as error:
         raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
+    if len(data) > MAX_BYTES:
+        raise damaged(folder, f"it is larger than {MAX_BYTES:,} bytes")
     try:
         stored = json.loads(data)
         body, code = stored["body"], stored["hmac"]

@@ -143,12 +143,16 @@ class Purging:
             Not exactly one thing was asked for, or no memory would be left.
         ReadOnlyError
             The store cannot be written.
+        DamagedJournalError
+            The manifest of closed segments cannot be trusted. Nothing is changed.
         """
         checked(bool, keep_copies, "keep_copies")
         checked(bool, everything, "everything")
         criteria = self._criteria(ids, match, project, source)
         with self._writer.exclusive():
             self._writer.flush()
+            # refused here, because a purge that is recorded could not be carried out
+            self._journal.closed.read_again(self._journal.ring.find)
             self._complete_all()
             plan = self._planned(criteria, keeps_copies=keep_copies)
             if plan.is_everything and not everything:

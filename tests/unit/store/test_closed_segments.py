@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import memgraph
-from memgraph.errors import JournalError
+from memgraph.errors import DamagedJournalError, JournalError
 from memgraph.health.storage import extent
 from memgraph.journal.closed import files
 from memgraph.journal.closed.manifest import NAME
@@ -22,6 +22,7 @@ from memgraph.store.backup.replacing import restore_journal
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.store.maintenance.migration import migrate
 from memgraph.store.maintenance.repair import cut_journal, find_damage, repair_store
+from memgraph.store.opening import open_store_journal
 from memgraph.testing import FakeClock, FakeEmbedder
 
 NOW = "2026-02-01T09:00:00.000Z"
@@ -144,6 +145,36 @@ def test_a_purge_rewrites_them(place: Place, tmp_path: Path) -> None:
         store.compact()
     assert all(one["packed"] for one in place.named())
     place.agrees()
+
+
+def test_a_compression_after_another_process_purged(tmp_path: Path, make_engine: Callable[[], Any]) -> None:
+    """It names what is there, not what it read before the purge."""
+    place = Place(tmp_path, make_engine)
+    with place.open(journal_compression=False) as store:
+        for number in range(13):
+            store.insert_memory({"type": "episodic", "content": f"text number {number}", "tags": ["a", f"t{number}"]})
+        last = store.insert_memory({"type": "episodic", "content": SECRET})
+        for number in range(4):
+            store.insert_memory({"type": "episodic", "content": f"later text number {number}"})
+    with place.open() as store:
+        other = open_store_journal(place.config, None, lambda: NOW)
+        before = place.named()
+        store.purge([last.id])
+        assert place.named() != before
+        with other.locked():
+            assert other.pack_next() == before[0]["name"]
+    place.agrees()
+
+
+def test_a_purge_refuses_a_damaged_manifest(place: Place) -> None:
+    path = place.journal / NAME
+    with place.open() as store:
+        path.write_bytes(b"garbage")
+        with pytest.raises(DamagedJournalError, match="memgraph repair --accept-head"):
+            store.purge(["00000000-0000-4000-8000-000000000001"])
+        assert path.read_bytes() == b"garbage"
+        assert store.get_memory("00000000-0000-4000-8000-000000000001").content == SECRET, "nothing was begun"
+        assert not (place.journal / "purging.json").exists()
 
 
 def test_a_purge_leaves_no_second_file_of_a_segment(place: Place) -> None:

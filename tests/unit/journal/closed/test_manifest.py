@@ -132,6 +132,28 @@ def test_a_changed_one_is_refused(rolled: Journal, open_one: Open, change: Calla
         open_one()
 
 
+def test_one_that_was_changed_while_the_journal_is_open_is_not_replaced(rolled: Journal) -> None:
+    path = rolled.folder / NAME
+    path.write_bytes(b"{}")
+    for call in (
+        lambda: rolled.drop_checkpoint(rolled.segments.names()[:1]),
+        lambda: rolled.drop_checkpoint(()),
+        rolled.pack_next,
+    ):
+        with rolled.locked(), pytest.raises(DamagedJournalError, match="memgraph repair --accept-head"):
+            call()
+        assert path.read_bytes() == b"{}"
+
+
+def test_one_that_is_too_large_is_refused(rolled: Journal, open_one: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = (rolled.folder / NAME).stat().st_size
+    monkeypatch.setattr("memgraph.journal.closed.manifest.MAX_BYTES", size)
+    assert open_one().tail == rolled.tail
+    monkeypatch.setattr("memgraph.journal.closed.manifest.MAX_BYTES", size - 1)
+    with pytest.raises(DamagedJournalError, match=rf"segments\.json, byte 0: it is larger than {size - 1:,} bytes"):
+        open_one()
+
+
 def test_that_of_another_store_is_refused(rolled: Journal, open_one: Open, write: Any, added: Added) -> None:
     other = open_one("other", limits=LIMITS)
     for number in range(1, 5):
