@@ -43,10 +43,15 @@ def test_a_purge_is_previewed_first_and_lists_earlier_exports(run: Run, ids: lis
     receipt = tmp_path / "receipt.json"
     done = run("purge", ids[0], "--yes", "--receipt", receipt)
     assert (done.exit_code, "Purged 1 memory" in done.stdout, str(exported) in done.stdout) == (0, True, True)
+    assert "make a full one" in done.stdout
     assert TEXT not in run("list", "--include-suppressed").stdout
     checked = run("verify", "--receipt", receipt)
     assert (checked.exit_code, "The receipt is genuine" in checked.stdout) == (0, True)
     assert json.loads(run("verify", "--receipt", receipt, "--json").stdout)["events"] >= 1
+    assert "1 event has no content, and 1 vector was removed." in checked.stdout
+    assert "make a full one" in checked.stdout
+    assert "1 event of the journal has no content any more." in done.stdout
+    assert "1 event of the journal would lose its content" in shown.stdout
     exported.unlink()
     assert str(exported) not in run("purge", ids[1]).stdout
 

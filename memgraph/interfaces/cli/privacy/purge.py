@@ -11,7 +11,7 @@ import click
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, plain, progress, remaining_lines
+from memgraph.interfaces.cli.base.output import backup_lines, count, emit, plain, progress, remaining_lines
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
@@ -115,7 +115,7 @@ def _preview_lines(found: PurgePreview) -> Iterator[str]:
         if len(memories) > _SHOWN:
             yield f"  … and {len(memories) - _SHOWN:,} more; --json names them all"
     others = ", ".join(f"{number:,} {name}" for name, number in sorted(found.others.items()))
-    yield f"{count(found.events, 'event')} of the journal would lose their content{f' (also {others})' if others else ''}."
+    yield f"{count(found.events, 'event')} of the journal would lose {'its' if found.events == 1 else 'their'} content{f' (also {others})' if others else ''}."
     if found.lost_tasks:
         yield f"{count(len(found.lost_tasks), 'task')} whose title has the words would be lost, with everything that was said in it:"
     for task in found.lost_tasks:
@@ -127,7 +127,7 @@ def _preview_lines(found: PurgePreview) -> Iterator[str]:
 def _lines(done: PurgeReceipt, file: Path) -> Iterator[str]:
     gone = len(done.ids) + len(done.derived_ids) + len(done.copied_ids)
     events = sum(last - first + 1 for first, last in done.ranges)
-    yield f"Purged {count(gone, 'memory', 'memories')}: {count(events, 'event')} of the journal have no content any more."
+    yield f"Purged {count(gone, 'memory', 'memories')}: {count(events, 'event')} of the journal {'has' if events == 1 else 'have'} no content any more."
     if done.derived_ids:
         derived = count(len(done.derived_ids), "derived memory", "derived memories")
         yield f"{derived} went with them; `memgraph sleep` derives again what the rest supports."
@@ -137,6 +137,7 @@ def _lines(done: PurgeReceipt, file: Path) -> Iterator[str]:
         yield f"{count(len(done.lost_tasks), 'task')} whose title had the words went with everything that was said in them."
     yield from remaining_lines(done.remaining)
     yield from _export_lines(done.exports)
+    yield from backup_lines()
     yield f"Receipt: {plain(str(file))}; `memgraph verify --receipt FILE` checks it."
 
 
