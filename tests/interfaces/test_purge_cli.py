@@ -56,6 +56,18 @@ def test_a_purge_is_previewed_first_and_lists_earlier_exports(run: Run, ids: lis
     assert str(exported) not in run("purge", ids[1]).stdout
 
 
+def test_the_path_of_a_receipt_works_as_it_is_printed(
+    run: Run, ids: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in ([ids[0]], [ids[1], "--all", "--receipt", "mine.json"]):
+        done = run("purge", *words, "--yes").stdout
+        path = Path(done.partition("Receipt: ")[2].partition("; `memgraph verify")[0])
+        assert path.is_absolute()
+        assert path.name == "mine.json" or path.parent == tmp_path / "store" / "receipts"
+        assert run("verify", "--receipt", path).exit_code == 0
+
+
 def test_what_matches_everything_needs_all(run: Run, ids: list[str]) -> None:
     refused = run("purge", "--match", "the", "--yes")
     assert (refused.exit_code, "would leave no memory" in refused.stderr) == (1, True)

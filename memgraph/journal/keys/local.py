@@ -93,7 +93,8 @@ class FileKeys(ListedKeys):
         """
         path = self.path(store_id)
         try:
-            data = path.read_bytes()
+            with open_regular(path, follows_links=True) as file:
+                data = file.read(MAX_DOCUMENT_BYTES + 1)
         except FileNotFoundError:
             return []
         except OSError as error:

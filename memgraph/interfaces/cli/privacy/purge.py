@@ -80,13 +80,16 @@ def purge(
             emit(settings, found, list(_preview_lines(found)))
             alone = "" if not found.is_everything or everything else "--all, because no memory would be left, and "
             raise Refused(f"nothing was purged; add {alone}--yes to purge this for good")
+        from memgraph.store.purge.receipts import FOLDER as RECEIPTS
+
         with progress(settings, "purging"):
             done = memory.store.purge(**selection, everything=everything)
         if receipt is not None:
             from memgraph.viz.files import write_files
 
             write_files({receipt: done.model_dump_json(indent=2).encode()})
-    emit(settings, done, list(_lines(done, receipt)))
+        kept = memory.store.config.home / RECEIPTS / f"{done.event:012d}.json"
+    emit(settings, done, list(_lines(done, (receipt or kept).absolute())))
 
 
 def _complete(memory: MemGraph, ids: Sequence[str]) -> list[str]:
@@ -121,7 +124,7 @@ def _preview_lines(found: PurgePreview) -> Iterator[str]:
     yield from _export_lines(found.exports)
 
 
-def _lines(done: PurgeReceipt, file: Path | None) -> Iterator[str]:
+def _lines(done: PurgeReceipt, file: Path) -> Iterator[str]:
     gone = len(done.ids) + len(done.derived_ids) + len(done.copied_ids)
     events = sum(last - first + 1 for first, last in done.ranges)
     yield f"Purged {count(gone, 'memory', 'memories')}: {count(events, 'event')} of the journal {'has' if events == 1 else 'have'} no content any more."
@@ -135,8 +138,7 @@ def _lines(done: PurgeReceipt, file: Path | None) -> Iterator[str]:
     yield from remaining_lines(done.remaining)
     yield from _export_lines(done.exports)
     yield from backup_lines()
-    where = plain(str(file)) if file is not None else f"receipts/{done.event:012d}.json in the store's directory"
-    yield f"Receipt: {where}; `memgraph verify --receipt FILE` checks it."
+    yield f"Receipt: {plain(str(file))}; `memgraph verify --receipt FILE` checks it."
 
 
 def _export_lines(exports: Sequence[KnownExport]) -> Iterator[str]:
