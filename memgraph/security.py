@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import logging
 from contextvars import ContextVar
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, field_validator
+from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, field_validator, model_validator
 
 from memgraph.model.base import Model
 from memgraph.settings.diagnostics import DIAGNOSTIC_VARIABLES
@@ -76,7 +76,17 @@ class SecuritySettings(Model):
     def model_post_init(self, _context: Any) -> None:
         """Note whether the mode was refused: the diagnostics report it when the store is opened."""
         self._is_mode_refused = _refused_mode.get()
-        _refused_mode.set(False)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _on_its_own(cls, data: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        token = _refused_mode.set(False)
+        try:
+            return validate(data)
+        finally:
+            _refused_mode.reset(
+                token
+            )  # also if another setting is refused: else the next validation would take it for its own
 
     @field_validator("security_mode", mode="before")
     @classmethod

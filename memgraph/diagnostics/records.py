@@ -5,6 +5,8 @@ A record that does not fit its class is refused. A change of a class that reader
 
 from __future__ import annotations
 
+import hashlib
+import re
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
@@ -28,7 +30,8 @@ _UNIT_OF: dict[Quota, frozenset[str]] = {
     "server_bodies": frozenset({"bytes"}),
 }
 
-Token = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@+=-]{0,199}$")]
+_PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9._:/@+=-]{0,199}"
+Token = Annotated[str, StringConstraints(pattern=f"^{_PLAIN_NAME}$")]
 """An id, or a name that cannot be a sentence."""
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
@@ -37,6 +40,13 @@ EventNumber = Annotated[int, Field(ge=0)]
 Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Duration = Amount
 """In milliseconds."""
+
+
+def token_of(name: str) -> str:
+    """Return a name as a `Token`: itself, or its SHA-256 if it could be a sentence. A journal that was forged may name anything."""
+    if re.fullmatch(_PLAIN_NAME, name):
+        return name
+    return f"sha256:{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def security_severity(reason: SecurityReason, mode: Literal["prod", "dev"]) -> Severity:
@@ -75,7 +85,8 @@ class SecurityRecord(DiagnosticRecord):
         were refused, because their signature is invalid, or their envelope's version or their payload's schema unknown.
         ``boot_key``: a key is missing or has expired. ``journal``: other damage, such as a truncated or reordered journal.
     key_ids : list of str
-        The missing or expired keys.
+        The missing or expired keys. An id of more than 200 characters, or with others than letters, digits and ``._:/@+=-``, is
+        shown as ``sha256:`` and its SHA-256.
     segment, offset, seq
         File of the journal, byte offset in it, and number of the event that was refused.
     """

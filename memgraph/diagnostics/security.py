@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.diagnostics.records import SecurityReason, SecurityRecord, security_severity
+from memgraph.diagnostics.records import SecurityReason, SecurityRecord, security_severity, token_of
 from memgraph.diagnostics.reporting import report
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, PayloadError, UnknownEventError
 
@@ -44,8 +44,8 @@ def report_security(
             store_id=store_id,
             reason=reason,
             mode=config.security_mode,
-            key_ids=error.key_ids[:_MAX_KEYS] if isinstance(error, KeyMissingError) else [],
-            segment=place.path.name if place else None,
+            key_ids=[*map(token_of, error.key_ids[:_MAX_KEYS])] if isinstance(error, KeyMissingError) else [],
+            segment=token_of(place.path.name) if place else None,
             offset=place.offset if place else None,
             seq=place.seq if place else None,
         )

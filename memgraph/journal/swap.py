@@ -99,6 +99,7 @@ def plan(folder: Path, store_id: str, key: SigningKey, *, head: Head, files: Map
     try:
         digests = {path.name: _digest(path) for path in sorted(place.iterdir())}
         sync_folder(place)
+        sync_folder(folder)  # which names it: without this a power cut could lose the folder with the plan in it
     except OSError as error:
         raise StorageError(f"cannot be read: {error.strerror}", path=place) from None
     named = {"seq": head.seq, "signature": head.signature}
@@ -176,11 +177,12 @@ def settle(folder: Path, store_id: str, ring: KeyRing, *, keys_home: Path, lock_
         return
     lock = writer_lock(folder)
     if not is_planned(folder):
-        if lock.try_acquire():  # else it is being prepared
-            try:
-                clean(folder)
-            finally:
-                lock.release()
+        with suppress(StorageError):  # a read-only store keeps it, and opens
+            if lock.try_acquire():  # else it is being prepared
+                try:
+                    clean(folder)
+                finally:
+                    lock.release()
         return
     with lock.held(lock_timeout_s):
         complete_if_planned(folder, store_id, ring, keys_home=keys_home)

@@ -47,7 +47,7 @@ def check_parts(*, embedder: object, clock: object, keys: object, annotator: obj
 def open_store_journal(
     config: AgentMemoryConfig, keys: KeyProvider | None, now: Callable[[], str], *, with_expired_keys: bool = False
 ) -> Journal:
-    """Open the journal named by the settings; with expired keys only in order to reseal or to compact it. What concerns its trust is reported."""
+    """Open the journal named by the settings; with expired keys only in order to reseal, to compact or to restore it. What concerns its trust is reported."""
     check_targets(config)
     tell = partial(report_security, config, now=now)
     if config.is_mode_refused:

@@ -127,3 +127,14 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(
 def test_seed_0s_limit_of_a_consolidation_is_accepted() -> None:
     seed_0 = {"maxDurationMs": 60_000, "maxMemoryMb": 128}
     assert ConsolidationConfig.parse(seed_0) == ConsolidationConfig()
+
+
+def test_a_refused_mode_is_noted_for_its_own_settings_alone(tmp_path: Path) -> None:
+    """Also if other settings beside it are refused, so that they are never made."""
+    with pytest.raises(ConfigError):
+        load_config({"home": tmp_path, "security_mode": "banana", "lock_timeout_s": "no"})
+    assert not load_config({"home": tmp_path, "security_mode": "prod"}).is_mode_refused
+    refused = load_config({"home": tmp_path, "security_mode": "banana"})
+    assert refused.is_mode_refused
+    assert refused.model_copy(update={"lock_timeout_s": 1.0}).is_mode_refused
+    assert not load_config({"home": tmp_path}).is_mode_refused

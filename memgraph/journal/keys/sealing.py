@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from memgraph.disk.files import write_private
+from memgraph.errors import JournalError, StorageError
+from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.keys.secret import fingerprint
 from memgraph.ports import SigningKey
 
@@ -23,6 +25,8 @@ FORMER_FILE = "former_seals.json"
 RECEIPTS = "purge receipt"
 """Purpose of the seal that signs receipts of purges. Unlike projections they cannot be made again, so its former keys are kept."""
 _NONCE_BYTES = 16
+_MOST_KEYS = 2
+"""Number of keys that open a sealing secret: those before and after a rotation."""
 
 
 def sealing_secret(folder: Path, key: SigningKey) -> bytes:
@@ -35,6 +39,74 @@ def sealing_secret(folder: Path, key: SigningKey) -> bytes:
         return _opened(json.loads((folder / _FILE).read_bytes()), key)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return key.secret
+
+
+def check_sealing_secret(folder: Path, key: SigningKey, ring: KeyRing) -> None:
+    """Refuse to replace a sealing secret that no key of the store opens: receipts of purges would never verify again.
+
+    One that other keys of the store open is no damage: a copy restored up to an event before two rotations has one.
+
+    Parameters
+    ----------
+    key : SigningKey
+        The key that signs.
+
+    Raises
+    ------
+    JournalError
+        The file is damaged, or not this store's.
+    StorageError
+        The file cannot be read.
+    """
+    if (document := _stored(folder / _FILE)) is None:
+        return
+    own = fingerprint(key.secret)
+    names = [own] if own in document else list(document)[:_MOST_KEYS]
+    if not any(_opens(document, ring.find(str(name)) or key) for name in names):
+        raise _closed(folder / _FILE)
+
+
+def check_former_keys(folder: Path, secret: bytes) -> None:
+    """Refuse to replace former keys of receipts that the sealing secret does not open: those receipts would never verify again.
+
+    Raises
+    ------
+    JournalError
+        The file is damaged, or was made with another sealing secret.
+    StorageError
+        The file cannot be read.
+    """
+    documents, sealing = _stored(folder / FORMER_FILE), SigningKey("", secret)
+    if documents is not None and not (documents and all(_opens(one, sealing) for one in documents)):
+        raise _closed(folder / FORMER_FILE)
+
+
+def _stored(path: Path) -> Any:
+    """Return what a file of seals holds; None if there is none, ``[]`` if it is damaged."""
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
+    except (ValueError, RecursionError):
+        return []
+    return found if isinstance(found, dict | list) else []
+
+
+def _opens(document: Any, key: SigningKey) -> bool:
+    try:
+        _opened(document, key)
+    except (ValueError, KeyError, TypeError):
+        return False
+    return True
+
+
+def _closed(path: Path) -> JournalError:
+    return JournalError(
+        f"{path} cannot be opened with the keys of the store, and would be replaced; nothing was changed: restore the file from a backup or, "
+        "if there is none, move it elsewhere: receipts of earlier purges may then no longer verify"
+    )
 
 
 def keep_sealing_secret(folder: Path, secret: bytes, *keys: SigningKey) -> None:

@@ -80,6 +80,10 @@ class KeyHistory:
         """Return until when each earlier key verifies, by its id, given the days that it may after its rotation."""
         return {key_id: _later(since, days) for key_id, since in self.retired().items()}
 
+    def expired(self, days: int, now: str) -> list[str]:
+        """Return the ids of the earlier keys that may no longer verify at a time, given the days that they may after their rotation."""
+        return [key_id for key_id, end in self.expiring(days).items() if end < now]
+
 
 def _later(moment: str, days: int) -> str:
     try:

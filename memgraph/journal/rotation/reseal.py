@@ -21,7 +21,15 @@ from memgraph.journal.closed.manifest import manifest_document
 from memgraph.journal.envelope import Chain, CommitDraft, resealed, seal
 from memgraph.journal.head_file import Head
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.sealing import FORMER_FILE, RECEIPTS, former_document, former_keys, sealing_document
+from memgraph.journal.keys.sealing import (
+    FORMER_FILE,
+    RECEIPTS,
+    check_former_keys,
+    check_sealing_secret,
+    former_document,
+    former_keys,
+    sealing_document,
+)
 from memgraph.journal.keys.use import KeyHistory, KeyUse
 from memgraph.journal.segments import RESERVE_BYTES, Line, Position
 from memgraph.model.events.store import JournalResealed
@@ -54,15 +62,17 @@ def reseal(
     Raises
     ------
     JournalError
-        The journal does not verify, or all of it is signed with the present key already.
+        The journal does not verify, all of it is signed with the present key already, or stored keys of receipts cannot be opened.
     StorageError
         The disk has too little room, or the system refuses.
     """
     with journal.locked():
         if len(journal.used.uses) < 2:
             raise JournalError("all events of the journal are signed with the present key: there is nothing to reseal")
-        journal.verify(progress)
         key = journal.signing_key
+        check_sealing_secret(journal.folder, key, journal.ring)
+        check_former_keys(journal.folder, journal.sealing_secret)
+        journal.verify(progress)
         place = swap.staging(journal.folder)
         _check_room(journal, place)
         writer = _Writer(place)

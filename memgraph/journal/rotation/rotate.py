@@ -10,7 +10,7 @@ from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.local import FileKeys
 from memgraph.journal.keys.place import key_place
-from memgraph.journal.keys.sealing import keep_sealing_secret
+from memgraph.journal.keys.sealing import check_sealing_secret, keep_sealing_secret
 from memgraph.journal.keys.secret import fingerprint, is_named
 from memgraph.journal.keys.use import replaced_in
 from memgraph.model.events.store import KeyRotated
@@ -28,9 +28,12 @@ def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], r
     ------
     KeyMissingError
         The provider has no new key, or the present one is missing.
+    JournalError
+        The stored sealing secret cannot be opened; nothing is changed.
     """
     with journal.locked():
         present = journal.signing_key
+        check_sealing_secret(journal.folder, present, journal.ring)
         active = provider.key(journal.store_id)
         known = {use.key_id for use in journal.used.uses} | replaced_in(journal.lines())
         is_used = active is None or any(is_named(active, key_id) for key_id in known)

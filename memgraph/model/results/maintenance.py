@@ -217,6 +217,8 @@ class RestoreResult(Model):
         Number of events that the store is known to have recorded after the last restored one.
     damaged_vectors : int
         Vectors that differ from what the journal recorded, because they did when the backup was made.
+    expired_keys : list of str
+        Rotated keys that verify events of it and have expired: it opens after `memgraph keys rotate --reseal`.
     recorded_as : int or None
         The event that records the restoration.
     """
@@ -231,6 +233,7 @@ class RestoreResult(Model):
     copy_id: Name | None = None
     later_events: Count = 0
     damaged_vectors: Count = 0
+    expired_keys: list[str] = Field(default_factory=list)
     recorded_as: Count | None = None
     dry_run: bool = False
     seconds: Seconds

@@ -48,7 +48,8 @@ def restore(
     Verified are the manifest's signature, each file's SHA-256, every event's signature and its place in the chain, and the
     digest of the state. Graph and index are rebuilt. The restoration is recorded as an event. The restored store has the id and
     needs the key of the original. If the original's head file is still here, the copy gets a head file of its own, so that neither
-    looks truncated beside the other; from then on they are two stores.
+    looks truncated beside the other; from then on they are two stores. Keys that were rotated before the backup may have expired
+    since: they verify the restoration, and the copy opens after `memgraph keys rotate --reseal`.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ class _Restoring:
         """Verify the unpacked journal, make its graph and index, and record the restoration."""
         last = chain[-1]
         try:
-            journal = open_store_journal(config, self._keys, self._now)
+            journal = open_store_journal(config, self._keys, self._now, with_expired_keys=True)
             projector = open_projector(config, journal, config.home)
             try:
                 if journal.baseline is not None:
@@ -155,6 +156,8 @@ class _Restoring:
                 if is_whole and last.manifest.schema_version == SCHEMA_VERSION and digest != last.manifest.digest:
                     raise manifest.damaged(last.path, "the state's digest is not the one that was recorded")
                 damaged = sum(1 for _ in NamedRows.of_lines(journal.lines()).damaged(journal.vectors))
+                needed = journal.used.needed_after(journal.base.chain.seq)
+                expired = needed.expired(config.key_verification_days, self._now())
                 record = StoreRestored(
                     backup_id=last.manifest.backup_id,
                     made_at=last.manifest.made_at,
@@ -183,6 +186,7 @@ class _Restoring:
             digest=digest,
             copy_id=copy_id,
             damaged_vectors=damaged,
+            expired_keys=expired,
             recorded_as=events[-1].seq,
             seconds=0.0,
         )

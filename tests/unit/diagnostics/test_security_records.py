@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import logging
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ import orjson
 import pytest
 
 from memgraph.diagnostics import reporting
+from memgraph.diagnostics.security import report_security
 from memgraph.errors import (
     ConfigError,
+    DamagedJournalError,
     InvalidInputError,
     JournalError,
     KeyMissingError,
@@ -58,6 +61,44 @@ def test_a_missing_key_is_critical(filled: Any, open_store: Any, file: Path, tmp
     (logged,) = [one for one in caplog.records if one.name == DIAGNOSTICS_LOGGER]
     assert (logged.levelno, logged.record) == (logging.CRITICAL, found)
     assert file.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["no key id", "n" * 400, "", "Schlüssel:1", "file:x:1\n", "file:store:1-0011223344556677 \x1b[2J", "\ud800"],
+)
+def test_a_key_id_that_no_record_may_hold_hides_no_alert(filled: Any, file: Path, hostile: str) -> None:
+    error = KeyMissingError("a key is missing", key_ids=[hostile, "file:store:2-0011223344556677"])
+    config = filled.config.model_copy(update={"diagnostics_file": str(file)})
+    report_security(config, "boot_key", now=lambda: AT, store_id=filled.store_id, error=error)
+    (found,) = read(file)
+    hashed = hashlib.sha256(hostile.encode("utf-8", "surrogatepass")).hexdigest()
+    assert found["key_ids"] == [f"sha256:{hashed}", "file:store:2-0011223344556677"]
+    assert found["severity"] == "critical"
+
+
+def test_a_hostile_name_of_a_file_hides_no_alert(filled: Any, file: Path) -> None:
+    name = "an event.jsonl"
+    error = DamagedJournalError("damaged", path=Path(name), offset=4, seq=7)
+    config = filled.config.model_copy(update={"diagnostics_file": str(file)})
+    report_security(config, "journal", now=lambda: AT, store_id=filled.store_id, error=error)
+    (found,) = read(file)
+    assert (found["segment"], found["offset"], found["seq"]) == (
+        f"sha256:{hashlib.sha256(name.encode()).hexdigest()}",
+        4,
+        7,
+    )
+
+
+def test_a_forged_key_id_in_a_line_is_reported(filled: Any, open_store: Any, file: Path, tmp_path: Path) -> None:
+    journal = tmp_path / "store" / "journal"
+    path = next(journal.glob("*.jsonl"))
+    path.write_bytes(re.sub(rb'"key_id":"[^"]*"', b'"key_id":"gone away"', path.read_bytes()))
+    (journal / "verified.json").unlink(missing_ok=True)
+    with pytest.raises(JournalError):
+        open_store(diagnostics_file=str(file))
+    (found,) = read(file)
+    assert found["severity"] == "critical"
 
 
 def test_a_bypass_is_an_error_at_its_opening_and_at_each_replay(

@@ -80,6 +80,11 @@ def _restored(found: RestoreResult) -> list[str]:
             if found.damaged_vectors == 1
             else f"{found.damaged_vectors:,} vectors were damaged when the backup was made: run `memgraph embed --repair`."
         )
+    if found.expired_keys:
+        lines.append(
+            f"{count(len(found.expired_keys), 'rotated key')} of the store expired before this restoration: it does not open until "
+            "`memgraph keys rotate --only-reseal` has signed its events anew."
+        )
     if found.later_events > 1:
         lines.append(
             f"The original has recorded {found.later_events:,} events after these, which this copy lacks. Any memory that was purged "

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError
+from memgraph.disk.lock import ProcessLock
+from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, StorageError
+from memgraph.journal import swap
 from memgraph.journal.envelope import Chain, CommitDraft, seal
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys import EnvKeys, FileKeys
@@ -403,6 +405,92 @@ class TestReseal:
         place.write_bytes(data)
         assert open_one().verify() == 5
         assert not (rotated.folder / "replacement").exists()
+
+
+class TestSealsThatCannotBeOpened:
+    """Keys of receipts are in no other place: neither rotating nor resealing writes over them."""
+
+    @pytest.mark.parametrize("damaged", ["", "[]x", "{}", '[{"0011223344556677": {}}]'])
+    def test_resealing_keeps_the_former_keys(
+        self, rotated: Journal, open_one: Any, turn: Any, tmp_path: Path, damaged: str
+    ) -> None:
+        reseal(rotated, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
+        journal = open_one()
+        path = journal.folder / "former_seals.json"
+        path.write_text(damaged)
+        turn(journal)  # which does not replace it
+        with pytest.raises(JournalError, match=r"former_seals\.json cannot be opened .* move it elsewhere"):
+            reseal(journal, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
+        assert path.read_text() == damaged
+        assert not (journal.folder / "replacement").exists()
+        assert open_one().verify() == 6
+        path.unlink()
+        reseal(open_one(), keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
+        assert open_one().verify() == 7
+
+    @pytest.mark.parametrize("damaged", ["", "[]", "{}", "other", "altered"])
+    def test_the_sealing_secret_is_kept(
+        self, rotated: Journal, keys: FileKeys, open_one: Any, turn: Any, tmp_path: Path, damaged: str
+    ) -> None:
+        path = rotated.folder / "sealing.json"
+        if damaged == "other":
+            keep_sealing_secret(rotated.folder, b"s" * 32, key_from_secret(b"a" * 32))
+        elif damaged == "altered":
+            path.write_text(path.read_text().replace('"hmac": "', '"hmac": "0'))
+        else:
+            path.write_text(damaged)
+        before, known = path.read_bytes(), len(keys.keys(rotated.store_id))
+        with pytest.raises(JournalError, match=r"sealing\.json cannot be opened .* move it elsewhere"):
+            turn(open_one())
+        with pytest.raises(JournalError, match=r"sealing\.json cannot be opened .* move it elsewhere"):
+            reseal(open_one(), keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
+        assert path.read_bytes() == before
+        assert len(keys.keys(rotated.store_id)) == known
+        path.unlink()
+        turn(open_one())
+        assert open_one().verify() == 5
+
+    def test_one_that_belongs_to_other_keys_of_the_store_is_no_damage(
+        self, journal: Journal, keys: FileKeys, open_one: Any, turn: Any
+    ) -> None:
+        """As in a copy that was restored up to an event before the rotation."""
+        made = keys.made_next(journal.store_id)
+        keys.add(journal.store_id, made)
+        keep_sealing_secret(journal.folder, journal.sealing_secret, made)
+        turn(open_one())
+        assert open_one().verify() == 2
+
+
+class TestReplacement:
+    def test_its_folder_is_durable_before_it_is_final(
+        self, rotated: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        synced: list[tuple[Path, bool]] = []
+        sync_folder = swap.sync_folder
+
+        def noted(path: Path) -> None:
+            synced.append((path, swap.is_planned(rotated.folder)))
+            sync_folder(path)
+
+        monkeypatch.setattr(swap, "sync_folder", noted)
+        reseal(rotated, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
+        assert (rotated.folder, False) in synced
+
+    def test_a_leftover_does_not_close_a_read_only_store(
+        self, rotated: Journal, open_one: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        left = swap.staging(rotated.folder) / "000000000001.jsonl"
+        left.write_bytes(b"")
+
+        def refuse(lock: ProcessLock, timeout_s: float) -> None:
+            raise StorageError("cannot be locked: Read-only file system", path=rotated.folder / "lock")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(ProcessLock, "acquire", refuse)
+            assert open_one().tail == rotated.tail
+        assert left.exists()
+        open_one()
+        assert not left.exists()
 
 
 class TestResealingThatWasCutOff:

@@ -669,3 +669,35 @@ def test_damaged_vectors_are_restored_as_they_are_and_reported(
     with opened() as copy:
         assert copy.repair_vectors().restored == 1
         copy.verify()
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_backup_outlives_the_keys_that_were_rotated_before_it(
+    store: Any, tmp_path: Path, keys_home: Path, opened: Any, dry_run: bool
+) -> None:
+    """The copy is refused until it is resealed, as the original is: the result names the keys."""
+    first = store._journal.used.current
+    store.close()
+    rotate_key(store.config, clock=FakeClock("2026-02-01T09:00:00.000Z"))
+    with opened(store.config.home.name) as again:
+        made = again.backup(tmp_path / "a.tar.gz")
+
+    def restored(place: str, at: str) -> Any:
+        clock = FakeClock(at)
+        return memgraph.restore(
+            made.file, tmp_path / place, keys_home=keys_home, clock=clock, dry_run=dry_run, embedding_model="none"
+        )
+
+    assert restored("soon", "2026-02-02T09:00:00.000Z").expired_keys == []
+    late = restored("late", "2026-04-10T09:00:00.000Z")
+    assert (late.last_seq, late.expired_keys) == (made.last_seq, [first])
+    if dry_run:
+        assert not (tmp_path / "late").exists()
+        return
+    config = memgraph.AgentMemoryConfig(home=tmp_path / "late", keys_home=keys_home)
+    clock = FakeClock("2026-04-10T09:00:00.000Z")
+    with pytest.raises(KeyMissingError, match="keys rotate --reseal"):
+        memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64), clock=clock)
+    reseal_store(config, clock=clock)
+    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64), clock=clock) as copy:
+        assert copy.verify() == late.recorded_as + 1
