@@ -282,12 +282,24 @@ def test_the_lines_of_the_crontab_run(source: Path, terminal: Terminal, tmp_path
     (crontab,) = [block.text for block in blocks(source, "text") if "MAILTO" in block.text]
     lines = [line.split(None, 5) for line in crontab.splitlines() if line[:1] in "*0123456789"]
     assert len(lines) == 8
+    assert all(" > $METRICS" in line or line.endswith(" >> $LOG") for *_, line in lines), "results would be mailed"
+    assert re.search(r"^PATH=/\S*/\.venv/bin:", crontab, re.MULTILINE), "cron would not find memgraph"
     terminal.run('memgraph remember "Deploy on Tuesdays only"')
+    (purged,) = terminal.asked("remember", "Margaret deploys on Mondays")["data"]["ids"]
     for *_, weekday, line in lines:
         assert "%" not in line.replace("\\%", ""), "a crontab ends a command at a bare %"
-        command = "memgraph" + line.partition("memgraph")[2].partition(" > ")[0]
+        command = "memgraph" + line.partition("memgraph")[2]
+        command = re.sub(r" >>? \$\S+", "", command).partition(" && ")[0]
         command = command.replace(r"$(date +\%F)", "monday" if weekday == "1-6" else "sunday")
-        terminal.run(command.replace("/backups", str(tmp_path)).replace("/var/tmp", str(tmp_path)))
+        command, _, otherwise = (
+            command.replace("/backups", str(tmp_path)).replace("/var/tmp", str(tmp_path)).partition(" || ")
+        )
+        if otherwise:  # what a purge has changed refuses it
+            terminal.run(f"memgraph purge {purged} --yes")
+            with pytest.raises(AssertionError, match="make a full backup"):
+                terminal.run(command)
+            command = otherwise
+        terminal.run(command)
     assert {path.name for path in tmp_path.glob("*.tar.gz")} == {"sunday.tar.gz", "monday.tar.gz"}
 
 

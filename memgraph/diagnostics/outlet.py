@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from memgraph.diagnostics.lines import append_line
 from memgraph.diagnostics.records import DiagnosticRecord
@@ -116,6 +116,14 @@ class Target(Protocol):
         """Send once; raise `DeliveryError` if it was not accepted."""
 
 
+class _UnderWay(NamedTuple):
+    """The last attempt that was begun: which record, the attempt's number, and what is wrong so far."""
+
+    record: DiagnosticRecord
+    number: int
+    problem: str
+
+
 class Sender:
     """Sends alerts to a target, with repetitions, and writes to a file what was not accepted.
 
@@ -136,15 +144,18 @@ class Sender:
         self._attempts = attempts
         self._dead_letters = dead_letters
         self._wait = wait
+        self._under_way: _UnderWay | None = None
 
     def send(self, record: DiagnosticRecord) -> None:
         """Send an alert, or keep it."""
         delivery, pause_s = new_delivery(), FIRST_WAIT_S
         for number in range(1, self._attempts + 1):
+            self._under_way = _UnderWay(record, number, "no answer")
             try:
                 self._target.attempt(record, delivery)
                 return
             except DeliveryError as error:
+                self._under_way = _UnderWay(record, number, str(error))
                 if error.is_final or number == self._attempts:
                     self.keep(record, problem=str(error), attempts=number)
                     return
@@ -152,8 +163,12 @@ class Sender:
             pause_s = min(2 * pause_s, MAX_WAIT_S)
 
     def give_up(self, record: DiagnosticRecord) -> None:
-        """Keep an alert for which there is no time left."""
-        self.keep(record, problem="the process ended before it was accepted", attempts=0)
+        """Keep an alert for which there is no time left. Another thread may be sending it."""
+        last = self._under_way
+        if last is not None and last.record is record:
+            self.keep(record, problem=f"{last.problem}; then the process ended", attempts=last.number)
+        else:
+            self.keep(record, problem="the process ended before the first attempt", attempts=0)
 
     def keep(self, record: DiagnosticRecord, *, problem: str, attempts: int) -> None:
         """Write an alert to the file of undelivered ones."""

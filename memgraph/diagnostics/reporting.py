@@ -35,6 +35,8 @@ _LEVELS: dict[Severity, int] = {
     "critical": logging.CRITICAL,
 }
 DEAD_LETTERS = "dead-letters.jsonl"
+MIN_SECRET_BYTES = 16
+"""Shortest secret of a webhook: who reads one signed alert can try secrets offline."""
 
 
 class _Place(NamedTuple):
@@ -64,17 +66,25 @@ _lock = threading.Lock()
 
 
 def check_targets(config: AgentMemoryConfig) -> None:
-    """Refuse settings of a webhook whose alerts could not be signed.
+    """Refuse settings of a webhook whose alerts could not be signed, or could be forged.
 
     Raises
     ------
     ConfigError
-        The secret is missing.
+        The secret is missing, or shorter than 16 bytes.
     """
-    if config.alert_webhook and not os.environ.get(WEBHOOK_SECRET_VARIABLE):
+    if not config.alert_webhook:
+        return
+    secret = os.environ.get(WEBHOOK_SECRET_VARIABLE, "")
+    if not secret:
         raise ConfigError(
             f"alert_webhook is set, but {WEBHOOK_SECRET_VARIABLE} is not: its receiver could not tell who sent an alert; set it to a secret "
             "that both know"
+        )
+    if len(secret.encode(errors="surrogateescape")) < MIN_SECRET_BYTES:
+        raise ConfigError(
+            f"{WEBHOOK_SECRET_VARIABLE} is shorter than {MIN_SECRET_BYTES} bytes, so it could be guessed from an alert; set it to a longer random "
+            "one, which the receiver must know too: `openssl rand -hex 32` makes one"
         )
 
 

@@ -123,7 +123,7 @@ FAILURES = (
     Failure(
         "the journal is another store's",
         "refuses",
-        says="the journal at … is not this key's: it was signed with key …, not with the key given, …; restore its key file as …, or set MEMGRAPH_KEY",
+        says="the journal at … is not this key's: it was signed with key …, not with the key given, …; import it with `memgraph keys import FILE`, restore its key file as …, or set MEMGRAPH_KEY",
     ),
     Failure(
         "a repair of a damaged journal is killed, anywhere",
@@ -143,7 +143,7 @@ FAILURES = (
     Failure(
         "the key of a backup is missing",
         "restores nothing",
-        says="… was made with key … of store …, which is …: a backup never contains keys; restore its key file as …, or set MEMGRAPH_KEY",
+        says="… was made with key … of store …, which is …: a backup never contains keys; import it with `memgraph keys import FILE`, restore its key file as …, or set MEMGRAPH_KEY",
     ),
     Failure(
         "a backup or a restoration is killed or interrupted, anywhere",
@@ -168,12 +168,12 @@ FAILURES = (
     Failure(
         "the signing key is missing, or the manifest is another store's",
         "refuses",
-        says="the signing key of the store at … (id …) is missing: restore its key file as …, or set MEMGRAPH_KEY",
+        says="the signing key of the store at … (id …) is missing: import it with `memgraph keys import FILE`, restore its key file as …, or set MEMGRAPH_KEY",
     ),
     Failure(
         "the key file is damaged, or another store's",
         "refuses",
-        says="… contains …; restore it from a backup",
+        says="… contains …; move the file away and run `memgraph keys import FILE`, or put back the copy of it that was kept",
     ),
     Failure(
         "a key that verifies earlier events is missing",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,9 @@ def states(run: Any, **options: Any) -> list[str]:
 
 def test_a_key_from_the_shell(run: Any, key_file: Path, tmp_path: Path) -> None:
     assert run("keys", "list").startswith("file:store:1-")
-    assert "signs from now on" in run("keys", "rotate")
+    said = run("keys", "rotate")
+    assert "signs from now on" in said
+    assert "`memgraph keys export FILE`" in said
     assert states(run) == ["verifies", "signs"]
     assert "until 20" in run("keys", "list")
     assert run("keys", "check") == "2 keys needed, all present (provider file).\n"
@@ -69,7 +72,7 @@ def test_a_key_from_the_shell(run: Any, key_file: Path, tmp_path: Path) -> None:
     assert "nothing to reseal" in run("keys", "rotate", "--only-reseal", "--yes", code=1)
     said = run("keys", "rotate", "--reseal", "--yes").splitlines()
     assert said[0].endswith("signs from now on."), "not that the earlier key verifies, which is freed at once"
-    assert "no longer needed: file:store:" in said[1]
+    assert "no longer needed: file:store:" in said[2]
     both = json.loads(run("keys", "rotate", "--reseal", "--yes", "--json"))
     assert both["rotated"]["key_id"] == both["resealed"]["key_id"]
     run("keys", "rotate")
@@ -200,11 +203,60 @@ def test_an_exported_document_serves_as_provider_json(
     assert "provider json" in run("keys", "check")
 
 
+def test_an_exported_document_restores_a_backup_on_another_machine(run: Any, key_file: Path, tmp_path: Path) -> None:
+    exported, archive = str(tmp_path / "keys.json"), str(tmp_path / "b.tar.gz")
+    run("keys", "export", exported)
+    run("backup", archive)
+    run("remember", "The cache is warm")
+    aside = run("restore", archive, home="other/../aside")
+    assert str(tmp_path / "aside") in aside
+    assert ".." not in aside
+    assert "Any memory that was purged in that time is here again" in aside
+    for path in (tmp_path / "s", tmp_path / "aside", key_file.parent, key_file.parent.parent / "heads"):
+        shutil.rmtree(path, ignore_errors=True)
+    assert "memgraph keys import FILE" in run("restore", archive, code=1)
+    first, second = run("keys", "import", exported).splitlines()
+    assert first.startswith("Added file:store:1-")
+    assert "memgraph restore FILE" in second
+    assert stat.S_IMODE(key_file.stat().st_mode) == 0o600
+    assert not (tmp_path / "s").exists()
+    assert "Restored the store" in run("restore", archive)
+    assert "The cache is cold" in run("list")
+
+
+@pytest.mark.parametrize("store_id", [None, 7, "", "../../elsewhere", "{00000000-0000-4000-8000-000000000000}"])
+def test_without_a_store_a_document_that_names_none_is_refused(run: Any, tmp_path: Path, store_id: object) -> None:
+    document = {"key_id": "json:prod:1", "secret": NEW} | ({} if store_id is None else {"store_id": store_id})
+    (tmp_path / "keys.json").write_text(json.dumps(document))
+    before = sorted(tmp_path.rglob("*"))
+    said = run("keys", "import", str(tmp_path / "keys.json"), code=1)
+    assert "names no store" in said
+    assert "MEMGRAPH_KEY_SOURCE" in said
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_damaged_key_is_not_looked_for_in_a_backup(
+    run: Any, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("keys", "export", str(tmp_path / "keys.json"))
+    key_file.write_text("{}")
+    for command in (["list"], ["keys", "import", str(tmp_path / "keys.json")]):
+        assert "contains no key; move the file away and run `memgraph keys import" in run(*command, code=1)
+    key_file.rename(tmp_path / "damaged.json")
+    run("keys", "import", str(tmp_path / "keys.json"))
+    assert "The cache is cold" in run("list")
+    monkeypatch.setenv("MEMGRAPH_KEY_PROVIDER", "json")
+    monkeypatch.setenv("MEMGRAPH_KEY_SOURCE", str(tmp_path / "damaged.json"))
+    assert "correct MEMGRAPH_KEY_SOURCE" in run("list", code=1)
+
+
 def test_keys_of_another_store_are_refused(run: Any, key_file: Path, tmp_path: Path) -> None:
     run("remember", "Another store", home="other")
     run("keys", "export", str(tmp_path / "keys.json"), home="other")
     before = key_file.read_bytes()
-    assert "another store" in run("keys", "import", str(tmp_path / "keys.json"), code=1)
+    said = run("keys", "import", str(tmp_path / "keys.json"), code=1)
+    assert "another store" in said
+    assert "wrote for this store" in said
     document = {**json.loads(before), "secret": NEW, "key_id": "json:prod:1"}
     (tmp_path / "keys.json").write_text(json.dumps({**document, "earlier": [{"key_id": "json:prod:1", "secret": NEW}]}))
     assert "alike" in run("keys", "import", str(tmp_path / "keys.json"), code=1)
@@ -257,11 +309,17 @@ def test_an_import_that_would_exceed_the_limit_adds_nothing(run: Any, key_file: 
     assert key_file.read_bytes() == before
 
 
-def test_rotation_to_the_environments_key(run: Any, key_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rotation_to_the_environments_key(
+    run: Any, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_engine: Any
+) -> None:
     monkeypatch.setenv("MEMGRAPH_KEY", NEW)
     assert states(run) == ["signs", "next"]
+    result = CliRunner().invoke(cli, ["--home", str(tmp_path / "s"), "list"], obj=Settings(engine=make_engine))
+    assert "MEMGRAPH_KEY may be another store's: then correct or unset it" in result.stderr
     assert "The cache is cold" in run("list")
-    assert "env:MEMGRAPH_KEY:" in run("keys", "rotate")
+    said = run("keys", "rotate")
+    assert "env:MEMGRAPH_KEY:" in said
+    assert "keys export" not in said, "who set the variable keeps the key"
     assert "already in use" in run("keys", "rotate", code=1)
     assert states(run) == ["verifies", "signs"]
     monkeypatch.delenv("MEMGRAPH_KEY")

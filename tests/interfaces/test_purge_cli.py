@@ -43,12 +43,29 @@ def test_a_purge_is_previewed_first_and_lists_earlier_exports(run: Run, ids: lis
     receipt = tmp_path / "receipt.json"
     done = run("purge", ids[0], "--yes", "--receipt", receipt)
     assert (done.exit_code, "Purged 1 memory" in done.stdout, str(exported) in done.stdout) == (0, True, True)
+    assert "make a full one" in done.stdout
     assert TEXT not in run("list", "--include-suppressed").stdout
     checked = run("verify", "--receipt", receipt)
     assert (checked.exit_code, "The receipt is genuine" in checked.stdout) == (0, True)
     assert json.loads(run("verify", "--receipt", receipt, "--json").stdout)["events"] >= 1
+    assert "1 event has no content, and 1 vector was removed." in checked.stdout
+    assert "make a full one" in checked.stdout
+    assert "1 event of the journal has no content any more." in done.stdout
+    assert "1 event of the journal would lose its content" in shown.stdout
     exported.unlink()
     assert str(exported) not in run("purge", ids[1]).stdout
+
+
+def test_the_path_of_a_receipt_works_as_it_is_printed(
+    run: Run, ids: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in ([ids[0]], [ids[1], "--all", "--receipt", "mine.json"]):
+        done = run("purge", *words, "--yes").stdout
+        path = Path(done.partition("Receipt: ")[2].partition("; `memgraph verify")[0])
+        assert path.is_absolute()
+        assert path.name == "mine.json" or path.parent == tmp_path / "store" / "receipts"
+        assert run("verify", "--receipt", path).exit_code == 0
 
 
 def test_what_matches_everything_needs_all(run: Run, ids: list[str]) -> None:

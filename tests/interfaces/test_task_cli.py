@@ -31,6 +31,13 @@ def run(tmp_path: Path, make_engine: Any) -> Any:
     return invoke
 
 
+def test_a_new_task_says_how_to_work_on_it(run: Any) -> None:
+    assert run("task", "new", "Fix the login") == (
+        "Task fix-the-login: Fix the login\n`memgraph task switch fix-the-login` works on it.\n"
+    )
+    assert run("task", "new", "Write the docs", "--switch") == "Task write-the-docs: Write the docs (current)\n"
+
+
 def test_two_tasks_in_a_session(run: Any) -> None:
     assert json.loads(run("task", "new", "Fix the login", "--switch", "--json"))["id"] == "fix-the-login"
     run("task", "new", "Write the docs", "--project", "shop")

@@ -233,6 +233,8 @@ class TestRepairOfDamage:
         refused = kept("repair", "--cut-tail")
         assert refused.exit_code == 1
         assert "--yes" in refused.stderr
+        assert refused.stderr.count(" lost") == 1, refused.stderr
+        assert "would be lost (numbers" in refused.stderr
         assert segment().read_bytes() == before
 
     @pytest.mark.parametrize("way", ["--cut-tail", "--quarantine"])

@@ -85,6 +85,10 @@ def rotate(settings: Settings, reseals: bool, only_reseal: bool, yes: bool) -> N
             days = count(config.key_verification_days, "day")
             verifies = "" if reseals else f"; {rotated.previous_key_id} verifies earlier events for {days}"
             lines.append(f"{rotated.key_id} signs from now on{verifies}.")
+            if rotated.key_id.startswith("file:"):
+                lines.append(
+                    "Keep a copy of it in another place, since backups made from now on need it: `memgraph keys export FILE`."
+                )
         if reseals:
             _end_worker(settings)
             with progress(settings, "verifying events") as bar:
@@ -118,13 +122,19 @@ def export(settings: Settings, file: Path) -> None:
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @pass_settings
 def import_(settings: Settings, file: Path) -> None:
-    """Add the keys of an exported FILE to the store's key file."""
+    """Add the keys of an exported FILE to the store's key file, also before the store is restored."""
     from memgraph.config import load_config
     from memgraph.store.maintenance.keys import import_keys
 
     with logs_shown(settings):
-        added = import_keys(file, load_config({"home": settings.home}))
-    emit(settings, {"added": added}, [f"Added {plain(one)}." for one in added] or ["The key file has all of them."])
+        config = load_config({"home": settings.home})
+        added = import_keys(file, config)
+    lines = [f"Added {plain(one)}." for one in added] or ["The key file has all of them."]
+    if not (config.home / "journal").exists():
+        lines.append(
+            f"There is no store at {plain(str(config.home))} yet; `memgraph restore FILE` restores one with these keys."
+        )
+    emit(settings, {"added": added}, lines)
 
 
 def _end_worker(settings: Settings) -> None:

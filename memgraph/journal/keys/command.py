@@ -67,7 +67,9 @@ class CommandKeys(ListedKeys):
         source = f"the key command {self._program!r}"
         data = self._output([part.replace("{store_id}", store_id) for part in self._arguments], source)
         if data.lstrip().startswith(b"{"):
-            self._printed = keys_in(data, f"the output of {source}", store_id)
+            self._printed = keys_in(
+                data, f"the output of {source}", store_id, advice="correct what it prints, or the setting key_source"
+            )
         else:
             text = data.decode("ascii", "replace")
             self._printed = keys_in_text(

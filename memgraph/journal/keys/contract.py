@@ -52,10 +52,13 @@ def check_validity(history: KeyHistory, ring: KeyRing, *, days: int | None, now:
     current = ring.find(history.current) if history.current else None
     if current and ring.active and not is_named(ring.active, current.key_id):
         logger.warning(
-            "store %s: the key provider's active key %s does not sign this store yet; run `memgraph keys rotate` to change "
+            "store %s: the key provider's active key %s does not sign this store yet; %srun `memgraph keys rotate` to change "
             "to it",
             ring.store_id,
             ring.active.key_id,
+            "MEMGRAPH_KEY may be another store's: then correct or unset it; else "
+            if ring.active.key_id.startswith("env:")
+            else "",
         )
     if days is None or len(history.uses) < 2:
         return

@@ -12,20 +12,29 @@ from typing import Any
 
 from memgraph.errors import KeyMissingError
 from memgraph.journal.keys.secret import MAX_KEYS, check_key_id, is_named, secret_of
+from memgraph.model.ids import stored_form
 from memgraph.ports import SigningKey
 
 MAX_DOCUMENT_BYTES = 256 << 10
 
 
-def keys_in(data: bytes, source: str, store_id: str) -> list[SigningKey]:
+def keys_in(
+    data: bytes, source: str, store_id: str, *, advice: str = "correct what is stored there, or name another source"
+) -> list[SigningKey]:
     """Parse a document and return its keys, the active one first.
+
+    Parameters
+    ----------
+    source : str
+        Where the document is, for messages.
+    advice : str
+        What to do if it is not the document of this store's keys, for messages. A backup is no help: it never holds keys.
 
     Raises
     ------
     KeyMissingError
         The document is no such one, is another store's, or names two keys alike. The message never quotes it.
     """
-    advice = "restore it from a backup"
     try:
         stored: Any = json.loads(data) if len(data) <= MAX_DOCUMENT_BYTES else None
         entries = [stored, *stored.get("earlier", [])]
@@ -46,6 +55,16 @@ def keys_in(data: bytes, source: str, store_id: str) -> list[SigningKey]:
     if len(keys) > MAX_KEYS or len({key.key_id for key in keys}) < len(keys):
         raise KeyMissingError(f"{source} names two keys alike, or more than {MAX_KEYS}; {advice}")
     return keys
+
+
+def store_named_in(data: bytes) -> str | None:
+    """Return the id of the store whose keys a document holds, or None if it names none."""
+    try:
+        stored: Any = json.loads(data) if len(data) <= MAX_DOCUMENT_BYTES else None
+        store_id = stored["store_id"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return store_id if store_id and stored_form(store_id) == store_id else None  # it becomes the name of a file
 
 
 def document_of(keys: Sequence[SigningKey], store_id: str) -> bytes:

@@ -75,7 +75,9 @@ class FileKeys(ListedKeys):
         """Return the store's key file."""
         path = self.path(store_id)
         or_else = "" if self._is_chosen else f", or set {KEY_VARIABLE}"
-        return KeyPlace(str(path), f"restore its key file as {path}{or_else}")
+        how = "import it with `memgraph keys import FILE`"
+        or_put_back = f" or restore its key file as {path}" if self._is_chosen else f", restore its key file as {path}"
+        return KeyPlace(str(path), f"{how}{or_put_back}{or_else}")
 
     def path(self, store_id: str) -> Path:
         """Return the path of a store's key file."""
@@ -91,12 +93,14 @@ class FileKeys(ListedKeys):
         """
         path = self.path(store_id)
         try:
-            data = path.read_bytes()
+            with open_regular(path, follows_links=True) as file:
+                data = file.read(MAX_DOCUMENT_BYTES + 1)
         except FileNotFoundError:
             return []
         except OSError as error:
             raise StorageError(f"the key cannot be read: {error.strerror}", path=path) from None
-        return keys_in(data, str(path), store_id)
+        advice = "move the file away and run `memgraph keys import FILE`, or put back the copy of it that was kept"
+        return keys_in(data, str(path), store_id, advice=advice)
 
     def create(self, store_id: str) -> SigningKey:
         """Return the store's key, creating it if it does not exist."""
@@ -186,7 +190,8 @@ class JsonKeys(ListedKeys):
             return []
         except OSError as error:
             raise StorageError(f"the keys cannot be read: {error.strerror}", path=self._path) from None
-        return keys_in(data, str(self._path), store_id)
+        advice = f"put back a copy of the document, or correct {SOURCE_VARIABLE}"
+        return keys_in(data, str(self._path), store_id, advice=advice)
 
 
 def keys_in_text(text: str, source: str, place: str) -> list[SigningKey]:

@@ -265,7 +265,7 @@ def _damage(path: Path) -> Iterator[None]:
     """Raise what a damaged archive makes its readers raise as a `BackupError`."""
     try:
         yield
-    except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno is not None and not isinstance(error, gzip.BadGzipFile):
             raise BackupError(f"cannot be read: {error.strerror}", path=path) from None
         raise manifest.damaged(path, "it cannot be unpacked") from None

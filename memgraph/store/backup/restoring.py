@@ -133,7 +133,8 @@ class _Restoring:
                 _publish(folder.path, home)
                 stack.pop_all()
         taken = round(time.perf_counter() - started, 3)
-        updates = {"home": str(home), "later_events": later, "dry_run": dry_run, "seconds": taken}
+        shown = home.resolve() if ".." in home.parts else home
+        updates = {"home": str(shown), "later_events": later, "dry_run": dry_run, "seconds": taken}
         return result.model_copy(update=updates | ({"recorded_as": None, "copy_id": None} if dry_run else {}))
 
     def _made(

@@ -14,8 +14,8 @@ from memgraph.errors import KeyMissingError, StorageError
 from memgraph.journal.baseline.header import unverified_place
 from memgraph.journal.keys import FileKeys, KeyRing
 from memgraph.journal.keys.configured import configured_keys
-from memgraph.journal.keys.document import MAX_DOCUMENT_BYTES, document_of, keys_in
-from memgraph.journal.keys.place import key_place, name_of
+from memgraph.journal.keys.document import MAX_DOCUMENT_BYTES, document_of, keys_in, store_named_in
+from memgraph.journal.keys.place import SOURCE_VARIABLE, key_place, name_of
 from memgraph.journal.keys.secret import is_named
 from memgraph.journal.keys.use import KeyHistory, uses_in
 from memgraph.journal.opening import read_manifest, refuse_foreign
@@ -25,6 +25,8 @@ from memgraph.model.events.store import JournalResealed, KeyRotated
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress, SigningKey
 from memgraph.store.opening import open_store_journal, release, utc_now
+
+_WRONG_EXPORT = "name the file that `memgraph keys export` wrote for this store"
 
 KeyState = Literal["signs", "next", "verifies", "expired", "missing", "archived", "not needed"]
 
@@ -233,21 +235,36 @@ def export_keys(path: Path, config: AgentMemoryConfig | None = None, *, keys: Ke
 def import_keys(path: Path, config: AgentMemoryConfig | None = None) -> list[str]:
     """Add the keys of an exported document to the store's key file, and return the ids of those that it did not have.
 
+    If there is no store yet, they are kept for the store that the document names, so that a backup of it can be restored.
+
     Raises
     ------
     KeyMissingError
         The document holds no keys of this store, or another secret for a key that the file has; nothing is changed.
+    StorageError
+        The document cannot be read, or there is no store and the document does not name one.
     """
     config = config or load_config()
-    store_id = _store_id(config)
     try:
         with path.open("rb") as file:
             data = file.read(MAX_DOCUMENT_BYTES + 1)
     except OSError as error:
         raise StorageError(f"the keys cannot be read: {error.strerror}", path=path) from None
-    given = keys_in(data, str(path), store_id)
-    with writer_lock(config.home / "journal").held(config.lock_timeout_s):
-        return _added(given, FileKeys(config.keys_home), store_id)
+    local = FileKeys(config.keys_home)
+    if (config.home / "journal" / "manifest.json").exists():
+        store_id = _store_id(config)
+        given = keys_in(data, str(path), store_id, advice=_WRONG_EXPORT)
+        with writer_lock(config.home / "journal").held(config.lock_timeout_s):
+            return _added(given, local, store_id)
+    refuse_foreign(config.home)
+    named = store_named_in(data)
+    if named is None:
+        raise StorageError(
+            f"names no store, and there is no store at {config.home}: import a file that `memgraph keys export` wrote, or name the "
+            f"store with --home; to restore with these keys, set {SOURCE_VARIABLE} to this file and MEMGRAPH_KEY_PROVIDER to json",
+            path=path,
+        )
+    return _added(keys_in(data, str(path), named, advice=_WRONG_EXPORT), local, named)
 
 
 def _added(given: list[SigningKey], local: FileKeys, store_id: str) -> list[str]:

@@ -134,6 +134,29 @@ def test_after_the_last_attempt_an_alert_is_kept(receiver: Receiver, dead: Path)
     assert dead.stat().st_mode & 0o077 == 0
 
 
+def test_an_alert_that_is_given_up_says_how_often_it_was_tried(dead: Path) -> None:
+    begun, answers = threading.Event(), threading.Event()
+
+    class Hanging:
+        name = "webhook"
+
+        def attempt(self, record: DiagnosticRecord, delivery: str) -> None:
+            begun.set()
+            answers.wait(30)
+
+    sender = Sender(Hanging(), attempts=3, dead_letters=dead)
+    outlet = Outlet("webhook", sender.send, on_left=sender.give_up)
+    outlet.put(RECORD)
+    outlet.put(RECORD.model_copy(update={"seq": 8}))
+    assert begun.wait(30)
+    outlet.close(0.01)
+    answers.set()
+    assert [(letter["record"]["seq"], letter["attempts"], letter["problem"]) for letter in kept(dead)] == [
+        (7, 1, "no answer; then the process ended"),
+        (8, 0, "the process ended before the first attempt"),
+    ]
+
+
 @pytest.mark.parametrize("status", [301, 302, 307, 308, 400, 401, 404])
 def test_a_redirect_is_not_followed_and_a_refusal_not_repeated(receiver: Receiver, dead: Path, status: int) -> None:
     receiver.statuses = [status, 200]

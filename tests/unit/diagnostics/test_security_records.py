@@ -148,6 +148,14 @@ def test_an_address_that_anybody_could_read_is_refused(address: str) -> None:
         AgentMemoryConfig(alert_webhook=address)
 
 
+def test_a_webhook_needs_a_long_secret(open_store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMGRAPH_ALERT_SECRET", "x" * 15)
+    with pytest.raises(ConfigError, match="shorter than 16 bytes"):
+        open_store(alert_webhook="https://alerts.example/memgraph")
+    monkeypatch.setenv("MEMGRAPH_ALERT_SECRET", "x" * 16)
+    open_store(alert_webhook="https://alerts.example/memgraph")
+
+
 def test_a_webhook_needs_a_secret(open_store: Any) -> None:
     with pytest.raises(ConfigError, match="MEMGRAPH_ALERT_SECRET"):
         open_store(alert_webhook="https://elsewhere.example/")

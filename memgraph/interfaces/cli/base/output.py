@@ -188,6 +188,11 @@ def progress(settings: Settings, label: str) -> Iterator[Progress | None]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+def backup_lines() -> Iterator[str]:
+    """Yield what to do about backups after a purge."""
+    yield "Backups made before the purge still hold what was purged: make a full one (an incremental one is refused), then delete them."
+
+
 def remaining_lines(remaining: Sequence[RemainingName] | None) -> Iterator[str]:
     """Yield what names stay and why; None: it is not known."""
     if remaining is None:

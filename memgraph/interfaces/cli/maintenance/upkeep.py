@@ -12,7 +12,7 @@ from memgraph.errors import InvalidInputError
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, plain, progress, remaining_lines
+from memgraph.interfaces.cli.base.output import backup_lines, count, emit, plain, progress, remaining_lines
 from memgraph.interfaces.cli.maintenance.settling import settle, settled
 from memgraph.model.timestamps import age, to_iso
 
@@ -73,9 +73,11 @@ def _verify_receipt(settings: Settings, path: Path) -> None:
         raise Refused(f"{path} cannot be read: {error.strerror}") from None
     with opened(settings, reads=True) as memory:
         found = memory.store.check_receipt(document)
-    done = f"The receipt is genuine: {count(found.events, 'event')} have no content, and {count(found.vectors, 'vector')} were removed."
+    events = f"{count(found.events, 'event')} {'has' if found.events == 1 else 'have'} no content"
+    vectors = f"{count(found.vectors, 'vector')} {'was' if found.vectors == 1 else 'were'} removed"
+    done = f"The receipt is genuine: {events}, and {vectors}."
     since = [f"  {plain(one)} was rewritten since" for one in found.changed_since]
-    emit(settings, found, [done, *remaining_lines(found.remaining), *since])
+    emit(settings, found, [done, *remaining_lines(found.remaining), *since, *backup_lines()])
 
 
 def _document(found: Verification) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import click
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, plain, progress, remaining_lines
+from memgraph.interfaces.cli.base.output import backup_lines, count, emit, plain, progress, remaining_lines
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
@@ -80,13 +80,16 @@ def purge(
             emit(settings, found, list(_preview_lines(found)))
             alone = "" if not found.is_everything or everything else "--all, because no memory would be left, and "
             raise Refused(f"nothing was purged; add {alone}--yes to purge this for good")
+        from memgraph.store.purge.receipts import FOLDER as RECEIPTS
+
         with progress(settings, "purging"):
             done = memory.store.purge(**selection, everything=everything)
         if receipt is not None:
             from memgraph.viz.files import write_files
 
             write_files({receipt: done.model_dump_json(indent=2).encode()})
-    emit(settings, done, list(_lines(done, receipt)))
+        kept = memory.store.config.home / RECEIPTS / f"{done.event:012d}.json"
+    emit(settings, done, list(_lines(done, (receipt or kept).absolute())))
 
 
 def _complete(memory: MemGraph, ids: Sequence[str]) -> list[str]:
@@ -112,7 +115,7 @@ def _preview_lines(found: PurgePreview) -> Iterator[str]:
         if len(memories) > _SHOWN:
             yield f"  … and {len(memories) - _SHOWN:,} more; --json names them all"
     others = ", ".join(f"{number:,} {name}" for name, number in sorted(found.others.items()))
-    yield f"{count(found.events, 'event')} of the journal would lose their content{f' (also {others})' if others else ''}."
+    yield f"{count(found.events, 'event')} of the journal would lose {'its' if found.events == 1 else 'their'} content{f' (also {others})' if others else ''}."
     if found.lost_tasks:
         yield f"{count(len(found.lost_tasks), 'task')} whose title has the words would be lost, with everything that was said in it:"
     for task in found.lost_tasks:
@@ -121,10 +124,10 @@ def _preview_lines(found: PurgePreview) -> Iterator[str]:
     yield from _export_lines(found.exports)
 
 
-def _lines(done: PurgeReceipt, file: Path | None) -> Iterator[str]:
+def _lines(done: PurgeReceipt, file: Path) -> Iterator[str]:
     gone = len(done.ids) + len(done.derived_ids) + len(done.copied_ids)
     events = sum(last - first + 1 for first, last in done.ranges)
-    yield f"Purged {count(gone, 'memory', 'memories')}: {count(events, 'event')} of the journal have no content any more."
+    yield f"Purged {count(gone, 'memory', 'memories')}: {count(events, 'event')} of the journal {'has' if events == 1 else 'have'} no content any more."
     if done.derived_ids:
         derived = count(len(done.derived_ids), "derived memory", "derived memories")
         yield f"{derived} went with them; `memgraph sleep` derives again what the rest supports."
@@ -134,8 +137,8 @@ def _lines(done: PurgeReceipt, file: Path | None) -> Iterator[str]:
         yield f"{count(len(done.lost_tasks), 'task')} whose title had the words went with everything that was said in them."
     yield from remaining_lines(done.remaining)
     yield from _export_lines(done.exports)
-    where = plain(str(file)) if file is not None else f"receipts/{done.event:012d}.json in the store's directory"
-    yield f"Receipt: {where}; `memgraph verify --receipt FILE` checks it."
+    yield from backup_lines()
+    yield f"Receipt: {plain(str(file))}; `memgraph verify --receipt FILE` checks it."
 
 
 def _export_lines(exports: Sequence[KnownExport]) -> Iterator[str]:

@@ -82,8 +82,8 @@ def _restored(found: RestoreResult) -> list[str]:
         )
     if found.later_events > 1:
         lines.append(
-            f"The original has recorded {found.later_events:,} events after these, which this copy lacks: a memory that was purged "
-            "since is in it again, and has to be purged here, too."
+            f"The original has recorded {found.later_events:,} events after these, which this copy lacks. Any memory that was purged "
+            "in that time is here again: purge it here, too."
         )
     if found.copy_id:
         lines.append(

@@ -37,9 +37,9 @@ def report(
         raise error
     lines = _lines(damage, config)
     if part is None:
-        emit(settings, _document(damage), [*lines, *_advice(damage)])
+        emit(settings, _document(damage), [*lines, *_known_loss(damage), *_advice(damage)])
         raise Refused(f"{damage.problem}; nothing was changed")
-    confirm([*lines, _loss(damage.lost(part), damage.end(part).chain.seq)])
+    confirm([*lines, _loss(damage.lost(part), damage.end(part).chain.seq, are="would be")])
     with logs_shown(settings):
         found = cut_journal(damage, config, part=part, reason=reason)
     emit(settings, {**_document(damage), **_cut(found)}, _done(found))
@@ -76,11 +76,13 @@ def _lines(damage: Damage, config: AgentMemoryConfig) -> list[str]:
         lines.append(
             f"After the damage {events} still verify alone, but cannot be replayed without those that are missing."
         )
-    if damage.known_seq > kept:
-        lines.append(
-            f"Event {damage.known_seq} is known to have been written: {damage.known_seq - kept:,} would be lost."
-        )
     return lines
+
+
+def _known_loss(damage: Damage) -> list[str]:
+    """Say what would be lost if the journal were cut at the damage."""
+    known, kept = damage.known_seq, damage.kept.chain.seq
+    return [f"Event {known} is known to have been written: {known - kept:,} would be lost."] if known > kept else []
 
 
 def _advice(damage: Damage) -> list[str]:
@@ -100,10 +102,10 @@ def _advice(damage: Damage) -> list[str]:
     return [*lines, "What is cut off is moved to quarantine/ in the store's directory, never deleted."]
 
 
-def _loss(lost: int, kept: int) -> str:
+def _loss(lost: int, kept: int, *, are: str = "") -> str:
     if not lost:
-        return f"No event is lost: the journal ends at event {kept}."
-    are = "is" if lost == 1 else "are"
+        return f"No event {are or 'is'} lost: the journal ends at event {kept}."
+    are = are or ("is" if lost == 1 else "are")
     return f"{count(lost, 'event')} {are} lost (numbers {kept + 1} to {kept + lost})."
 
 

@@ -50,7 +50,10 @@ def new(settings: Settings, title: str, id_: str | None, project: str | None, sw
         made = memory.tasks.upsert(title, task_id=id_, project=project)
         if switches:
             memory.tasks.sessions.switch(session, made.id)
-    emit(settings, made, f"Task {plain(made.id)}: {plain(made.title)}{' (current)' if switches else ''}")
+    lines = [f"Task {plain(made.id)}: {plain(made.title)}{' (current)' if switches else ''}"]
+    if not switches:
+        lines.append(f"`memgraph task switch {plain(made.id)}` works on it.")
+    emit(settings, made, lines)
 
 
 @task.command("switch")

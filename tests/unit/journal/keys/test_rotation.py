@@ -149,7 +149,7 @@ class TestCutOff:
         keys.add(journal.store_id, made)
         with caplog.at_level(logging.WARNING):
             again = open_one()
-        assert "does not sign this store yet" in caplog.text
+        assert "does not sign this store yet; run `memgraph keys rotate`" in caplog.text
         write(again, added(1))
         assert ids(again) == ["file:store:1", "file:store:1"]
         assert turn(again).key_id == made.key_id  # and makes no third one

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import time
 from contextlib import suppress
@@ -322,6 +323,14 @@ def test_key_files_take_all_of_several_keys_or_none(tmp_path: Path) -> None:
     with pytest.raises(KeyMissingError, match="other keys of these ids"):
         keys.add(STORE, SigningKey(many[1].key_id, b"x" * 32), many[2])
     assert keys.path(STORE).read_bytes() == stored
+
+
+def test_a_key_file_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    keys = FileKeys(tmp_path)
+    keys.path(STORE).parent.mkdir(parents=True)
+    os.mkfifo(keys.path(STORE))
+    with pytest.raises(StorageError, match="cannot be read"):
+        keys.keys(STORE)
 
 
 def test_a_key_file_of_an_earlier_release_keeps_its_id(tmp_path: Path) -> None:

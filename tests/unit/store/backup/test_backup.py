@@ -619,6 +619,13 @@ class TestHostileArchives:
                 packed.write(zeros)
         self.refused(tmp_path / "bomb.tar.gz", restore, tmp_path, "more than its manifest")
 
+    def test_endless_extension_headers(self, restore: Restore, tmp_path: Path) -> None:
+        name = tarfile.TarInfo("././@LongLink")
+        name.type, name.size = tarfile.GNUTYPE_LONGNAME, 512
+        with gzip.open(tmp_path / "x.tar.gz", "wb") as packed:
+            packed.write((name.tobuf(tarfile.GNU_FORMAT) + bytes(512)) * 5_000)
+        self.refused(tmp_path / "x.tar.gz", restore, tmp_path, "is damaged")
+
     @pytest.mark.parametrize(
         "content", [b"", b"\x1f\x8b", b"not a backup", b"\x28\xb5\x2f\xfd", b"\x1f\x8b" + bytes(100)]
     )
