@@ -20,8 +20,8 @@ sync_data = getattr(os, "fdatasync", os.fsync)
 """Flush a descriptor's data to the device (macOS has no fdatasync)."""
 _NO_FILE = {errno.ELOOP, errno.EMLINK, errno.EISDIR, errno.ENXIO}
 """Error numbers of opening a link, a directory or a pipe for writing."""
-_NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-"""Error numbers of linking on a file system without hard links."""
+_NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+"""Error numbers of linking on a file system without hard links, such as those of memory sticks."""
 
 
 def make_private_folder(path: Path) -> None:
@@ -103,7 +103,7 @@ def make_private_file(path: Path, data: bytes) -> bool:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     write_private(temporary, data)
     try:
-        _name_anew(temporary, path)
+        name_anew(temporary, path)
         sync_folder(path.parent)
     except FileExistsError:
         return False
@@ -114,8 +114,16 @@ def make_private_file(path: Path, data: bytes) -> bool:
     return True
 
 
-def _name_anew(temporary: Path, path: Path) -> None:
-    """Give a file a path that must be free."""
+def name_anew(temporary: Path, path: Path) -> None:
+    """Give a file a path that must be free. Never replaces a file, also on a file system without hard links.
+
+    Raises
+    ------
+    FileExistsError
+        The path is taken.
+    OSError
+        The system refuses.
+    """
     try:
         os.link(temporary, path)
     except FileExistsError:

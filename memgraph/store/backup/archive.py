@@ -6,7 +6,6 @@ with their sizes, and never takes in more than these sizes allow.
 
 from __future__ import annotations
 
-import errno
 import gzip
 import hashlib
 import os
@@ -17,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Self, cast
 
-from memgraph.disk.files import make_own, open_regular, sync_folder
+from memgraph.disk.files import make_own, name_anew, open_regular, sync_folder
 from memgraph.errors import BackupError, InvalidInputError, MissingExtraError
 from memgraph.store.backup import manifest
 from memgraph.store.backup.manifest import BackupFile
@@ -30,9 +29,6 @@ _TAR_END_BYTES = 2 * tarfile.RECORDSIZE
 """Most zeros after the last file: tar pads to whole records."""
 _MOST_WINDOW_BYTES = 64 << 20
 """Most memory that a zstd frame may ask for; ours need 8 MB."""
-
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-"""Error numbers of file systems without hard links, such as those of memory sticks."""
 
 
 def check_name(path: Path) -> None:
@@ -111,12 +107,7 @@ class ArchiveWriter:
         if self._replaces:
             self._temporary.replace(self._path)
         else:
-            try:
-                os.link(self._temporary, self._path)  # which never replaces a file
-            except OSError as error:
-                if error.errno not in _NO_LINKS or self._path.exists():
-                    raise
-                self._temporary.replace(self._path)
+            name_anew(self._temporary, self._path)
         sync_folder(self._path.parent)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 import orjson
 
@@ -233,7 +233,8 @@ def set_aside(path: Path, place: Path) -> int:
         os.link(path, place / path.name)
     except OSError:  # a file system without hard links
         try:
-            shutil.copyfile(path, place / path.name)
+            with path.open("rb") as source:
+                return _copied(source, place / path.name)
         except OSError as error:
             raise StorageError(f"cannot be kept in {place}: {error.strerror}; nothing was removed", path=path) from None
     return path.stat().st_size
@@ -258,17 +259,23 @@ def _copy_rest(folder: Path, end: Position, place: Path) -> int:
     path = file_of(folder, end.segment)
     target = place / f"{Path(end.segment).stem}-from-byte-{end.offset}.jsonl"
     try:
-        with opened(folder, end.segment, end.offset) as source, target.open("xb") as copy:
-            target.chmod(0o600)
-            shutil.copyfileobj(source, copy, _COPY_BYTES)
-            copy.flush()
-            os.fsync(copy.fileno())
-            return copy.tell()
+        with opened(folder, end.segment, end.offset) as source:
+            return _copied(source, target)
     except DamagedJournalError:
         return set_aside(path, place)
     except OSError as error:
         problem = f"its end cannot be copied to {target}: {error.strerror}; nothing was removed. `--quarantine` moves the whole segment"
         raise StorageError(problem, path=path) from None
+
+
+def _copied(source: IO[bytes], target: Path) -> int:
+    """Copy the rest of a stream to a new file, mode 0600, sync it, and return its size in bytes."""
+    with target.open("xb") as copy:
+        target.chmod(0o600)
+        shutil.copyfileobj(source, copy, _COPY_BYTES)
+        copy.flush()
+        os.fsync(copy.fileno())
+        return copy.tell()
 
 
 class _Tracking(Unwitnessed):

@@ -38,8 +38,7 @@ from memgraph.store.backup.quarantine import accept_end, exclusive, quarantine_f
 from memgraph.store.backup.restoring import file_of, head_of
 from memgraph.store.backup.unpacking import chain_of, unpack
 from memgraph.store.opening import release, utc_now
-
-_PREFIX = ".repairing-"
+from memgraph.store.purge.leftovers import REPAIRING
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +114,8 @@ def restore_journal(
     make_private_folder(folder)
     is_plan_damaged = _settled(folder, last.store_id, ring, config)
     with ExitStack() as stack:
-        remove_abandoned(config.home, _PREFIX)
-        new = TemporaryFolder(config.home, _PREFIX)
+        remove_abandoned(config.home, REPAIRING)
+        new = TemporaryFolder(config.home, REPAIRING)
         stack.callback(new.remove)
         unpack(chain, new.path, progress)
         head = head_of(new.path / "journal", last, until)

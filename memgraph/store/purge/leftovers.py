@@ -11,6 +11,7 @@ from pathlib import Path
 import orjson
 
 from memgraph.disk.files import clear
+from memgraph.disk.temporary import remove_abandoned
 from memgraph.errors import StorageError
 from memgraph.journal.journal import Journal
 from memgraph.journal.purge.rewriting import zero_rows
@@ -21,6 +22,8 @@ _ANSWERS = "server/answers.sqlite"
 """The answers that `memgraph serve` keeps for a day (`memgraph.interfaces.http.access.answers`)."""
 _REMOVED = "This was carried out; a purge has removed the answer."
 _BUSY_S = 10.0
+REPAIRING = ".repairing-"
+"""Start of the names of the folders in which `memgraph repair --from-backup` unpacks backups."""
 
 
 def remove_leftovers(home: Path) -> list[str]:
@@ -34,12 +37,15 @@ def remove_leftovers(home: Path) -> list[str]:
     found = [*(home / name for name in _FOLDERS), *_temporary(home)]
     try:
         removed = [path for path in found if path.exists()]
+        unpacked = list(home.glob(f"{REPAIRING}*"))
+        remove_abandoned(home, REPAIRING)  # a repair that is under way purges again, with the lock held
         for path in removed:
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)  # another process may be making a file in it
             clear(path) if path.exists() else None
     except OSError as error:
         raise StorageError(f"cannot be removed: {error.strerror}", path=Path(error.filename or home)) from None
+    removed += [path for path in unpacked if not path.exists()]
     names = [str(path.relative_to(home)) for path in removed]
     return [*names, _ANSWERS] if _blank_answers(home / _ANSWERS) else names
 
@@ -70,6 +76,7 @@ def _temporary(home: Path) -> Iterator[Path]:
     """Yield what a killed process left, and copies of the graph for long queries."""
     yield from home.glob(".*.tmp")
     yield from home.glob("*/.*.tmp")
+    yield from home.glob("journal/*/.*.tmp")  # the archive's and the baseline's
     yield from home.glob("graph/query-*")
     yield from home.glob("graph/load-*")
 

@@ -33,7 +33,14 @@ from memgraph.store.projection.projector import Projector
 from memgraph.store.purge.exports import known_exports
 from memgraph.store.purge.leftovers import remove_leftovers, remove_unnamed_vectors
 from memgraph.store.purge.plan import Plan, plan_of
-from memgraph.store.purge.receipts import check_receipt, has_receipt, read_receipt, receipt_of, write_receipt
+from memgraph.store.purge.receipts import (
+    check_receipt,
+    has_receipt,
+    read_receipt,
+    receipt_of,
+    vectors_left,
+    write_receipt,
+)
 from memgraph.store.purge.records import records
 from memgraph.store.purge.remaining import phrase_of, remaining_names, without_names
 from memgraph.store.purge.selection import Criteria
@@ -208,9 +215,11 @@ class Purging:
         self._intent.remove()
 
     def _is_open(self, event: Event) -> bool:
-        """Return whether a purge may be incomplete: it has no receipt, or payloads are left."""
+        """Return whether a purge may be incomplete: it has no receipt, or payloads or vectors are left."""
         payload: MemoryPurged = event.payload  # type: ignore[assignment]
-        return not has_receipt(self._home, event.seq, payload) or bool(left_in(self._journal.segments, payload.seqs()))
+        if not has_receipt(self._home, event.seq, payload) or left_in(self._journal.segments, payload.seqs()):
+            return True
+        return any(vectors_left(self._journal, {one.model: one.rows for one in payload.vectors}))
 
     def _complete(self, event: Event) -> PurgeReceipt:
         """Carry out a recorded purge, with the lock held. What is done already is done again."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +145,20 @@ def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
     )
 
 
+def vectors_left(journal: Journal, vectors: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int]]:
+    """Yield the model and number of each of these purged rows that holds something which no later event has put there.
+
+    Raises
+    ------
+    StorageError
+        A file cannot be read.
+    """
+    named = NamedRows.of_lines(journal.lines()) if vectors else NamedRows()
+    for model, rows in vectors.items():
+        file = journal.vectors(model, journal.named.dimension_of(model) or 0)
+        yield from ((model, row) for row in rows if any(file.stored(row)) and not named.is_used(model, row))
+
+
 def is_genuine(journal: Journal, receipt: PurgeReceipt) -> bool:
     """Return whether a receipt is of this store and was signed with its secret, the present one or a former."""
     is_ours = receipt.store_id == journal.store_id
@@ -169,14 +183,9 @@ def _check_vectors(journal: Journal, receipt: PurgeReceipt) -> None:
     ------
     JournalError
     """
-    named = NamedRows.of_lines(journal.lines()) if receipt.vectors else NamedRows()
-    for model, rows in receipt.vectors.items():
-        file = journal.vectors(model, journal.named.dimension_of(model) or 0)
-        for row in rows:
-            if any(file.stored(row)) and not named.is_used(model, row):
-                raise JournalError(
-                    f"row {row} of {file.path} still holds a purged vector; run `memgraph purge --complete`"
-                )
+    for model, row in vectors_left(journal, receipt.vectors):
+        path = journal.vectors(model, journal.named.dimension_of(model) or 0).path
+        raise JournalError(f"row {row} of {path} still holds a purged vector; run `memgraph purge --complete`")
 
 
 def _is_same(segments: Segments, file: RewrittenFile) -> bool:

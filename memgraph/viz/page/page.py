@@ -96,7 +96,7 @@ def write_page(
     text = render(data, title_of(data.project_id, data.memories))
     content = text.encode()
     write_files({path: content})
-    note_exports(store.config.home, "viz page", path)
+    note_exports(store.config.home, "viz page", path, at=store.now())
     return PageReport(path, len(content), len(data.memories), left_out_of(data))
 
 

@@ -82,7 +82,7 @@ def query(
         from memgraph.store.purge.exports import note_exports
 
         _write(rows, parquet)
-        note_exports(memory.store.config.home, "query", parquet)
+        note_exports(memory.store.config.home, "query", parquet, at=memory.store.now())
         return
     if settings.as_json:
         _print_json(rows)

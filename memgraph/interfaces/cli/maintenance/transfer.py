@@ -39,7 +39,7 @@ def export(settings: Settings, file: str, shareable: bool) -> None:
 
     path = Path(file)
     write_files({path: exported.model_dump_json().encode()})
-    note_exports(memory.store.config.home, "export", path)
+    note_exports(memory.store.config.home, "export", path, at=memory.store.now())
     document = {"file": str(path), "memories": exported.total_memories, "links": len(exported.links)}
     exported_counts = (
         f"Exported {count(exported.total_memories, 'memory', 'memories')} and {count(len(exported.links), 'link')}"

@@ -139,7 +139,7 @@ def write(settings: Settings, file: Path | None, task_id: str | None) -> None:
         emit(settings, {"markdown": text}, text.removesuffix("\n"))
         return
     file.write_text(text, "utf-8")
-    note_exports(memory.store.config.home, "pins write", file)
+    note_exports(memory.store.config.home, "pins write", file, at=memory.store.now())
     emit(settings, {"file": str(file)}, f"Wrote {plain(str(file))}")
 
 

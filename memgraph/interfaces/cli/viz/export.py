@@ -50,7 +50,7 @@ def export(
         graph = shown_graph(memory.store, project_id=project, since=since, until=until, include=include, limit=limit)
     contents = _contents(path, graph)
     write_files(contents)
-    note_exports(memory.store.config.home, "viz export", *contents)
+    note_exports(memory.store.config.home, "viz export", *contents, at=memory.store.now())
     document = {"files": [str(one) for one in contents], "memories": len(graph.nodes), "links": len(graph.edges)}
     counts = f"{count(len(graph.nodes), 'memory', 'memories')} and {count(len(graph.edges), 'link')}"
     emit(settings, document, f"Wrote {counts} to {plain(' and '.join(str(one) for one in contents))}.")

@@ -619,7 +619,11 @@ class TestUnverified:
             write(journal, added(9))
 
     def test_a_whole_store_opens_as_ever(self, rotated: Journal, open_one: Any, write: Any, added: Any) -> None:
-        write(open_one(allow_unverified=True), added(9))
+        journal = open_one(allow_unverified=True)
+        before = journal.tail.chain.seq
+        assert not journal.is_read_only
+        write(journal, added(9))
+        assert journal.verify() == open_one().tail.chain.seq == before + 1
 
     @pytest.mark.parametrize("change", [{"envelope_version": 2}, {"event_version": 99}, {"type": "memory.invented"}])
     def test_versions_and_schemas_are_never_bypassed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -19,6 +20,7 @@ import memgraph
 from memgraph.errors import BackupError, InvalidInputError, KeyMissingError, MemGraphError, MissingExtraError
 from memgraph.journal.keys import FileKeys
 from memgraph.store.backup import manifest, writing
+from memgraph.store.backup.archive import ArchiveWriter
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.testing import FakeClock, FakeEmbedder
 
@@ -396,6 +398,31 @@ class TestRefused:
             store.backup(tmp_path / "a.tar.gz")
         assert (tmp_path / "a.tar.gz").read_text() == "mine"
         assert not list(tmp_path.glob(".a.tar.gz*"))
+
+    def test_without_hard_links_nothing_is_replaced_either(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refused(*_: Any) -> None:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+        def write() -> None:
+            with ArchiveWriter(path, replaces=False) as archive:
+                archive.add("one", 3, io.BytesIO(b"one"))
+                archive.finish()
+                archive.publish()
+
+        monkeypatch.setattr(os, "link", refused)
+        path = tmp_path / "a.tar.gz"
+        path.symlink_to(tmp_path / "elsewhere.tar.gz")
+        with pytest.raises(BackupError, match="exists"):
+            write()
+        assert path.is_symlink()
+        assert list(tmp_path.glob("*a.tar.gz*")) == [path]
+        path.unlink()
+        write()
+        with tarfile.open(path) as tar:
+            assert tar.getnames() == ["one"]
+        assert list(tmp_path.glob("*a.tar.gz*")) == [path]
 
     @pytest.mark.parametrize("name", ["a.tar", "a.zip", "a", "", "a.tar.gz\0"])
     def test_a_name_without_a_known_ending(self, store: Any, tmp_path: Path, name: str) -> None:

@@ -5,8 +5,11 @@ A graph on disk that is ahead of the journal afterwards is in the tests that are
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ import pytest
 
 import memgraph
 from memgraph.disk.lock import writer_lock
-from memgraph.errors import BackupError, BusyError, JournalError
+from memgraph.errors import BackupError, BusyError, JournalError, StorageError
 from memgraph.journal import swap
 from memgraph.journal.keys import FileKeys, KeyRing
 from memgraph.store.backup import quarantine
@@ -417,3 +420,29 @@ class TestFromABackup:
         assert result.lost == 0
         assert place.lines()[: len(before)] == before
         place.check()
+
+
+def test_what_is_put_aside_without_hard_links_is_a_synced_private_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, place = tmp_path / "000000000001.jsonl", tmp_path / "quarantine"
+    path.write_bytes(b"some events")
+    path.chmod(0o644)
+    place.mkdir()
+    synced: list[int] = []
+
+    def refused(*_: Any) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    def fsync(descriptor: int) -> None:
+        synced.append(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr(os, "link", refused)
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert quarantine.set_aside(path, place) == 11
+    copy = place / path.name
+    assert copy.read_bytes() == b"some events"
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert synced == [copy.stat().st_ino]
+    with pytest.raises(StorageError, match="File exists; nothing was removed"):
+        quarantine.set_aside(path, place)

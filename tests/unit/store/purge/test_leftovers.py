@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from memgraph import AgentMemoryStore, MemGraph
+from memgraph.disk.temporary import TemporaryFolder
 from memgraph.errors import InvalidInputError, StorageError
 from memgraph.interfaces.agents.kept import Overview, keep_overview
 from memgraph.interfaces.http.access.answers import Answers
@@ -17,6 +18,7 @@ from memgraph.interfaces.operations import Answer
 from memgraph.journal.keys.local import FileKeys
 from memgraph.journal.rotation import reseal, rotate
 from memgraph.journal.vectors.pending_vectors import MadeVectors
+from memgraph.store.purge.leftovers import REPAIRING
 from memgraph.viz.page.page import write_page
 
 pytestmark = pytest.mark.embedded
@@ -41,16 +43,25 @@ def test_what_killed_processes_left_and_overviews_go(
     left = [
         home / "index/.index.npz.1.tmp",
         home / "journal/.000000000001.jsonl.1.tmp",
+        home / "journal/archive/.000000000001.jsonl.zst.1.tmp",
+        home / ".repairing-x/journal/000000000001.jsonl",
         home / "graph/query-x/memgraph.kuzu",
     ]
     for path in left:
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(SECRET, "utf-8")
     keep_overview(home, "P", "claude", Overview(SECRET), state="x")
-    assert len(traces(home, SECRET)) >= 4
+    assert len(traces(home, SECRET)) >= 6
     receipt = store.purge([secret])
     assert traces(home, SECRET) == []
-    assert {"agents/overviews", "index/.index.npz.1.tmp"} <= set(receipt.removed)
+    assert {"agents/overviews", "index/.index.npz.1.tmp", ".repairing-x"} <= set(receipt.removed)
+
+
+def test_what_a_repair_under_way_has_unpacked_stays(store: AgentMemoryStore, secret: str, home: Path) -> None:
+    folder = TemporaryFolder(home, REPAIRING)
+    assert store.purge([secret]).removed == []
+    assert folder.path.exists()
+    folder.remove()
 
 
 def test_kept_answers_lose_their_words_and_still_keep_a_request_from_being_repeated(

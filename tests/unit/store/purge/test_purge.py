@@ -390,6 +390,21 @@ class TestReceipts:
         assert traces(home, SECRET) == []
         store.verify(deep=True)
 
+    def test_a_vector_that_came_back_is_noticed_and_removed_again(
+        self, store: AgentMemoryStore, receipt: PurgeReceipt
+    ) -> None:
+        ((model, (row,)),) = receipt.vectors.items()
+        file = store._journal.vectors(model, store.vector_model[1])
+        with file.path.open("r+b") as stream:
+            stream.seek(row * file.row_bytes)
+            stream.write(b"\x01" * file.row_bytes)
+        with pytest.raises(JournalError, match="still holds a purged vector; run `memgraph purge --complete`"):
+            store.check_receipt(receipt)
+        store.complete_purges()
+        assert store.check_receipt(receipt).vectors == 1
+        assert not any(file.stored(row))
+        store.verify(deep=True)
+
 
 def test_a_payload_that_no_purge_names_is_damage(open_store: Callable[..., AgentMemoryStore]) -> None:
     from memgraph.journal.purge.lines import purged_line
