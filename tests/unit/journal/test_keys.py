@@ -99,7 +99,7 @@ def test_a_damaged_key_file_is_refused(
     path = keys.path(journal.store_id)
     text = path.read_text()
     path.write_text(damage(text))
-    with pytest.raises(KeyMissingError, match="backup"):
+    with pytest.raises(KeyMissingError, match="keys import"):
         open_one()
     with pytest.raises(KeyMissingError):
         open_one(allow_unverified=True)  # a damaged key does not count as a missing one
