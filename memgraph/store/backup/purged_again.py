@@ -9,16 +9,21 @@ from typing import NamedTuple
 
 import orjson
 
-from memgraph.disk.files import write_private
-from memgraph.errors import JournalError, MemGraphError, StorageError
+from memgraph.disk.files import clear
+from memgraph.errors import DamagedJournalError, JournalError, MemGraphError, StorageError
+from memgraph.journal.baseline.header import FOLDER as BASELINE
+from memgraph.journal.baseline.header import HEADER
+from memgraph.journal.closed import files
 from memgraph.journal.envelope import Event, KeyOf, LineError, unseal_alone
 from memgraph.journal.journal import Journal
 from memgraph.journal.purge.carrying import STATES_MEMORY
 from memgraph.journal.purge.intent import Noted
 from memgraph.journal.purge.lines import is_purged, purged_line, seq_of
-from memgraph.journal.purge.rewriting import rewrite_segments, zero_rows
+from memgraph.journal.purge.rewriting import rewrite_segments, segments_of, zero_rows
 from memgraph.model.events.store import MemoryPurged, PurgedRows, StoreRestored, ranges_of
 from memgraph.model.results.purges import PurgeReceipt
+from memgraph.store.backup.quarantine import readable_lines
+from memgraph.store.compaction.renewing import renew_baseline
 from memgraph.store.purge.exports import known_exports
 from memgraph.store.purge.receipts import FOLDER, has_receipt, is_genuine, read_receipt, receipt_of, write_receipt
 from memgraph.store.purge.records import records
@@ -93,7 +98,7 @@ def purge_again(known: Known, journal: Journal, now: str) -> MemoryPurged | None
     )
 
 
-def complete(home: Path, journal: Journal) -> None:
+def complete(home: Path, journal: Journal, now: str) -> None:
     """Remove what the journal names as purged; the caller holds the writer lock. The next opening rebuilds graph and index.
 
     Raises
@@ -106,7 +111,10 @@ def complete(home: Path, journal: Journal) -> None:
             continue
         for one in said.vectors:
             zero_rows(journal.vectors(one.model, journal.named.dimension_of(one.model) or 0), one.rows)
+        journal.drop_checkpoint(segments_of(journal.segments, said.seqs()))
         rewrite_segments(journal.segments, said.seqs())
+        renew_baseline(journal, said.seqs(), now)
+        journal.name_closed()
         if not has_receipt(home, event.seq, said):
             noted, exports = Noted({}, None), known_exports(home)
             write_receipt(home, receipt_of(journal, event, said, noted=noted, removed=[], exports=exports))
@@ -118,14 +126,31 @@ def _clean_quarantine(home: Path, journal: Journal) -> None:
     purged = [line.data for line in journal.every_line(journal.start.position) if is_purged(line.data)]
     signatures = {orjson.loads(line)["signature"] for line in purged}
     seqs = set(map(seq_of, purged))
-    for path in sorted((home / "quarantine").glob("*/*.jsonl")):
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
-        new = b"\n".join(_cleaned(line, signatures, seqs) for line in data.split(b"\n"))
-        if new != data:
-            write_private(path, new)
+    for place in sorted((home / "quarantine").glob("*/")):
+        for folder in (place, place / files.ARCHIVE):
+            for path in files.files_in(folder):
+                _clean_segment(folder, path, signatures, seqs)
+        for name in (HEADER, BASELINE):  # its rows may state what was purged, and it can be made anew from events
+            try:
+                clear(place / name)
+            except OSError as error:
+                raise StorageError(f"cannot be removed: {error.strerror}", path=place / name) from None
+
+
+def _clean_segment(folder: Path, path: Path, signatures: set[str], seqs: set[int]) -> None:
+    """Remove the payloads of purged events from a segment that was put aside; one that cannot be unpacked is removed."""
+    name = files.name_of(path)
+    if path != files.file_of(folder, name):  # its plain file counts
+        path.unlink(missing_ok=True)
+        return
+    try:
+        data = files.read_all(folder, name)
+    except DamagedJournalError:
+        path.unlink(missing_ok=True)
+        return
+    new = b"\n".join(_cleaned(line, signatures, seqs) for line in data.split(b"\n"))
+    if new != data:
+        files.replace(folder, name, new)
 
 
 def _cleaned(line: bytes, signatures: set[str], seqs: set[int]) -> bytes:
@@ -138,17 +163,12 @@ def _cleaned(line: bytes, signatures: set[str], seqs: set[int]) -> bytes:
 
 def _events(journal: Journal) -> Iterator[Event]:
     """Iterate over the events of purges and restorations that can be read, each verified on its own."""
-    for name in journal.segments.names():
-        try:
-            lines = (journal.folder / name).read_bytes().split(b"\n")
-        except OSError:
-            continue
-        for line in lines:
-            if any(mark in line for mark in _MARKS):
-                try:
-                    yield unseal_alone(line, journal.store_id, _key_of(journal))
-                except (LineError, JournalError):
-                    continue
+    for line in readable_lines(journal.segments, journal.segments.first()):
+        if any(mark in line.data for mark in _MARKS):
+            try:
+                yield unseal_alone(line.data, journal.store_id, _key_of(journal))
+            except (LineError, JournalError):
+                continue
 
 
 def _key_of(journal: Journal) -> KeyOf:

@@ -37,7 +37,7 @@ from memgraph.store.backup.purged_again import complete, known_purges, purge_aga
 from memgraph.store.backup.quarantine import accept_end, exclusive, quarantine_folder, readable_lines, set_aside
 from memgraph.store.backup.restoring import file_of, head_of
 from memgraph.store.backup.unpacking import chain_of, unpack
-from memgraph.store.opening import release, utc_now
+from memgraph.store.opening import open_store_journal, release, utc_now
 from memgraph.store.purge.leftovers import REPAIRING
 
 
@@ -128,10 +128,11 @@ def restore_journal(
         journal = _verified(new.path, last.store_id, ring, config.keys_home, chain[-1].path)
         kept = journal.tail
         known_seq, present = _known(config, last.store_id, ring)
+        intent = Intent(folder, present.seal("purge intent"))
         again = purge_again(known_purges(config.home, present), journal, to_iso(time()))
         back = len(left_in(journal.segments, journal.purged.read()))
         if again or back:  # from now on the next opening completes it
-            Intent(folder, present.seal("purge intent")).write({})
+            intent.write({})
         place = quarantine_folder(config.home, to_iso(time()))
         _replace(folder, new.path / "journal", place)
     lost = max(0, known_seq - kept.chain.seq)
@@ -149,6 +150,8 @@ def restore_journal(
     )
     records = [record, again] if again else [record]
     seq = _recorded(config, last.store_id, ring, kept, records, lambda: to_iso(time()))
+    if intent.is_there:
+        _complete_purges(config, keys, lambda: to_iso(time()))
     purged = back + (len(again.seqs()) if again else 0)
     return JournalRestored(head.seq, kept.chain.seq, lost, place, purged, seq)
 
@@ -291,7 +294,7 @@ def _recorded(
     records: Sequence[Payload],
     now: Callable[[], str],
 ) -> int:
-    """Record the restoration, let the head file name the journal's new end, and remove what the journal names as purged."""
+    """Record the restoration, and let the head file name the journal's new end."""
     journal = Unwitnessed(config.home, store_id, ring, keys_home=config.keys_home, lock_timeout_s=config.lock_timeout_s)
     journal.load_to_end(by_checkpoint=False)
     with journal.locked():
@@ -303,9 +306,12 @@ def _recorded(
         time = max(now(), journal.tail.chain.timestamp)
         journal.append([CommitDraft("system", records, actor="user")], time)
         accept_end(journal, found)
-        recorded = journal.tail.chain.seq
-        intent = Intent(journal.folder, journal.seal("purge intent"))
-        if intent.is_there:
-            complete(config.home, journal)
-            intent.remove()
-        return recorded
+        return journal.tail.chain.seq
+
+
+def _complete_purges(config: AgentMemoryConfig, keys: KeyProvider | None, now: Callable[[], str]) -> None:
+    """Remove what the restored journal names as purged from it, its baseline and what was put aside."""
+    journal = open_store_journal(config, keys, now, with_expired_keys=True)
+    with journal.locked():
+        complete(config.home, journal, max(now(), journal.tail.chain.timestamp))
+        Intent(journal.folder, journal.seal("purge intent")).remove()

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
+from memgraph.journal.segments import JournalLimits
 from memgraph.store.backup.replacing import JournalRestored, restore_journal
+from memgraph.store.compaction.compacting import compact
 from memgraph.testing import FakeClock
 from tests.unit.store.backup.test_replacing import NOW, Place
 
@@ -179,3 +183,51 @@ def test_broken_off_anywhere_the_same_call_or_the_next_opening_completes_it(
         with place.open():
             pass
     place.check_without()
+
+
+@pytest.fixture
+def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memgraph.store.opening.JournalLimits", partial(JournalLimits, 3_000))
+
+
+def unpacked(path: Path) -> bytes:
+    if path.suffix != ".zst":
+        return path.read_bytes()
+    with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
+        data: bytes = stream.read()
+        return data
+
+
+def holding(home: Path, word: bytes) -> list[str]:
+    """Return the files of a store that hold a word, compressed ones unpacked."""
+    return [str(path.relative_to(home)) for path in home.rglob("*") if path.is_file() and word in unpacked(path)]
+
+
+@pytest.mark.parametrize("is_compacted", [False, True], ids=["compressed", "compacted"])
+@pytest.mark.usefixtures("small_segments")
+def test_where_segments_are_closed(tmp_path: Path, is_compacted: bool) -> None:
+    """The purge is known from a compressed segment, and no word comes back into segments, archive, baseline or quarantine."""
+    place = Purged(tmp_path / "place")
+    with place.open() as store:
+        secret = store.insert_memory(episode(SECRET)).id
+        for number in range(12):
+            store.insert_memory(episode(f"{OTHER}, number {number}"))
+        store.compact()
+    if is_compacted:
+        compact(place.config, clock=FakeClock("2027-01-05T00:00:00.000Z"))
+    with place.open() as store:
+        store.backup(place.backup)
+        store.purge([secret], keep_copies=True)
+        for number in range(12):
+            store.insert_memory(episode(f"After the purge, number {number}"))
+        store.compact()
+        kept = {one.id for one in store.get_all_memories()}
+    shutil.rmtree(place.home / "receipts")
+    result = place.restore()
+    assert (result.lost, result.purged_again) == (0, 1)
+    assert holding(place.home, b"lighthouse") == []
+    with place.open() as store:
+        assert store.notices == []
+        store.verify(deep=True)
+        assert {one.id for one in store.get_all_memories()} == kept
+    assert holding(place.home, b"lighthouse") == []
