@@ -55,7 +55,7 @@ def test_what_is_no_topic_is_refused_with_the_topics(run: Run, name: str) -> Non
         assert all(topic in result.stderr for topic in TOPICS)
 
 
-@pytest.mark.parametrize(("command", "topic"), [("purge", "privacy"), ("backup", "operations"), ("keys", "security")])
+@pytest.mark.parametrize(("command", "topic"), [("purge", "privacy"), ("backup", "operations"), ("keys", "operations")])
 def test_a_command_that_is_no_topic_leads_to_the_page_about_it(run: Run, command: str, topic: str) -> None:
     result = run(command)
     assert (result.exit_code, f"`memgraph docs {topic}`" in result.stderr) == (2, True), result.stderr
