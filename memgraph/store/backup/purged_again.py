@@ -130,7 +130,7 @@ def _clean_quarantine(home: Path, journal: Journal) -> None:
         for folder in (place, place / files.ARCHIVE):
             for path in files.files_in(folder):
                 _clean_segment(folder, path, signatures, seqs)
-        for name in (HEADER, BASELINE):  # its rows may state what was purged, and it can be made anew from events
+        for name in (HEADER, BASELINE):  # its rows may state what was purged, and the events have all of it
             try:
                 clear(place / name)
             except OSError as error:

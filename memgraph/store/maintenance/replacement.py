@@ -29,7 +29,7 @@ class Replacement:
         except ReplacedJournalError:
             return True
         except JournalError:
-            return False  # whoever uses the store is told
+            return False  # the next use of the store raises it
         finally:
             self._projector.gate.guard.release()
         self._origin = origin  # a purge has rewritten its beginning, which stays valid
