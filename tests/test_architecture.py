@@ -148,7 +148,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "reading",
         "journal",
         "excerpt opening search",
-        "repair rotation",
+        "repair rotation retention",
     ),
     "lifecycle": (
         "run",

@@ -57,6 +57,7 @@ _WITHOUT_ROWS = frozenset(
         "store.restored",
         "journal.cut",
         "store.migrated",
+        "archive.condensed",
         "key.rotated",
         "journal.resealed",
         "vectors.lost",

@@ -6,6 +6,7 @@ from memgraph.fold.edges import attach, attachments, chain_of, detach, reattach
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 from memgraph.journal.vectors.vector_file import vectors_named
+from memgraph.model.events.erasure import MemoryPurged
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import (
     MemoryAdded,
@@ -18,7 +19,6 @@ from memgraph.model.events.memories import (
 from memgraph.model.events.payload import sparse
 from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.events.reembedding import MemoryReembedded
-from memgraph.model.events.store import MemoryPurged
 from memgraph.ports import Row
 
 _OF_THE_VECTOR = frozenset({"embedding_model", "embedded_at", "vector_row", "vector_sha256"})

@@ -5,6 +5,10 @@ signature is HMAC-SHA256(key, canonical head), so a payload can later be purged 
 contains the previous line's signature, so the lines form a chain.
 
 A purged line has null as its payload and salt, and ends in spaces, so that it is as long as before.
+
+An unsigned line has empty strings for salt, signature, hash, ids of event and key. It counts only in a condensed segment, whose content as
+a whole is proven (see `memgraph.journal.closed.condensed`). The first line of such a segment keeps the signature before it, and the last
+one its own, so the chain continues.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -39,6 +44,10 @@ _HEAD_FIELDS: dict[str, tuple[type, ...]] = {
     "last": (bool,),
     "task_id": (str, type(None)),
 }
+_UNSIGNED = re.compile(
+    rb'\{"head":\{"actor":"[a-z]*","commit_id":"(?:[^"\\]|\\.)*","envelope_version":\d{1,9},"event_id":""'
+)
+"""The beginning of an unsigned line: the fields of a head are in alphabetical order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +225,8 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[E
     Parameters
     ----------
     key : SigningKey, callable or None
-        The key, or what returns the key of an id. If None, everything but the signature is verified (``dev`` alone, read-only).
+        The key, or what returns the key of an id. If None, everything but the signature is verified (``dev`` alone, read-only; or an unsigned
+        line that is proven).
 
     Raises
     ------
@@ -228,17 +238,27 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[E
     head, content, salt, signature, body = verified(line, chain, key)
     if not isinstance(content, dict) or not isinstance(salt, str):
         raise LineError("the payload is missing and no purge names it")
+    if not is_unsigned(line):
+        _check_payload(body, salt, head["payload_sha256"])
+    payload, content = _payload(head, content)
+    event = _event(head, payload, content, signature)
+    return event, Chain(chain.store_id, event.seq, signature, event.timestamp)
+
+
+def _check_payload(body: bytes, salt: str, sha256: str) -> None:
     try:
         raw_salt = bytes.fromhex(salt)
     except ValueError:
         raise LineError("the salt is not hexadecimal") from None
     if raw_salt.hex() != salt:
         raise LineError("the salt is not in canonical form")
-    if hashlib.sha256(raw_salt + body).hexdigest() != head["payload_sha256"]:
+    if hashlib.sha256(raw_salt + body).hexdigest() != sha256:
         raise LineError("the payload is not the one that was signed")
-    payload, content = _payload(head, content)
-    event = _event(head, payload, content, signature)
-    return event, Chain(chain.store_id, event.seq, signature, event.timestamp)
+
+
+def is_unsigned(line: bytes) -> bool:
+    """Return whether a line has the form of an unsigned one."""
+    return _UNSIGNED.match(line) is not None
 
 
 def unseal_alone(line: bytes, store_id: str, key: SigningKey | KeyOf | None) -> Event:

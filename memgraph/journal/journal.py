@@ -27,7 +27,7 @@ from memgraph.journal.reading import JournalReader
 from memgraph.journal.replay import Committed, Offset
 from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Line, Position
 from memgraph.logs import logger_of
-from memgraph.model.events.store import MemoryPurged
+from memgraph.model.events.erasure import MemoryPurged
 from memgraph.ports import Progress, SigningKey
 
 logger = logger_of(__name__)
@@ -313,6 +313,7 @@ class Journal(JournalReader):
             self._maybe_checkpoint()
         if self.baseline is not None:
             check_signers(self.folder, signers, self._key)
+        self.condensed.check_signer(self._key)
         if head is None:
             self._adopt()
 

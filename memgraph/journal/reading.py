@@ -11,15 +11,16 @@ from memgraph.errors import JournalError, KeyMissingError, TruncatedJournalError
 from memgraph.journal.baseline.header import Baseline, checked_header, read_header
 from memgraph.journal.baseline.rows import BaselineRow, read_rows
 from memgraph.journal.closed.closing import ClosedSegments
+from memgraph.journal.closed.condensed import CondensedSegments
 from memgraph.journal.closed.digest import JournalDigest
-from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, Event, KeyOf, LineError, unseal_alone
+from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, Event, KeyOf, LineError
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.keys.sealing import RECEIPTS, former_keys, sealing_secret
 from memgraph.journal.keys.use import KeyHistory
 from memgraph.journal.purge.lines import is_purged, seq_of
 from memgraph.journal.purge.purged import PurgedSeqs
 from memgraph.journal.replay import Committed, Offset, damaged, walk
-from memgraph.journal.segments import COMPRESSED, JournalLimits, Line, Position, Segments
+from memgraph.journal.segments import COMPRESSED, JournalLimits, Line, Position, Segments, event_of
 from memgraph.journal.vectors.vector_file import NamedVectors, VectorFile
 from memgraph.logs import logger_of
 from memgraph.ports import Progress, SigningKey
@@ -51,7 +52,8 @@ class JournalReader:
         self._key = ring.active if ring else None
         self.has_key = ring is not None
         self._sealing_secret: bytes | None = None
-        self.segments = self._segments = Segments(folder, limits.segment_bytes)
+        self.condensed = CondensedSegments(folder, store_id, ring.find if ring else None)
+        self.segments = self._segments = Segments(folder, limits.segment_bytes, self.condensed)
         self.purged = PurgedSeqs(
             self._segments, store_id, (lambda key_id: ring.verifying(key_id, None)) if ring else None
         )
@@ -236,7 +238,7 @@ class JournalReader:
             The line is not what was signed.
         """
         try:
-            return unseal_alone(line.data, self.store_id, self._keys_at(line))
+            return event_of(line, self.store_id, self._keys_at(line))
         except LineError as error:
             raise damaged(self._segments, str(error), line.start, None) from None
 

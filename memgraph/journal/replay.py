@@ -13,12 +13,13 @@ from memgraph.journal.envelope import (
     LineError,
     SignatureError,
     UnknownEnvelopeError,
+    is_unsigned,
     unseal,
 )
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.keys.use import KeyHistory
 from memgraph.journal.purge.lines import is_purged, unseal_purged
-from memgraph.journal.segments import Line, Position, Segments
+from memgraph.journal.segments import UNPROVEN, Line, Position, Segments
 from memgraph.ports import SigningKey
 
 
@@ -44,7 +45,8 @@ def walk(
 ) -> Iterator[Committed | Line]:
     """Yield whole commits after a point, then the first line of an incomplete final commit if there is one.
 
-    Each event must be signed with the key that is in use there: a replaced key signs nothing after its replacement.
+    Each event must be signed with the key that is in use there: a replaced key signs nothing after its replacement. An unsigned line counts
+    only if its segment is proven.
 
     Parameters
     ----------
@@ -63,7 +65,7 @@ def walk(
         The very first event was signed with another key, or a key that an event names by right is missing.
     """
     chain, first = after.chain, None
-    history = KeyHistory(tuple(use for use in history.uses if use.first_seq <= chain.seq + 1))
+    whole_history, history = history, history.until(chain.seq + 1)
 
     def key_of(key_id: str) -> SigningKey:
         assert ring is not None  # noqa: S101 - then it is not called
@@ -80,14 +82,18 @@ def walk(
             yield first
             return
         event: Event | None = None
+        unsigned = is_unsigned(line.data)
+        key = key_of if ring and not unsigned else None
         try:
+            if ring and unsigned and not line.is_proven:
+                raise LineError(UNPROVEN)
             if is_purged(line.data):
-                head, after_it = unseal_purged(line.data, chain, key_of if ring else None)
+                head, after_it = unseal_purged(line.data, chain, key)
                 if head.seq not in purged:
                     raise LineError("the payload is missing and no purge names it")
                 chain, here, is_last = after_it, head.commit_id, head.last
             else:
-                event, chain = unseal(line.data, chain, key_of if ring else None)
+                event, chain = unseal(line.data, chain, key)
                 here, is_last = event.commit_id, event.last
         except LineError as error:
             if isinstance(error, ForeignKeyError) and (chain.seq == 0 or error.missing):
@@ -104,8 +110,10 @@ def walk(
         if commit_id not in (None, here):
             raise damaged(segments, "a commit has no end", line.start, chain.seq)
         commit_id = here
+        if unsigned:  # its rotations were verified before it was condensed
+            history = whole_history.until(chain.seq + 1)
         if event is not None:
-            history = history.after(event)
+            history = history if unsigned else history.after(event)
             run.append(event)
         data.append(line.data + b"\n")
         if is_last:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from memgraph.disk.files import free_bytes, sync_data, sync_folder, write_all
 from memgraph.disk.space import FULL
 from memgraph.errors import StorageError
 from memgraph.journal.closed import files
+from memgraph.journal.closed.condensed import CondensedSegments
+from memgraph.journal.closed.digest import Extent
 from memgraph.journal.closed.files import FileState
-from memgraph.journal.envelope import MAX_LINE_BYTES
+from memgraph.journal.envelope import MAX_LINE_BYTES, Event, KeyOf, LineError, is_unsigned, unseal_alone
 
 RESERVE_BYTES = 40 << 20
 """Disk space kept free for the graph, which needs it to apply new events and whose engine fails badly on a full disk."""
 
 COMPRESSED = 0
 """In place of the number of a file."""
+UNPROVEN = "it has no signature, and condensed.json does not prove the content of its segment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +63,41 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line and its position; `whole` is False for a last line without its newline."""
+    """A line and its position.
+
+    Attributes
+    ----------
+    whole : bool
+        False for a last line without its newline.
+    is_proven : bool
+        Whether it is in a condensed segment, whose content is proven: an unsigned line counts only then.
+    """
 
     data: bytes
     start: Position
     end: Position
     whole: bool
+    is_proven: bool = field(default=False, kw_only=True)
+
+
+def event_of(line: Line, store_id: str, key: KeyOf | None) -> Event:
+    """Verify one line without the line before it, and return its event.
+
+    Parameters
+    ----------
+    key : callable or None
+        Returns the key of an id. If None, no signature is verified.
+
+    Raises
+    ------
+    LineError, PayloadError, UnknownEventError
+        As `unseal_alone`; or the line is unsigned and not proven.
+    """
+    if key is not None and is_unsigned(line.data):
+        if not line.is_proven:
+            raise LineError(UNPROVEN)
+        key = None
+    return unseal_alone(line.data, store_id, key)
 
 
 class Segments:
@@ -71,10 +107,13 @@ class Segments:
     ----------
     segment_bytes : int
         Size after which `append` starts a new segment. Readers do not use it.
+    condensed : CondensedSegments, optional
+        Proves the content of condensed segments; without it none is proven.
     """
 
-    def __init__(self, folder: Path, segment_bytes: int) -> None:
+    def __init__(self, folder: Path, segment_bytes: int, condensed: CondensedSegments | None = None) -> None:
         self.folder = folder
+        self.condensed = condensed
         self._segment_bytes = segment_bytes
         self.on_full: Callable[[], None] = lambda: None
 
@@ -163,20 +202,35 @@ class Segments:
         StorageError
             A segment cannot be read.
         DamagedJournalError
-            A compressed segment is not whole.
+            A compressed segment is not whole, or the proof of condensed ones cannot be trusted.
         """
         for name in self.names():
-            if name < start.segment:
-                continue
-            offset = start.offset if name == start.segment else 0
-            try:
-                with files.opened(self.folder, name, offset) as file:
-                    while data := file.readline(MAX_LINE_BYTES + 1):
-                        begin, offset = offset, offset + len(data)
-                        whole = data.endswith(b"\n")
-                        yield Line(data[:-1] if whole else data, Position(name, begin), Position(name, offset), whole)
-            except OSError as error:
-                raise self._unreadable(error, name) from None
+            if name >= start.segment:
+                yield from self.lines_in(name, start.offset if name == start.segment else 0)
+
+    def lines_in(self, name: str, offset: int = 0) -> Iterator[Line]:
+        """Iterate over the lines of a segment from an offset on; raises the same errors as `lines`."""
+        try:
+            with self._opened(name, offset) as (file, is_proven):
+                while data := file.readline(MAX_LINE_BYTES + 1):
+                    begin, offset = offset, offset + len(data)
+                    whole = data.endswith(b"\n")
+                    line = data[:-1] if whole else data
+                    yield Line(line, Position(name, begin), Position(name, offset), whole, is_proven=is_proven)
+        except OSError as error:
+            raise self._unreadable(error, name) from None
+
+    @contextmanager
+    def _opened(self, name: str, offset: int) -> Iterator[tuple[IO[bytes], bool]]:
+        """Give a segment's bytes from an offset on, and whether they are proven: those of a condensed segment are read and hashed first."""
+        with files.opened(self.folder, name, offset) as file:
+            if self.condensed is None or not self.condensed.names(name):
+                yield file, False
+                return
+        with files.opened(self.folder, name) as file:
+            data = file.read()
+        content = Extent(len(data), hashlib.sha256(data).hexdigest())
+        yield io.BytesIO(data[offset:]), self.condensed.proves(name, content)
 
     def blocks(self, start: Position, end: Position) -> Iterator[bytes]:
         """Iterate over the bytes between two positions, in blocks; raises the same errors as `lines`."""

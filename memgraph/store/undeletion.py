@@ -13,6 +13,7 @@ from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.search import histories, is_of, lines_of, named_in, payload_in
 from memgraph.journal.vectors.damage import holds
+from memgraph.model.events.erasure import REMOVED_TEXT
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryUndeleted, RecallAgain, VectorRef
 from memgraph.model.events.store import StoreReset
@@ -44,7 +45,7 @@ def undeletions(
     Raises
     ------
     NotFoundError
-        A memory never existed.
+        A memory never existed, or its text was removed after the retention days.
     """
     order = _Order()
     events: dict[str, list[Event]] = {memory_id: [] for memory_id in memory_ids}
@@ -60,6 +61,9 @@ def undeletions(
         known = last_known(events[memory_id], memory_id)
         if known is None:
             raise NotFoundError("memory", memory_id)
+        if known.row["content"] == REMOVED_TEXT:
+            problem = f"the text of the deleted memory {memory_id} was removed after the retention days; a backup made before that has it"
+            raise NotFoundError("memory", memory_id, problem=problem)
 
         def is_there(other: str) -> bool:
             return other in restored or is_live(other)

@@ -246,6 +246,28 @@ class ClosedSegments:
         if len(kept) < len(self.manifest.segments):
             self.manifest = write_manifest(self._folder, self._store_id, kept, key)
 
+    def name_again(self, names: Collection[str], key: SigningKey, find: Find) -> None:
+        """Name closed segments that were condensed, as they are now. The lines of a condensed segment are in the order of their numbers.
+
+        Raises
+        ------
+        DamagedJournalError
+            The manifest cannot be trusted.
+        StorageError
+            A segment cannot be read, or the system refuses.
+        """
+        self.read_again(find)
+        named = self.manifest.named()
+        missing = [name for name in names if name not in named]
+        for name in missing:
+            data = files.read_all(self._folder, name)
+            first, events = int(Path(name).stem), data.count(b"\n")
+            named[name] = ClosedSegment(
+                name, first, first + events - 1, events, len(data), hashlib.sha256(data).hexdigest(), ()
+            )
+        if missing:
+            self.manifest = write_manifest(self._folder, self._store_id, named.values(), key)
+
     def next_to_pack(self) -> str | None:
         """Return the first closed segment that is not compressed, or not known to be."""
         for one in self.manifest.segments:

@@ -55,6 +55,10 @@ class KeyHistory:
         ended = sum(then.first_seq <= seq + 1 for then in self.uses[1:])
         return KeyHistory(self.uses[ended:])
 
+    def until(self, seq: int) -> KeyHistory:
+        """Return the keys whose use began by an event."""
+        return KeyHistory(tuple(use for use in self.uses if use.first_seq <= seq))
+
     def between(self, first: int, last: int) -> set[str]:
         """Return the ids of the keys that sign the events from one number to another."""
         uses = [use.key_id for use in self.uses if first < use.first_seq <= last]
@@ -64,8 +68,10 @@ class KeyHistory:
         """Return the history after one more event.
 
         A rotation counts only if the key that it replaces signed it: in a journal that was resealed, earlier rotations are signed
-        with a later key.
+        with a later key. An unsigned event begins no use.
         """
+        if not event.key_id:
+            return self
         history = self if self.uses else KeyHistory((KeyUse(event.key_id, event.seq, event.timestamp),))
         rotated = event.payload
         if isinstance(rotated, KeyRotated) and rotated.previous_key_id == event.key_id:
@@ -99,9 +105,9 @@ def replaced_in(lines: Iterable[Line]) -> set[str]:
 
 
 def key_id_in(line: bytes) -> str | None:
-    """Return the id of the key that a line names, without verifying it; None if it names none."""
+    """Return the id of the key that a line names, without verifying it; None if it names none, as an unsigned one."""
     found = _KEY_ID.search(line)
-    return _text(found[1]) if found else None
+    return (_text(found[1]) or None) if found else None
 
 
 def _rotation_in(line: bytes) -> tuple[str, str] | None:

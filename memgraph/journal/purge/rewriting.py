@@ -13,14 +13,21 @@ from pathlib import Path
 
 from memgraph.errors import JournalError, StorageError
 from memgraph.journal.closed.files import read_all, remove_shadowed, replace
+from memgraph.journal.envelope import is_unsigned
 from memgraph.journal.purge.lines import is_purged, purged_line, seq_of
 from memgraph.journal.purge.purged import PurgedSeqs
 from memgraph.journal.segments import Segments
 from memgraph.journal.vectors.vector_file import VectorFile
+from memgraph.ports import SigningKey
 
 
-def rewrite_segments(segments: Segments, seqs: set[int]) -> None:
+def rewrite_segments(segments: Segments, seqs: set[int], key: SigningKey) -> None:
     """Remove the payloads and salts of events, and what else is left of their segments. The caller holds the writer lock.
+
+    Parameters
+    ----------
+    key : SigningKey
+        The journal's, which proves the new content of a condensed segment.
 
     Raises
     ------
@@ -31,7 +38,9 @@ def rewrite_segments(segments: Segments, seqs: set[int]) -> None:
     for name in segments_of(segments, seqs):
         data = read_all(segments.folder, name)
         new = b"\n".join(purged_line(line) if _is_meant(line, seqs) else line for line in data.split(b"\n"))
-        if new != data:
+        if new != data and segments.condensed is not None and is_unsigned(data):
+            segments.condensed.replace(name, new, [key])
+        elif new != data:
             replace(segments.folder, name, new)
 
 

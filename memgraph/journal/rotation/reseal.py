@@ -9,16 +9,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import orjson
+
 from memgraph.disk.files import free_bytes, make_own, sync_data, write_all
 from memgraph.disk.seal import seal_key
 from memgraph.errors import JournalError, StorageError
 from memgraph.journal import swap
 from memgraph.journal.baseline.header import HEADER, header_document
 from memgraph.journal.closed.closing import segments_in
+from memgraph.journal.closed.condensed import NAME as CONDENSED
 from memgraph.journal.closed.digest import JournalDigest
 from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.closed.manifest import manifest_document
-from memgraph.journal.envelope import Chain, CommitDraft, resealed, seal
+from memgraph.journal.envelope import Chain, CommitDraft, is_unsigned, resealed, seal
 from memgraph.journal.head_file import Head
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.sealing import (
@@ -80,7 +83,10 @@ def reseal(
         baseline = journal.baseline
         for line in journal.every_line(journal.start.position):
             before.update(line.data + b"\n")
-            data, chain = resealed(line.data, chain, key)
+            if line.is_proven and is_unsigned(line.data):  # it stays as it is
+                data, chain = line.data + b"\n", _after(line.data)
+            else:
+                data, chain = resealed(line.data, chain, key)
             writer.write(line, data)
             if baseline is not None and chain.seq == baseline.seq:
                 baseline = replace(baseline, chain=chain, position=writer.end)
@@ -105,6 +111,8 @@ def reseal(
             FORMER_FILE: former_document(former, secret),
             MANIFEST: manifest_document(journal.store_id, closed, key),
         }
+        if condensed := journal.condensed.contents():
+            files[CONDENSED] = journal.condensed.document(condensed, [key])
         if baseline is not None:
             uses = (KeyUse(key.key_id, 1, baseline.chain.timestamp),)
             files[HEADER] = header_document(replace(baseline, used=KeyHistory(uses)), [key])
@@ -112,6 +120,13 @@ def reseal(
         swap.plan(journal.folder, journal.store_id, key, head=head, files=files)
         swap.complete(journal.folder, journal.store_id, journal.ring, keys_home=keys_home)
         return Resealed(event, last.chain.seq)
+
+
+def _after(line: bytes) -> Chain:
+    """Return the end of the chain after a verified line that is not signed again."""
+    envelope = orjson.loads(line)
+    head = envelope["head"]
+    return Chain(head["store_id"], head["seq"], envelope["signature"], head["timestamp"])
 
 
 class _Writer:

@@ -47,6 +47,7 @@ def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], r
         else:
             key = active
         sign_again(journal.folder, journal.store_id, journal.ring, (present, key))
+        journal.condensed.sign_again((present, key))
         keep_sealing_secret(journal.folder, journal.sealing_secret, present, key)
         if isinstance(provider, FileKeys):
             if provider.find(journal.store_id, present.key_id) is None:  # it was another provider's: events need it

@@ -15,6 +15,7 @@ from memgraph.model.events.earlier.released import (
     MemoryRevised1,
     MemoryUndeleted1,
 )
+from memgraph.model.events.erasure import ArchiveCondensed, MemoryPurged
 from memgraph.model.events.intake import BuildConsolidated, SourceRead
 from memgraph.model.events.lifecycle import (
     CollectionApplied,
@@ -40,7 +41,6 @@ from memgraph.model.events.store import (
     JournalRepaired,
     JournalResealed,
     KeyRotated,
-    MemoryPurged,
     StoreCreated,
     StoreMigrated,
     StoreReset,
@@ -95,6 +95,7 @@ _KINDS: tuple[type[Payload], ...] = (
     StoreRestored,
     JournalCut,
     StoreMigrated,
+    ArchiveCondensed,
     StoreReset,
     *TASK_EVENTS,
     *SESSION_EVENTS,

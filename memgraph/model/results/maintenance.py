@@ -377,6 +377,8 @@ class CompactionResult(Model):
         Rows of the baseline, and the size of their file.
     archived_segments : int
         Number of segments that were moved to the archive.
+    condensed_segments, removed_texts : int
+        Number of archived segments that were condensed because of their age, and of deleted memories whose texts were removed with that.
     events_left : int
         Number of events after the baseline, which opening verifies.
     journal_bytes, archive_bytes : int
@@ -390,6 +392,8 @@ class CompactionResult(Model):
     rows: Count
     baseline_bytes: Bytes
     archived_segments: Count
+    condensed_segments: Count = 0
+    removed_texts: Count = 0
     events_left: Count
     journal_bytes: Bytes
     archive_bytes: Bytes

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -14,13 +14,15 @@ from memgraph.errors import DamagedJournalError, JournalError, MemGraphError, St
 from memgraph.journal.baseline.header import FOLDER as BASELINE
 from memgraph.journal.baseline.header import HEADER
 from memgraph.journal.closed import files
-from memgraph.journal.envelope import Event, KeyOf, LineError, unseal_alone
+from memgraph.journal.envelope import Event, KeyOf, LineError
 from memgraph.journal.journal import Journal
 from memgraph.journal.purge.carrying import STATES_MEMORY
 from memgraph.journal.purge.intent import Noted
 from memgraph.journal.purge.lines import is_purged, purged_line, seq_of
 from memgraph.journal.purge.rewriting import rewrite_segments, segments_of, zero_rows
-from memgraph.model.events.store import MemoryPurged, PurgedRows, StoreRestored, ranges_of
+from memgraph.journal.segments import event_of
+from memgraph.model.events.erasure import MemoryPurged, PurgedRows, ranges_of
+from memgraph.model.events.store import StoreRestored
 from memgraph.model.results.purges import PurgeReceipt
 from memgraph.store.backup.quarantine import readable_lines
 from memgraph.store.compaction.renewing import renew_baseline
@@ -28,6 +30,8 @@ from memgraph.store.purge.exports import known_exports
 from memgraph.store.purge.receipts import FOLDER, has_receipt, is_genuine, read_receipt, receipt_of, write_receipt
 from memgraph.store.purge.records import records
 
+_Identity = tuple[int, str]
+"""An event's number and the id of its commit."""
 _MARKS = tuple(b'"type":"%b","write_scope"' % kind.TYPE.encode() for kind in (MemoryPurged, StoreRestored))
 
 
@@ -112,7 +116,7 @@ def complete(home: Path, journal: Journal, now: str) -> None:
         for one in said.vectors:
             zero_rows(journal.vectors(one.model, journal.named.dimension_of(one.model) or 0), one.rows)
         journal.drop_checkpoint(segments_of(journal.segments, said.seqs()))
-        rewrite_segments(journal.segments, said.seqs())
+        rewrite_segments(journal.segments, said.seqs(), journal.signing_key)
         renew_baseline(journal, said.seqs(), now)
         journal.name_closed()
         if not has_receipt(home, event.seq, said):
@@ -124,12 +128,12 @@ def complete(home: Path, journal: Journal, now: str) -> None:
 def _clean_quarantine(home: Path, journal: Journal) -> None:
     """Remove the payloads of purged events from what repairs have put aside: a repair that was broken off may have put back some."""
     purged = [line.data for line in journal.every_line(journal.start.position) if is_purged(line.data)]
-    signatures = {orjson.loads(line)["signature"] for line in purged}
+    events = {_identity(orjson.loads(line)["head"]) for line in purged}
     seqs = set(map(seq_of, purged))
     for place in sorted((home / "quarantine").glob("*/")):
         for folder in (place, place / files.ARCHIVE):
             for path in files.files_in(folder):
-                _clean_segment(folder, path, signatures, seqs)
+                _clean_segment(folder, path, events, seqs)
         for name in (HEADER, BASELINE):  # its rows may state what was purged, and the events have all of it
             try:
                 clear(place / name)
@@ -137,7 +141,7 @@ def _clean_quarantine(home: Path, journal: Journal) -> None:
                 raise StorageError(f"cannot be removed: {error.strerror}", path=place / name) from None
 
 
-def _clean_segment(folder: Path, path: Path, signatures: set[str], seqs: set[int]) -> None:
+def _clean_segment(folder: Path, path: Path, events: set[_Identity], seqs: set[int]) -> None:
     """Remove the payloads of purged events from a segment that was put aside; one that cannot be unpacked is removed."""
     name = files.name_of(path)
     if path != files.file_of(folder, name):  # its plain file counts
@@ -148,17 +152,22 @@ def _clean_segment(folder: Path, path: Path, signatures: set[str], seqs: set[int
     except DamagedJournalError:
         path.unlink(missing_ok=True)
         return
-    new = b"\n".join(_cleaned(line, signatures, seqs) for line in data.split(b"\n"))
+    new = b"\n".join(_cleaned(line, events, seqs) for line in data.split(b"\n"))
     if new != data:
         files.replace(folder, name, new)
 
 
-def _cleaned(line: bytes, signatures: set[str], seqs: set[int]) -> bytes:
+def _cleaned(line: bytes, events: set[_Identity], seqs: set[int]) -> bytes:
     """Return a line without its payload if it is a purged event's; one that is damaged and may be, as spaces."""
     try:
-        return purged_line(line) if orjson.loads(line)["signature"] in signatures else line
+        return purged_line(line) if _identity(orjson.loads(line)["head"]) in events else line
     except (ValueError, KeyError, TypeError):
         return b" " * len(line) if seq_of(line) in seqs else line
+
+
+def _identity(head: Mapping[str, Any]) -> _Identity:
+    """Return what identifies an event, also if another one has its number, or its line is condensed."""
+    return head["seq"], head["commit_id"]
 
 
 def _events(journal: Journal) -> Iterator[Event]:
@@ -166,7 +175,7 @@ def _events(journal: Journal) -> Iterator[Event]:
     for line in readable_lines(journal.segments, journal.segments.first()):
         if any(mark in line.data for mark in _MARKS):
             try:
-                yield unseal_alone(line.data, journal.store_id, _key_of(journal))
+                yield event_of(line, journal.store_id, _key_of(journal))
             except (LineError, JournalError):
                 continue
 

@@ -15,6 +15,7 @@ from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
 from memgraph.errors import BackupError, JournalError, KeyMissingError, StorageError
 from memgraph.journal import swap
 from memgraph.journal.baseline.header import FOLDER, HEADER
+from memgraph.journal.closed.condensed import NAME as CONDENSED
 from memgraph.journal.closed.files import ARCHIVE, files_in
 from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import CommitDraft, LineError, unseal
@@ -271,8 +272,8 @@ def _replace(folder: Path, new: Path, place: Path) -> None:
 
 
 def _replace_baseline(folder: Path, new: Path, place: Path) -> None:
-    """Keep the baseline and the archive, and put what the backup has in their place: all segments that it has are among the new ones."""
-    for name in (HEADER, FOLDER, ARCHIVE):
+    """Keep the baseline, the archive and the proof of condensed segments, and put what the backup has in their place: all segments that it has are among the new ones."""
+    for name in (HEADER, FOLDER, ARCHIVE, CONDENSED):
         if (folder / name).exists():
             shutil.move(folder / name, place / name)
         if (new / name).exists():

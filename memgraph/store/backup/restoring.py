@@ -231,6 +231,9 @@ def head_of(folder: Path, last: BackupManifest, until: int | None) -> Head:
     end = cut_after(folder, until)
     if end.seq == 0:
         raise InvalidInputError("must not lie before the end of the backup's first commit", field="until", value=until)
+    if not end.signature:
+        problem = f"lies in {end.position.segment}, which was condensed after the retention days and is proven as a whole; name a later event"
+        raise InvalidInputError(problem, field="until", value=until)
     return Head(end.seq, end.signature)
 
 

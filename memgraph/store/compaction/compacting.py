@@ -21,6 +21,7 @@ from memgraph.model.base import Callback, checked
 from memgraph.model.results.maintenance import CompactionResult
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
+from memgraph.store.compaction.retention import RetentionPlan, retain, retention_plan
 from memgraph.store.compaction.state import State, adopt, baseline_of
 from memgraph.store.opening import open_store_journal, utc_now
 from memgraph.store.projection.replayed_rows import beginning
@@ -45,6 +46,8 @@ def compact(
 
     From then on opening the store, and rebuilding its graph and index, cost what the events after the baseline cost. The archive keeps the
     history: everything that reads it reads archive and journal as before. Others may use the store meanwhile, but not write to it.
+    With the setting ``archive_retention_days``, archived segments of that age are condensed: their events lose their signatures, and the texts
+    of memories that were deleted by then. There is no undo.
     A process that is killed meanwhile leaves the store as it was, or compacted; the next opening moves what is left.
 
     Parameters
@@ -83,10 +86,18 @@ def compact(
             adopt(journal, present)
             is_new = True
         moved = complete(journal.segments, present) if present is not None else []
+        plan = _retention(journal, config.archive_retention_days, now())
+        condensed = retain(journal, plan, config.archive_retention_days, now(), progress)
         while journal.pack_next():
             pass
-        counts |= {"events": state.end.chain.seq, "segments": len(moved)}
-    return _result(journal, is_new=is_new, moved=len(moved), seconds=round(time.perf_counter() - began, 3))
+        counts |= {"events": state.end.chain.seq, "segments": len(moved), "condensed": len(condensed)}
+    done = _result(journal, is_new=is_new, moved=len(moved), seconds=round(time.perf_counter() - began, 3))
+    removed = 0 if plan.is_done else len(plan.fresh)
+    return done.model_copy(update={"condensed_segments": len(condensed), "removed_texts": removed})
+
+
+def _retention(journal: Journal, days: int, now: str) -> RetentionPlan:
+    return retention_plan(journal, days, now, _open_tasks(journal)) if days else RetentionPlan()
 
 
 def _moment(before: When) -> str:

@@ -77,6 +77,7 @@ LEFT_OUT = frozenset(
         "store.restored",
         "journal.cut",
         "store.migrated",
+        "archive.condensed",
         "key.rotated",
         "journal.resealed",
         "access.audited",

@@ -14,9 +14,10 @@ from memgraph.journal.purge.rewriting import left_in, rewrite_segments, segments
 from memgraph.journal.search import events_of
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Name, Text, checked
+from memgraph.model.events.erasure import MAX_PURGED, Follower, MemoryPurged, PurgedRows, ranges_of
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.store import MAX_PURGED, BackupMade, Follower, MemoryPurged, PurgedRows, ranges_of
+from memgraph.model.events.store import BackupMade
 from memgraph.model.results.purges import (
     KnownExport,
     PurgedMemory,
@@ -230,7 +231,7 @@ class Purging:
             for one in payload.vectors:
                 zero_rows(journal.vectors(one.model, journal.named.dimension_of(one.model) or 0), one.rows)
             remove_unnamed_vectors(journal)
-            rewrite_segments(journal.segments, payload.seqs())
+            rewrite_segments(journal.segments, payload.seqs(), journal.signing_key)
             renew_baseline(journal, payload.seqs(), self._now())
             self._close_views()
             removed = remove_leftovers(self._home)

@@ -1,0 +1,84 @@
+"""What is left of an event about memories that no longer exist: everything but their words.
+
+Ids, types, outcomes, times, states, projects and builds stay, so charts, views of the past and counts are what they were, and the state after
+all events is the same. Texts go, and with them tags, titles, names of people, files and sources, and what a link, a deletion or an archiving
+gave as its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from memgraph.journal.envelope import Event
+from memgraph.model.events.erasure import REMOVED_TEXT
+from memgraph.model.events.links import MemoryLinked
+from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryUndeleted, Revision
+from memgraph.model.results.sleep import MADE_BY_SLEEP
+
+KEPT = frozenset(
+    {
+        "id", "type", "outcome", "confidence", "access_count", "last_accessed_at", "is_pinned", "is_suppressed", "archived_at",
+        "valid_at", "invalid_at", "created_at", "updated_at", "occurred_at", "privacy_tier", "domain", "trust_class", "project_id",
+        "build_id", "task_id", "session_id", "previous_id", "evidence_build_ids", "failure_fingerprint", "embedding_model",
+        "embedded_at", "relevance_anchor", "relevance_at", "floor",
+    }
+)  # fmt: skip
+"""Fields of a memory that stay. The others state its words."""
+_KEPT_TAGS = frozenset({"lesson"})
+"""Tags that charts count by; they are memgraph's own words."""
+IsGone = Callable[[str], bool]
+
+
+def reduced(event: Event, is_gone: IsGone) -> dict[str, Any] | None:
+    """Return the payload that is left of an event, in the present version of its type; None if all of it stays.
+
+    Parameters
+    ----------
+    is_gone : callable
+        Returns whether the words of a memory are to be removed, given its id.
+    """
+    payload, content = event.payload, event.content
+    if isinstance(payload, MemoryAdded | MemoryUndeleted):
+        if not is_gone(payload.memory.id):
+            return None
+        rest = {name: value for name, value in content.items() if name not in ("memory", "vector")}
+        left: dict[str, Any] = {**rest, "memory": {**_record(content["memory"]), "content": REMOVED_TEXT}}
+    elif isinstance(payload, Revision):
+        if not is_gone(payload.id):
+            return None
+        rest = {
+            name: value for name, value in content.items() if name not in ("changed", "vector", "candidate_content")
+        }
+        left = {**rest, "changed": _changed(content.get("changed", {}))}
+    elif isinstance(payload, MemoryDeleted):
+        if not is_gone(payload.id) or payload.reason is None:
+            return None
+        left = {"id": payload.id}
+    elif isinstance(payload, MemoryLinked):
+        if payload.reason is None or not any(map(is_gone, payload.memory_ids())):
+            return None
+        left = {name: value for name, value in content.items() if name != "reason"}
+    else:
+        return None
+    return None if left == content else type(payload).parse(left).dump()
+
+
+def _record(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a memory that stay."""
+    kept = {name: value for name, value in row.items() if name in KEPT}
+    if tags := [tag for tag in row.get("tags", ()) if tag in _KEPT_TAGS]:
+        kept["tags"] = tags
+    if row.get("source") in MADE_BY_SLEEP:
+        kept["source"] = row["source"]
+    return kept
+
+
+def _changed(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what stays of a revision. If words were changed, that stays, too: times of events depend on it."""
+    kept = _record(fields)
+    if "content" in fields:
+        kept["content"] = REMOVED_TEXT
+    elif fields.keys() - kept.keys():
+        kept["title"] = REMOVED_TEXT
+    return kept

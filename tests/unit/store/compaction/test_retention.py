@@ -1,0 +1,389 @@
+"""Retention: archived segments lose their signatures and the words of deleted memories, and nothing else changes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from memgraph import AgentMemoryConfig, AgentMemoryStore, MemGraph
+from memgraph.errors import BackupError, DamagedJournalError, InvalidInputError, NotFoundError
+from memgraph.journal.closed import files
+from memgraph.journal.envelope import is_unsigned
+from memgraph.model.events.erasure import REMOVED_TEXT
+from memgraph.store.backup.replacing import restore_journal
+from memgraph.store.backup.restoring import restore
+from memgraph.store.compaction.compacting import compact
+from memgraph.store.maintenance.keys import list_keys, reseal_store, rotate_key
+from memgraph.store.maintenance.repair import drop_baseline
+from memgraph.testing import FakeClock, FakeEmbedder
+from memgraph.viz.series.series import learning_series
+from tests.engines import in_memory
+
+SECRET = "Margaret moved to the house behind the old lighthouse in Warnemünde last spring"
+OTHER = "The password of the archive was painted on the door by somebody"
+LATER = "2026-02-20"
+
+
+def config_of(folder: Path, name: str = "store", days: int = 0) -> AgentMemoryConfig:
+    return AgentMemoryConfig(home=folder / name, keys_home=folder / "keys", archive_retention_days=days)
+
+
+def opened(folder: Path, clock: FakeClock, name: str = "store") -> Any:
+    return AgentMemoryStore(config_of(folder, name), embedder=FakeEmbedder(64), clock=clock, engine=in_memory())
+
+
+def words_in(folder: Path) -> set[str]:
+    """Return which of the words are in any file, compressed ones unpacked."""
+    found = set()
+    for path in (one for one in folder.rglob("*") if one.is_file()):
+        data = path.read_bytes()
+        if path.suffix == ".zst":
+            data = zstandard.ZstdDecompressor().stream_reader(data).read()
+        found |= {
+            word for word in (SECRET, OTHER, "secret-tag", "Secret title", "a private reason") if word.encode() in data
+        }
+    return found
+
+
+def archived(folder: Path, name: str = "store") -> list[str]:
+    return [files.name_of(path) for path in files.files_in(folder / name / "journal" / "archive")]
+
+
+@pytest.fixture
+def aged(open_store: Callable[..., Any], clock: FakeClock, tmp_path: Path) -> dict[str, str]:
+    """Make a store of some weeks in several segments, of which most can be archived; return the ids of its memories by what happened to them."""
+    store = open_store(clock=clock)
+    memory = MemGraph(store)
+    store._journal.segments._segment_bytes = 3_000
+    ids: dict[str, str] = {}
+
+    def add(name: str, text: str, **more: Any) -> None:
+        ids[name] = store.insert_memory({"type": "episodic", "content": text, "project_id": "P", **more}).id
+        clock.advance(days=1)
+
+    add("kept", "The build failed in login.py", outcome="failure", tags=["auth"])
+    add("deleted", SECRET, tags=["secret-tag"], title="Secret title", outcome="failure", failure_fingerprint="f" * 16)
+    add("changed", "Something else", tags=["auth"])
+    store.update_memory(ids["changed"], content=OTHER, title="Secret title")
+    memory.tasks.upsert("One", task_id="one")
+    memory.tasks.upsert("Two", task_id="two")
+    add("open", "Of an open task", task_id="one")
+    add("closed", f"Of a closed task: {OTHER}", task_id="two")
+    add("back", "It came back")
+    add("private", "Nobody else may know", privacy_tier="private", domain="health")
+    store.link(ids["deleted"], "SUPERSEDES", ids["kept"], reason="a private reason", score=0.5)
+    store.record_access(ids["kept"])
+    for name in ("deleted", "changed", "open", "closed", "back"):
+        store.delete_memory(ids[name], **({"reason": "a private reason"} if name == "deleted" else {}))
+        clock.advance(days=1)
+    memory.tasks.set_status("two", "closed")
+    for number in range(6):
+        add(f"day {number}", f"On day {number} it worked", outcome="success")
+    add("late", "Deleted late")
+    for number in range(6):
+        add(f"later {number}", f"On day {number} it worked again")
+    store.delete_memory(ids["late"])
+    store.undelete(ids["back"])
+    store.flush()
+    store.close()
+    clock.advance(days=1)
+    return ids
+
+
+@pytest.fixture
+def answers() -> Callable[[Any], Any]:
+    """Return what a store says of its present, its past and its learning."""
+
+    def ask(store: Any) -> Any:
+        return {
+            "digest": store.digest(),
+            "charts": [one.to_dict() for one in learning_series(store)],
+            "of the project": [one.to_dict() for one in learning_series(store, project_id="P", bucket="day")],
+            "listed": [memory.id for memory in store.get_all_memories()],
+            "links": sorted(map(repr, store.every_link())),
+            "agent": store.as_agent("planner").digest(),
+            "then": [memory.id for memory in store.at("2026-02-05").every_memory()],
+            "texts then": {memory.id: memory.content for memory in store.at("2026-02-12").every_memory()},
+            "recorded then": [memory.id for memory in store.at("2026-02-12", recorded=True).every_memory()],
+        }
+
+    return ask
+
+
+def test_only_words_of_deleted_memories_go(
+    aged: dict[str, str], answers: Any, clock: FakeClock, tmp_path: Path
+) -> None:
+    with opened(tmp_path, clock) as store:
+        before = answers(store)
+    compact(config_of(tmp_path), before=LATER, clock=clock)
+    assert words_in(tmp_path) >= {SECRET, OTHER, "secret-tag", "Secret title", "a private reason"}
+    done = compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    assert done.removed_texts == 3, "deleted, changed and closed"
+    assert done.condensed_segments == len(archived(tmp_path)) > 2
+    shutil.rmtree(tmp_path / "store" / "graph", ignore_errors=True)
+    shutil.rmtree(tmp_path / "store" / "index", ignore_errors=True)
+    assert words_in(tmp_path) == set()
+    with opened(tmp_path, clock) as store:
+        after = answers(store)
+        texts, now = before.pop("texts then"), after.pop("texts then")
+        assert after == before
+        gone = {aged[name] for name in ("deleted", "changed", "closed")}
+        assert {one: text for one, text in texts.items() if one not in gone} == {
+            one: text for one, text in now.items() if one not in gone
+        }
+        assert {now[one] for one in gone & now.keys()} <= {REMOVED_TEXT}
+        assert store.verify(deep=True) == store._journal.tail.chain.seq
+        store.rebuild()
+        assert store.digest() == before["digest"]
+        assert store.notices == []
+        assert REMOVED_TEXT not in {memory.content for memory in store.get_all_memories(include_suppressed=True)}
+
+
+def test_what_was_deleted_lately_or_is_of_an_open_task_can_be_restored(
+    aged: dict[str, str], clock: FakeClock, tmp_path: Path
+) -> None:
+    compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    with opened(tmp_path, clock) as store:
+        assert store.undelete(aged["late"]).content == "Deleted late"
+        assert store.undelete(aged["open"]).content == "Of an open task"
+        assert store.get_memory(aged["back"]).content == "It came back"
+        with pytest.raises(NotFoundError, match="was removed after the retention days"):
+            store.undelete(aged["deleted"])
+        commits = (
+            [one for one in store.editing.commits(limit=200) if "memory.deleted" in one.types]
+            if hasattr(store, "editing")
+            else []
+        )
+        assert commits is not None
+
+
+def test_the_closing_of_a_task_frees_its_texts(aged: dict[str, str], clock: FakeClock, tmp_path: Path) -> None:
+    compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    with opened(tmp_path, clock) as store:
+        MemGraph(store).tasks.set_status("one", "closed")
+    done = compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    assert (done.removed_texts, done.condensed_segments > 0) == (1, True)
+    with opened(tmp_path, clock) as store, pytest.raises(NotFoundError, match="retention days"):
+        store.undelete(aged["open"])
+
+
+def test_again_and_not_too_early(aged: dict[str, str], clock: FakeClock, tmp_path: Path) -> None:
+    assert compact(config_of(tmp_path, days=300), before=LATER, clock=clock).condensed_segments == 0
+    assert not (tmp_path / "store" / "journal" / "condensed.json").exists()
+    assert SECRET in words_in(tmp_path / "store" / "journal")
+    seq = compact(config_of(tmp_path, days=3), before=LATER, clock=clock).events_left
+    again = compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    assert (again.condensed_segments, again.removed_texts, again.events_left) == (0, 0, seq), "and nothing is recorded"
+    assert compact(config_of(tmp_path), before=LATER, clock=clock).condensed_segments == 0
+    with pytest.raises(InvalidInputError, match="archive_retention_days"):
+        config_of(tmp_path, days=-1)
+
+
+def test_a_young_archive_is_left(aged: dict[str, str], clock: FakeClock, tmp_path: Path) -> None:
+    """Only whole segments whose last event is older than the days."""
+    done = compact(config_of(tmp_path, days=16), before=LATER, clock=clock)
+    names = archived(tmp_path)
+    assert 0 < done.condensed_segments < len(names)
+    unsigned = [is_unsigned(files.read_all(tmp_path / "store" / "journal", name)) for name in names]
+    assert unsigned == [True] * done.condensed_segments + [False] * (len(names) - done.condensed_segments)
+    with opened(tmp_path, clock) as store:
+        assert store.verify(deep=True)
+    more = compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    assert more.condensed_segments >= len(names) - done.condensed_segments
+
+
+def test_vectors_of_removed_texts_go(aged: dict[str, str], clock: FakeClock, tmp_path: Path) -> None:
+    with opened(tmp_path, clock) as store:
+        file = store._journal.vectors("fake", 64)
+        rows = [file.stored(row) for row in range(file.available())]
+        assert all(map(any, rows))
+    compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    after = [file.stored(row) for row in range(file.available())]
+    assert len(after) == len(rows)
+    assert sum(not any(row) for row in after) == 4, "of three memories, one of which had two texts"
+    with opened(tmp_path, clock) as store:
+        assert store.verify(deep=True)
+
+
+def test_the_old_keys_are_not_needed(aged: dict[str, str], clock: FakeClock, tmp_path: Path) -> None:
+    rotate_key(config_of(tmp_path), clock=clock)
+    clock.advance(days=60)
+    compact(config_of(tmp_path, days=3), before="2027-01-01", clock=clock)
+    (path,) = (tmp_path / "keys" / "keys").glob("*.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "earlier": []}))
+    with opened(tmp_path, clock) as store:
+        unsigned = [is_unsigned(line.data) for line in store._journal.every_line(store._journal.start.position)]
+        assert unsigned.index(False) == sum(unsigned)
+
+
+@pytest.mark.parametrize("first", ["rotated", "condensed"])
+def test_keys_change(aged: dict[str, str], answers: Any, clock: FakeClock, tmp_path: Path, first: str) -> None:
+    if first == "rotated":
+        rotate_key(config_of(tmp_path), clock=clock)
+    compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    with opened(tmp_path, clock) as store:
+        before = answers(store)
+    if first == "condensed":
+        rotate_key(config_of(tmp_path), clock=clock)
+    with opened(tmp_path, clock) as store:
+        assert store.verify(deep=True)
+        assert answers(store) == before
+    reseal_store(config_of(tmp_path), clock=clock)
+    with opened(tmp_path, clock) as store:
+        assert store.verify(deep=True)
+        assert answers(store) == before
+    assert [one.state for one in list_keys(config_of(tmp_path), clock=clock).keys] == ["signs", "not needed"]
+    assert compact(config_of(tmp_path, days=3), before=LATER, clock=clock).condensed_segments == 0
+
+
+def test_a_purge_of_what_is_condensed(aged: dict[str, str], clock: FakeClock, tmp_path: Path) -> None:
+    with opened(tmp_path, clock) as store:
+        kept = store.insert_memory({"type": "episodic", "content": "Afterwards"}).id
+    compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    with opened(tmp_path, clock) as store:
+        receipt = store.purge([aged["kept"]])
+        assert store.check_receipt(receipt).changed_since == []
+        assert store.verify(deep=True)
+        store.rebuild()
+        assert store.get_memory(aged["kept"]) is None
+        assert store.get_memory(kept) is not None
+        digest = store.digest()
+    assert b"login.py" not in b"".join(
+        files.read_all(tmp_path / "store" / "journal", name) for name in archived(tmp_path)
+    )
+    with opened(tmp_path, clock) as store:
+        assert store.digest() == digest
+        assert store.notices == []
+        store.purge([aged["deleted"]])  # what is left of it goes, too
+        store.verify(deep=True)
+    assert aged["deleted"].encode() not in b"".join(
+        line
+        for name in archived(tmp_path)
+        for line in files.read_all(tmp_path / "store" / "journal", name).split(b"\n")
+        if b"memory.added" in line
+    )
+    clock.advance(days=90)
+    compact(config_of(tmp_path, days=3), before="2026-12-01", clock=clock)
+    with opened(tmp_path, clock) as store:
+        assert store.verify(deep=True)
+        assert store.check_receipt(receipt).events
+
+
+def test_backups_hold_the_proof(aged: dict[str, str], answers: Any, clock: FakeClock, tmp_path: Path) -> None:
+    with opened(tmp_path, clock) as store:
+        store.backup(tmp_path / "before.tar.gz")
+    compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    with opened(tmp_path, clock) as store:
+        before = answers(store)
+        with pytest.raises(BackupError, match="make a full backup"):
+            store.backup(tmp_path / "more.tar.gz", incremental=True)
+        store.backup(tmp_path / "full.tar.gz")
+        store.insert_memory({"type": "episodic", "content": "Later"})
+        store.backup(tmp_path / "next.tar.gz", incremental=True)
+    restore(tmp_path / "full.tar.gz", tmp_path / "copy", keys_home=tmp_path / "keys")
+    with opened(tmp_path, clock, "copy") as store:
+        assert answers(store) == before
+        store.verify(deep=True)
+    restore(tmp_path / "next.tar.gz", tmp_path / "second", keys_home=tmp_path / "keys")
+    with pytest.raises(InvalidInputError, match="condensed"):
+        restore(tmp_path / "full.tar.gz", tmp_path / "third", keys_home=tmp_path / "keys", until=4)
+    restore(tmp_path / "before.tar.gz", tmp_path / "fourth", keys_home=tmp_path / "keys")
+    with opened(tmp_path, clock, "fourth") as store:
+        assert store.undelete(aged["deleted"]).content == SECRET, "an older backup has it"
+
+
+def test_repairs(aged: dict[str, str], answers: Any, clock: FakeClock, tmp_path: Path) -> None:
+    compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    with opened(tmp_path, clock) as store:
+        before = answers(store)
+        store.backup(tmp_path / "full.tar.gz")
+    journal = tmp_path / "store" / "journal"
+    drop_baseline(config_of(tmp_path))
+    with opened(tmp_path, clock) as store:
+        assert answers(store) == before
+        assert store.verify(deep=True)
+    assert compact(config_of(tmp_path, days=3), before=LATER, clock=clock).condensed_segments == 0
+    name = archived(tmp_path)[0]
+    files.file_of(journal, name).write_bytes(b"?")
+    restored = restore_journal(tmp_path / "full.tar.gz", config_of(tmp_path), clock=clock)
+    assert restored.lost == 0
+    with opened(tmp_path, clock) as store:
+        assert answers(store) == before
+        assert store.verify(deep=True)
+
+
+class TestRefused:
+    @pytest.fixture
+    def journal(self, aged: dict[str, str], clock: FakeClock, tmp_path: Path) -> Path:
+        compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+        return tmp_path / "store" / "journal"
+
+    @pytest.mark.parametrize("how", ["another word", "another order", "a line less", "another outcome"])
+    def test_a_changed_condensed_segment(self, journal: Path, clock: FakeClock, tmp_path: Path, how: str) -> None:
+        name = archived(tmp_path)[0]
+        lines = files.read_all(journal, name).split(b"\n")[:-1]
+        if how == "another word":
+            lines = [line.replace(b"login.py", b"logon.py") for line in lines]
+        elif how == "another order":
+            lines = lines[::-1]
+        elif how == "a line less":
+            lines = lines[:-1]
+        else:
+            lines[1] = (
+                lines[1].replace(b"positive", b"negative").replace(b'"outcome":"unknown"', b'"outcome":"neutral"')
+            )
+        data = b"".join(line + b"\n" for line in lines)
+        assert data != files.read_all(journal, name)
+        files.replace(journal, name, data)
+        with opened(tmp_path, clock) as store:
+            with pytest.raises(DamagedJournalError, match="does not prove the content"):
+                store.verify()
+            with pytest.raises(DamagedJournalError, match="does not prove the content"):
+                learning_series(store)
+
+    def test_an_unsigned_line_elsewhere(self, journal: Path, clock: FakeClock, tmp_path: Path) -> None:
+        """In a segment that is not condensed nobody may leave the signatures out."""
+        condensed = files.read_all(journal, archived(tmp_path)[0]).split(b"\n")[1]
+        tail = max(journal.glob("*.jsonl"))
+        tail.write_bytes(tail.read_bytes() + condensed + b"\n")
+        (journal / "verified.json").unlink()
+        with pytest.raises(DamagedJournalError, match="it has no signature"):
+            opened(tmp_path, clock)
+
+    @pytest.mark.parametrize("what", ["changed", "missing", "of a former key"])
+    def test_the_proof(self, journal: Path, clock: FakeClock, tmp_path: Path, what: str) -> None:
+        path = journal / "condensed.json"
+        data = path.read_bytes()
+        if what == "of a former key":
+            rotate_key(config_of(tmp_path), clock=clock)
+            assert path.read_bytes() != data
+            path.write_bytes(data)
+            with pytest.raises(DamagedJournalError, match="is not signed with the key that signs the journal"):
+                opened(tmp_path, clock)
+        elif what == "changed":
+            path.write_bytes(data.replace(b'"format": 1', b'"format": 2'))
+            with pytest.raises(DamagedJournalError, match="is not what this store's key signed"):
+                opened(tmp_path, clock)
+        else:
+            path.unlink()
+            with opened(tmp_path, clock) as store, pytest.raises(DamagedJournalError, match="it has no signature"):
+                store.verify()
+
+    def test_a_former_content(self, journal: Path, clock: FakeClock, tmp_path: Path) -> None:
+        """What was condensed further is not undone by putting the former file back."""
+        names = archived(tmp_path)
+        former = {name: files.file_of(journal, name).read_bytes() for name in names}
+        with opened(tmp_path, clock) as store:
+            MemGraph(store).tasks.set_status("one", "closed")
+        compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+        changed = [name for name in names if files.file_of(journal, name).read_bytes() != former[name]]
+        assert changed
+        files.file_of(journal, changed[0]).write_bytes(former[changed[0]])
+        with opened(tmp_path, clock) as store, pytest.raises(DamagedJournalError, match="does not prove the content"):
+            store.verify()
