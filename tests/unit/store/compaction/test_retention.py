@@ -16,6 +16,7 @@ from memgraph.errors import BackupError, DamagedJournalError, InvalidInputError,
 from memgraph.journal.closed import files
 from memgraph.journal.envelope import is_unsigned
 from memgraph.model.events.erasure import REMOVED_TEXT
+from memgraph.model.timestamps import to_iso
 from memgraph.store.backup.replacing import restore_journal
 from memgraph.store.backup.restoring import restore
 from memgraph.store.compaction.compacting import compact
@@ -27,7 +28,7 @@ from tests.engines import in_memory
 
 SECRET = "Margaret moved to the house behind the old lighthouse in Warnemünde last spring"
 OTHER = "The password of the archive was painted on the door by somebody"
-LATER = "2026-02-20"
+BEGINNING, LATER = "2026-02-01T09:00:00.000Z", "2026-02-20"
 
 
 def config_of(folder: Path, name: str = "store", days: int = 0) -> AgentMemoryConfig:
@@ -55,10 +56,11 @@ def archived(folder: Path, name: str = "store") -> list[str]:
     return [files.name_of(path) for path in files.files_in(folder / name / "journal" / "archive")]
 
 
-@pytest.fixture
-def aged(open_store: Callable[..., Any], clock: FakeClock, tmp_path: Path) -> dict[str, str]:
-    """Make a store of some weeks in several segments, of which most can be archived; return the ids of its memories by what happened to them."""
-    store = open_store(clock=clock)
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], str]:
+    """A store of some weeks in several segments, of which most can be archived; the ids of its memories by what happened to them; its last day."""
+    folder, clock = tmp_path_factory.mktemp("aged"), FakeClock(BEGINNING)
+    store = opened(folder, clock)
     memory = MemGraph(store)
     store._journal.segments._segment_bytes = 3_000
     ids: dict[str, str] = {}
@@ -93,7 +95,19 @@ def aged(open_store: Callable[..., Any], clock: FakeClock, tmp_path: Path) -> di
     store.flush()
     store.close()
     clock.advance(days=1)
-    return ids
+    return folder, ids, to_iso(clock())
+
+
+@pytest.fixture
+def clock(template: tuple[Path, dict[str, str], str]) -> FakeClock:
+    return FakeClock(template[2])
+
+
+@pytest.fixture
+def aged(template: tuple[Path, dict[str, str], str], tmp_path: Path) -> dict[str, str]:
+    """Give the test a copy of the store, and return the ids of its memories."""
+    shutil.copytree(template[0], tmp_path, dirs_exist_ok=True)
+    return template[1]
 
 
 @pytest.fixture
@@ -223,21 +237,21 @@ def test_the_old_keys_are_not_needed(aged: dict[str, str], clock: FakeClock, tmp
 
 
 @pytest.mark.parametrize("first", ["rotated", "condensed"])
-def test_keys_change(aged: dict[str, str], answers: Any, clock: FakeClock, tmp_path: Path, first: str) -> None:
+def test_keys_change(aged: dict[str, str], clock: FakeClock, tmp_path: Path, first: str) -> None:
     if first == "rotated":
         rotate_key(config_of(tmp_path), clock=clock)
     compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
     with opened(tmp_path, clock) as store:
-        before = answers(store)
+        before = store.digest(), learning_series(store)
     if first == "condensed":
         rotate_key(config_of(tmp_path), clock=clock)
     with opened(tmp_path, clock) as store:
         assert store.verify(deep=True)
-        assert answers(store) == before
+        assert (store.digest(), learning_series(store)) == before
     reseal_store(config_of(tmp_path), clock=clock)
     with opened(tmp_path, clock) as store:
         assert store.verify(deep=True)
-        assert answers(store) == before
+        assert (store.digest(), learning_series(store)) == before
     assert [one.state for one in list_keys(config_of(tmp_path), clock=clock).keys] == ["signs", "not needed"]
     assert compact(config_of(tmp_path, days=3), before=LATER, clock=clock).condensed_segments == 0
 
@@ -286,14 +300,14 @@ def test_backups_hold_the_proof(aged: dict[str, str], answers: Any, clock: FakeC
         store.backup(tmp_path / "full.tar.gz")
         store.insert_memory({"type": "episodic", "content": "Later"})
         store.backup(tmp_path / "next.tar.gz", incremental=True)
-    restore(tmp_path / "full.tar.gz", tmp_path / "copy", keys_home=tmp_path / "keys")
+    restore(tmp_path / "full.tar.gz", tmp_path / "copy", keys_home=tmp_path / "keys", clock=clock)
     with opened(tmp_path, clock, "copy") as store:
         assert answers(store) == before
         store.verify(deep=True)
-    restore(tmp_path / "next.tar.gz", tmp_path / "second", keys_home=tmp_path / "keys")
+    restore(tmp_path / "next.tar.gz", tmp_path / "second", keys_home=tmp_path / "keys", clock=clock)
     with pytest.raises(InvalidInputError, match="condensed"):
-        restore(tmp_path / "full.tar.gz", tmp_path / "third", keys_home=tmp_path / "keys", until=4)
-    restore(tmp_path / "before.tar.gz", tmp_path / "fourth", keys_home=tmp_path / "keys")
+        restore(tmp_path / "full.tar.gz", tmp_path / "third", keys_home=tmp_path / "keys", until=4, clock=clock)
+    restore(tmp_path / "before.tar.gz", tmp_path / "fourth", keys_home=tmp_path / "keys", clock=clock)
     with opened(tmp_path, clock, "fourth") as store:
         assert store.undelete(aged["deleted"]).content == SECRET, "an older backup has it"
 
@@ -335,9 +349,7 @@ class TestRefused:
         elif how == "a line less":
             lines = lines[:-1]
         else:
-            lines[1] = (
-                lines[1].replace(b"positive", b"negative").replace(b'"outcome":"unknown"', b'"outcome":"neutral"')
-            )
+            lines = [line.replace(b'"outcome":"negative"', b'"outcome":"positive"') for line in lines]
         data = b"".join(line + b"\n" for line in lines)
         assert data != files.read_all(journal, name)
         files.replace(journal, name, data)
