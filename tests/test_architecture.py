@@ -181,7 +181,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "model.events": (
         "payload",
-        "distillation intake lifecycle links memories recalls reembedding store tasks",
+        "distillation erasure intake lifecycle links memories recalls reembedding store tasks",
         "earlier",
         "registry upcasting",
     ),

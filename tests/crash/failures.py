@@ -81,6 +81,16 @@ FAILURES = (
         says="the journal under … was compacted, and its baseline … is missing; `memgraph repair` says what can be done",
     ),
     Failure(
+        "the proof of condensed segments is changed",
+        "refuses",
+        says="journal damaged at …/condensed.json, byte 0: it is not what this store's key signed; put the segments and this file back together, or run `memgraph repair --from-backup FILE`",
+    ),
+    Failure(
+        "a condensed segment is changed",
+        "refuses whatever reads it: history, charts, views of the past and of agents, purges, backups",
+        says="journal damaged at …, byte …, event …: it has no signature, and condensed.json does not prove the content of its segment; `memgraph repair` restores it from a backup, or keeps what verifies",
+    ),
+    Failure(
         "a byte of the journal is changed",
         "refuses",
         says="journal damaged at …, byte …, event …: …; `memgraph repair` restores it from a backup, or keeps what verifies",

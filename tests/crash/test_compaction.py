@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import memgraph
-from memgraph.errors import JournalError
+from memgraph.errors import JournalError, StorageError
+from memgraph.journal.closed.files import files_in, name_of, read_all, unpack
 from memgraph.store.compaction.compacting import compact
 from memgraph.store.maintenance.keys import rotate_key
 from memgraph.store.maintenance.repair import baseline_problem, drop_baseline
@@ -24,6 +25,12 @@ DIMENSION = 16
 KILLS, LONG_KILLS = 4, 50
 FLIPS, LONG_FLIPS = 12, 400
 LATER, MIDDLE = "2026-03-01", "2026-02-06"
+RETENTION_DAYS = 5
+FAILURE_OF = {
+    "proof": "the proof of condensed segments is changed",
+    "condensed segment": "a condensed segment is changed",
+}
+DELETED = b"Day 1"
 
 
 @pytest.fixture
@@ -32,8 +39,14 @@ def needs_database() -> bool:
     return False
 
 
-def config_of(folder: Path) -> memgraph.AgentMemoryConfig:
-    return memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
+def config_of(folder: Path, days: int = 0) -> memgraph.AgentMemoryConfig:
+    return memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys", archive_retention_days=days)
+
+
+def words(folder: Path) -> bytes:
+    """Return the content of all archived segments."""
+    journal = folder / "store" / "journal"
+    return b"".join(read_all(journal, name_of(path)) for path in files_in(journal / "archive"))
 
 
 def opened(folder: Path) -> Any:
@@ -63,18 +76,23 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, s
             clock.advance(days=1)
         store.link(ids[3], "SUPERSEDES", ids[2], reason="newer")
         store.delete_memory(ids[1])
+        for number in range(4):
+            clock.advance(days=1)
+            store.insert_memory({"type": "episodic", "content": f"Afterwards {number}"})
         digest = store.digest()
     assert compact(config_of(folder), before=MIDDLE, clock=clock).archived_segments
     yield folder, digest
     shutil.rmtree(folder.parent)
 
 
+@pytest.mark.parametrize("days", [0, RETENTION_DAYS], ids=["archives", "condenses"])
 def test_killed_anywhere(
-    template: tuple[Path, str], tmp_path: Path, nursery: Any, show: Any, is_long: bool, rows: Any
+    template: tuple[Path, str], tmp_path: Path, nursery: Any, show: Any, is_long: bool, rows: Any, days: int
 ) -> None:
     assert rows["a compaction is killed, anywhere"]
     folder, digest = template
-    (places,) = nursery.run("compactor", shutil.copytree(folder, tmp_path / "whole"), LATER)
+    (places,) = nursery.run("compactor", shutil.copytree(folder, tmp_path / "whole"), LATER, days)
+    clock = FakeClock("2026-03-05T00:00:00.000Z")
     chance = random.Random(20260204)
     first = {kind: number for number, kind in reversed(list(enumerate(places, 1)))}
     most = min(LONG_KILLS if is_long else KILLS, len(places))
@@ -82,7 +100,7 @@ def test_killed_anywhere(
     left = Counter[str]()
     for turn, place in enumerate(chosen):
         here = Path(shutil.copytree(folder, tmp_path / f"round{turn}"))
-        child = nursery.start("compactor", here, LATER, place, int(signal.SIGKILL))
+        child = nursery.start("compactor", here, LATER, days, place, int(signal.SIGKILL))
         assert child.wait() == -signal.SIGKILL, child.errors()[-1_500:]
         what = f"place {place} ({places[place - 1]})"
         with opened(here) as store:
@@ -93,35 +111,52 @@ def test_killed_anywhere(
             store.rebuild()
             assert store.digest() == digest, what
         assert len([name for name in files(here) if name.startswith("baseline/")]) == 1, what
-        done = compact(config_of(here), before=LATER, clock=FakeClock())
+        done = compact(config_of(here, days), before=LATER, clock=clock)
         assert done.is_new != is_new, what
+        assert (DELETED in words(here)) == (not days), what
+        assert compact(config_of(here, days), before=LATER, clock=clock).condensed_segments == 0, what
+        with opened(here) as store:
+            assert store.digest() == digest, what
+            store.verify(deep=True)
         assert sorted(path.name for path in (here / "store" / "journal").glob("*.jsonl")) == [
             path.name for path in sorted((tmp_path / "whole" / "store" / "journal").glob("*.jsonl"))
         ], what
         left["compacted" if is_new else "as before"] += 1
         shutil.rmtree(here)
-    show(f"SIGKILL in {len(chosen)} of {len(places)} places of a compaction", ("left", "times"), left.most_common())
+    what = "a compaction that condenses" if days else "a compaction"
+    show(f"SIGKILL in {len(chosen)} of {len(places)} places of {what}", ("left", "times"), left.most_common())
     assert left["compacted"]
 
 
-@pytest.mark.parametrize("part", ["header", "rows"])
+@pytest.mark.parametrize("part", ["header", "rows", "proof", "condensed segment"])
 def test_flipped_bits(template: tuple[Path, str], tmp_path: Path, part: str, is_long: bool, rows: Any) -> None:
     folder, _ = template
     here = Path(shutil.copytree(folder, tmp_path / "here"))
     journal = here / "store" / "journal"
-    path = journal / "baseline.json" if part == "header" else next((journal / "baseline").iterdir())
+    if part in ("proof", "condensed segment"):
+        compact(config_of(here, RETENTION_DAYS), before=LATER, clock=FakeClock("2026-03-05T00:00:00.000Z"))
+        for packed in (journal / "archive").glob("*.zst"):  # else most flips are refused as damage to the compression
+            unpack(packed.parent, name_of(packed))
+    path = {
+        "header": journal / "baseline.json",
+        "rows": next((journal / "baseline").iterdir()),
+        "proof": journal / "condensed.json",
+        "condensed segment": next((journal / "archive").iterdir()),
+    }[part]
+    failure = FAILURE_OF.get(part, "a baseline's header or its rows are changed")
     data, said = path.read_bytes(), Counter[bool]()
     for at in range(0, len(data), max(1, len(data) // (LONG_FLIPS if is_long else FLIPS))):
         flipped = bytearray(data)
         flipped[at] ^= 1 << at % 7
         path.write_bytes(flipped)
-        with pytest.raises(JournalError) as refused:
-            opened(here)
-        said[rows["a baseline's header or its rows are changed"].fits(str(refused.value))] += 1
+        with pytest.raises((JournalError, StorageError)) as refused, opened(here) as store:
+            store.verify()  # a condensed segment is not read before
+        said[rows[failure].fits(str(refused.value))] += 1
     path.write_bytes(data)
-    opened(here).close()
+    with opened(here) as store:
+        store.verify()
     assert said[True]
-    assert part == "header" or not said[False]
+    assert part != "rows" or not said[False]
 
 
 @pytest.mark.parametrize("part", ["baseline.json", "baseline"])

@@ -261,7 +261,7 @@ class ClosedSegments:
         missing = [name for name in names if name not in named]
         for name in missing:
             data = files.read_all(self._folder, name)
-            first, events = int(Path(name).stem), data.count(b"\n")
+            first, events = files.first_seq_of(name), data.count(b"\n")
             named[name] = ClosedSegment(
                 name, first, first + events - 1, events, len(data), hashlib.sha256(data).hexdigest(), ()
             )
@@ -325,7 +325,7 @@ class ClosedSegments:
 def segments_in(digest: JournalDigest, keys_in: KeysIn) -> list[ClosedSegment]:
     """Return what a manifest says of the closed segments of a journal that was verified."""
     found = digest.closed()
-    firsts = [int(Path(name).stem) for name in (*found, digest.name)]
+    firsts = [files.first_seq_of(name) for name in (*found, digest.name)]
     return [
         ClosedSegment(
             name=name,

@@ -56,6 +56,11 @@ def name_of(path: Path) -> str:
     return path.name.removesuffix(".zst")
 
 
+def first_seq_of(name: str) -> int:
+    """Return the number of a segment's first event, which its name states."""
+    return int(name.partition(".")[0])
+
+
 def plain_path(folder: Path, name: str) -> Path:
     """Return the path of a segment's plain file."""
     return folder / name

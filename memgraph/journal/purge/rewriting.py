@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from memgraph.errors import JournalError, StorageError
-from memgraph.journal.closed.files import read_all, remove_shadowed, replace
+from memgraph.journal.closed.files import first_seq_of, read_all, remove_shadowed, replace
 from memgraph.journal.envelope import is_unsigned
 from memgraph.journal.purge.lines import is_purged, purged_line, seq_of
 from memgraph.journal.purge.purged import PurgedSeqs
@@ -59,7 +58,7 @@ def sha256_of(segments: Segments, name: str, size: int | None = None) -> tuple[i
 def segments_of(segments: Segments, seqs: set[int]) -> list[str]:
     """Return the names of the segments that hold some of these events."""
     names = segments.names()
-    firsts = [int(Path(name).stem) for name in names]
+    firsts = list(map(first_seq_of, names))
     ends: Sequence[float] = [*firsts[1:], float("inf")]
     return [
         name for name, first, end in zip(names, firsts, ends, strict=True) if any(first <= seq < end for seq in seqs)

@@ -12,9 +12,10 @@ from memgraph.errors import InvalidInputError
 from memgraph.fold import fold
 from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.baseline.archive import complete
-from memgraph.journal.closed.files import ARCHIVE, files_in
+from memgraph.journal.closed.files import ARCHIVE, files_in, name_of
 from memgraph.journal.journal import Journal
 from memgraph.journal.purge.intent import check_no_purge
+from memgraph.journal.replay import Offset
 from memgraph.journal.vectors.vector_file import NamedVectors
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Callback, checked
@@ -69,35 +70,96 @@ def compact(
     StorageError
         There is no room for the baseline. Nothing is changed.
     """
-    checked(Callback, progress, "progress")
-    checked(bool, closed_tasks, "closed_tasks")
-    config, began = config or load_config(), time.perf_counter()
-    now: Callable[[], str] = lambda: to_iso((clock or utc_now)())  # noqa: E731
-    limit = _moment(now()[:7] + "-01" if before is None else before)
-    journal = open_store_journal(config, keys, now, with_expired_keys=True)
+    now, began = _now(clock), time.perf_counter()
+    journal, limit, days = _opened(config, keys, now, before, closed_tasks, progress)
     with timed(logger, logging.INFO, "compacted the journal") as counts, journal.locked():
-        check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
-        state = _state_before(journal, limit, _open_tasks(journal) if closed_tasks else frozenset(), progress)
+        state, open_tasks = _stopping(journal, limit, closed_tasks=closed_tasks, progress=progress)
         present = journal.baseline
         journal.name_closed()  # from now on the digest begins at the baseline
-        is_new = state.end.chain.seq > (present.seq if present else 0)
+        is_new = _is_new(journal, state)
         if is_new or (present is not None and present.schema_version != SCHEMA_VERSION):
             present = baseline_of(journal, state, now())
             adopt(journal, present)
             is_new = True
         moved = complete(journal.segments, present) if present is not None else []
-        plan = _retention(journal, config.archive_retention_days, now())
-        condensed = retain(journal, plan, config.archive_retention_days, now(), progress)
+        plan = _retention(journal, present.offset if present else state.end, days, now(), open_tasks)
+        condensed = retain(journal, plan, days, now(), progress)
         while journal.pack_next():
             pass
         counts |= {"events": state.end.chain.seq, "segments": len(moved), "condensed": len(condensed)}
-    done = _result(journal, is_new=is_new, moved=len(moved), seconds=round(time.perf_counter() - began, 3))
-    removed = 0 if plan.is_done else len(plan.fresh)
-    return done.model_copy(update={"condensed_segments": len(condensed), "removed_texts": removed})
+    done = _result(journal, present.offset if present else journal.start, is_new=is_new, began=began)
+    removed = len(plan.fresh) if condensed else 0
+    updates = {"archived_segments": len(moved), "condensed_segments": len(condensed), "removed_texts": removed}
+    return done.model_copy(update=updates)
 
 
-def _retention(journal: Journal, days: int, now: str) -> RetentionPlan:
-    return retention_plan(journal, days, now, _open_tasks(journal)) if days else RetentionPlan()
+def preview_compaction(
+    config: AgentMemoryConfig | None = None,
+    *,
+    before: When | None = None,
+    closed_tasks: bool = False,
+    keys: KeyProvider | None = None,
+    clock: Clock | None = None,
+    progress: Progress | None = None,
+) -> CompactionResult:
+    """Return what `compact` would do with the same arguments. Nothing is changed. Raises the same errors."""
+    now, began = _now(clock), time.perf_counter()
+    journal, limit, days = _opened(config, keys, now, before, closed_tasks, progress)
+    state, open_tasks = _stopping(journal, limit, closed_tasks=closed_tasks, progress=progress)
+    is_new, present = _is_new(journal, state), journal.baseline
+    end = state.end if is_new or present is None else present.offset
+    plan = _retention(journal, end, days, now(), open_tasks)
+    updates = {
+        "archived_segments": len({name_of(path) for path in files_in(journal.folder)} - set(_from(journal, end))),
+        "condensed_segments": 0 if plan.is_done else len(plan.segments),
+        "removed_texts": len(plan.fresh),
+        "dry_run": True,
+    }
+    return _result(journal, end, is_new=is_new, began=began).model_copy(update=updates)
+
+
+def _now(clock: Clock | None) -> Callable[[], str]:
+    return lambda: to_iso((clock or utc_now)())
+
+
+def _opened(
+    config: AgentMemoryConfig | None,
+    keys: KeyProvider | None,
+    now: Callable[[], str],
+    before: When | None,
+    closed_tasks: bool,
+    progress: Progress | None,
+) -> tuple[Journal, str, int]:
+    """Return the journal, the moment before which it is compacted, and the retention days."""
+    checked(Callback, progress, "progress")
+    checked(bool, closed_tasks, "closed_tasks")
+    config = config or load_config()
+    limit = _moment(now()[:7] + "-01" if before is None else before)
+    return open_store_journal(config, keys, now, with_expired_keys=True), limit, config.archive_retention_days
+
+
+def _stopping(
+    journal: Journal, limit: str, *, closed_tasks: bool, progress: Progress | None
+) -> tuple[State, frozenset[str]]:
+    """Return the state at which a baseline stops, and the tasks that are neither closed nor archived."""
+    check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
+    open_tasks = _open_tasks(journal)
+    return _state_before(journal, limit, open_tasks if closed_tasks else frozenset(), progress), open_tasks
+
+
+def _is_new(journal: Journal, state: State) -> bool:
+    return state.end.chain.seq > (journal.baseline.seq if journal.baseline else 0)
+
+
+def _retention(journal: Journal, end: Offset, days: int, now: str, open_tasks: frozenset[str]) -> RetentionPlan:
+    if not days:
+        return RetentionPlan()
+    return retention_plan(journal, days, now, before=end.position.segment, open_tasks=open_tasks)
+
+
+def _from(journal: Journal, end: Offset) -> list[str]:
+    """Return the names of the segments that stay, because they do not lie wholly before a point."""
+    return [name for name in journal.segments.names() if name >= end.position.segment]
 
 
 def _moment(before: When) -> str:
@@ -134,20 +196,22 @@ def _open_tasks(journal: Journal) -> frozenset[str]:
     return frozenset(str(row["name"]) for row in rows if row.get("status") in _OPEN)
 
 
-def _result(journal: Journal, *, is_new: bool, moved: int, seconds: float) -> CompactionResult:
-    baseline = journal.baseline
+def _result(journal: Journal, end: Offset, *, is_new: bool, began: float) -> CompactionResult:
+    """Return the result for a baseline that ends, or would end, at a point."""
+    baseline, reached = journal.baseline, end.chain.seq
+    is_there = baseline is not None and baseline.seq == reached
     present, archived = (
         sum(path.stat().st_size for path in files_in(place)) for place in (journal.folder, journal.folder / ARCHIVE)
     )
     return CompactionResult(
-        seq=baseline.seq if baseline else 0,
-        until=baseline.chain.timestamp if baseline else None,
+        seq=reached,
+        until=end.chain.timestamp or None,
         is_new=is_new,
-        rows=baseline.rows if baseline else 0,
-        baseline_bytes=baseline.size_bytes if baseline else 0,
-        archived_segments=moved,
-        events_left=journal.tail.chain.seq - (baseline.seq if baseline else 0),
+        rows=baseline.rows if baseline and is_there else 0,
+        baseline_bytes=baseline.size_bytes if baseline and is_there else 0,
+        archived_segments=0,
+        events_left=journal.tail.chain.seq - reached,
         journal_bytes=present,
         archive_bytes=archived,
-        seconds=seconds,
+        seconds=round(time.perf_counter() - began, 3),
     )

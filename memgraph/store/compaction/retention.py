@@ -56,18 +56,17 @@ class RetentionPlan:
     is_done: bool = True
 
 
-def retention_plan(journal: Journal, days: int, now: str, open_tasks: Collection[str]) -> RetentionPlan:
+def retention_plan(journal: Journal, days: int, now: str, *, before: str, open_tasks: Collection[str]) -> RetentionPlan:
     """Return what a retention of so many days condenses now. One pass over the journal's lines, which are not verified again.
 
     Parameters
     ----------
+    before : str
+        The segment in which the baseline ends: only those before it are condensed.
     open_tasks : collection of str
         The tasks whose memories keep their words: those that are neither closed nor archived.
     """
-    plan = RetentionPlan()
-    if journal.baseline is None:
-        return plan
-    limit, end = to_iso(from_iso(now) - timedelta(days=days)), journal.baseline.position.segment
+    plan, limit = RetentionPlan(), to_iso(from_iso(now) - timedelta(days=days))
     memories, restored, is_over = _Memories(), set[str](), False
     for name, lines in groupby(journal.every_line(journal.start.position), key=lambda line: line.start.segment):
         changes, last = list[_Change](), b""
@@ -75,7 +74,7 @@ def retention_plan(journal: Journal, days: int, now: str, open_tasks: Collection
             changes += _changes_in(line)
             last = line.data
         head = orjson.loads(last)["head"]
-        is_over = is_over or not (name < end and head["timestamp"] < limit)
+        is_over = is_over or not (name < before and head["timestamp"] < limit)
         if is_over:
             restored |= {one.id for one in changes if one.exists}
             continue

@@ -18,6 +18,7 @@ import orjson
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.errors import GraphError, JournalError
 from memgraph.fold.projection import SCHEMA_VERSION
+from memgraph.journal.closed.files import first_seq_of
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.configured import configured_keys
@@ -172,8 +173,8 @@ class _Read:
     def take(self, commit: Committed) -> None:
         """Add a commit."""
         name = commit.after.position.segment
-        segment = self._segments.setdefault(name, _Segment(commit.events[0].seq))
-        segment.last_seq = commit.events[-1].seq
+        segment = self._segments.setdefault(name, _Segment(first_seq_of(name)))
+        segment.last_seq = commit.after.chain.seq  # its events may be purged
         segment.size_bytes += len(commit.data)
         segment.digest.update(commit.data)
         self.whole.update(commit.data)
@@ -181,7 +182,7 @@ class _Read:
             head = orjson.loads(line)["head"]
             segment.envelopes.add(head["envelope_version"])
             segment.signatures.add(head["signature_version"])
-            segment.keys.add(head["key_id"])
+            segment.keys |= {key_id for key_id in [head["key_id"]] if key_id}  # an unsigned line names none
             self.types[f"{head['type']} {head['event_version']}"] += 1
             self._versions.add((head["type"], head["event_version"]))
 

@@ -13,25 +13,51 @@ from memgraph.interfaces.cli.base.output import count, emit, progress
 if TYPE_CHECKING:
     from memgraph.model.results.maintenance import CompactionResult
 
+_NOTHING = "Nothing was recorded before then: there is nothing to compact."
+
 
 @click.command(cls=Command)
 @click.option("--before", metavar="DATE", help="Compact what was recorded before DATE; default: before this month.")
 @click.option("--closed-tasks", is_flag=True, help="Stop before the first event of a task that is still open.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done, and change nothing.")
 @pass_settings
-def compact(settings: Settings, before: str | None, closed_tasks: bool) -> None:
-    """Make a signed baseline of the journal, so that opening costs what is recorded after it; archive older segments."""
+def compact(settings: Settings, before: str | None, closed_tasks: bool, dry_run: bool) -> None:
+    """Make a signed baseline of the journal, so that opening costs what is recorded after it; archive older segments.
+
+    With the setting archive_retention_days, archived segments of that age lose their signatures and the texts of
+    memories that were deleted by then. There is no undo.
+    """
     from memgraph.config import load_config
-    from memgraph.store.compaction.compacting import compact
+    from memgraph.store.compaction.compacting import compact, preview_compaction
 
     config = load_config({"home": settings.home})
+    run = preview_compaction if dry_run else compact
     with logs_shown(settings), progress(settings, "reading the journal") as bar:
-        found = compact(config, before=before, closed_tasks=closed_tasks, progress=bar)
-    emit(settings, found, _lines(found))
+        found = run(config, before=before, closed_tasks=closed_tasks, progress=bar)
+    emit(settings, found, _preview(found) if dry_run else _lines(found))
+
+
+def _preview(found: CompactionResult) -> list[str]:
+    if found.until is None:
+        return [_NOTHING]
+    if not (found.is_new or found.archived_segments or found.condensed_segments):
+        return [f"There is nothing more to compact: the journal has a baseline at event {found.seq}."]
+    lines = [
+        f"A baseline would end at event {found.seq}, recorded on {found.until[:10]}; {count(found.events_left, 'event')} come after it."
+    ]
+    if found.archived_segments:
+        lines.append(f"It would move {count(found.archived_segments, 'segment')} to journal/archive.")
+    if found.condensed_segments:
+        lines.append(
+            f"{count(found.condensed_segments, 'segment').capitalize()} older than the retention days would lose "
+            f"the signatures, and the texts of {count(found.removed_texts, 'deleted memory', 'deleted memories')} that are still there. There is no undo."
+        )
+    return [*lines, "Nothing was changed."]
 
 
 def _lines(found: CompactionResult) -> list[str]:
     if found.until is None:
-        return ["Nothing was recorded before then: there is nothing to compact."]
+        return [_NOTHING]
     begins = "The journal has" if found.is_new else "There is nothing more to compact: the journal has"
     lines = [
         (
@@ -42,6 +68,11 @@ def _lines(found: CompactionResult) -> list[str]:
     if found.archived_segments:
         lines.append(
             f"Moved {count(found.archived_segments, 'segment')} to journal/archive; their history stays readable."
+        )
+    if found.condensed_segments:
+        lines.append(
+            f"Condensed {count(found.condensed_segments, 'archived segment')}: signatures and the texts of "
+            f"{count(found.removed_texts, 'deleted memory', 'deleted memories')} are gone. Make a full backup now; incremental ones cannot follow earlier ones."
         )
     lines.append(f"Journal {found.journal_bytes / 1e6:,.1f} MB, archive {found.archive_bytes / 1e6:,.1f} MB.")
     return lines

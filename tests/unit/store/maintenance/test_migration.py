@@ -15,6 +15,7 @@ import memgraph
 from memgraph.errors import JournalError, StorageError
 from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.interfaces.cli.group import cli
+from memgraph.store.compaction.compacting import compact
 from memgraph.store.maintenance.migration import migrate
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.witness import copied
@@ -69,6 +70,24 @@ def test_a_store_of_an_earlier_release(earlier: Path, tmp_path: Path) -> None:
     record = json.loads(after.splitlines()[-1])
     assert record["head"]["type"] == "store.migrated"
     assert record["payload"]["converted"] == sum(done.types[name] for name in done.converted)
+
+
+def test_a_store_with_purged_commits_and_condensed_segments(tmp_path: Path) -> None:
+    """A commit of which everything was purged has no event left, and the lines of a condensed segment no signature."""
+    config, clock = config_of(tmp_path), FakeClock("2026-02-01T09:00:00.000Z")
+    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=clock) as store:
+        store._journal.segments._segment_bytes = 1_500
+        ids = []
+        for number in range(6):
+            ids.append(store.insert_memory({"type": "episodic", "content": f"text {number}"}).id)
+            clock.advance(days=1)
+        store.purge([ids[1]])
+    assert migrate(config, dry_run=True).last_seq == sum(one.events for one in migrate(config, dry_run=True).segments)
+    compact(config.model_copy(update={"archive_retention_days": 1}), before="2026-02-05", clock=clock)
+    report = migrate(config, dry_run=True)
+    assert report.segments[0].key_ids == []
+    assert len(report.segments[-1].key_ids) == 1
+    assert sum(one.events for one in report.segments) == sum(report.types.values()) == report.last_seq
 
 
 class TestRefused:
