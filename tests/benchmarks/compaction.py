@@ -1,4 +1,4 @@
-"""What a compaction saves: opening, rebuilding and disk, of a journal of many events of which a tenth is still alive.
+"""What a compaction saves: opening, rebuilding and disk, of a journal of many events of which a tenth is still alive; and what a retention saves.
 
 The journal is made by signing lines in bulk, not through the store. Of ten events five add a memory, one changes it and four delete others.
 
@@ -28,7 +28,7 @@ from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryRev
 from memgraph.model.ids import source_id
 from memgraph.model.memory import MemoryRecord
 from memgraph.model.timestamps import to_iso
-from memgraph.store.compaction.compacting import compact
+from memgraph.store.compaction.compacting import compact, preview_compaction
 from memgraph.store.opening import open_store_journal
 from memgraph.store.projection.replayed_rows import replayed
 
@@ -144,6 +144,18 @@ def measure(folder: Path, count: int, *, tail: int) -> dict[str, Any]:
     _, after = timed("replay_s", lambda: replayed(journal, journal.tail.chain.seq), figures)
     figures["disk_mb"] = sizes(journal.folder)
     figures["digest_equal"] = before == after
+    kept = config.model_copy(update={"archive_retention_days": 1})
+    preview = timed(
+        "preview_of_retention_s", lambda: preview_compaction(kept, before=limit, clock=lambda: _at(LATER)), figures
+    )
+    done = timed("retention_s", lambda: compact(kept, before=limit, clock=lambda: _at(LATER)), figures)
+    assert (preview.condensed_segments, preview.removed_texts) == (done.condensed_segments, done.removed_texts)
+    figures |= {"condensed_segments": done.condensed_segments, "removed_texts": done.removed_texts}
+    figures["disk_after_retention_mb"] = sizes(journal.folder)
+    journal = timed("open_after_retention_s", opened, figures)
+    timed("verify_after_retention_s", journal.verify, figures)
+    _, last = timed("replay_after_retention_s", lambda: replayed(journal, journal.tail.chain.seq), figures)
+    figures["digest_equal_after_retention"] = last.digest == after.digest
     figures["digest"] = f"{after.digest:064x}"
     return figures
 
