@@ -1,7 +1,7 @@
 """What is left of an event about memories that no longer exist: everything but their words.
 
-Ids, types, outcomes, times, states, projects and builds stay, so charts, views of the past and counts are what they were, and the state after
-all events is the same. Texts go, and with them tags, titles, names of people, files and sources, and what a link, a deletion or an archiving
+Ids, types, outcomes, times, states, projects and builds stay, so charts, views of the past and counts are what they were, the state after
+all events is the same, and sleep knows what it must not learn again. Texts go, and with them tags, titles, names of people, files and sources, and what a link, a deletion or an archiving
 gave as its reason.
 """
 
@@ -12,8 +12,11 @@ from typing import Any
 
 from memgraph.journal.envelope import Event
 from memgraph.model.events.erasure import REMOVED_TEXT
+from memgraph.model.events.lifecycle import FADED
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryUndeleted, Revision
+from memgraph.model.ids import stored_form
+from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED
 from memgraph.model.results.sleep import MADE_BY_SLEEP
 
 KEPT = frozenset(
@@ -27,6 +30,8 @@ KEPT = frozenset(
 """Fields of a memory that stay. The others state its words."""
 _KEPT_TAGS = frozenset({"lesson"})
 """Tags that charts count by; they are memgraph's own words."""
+_KEPT_REASONS = frozenset({FADED, PROPOSED, REJECTED, LAPSED, LAPSED_PROPOSAL})
+"""Reasons by which sleep knows whether a user or agent decided on a memory; memgraph's own words, too."""
 IsGone = Callable[[str], bool]
 
 
@@ -52,7 +57,7 @@ def reduced(event: Event, is_gone: IsGone) -> dict[str, Any] | None:
         }
         left = {**rest, "changed": _changed(content.get("changed", {}))}
     elif isinstance(payload, MemoryDeleted):
-        if not is_gone(payload.id) or payload.reason is None:
+        if not is_gone(payload.id) or (payload.reason is None or payload.reason in _KEPT_REASONS):
             return None
         left = {"id": payload.id}
     elif isinstance(payload, MemoryLinked):
@@ -71,6 +76,12 @@ def _record(row: Mapping[str, Any]) -> dict[str, Any]:
         kept["tags"] = tags
     if row.get("source") in MADE_BY_SLEEP:
         kept["source"] = row["source"]
+    if row.get("archive_reason") in _KEPT_REASONS:
+        kept["archive_reason"] = row["archive_reason"]
+    if ids := [
+        one for one in row.get("source_event_ids", ()) if stored_form(one) == one
+    ]:  # of memories, not names of sources
+        kept["source_event_ids"] = ids
     return kept
 
 

@@ -15,7 +15,9 @@ from memgraph import AgentMemoryConfig, AgentMemoryStore, MemGraph
 from memgraph.errors import BackupError, DamagedJournalError, InvalidInputError, NotFoundError
 from memgraph.journal.closed import files
 from memgraph.journal.envelope import is_unsigned
+from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.model.events.erasure import REMOVED_TEXT
+from memgraph.model.events.lifecycle import FADED
 from memgraph.model.timestamps import to_iso
 from memgraph.store.backup.replacing import restore_journal
 from memgraph.store.backup.restoring import restore
@@ -234,6 +236,43 @@ def test_the_old_keys_are_not_needed(aged: dict[str, str], clock: FakeClock, tmp
     with opened(tmp_path, clock) as store:
         unsigned = [is_unsigned(line.data) for line in store._journal.every_line(store._journal.start.position)]
         assert unsigned.index(False) == sum(unsigned)
+
+
+def test_what_was_learned_and_deleted_is_not_learned_again(tmp_path: Path) -> None:
+    """Sleep knows it by what is left, and tells memories that somebody deleted from those that were collected as faded."""
+    clock = FakeClock(BEGINNING)
+
+    def learn(store: Any, *numbers: int, topic: str = "jwt") -> list[str]:
+        base = {"type": "episodic", "project_id": "shop", "outcome": "negative", "tags": ["auth", topic]}
+        texts = [f"Attempt {number} at {topic} failed with E{number}." for number in numbers]
+        drafts = [
+            {**base, "content": text, "build_id": f"b{number}"} for number, text in zip(numbers, texts, strict=True)
+        ]
+        return [one.id for one in store.insert_memories(drafts)]
+
+    with opened(tmp_path, clock) as store:
+        store._journal.segments._segment_bytes = 3_000
+        learn(store, 1, 2, 3)
+        assert compress(store, embedder=store.embedder).compressed == 1
+        (made,) = store.query_by_type("semantic")
+        store.delete_memory(made.id)
+        faded = learn(store, 11, 12, 13, 14, topic="oauth")
+        assert compress(store, embedder=store.embedder).compressed == 1
+        (kept,) = store.query_by_type("semantic")
+        store.delete_memory(faded[0], reason=FADED)
+        clock.advance(days=1)
+        for number in range(8):
+            store.insert_memory({"type": "episodic", "content": f"Something else {number}"})
+    clock.advance(days=30)
+    done = compact(config_of(tmp_path, days=3), before="2026-02-20", clock=clock)
+    assert done.removed_texts == 2
+    with opened(tmp_path, clock) as store:
+        learn(store, 4, 5)
+        learn(store, 15, topic="oauth")
+        result = compress(store, embedder=store.embedder)
+        assert (result.compressed, result.updated) == (0, 1)
+        (after,) = store.query_by_type("semantic")
+        assert (after.id, sorted(after.evidence_build_ids)) == (kept.id, ["b11", "b12", "b13", "b14", "b15"])
 
 
 @pytest.mark.parametrize("first", ["rotated", "condensed"])
