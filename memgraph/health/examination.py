@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from memgraph.errors import ReadOnlyError
+from memgraph.health.backups import check_backups
 from memgraph.health.memories import check_memories
 from memgraph.health.places import (
     check_disk_space,
@@ -44,9 +45,11 @@ def examine_home(home: str | None) -> Report:
         check_modes(config, store_id, report)
         check_size(config, report)
         if found is not None:
-            check_memories(found.rows, config, to_iso(datetime.now(UTC)), report)
+            now = to_iso(datetime.now(UTC))
+            check_backups(found, config, now, report)
+            check_memories(found.rows, config, now, report)
         else:
-            report.unseen.append("the memories, because the journal cannot be read")
+            report.unseen.append("the memories and backups, because the journal cannot be read")
     check_disk_space(config.home, report)
     check_model(default_embedder(config), condition.named if condition else None, report)
     return report
@@ -73,5 +76,6 @@ def health_of(store: AgentMemoryStore) -> Health:
     check_model(store.embedder, None, report)
     if found is not None:
         check_tail(found.torn_events, found.torn_bytes, extent(config.home / "journal")[1], report)
+        check_backups(found, config, store.now(), report)
         check_memories(found.rows, config, store.now(), report)
     return report.health()
