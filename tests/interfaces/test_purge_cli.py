@@ -166,3 +166,15 @@ def test_lost_tasks_and_names_that_stay_are_shown_before_and_after(run: Run, ids
     assert "id of a task (2 events" in done.stdout
     (receipt,) = (tmp_path / "store" / "receipts").glob("*.json")
     assert "id of a task (2 events" in run("verify", "--receipt", receipt).stdout
+
+
+def test_a_preview_says_why_a_memory_is_listed_that_does_not_show_the_words(run: Run, ids: list[str]) -> None:
+    run("remember", "A walk by the sea", "--tag", "Margaret", "--project", "margaret-house")
+    run("remember", f"{'It rained all day, and nobody went out, so we played cards. ' * 2}Margaret won")
+    shown = run("purge", "--match", "margaret").stdout.splitlines()
+    assert any(line.endswith("A walk by the sea (matched in its project and tags)") for line in shown)
+    assert any(line.endswith("… (matched in its text, further on)") for line in shown)
+    assert any("Margaret moved" in line and "matched" not in line for line in shown)
+    run("edit", ids[0], "--content", "Somebody moved house in spring")
+    shown = run("purge", "--match", "Margaret moved").stdout
+    assert "Somebody moved house in spring (matched in an earlier version)" in shown
