@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,22 @@ def test_nothing_to_purge_is_said_in_terms_of_what_was_asked_for(run: Run, ids: 
         for more in ([], ["--yes"]):
             refused = run("purge", option, name, *more)
             assert (refused.exit_code, said in refused.stderr) == (1, True), refused.stderr
+
+
+@pytest.mark.embedded
+def test_the_advice_for_an_unknown_project_or_source_helps(run: Run, ids: list[str]) -> None:
+    run("remember", "The staging server was moved", "--project", "heron")
+    advised = shlex.split(run("purge", "--project", "Heron").stderr.split("`")[1])
+    listed = run(*advised[1:])
+    assert "heron" in listed.stdout.split(), listed.stderr
+    of_source = run("purge", "--source", "nonesuch").stderr
+    assert "projects" not in of_source
+    (show, read) = (shlex.split(one) for one in of_source.split("`")[1::2])
+    source = next(line for line in run(*show[1:-1], ids[0]).stdout.splitlines() if line.startswith("source")).split()[
+        -1
+    ]
+    assert run("purge", "--source", source).stdout
+    assert run(*read[1:]).exit_code == 0
 
 
 def test_a_source_is_purged_by_its_place_and_is_read_again(run: Run, ids: list[str], tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ from memgraph.store.undeletion import deleted, undeletions
 from memgraph.text.cutting import preview
 
 logger = logger_of(__name__)
+_PROJECTS = "MATCH (p:Project) RETURN p.name ORDER BY p.name"
 
 
 class Purging:
@@ -288,10 +289,11 @@ class Purging:
     def _nothing(self, criteria: Criteria, plan: Plan) -> str:
         """Return the message that there is nothing to purge."""
         if criteria.match is None:
-            name, what = (
-                ("is of project", criteria.project) if criteria.project else ("rests on source", criteria.source)
-            )
-            return f"nothing in the journal {name} {what!r}; `memgraph stats` shows the projects, `memgraph show ID` a memory's source"
+            if criteria.project is not None:
+                advice = f"`memgraph query --cypher '{_PROJECTS}'` lists the projects"
+                return f"nothing in the journal is of project {criteria.project!r}; {advice}"
+            advice = "`memgraph show ID` names a memory's source, `memgraph query sources_read` lists what was read"
+            return f"nothing in the journal rests on source {criteria.source!r}; {advice}"
         if left := self._remaining(plan):
             return (
                 f"nothing that says {criteria.match!r} can be removed: it is only in names that are signed, or that the journal needs: "
