@@ -27,10 +27,11 @@ from memgraph.journal.keys.configured import configured_keys, configured_ring
 from memgraph.journal.keys.contract import check_presence, check_validity
 from memgraph.journal.keys.place import key_place, name_of
 from memgraph.journal.opening import lost_journal, made_from_events
-from memgraph.journal.repair import Condition, as_it_is, examine
+from memgraph.journal.repair import Condition, as_it_is
 from memgraph.journal.segments import Segments
 from memgraph.journal.swap import is_planned
 from memgraph.model.timestamps import to_iso
+from memgraph.store.maintenance.repair import condition_of
 from memgraph.store.maintenance.verification import Verification
 from memgraph.store.maintenance.verifying import inspect
 from memgraph.store.opening import open_projector
@@ -38,7 +39,6 @@ from memgraph.store.projection.place import place_of
 from memgraph.store.projection.projector import Projector
 
 _NAMES = {"head": "head file", "checkpoint": "checkpoint", "manifest": "manifest of closed segments"}
-_MOST_LOOKS = 5
 SAMPLE = 50
 """Number of memories whose rows are compared with their events."""
 _TAKEN = "the graph, which another process has open"
@@ -75,7 +75,7 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report) -> C
                 "journal", "a resealing is under way, or was cut off", "the next use of the store completes it"
             )
             return None
-        condition = _examined(config, store_id, ring)
+        condition = condition_of(config, store_id, ring, by_checkpoint=True)
         checked_header(Segments(config.home / "journal", 0), store_id, ring)
         _keys(condition, ring, config, report)
     except KeyMissingError as error:
@@ -90,22 +90,6 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report) -> C
     _witnesses(condition, report)
     check_tail(condition.torn_events, condition.torn_bytes, size, report)
     report.passed("head")
-    return condition
-
-
-def _examined(config: AgentMemoryConfig, store_id: str, ring: KeyRing) -> Condition:
-    """Return the journal's condition. Another process may write between the readings of the journal and of its head file."""
-
-    def found() -> Condition:
-        return examine(config.home, store_id, ring, keys_home=config.keys_home, by_checkpoint=True)
-
-    condition = found()
-    for _ in range(_MOST_LOOKS):
-        if not condition.contradicting:
-            break
-        before, condition = condition, found()
-        if condition.seq == before.seq:  # nobody writes, as nobody can to a journal that is truncated
-            break
     return condition
 
 

@@ -17,6 +17,7 @@ from memgraph.diagnostics.repeats import Repeats
 from memgraph.diagnostics.security import report_finding
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError
 from memgraph.interfaces.cli.group import cli
+from memgraph.store.maintenance import repair
 
 AT = "2026-02-01T09:00:00.000Z"
 BY_DOCTOR_AND_REPAIR = pytest.mark.parametrize("command", ["doctor", "repair"])
@@ -161,14 +162,13 @@ def test_the_same_finding_is_reported_again_after_an_hour(filled: Any, file: Pat
         assert len(read(file)) == reports
 
 
+@BY_DOCTOR_AND_REPAIR
 @pytest.mark.parametrize("stays", [False, True])
-def test_a_doctor_beside_a_writer_raises_no_false_alarm(
-    filled: Any, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stays: bool
+def test_an_examination_beside_a_writer_raises_no_false_alarm(
+    filled: Any, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, stays: bool
 ) -> None:
     """The head file may be read after a commit that the examination of the lines has not seen."""
-    from memgraph.health import storage
-
-    real = storage.examine
+    real = repair.examine
     path = segment(tmp_path)
     whole = path.read_bytes()
     path.write_bytes(b"\n".join(whole.splitlines()[:-2]) + b"\n")
@@ -179,6 +179,6 @@ def test_a_doctor_beside_a_writer_raises_no_false_alarm(
             path.write_bytes(whole)
         return found
 
-    monkeypatch.setattr(storage, "examine", examine)
-    assert run(tmp_path, "doctor") == int(stays)
+    monkeypatch.setattr(repair, "examine", examine)
+    assert run(tmp_path, command) == int(stays)
     assert len(read(file)) == int(stays)
