@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from memgraph.diagnostics.lines import append_line
 from memgraph.diagnostics.records import DiagnosticRecord
+from memgraph.diagnostics.repeats import Repeats
 from memgraph.diagnostics.targets import DeliveryError, document_of, new_delivery
 from memgraph.logs import logger_of
 
@@ -127,7 +128,7 @@ class _UnderWay(NamedTuple):
 class Sender:
     """Sends alerts to a target, with repetitions, and writes to a file what was not accepted.
 
-    The waits double from half a second to half a minute, of which a random part between half and all is used, so that many processes do not come back at once.
+    An alert that was accepted is not sent again within an hour, however often the process reports it. The waits double from half a second to half a minute, of which a random part between half and all is used, so that many processes do not come back at once.
 
     Parameters
     ----------
@@ -135,24 +136,36 @@ class Sender:
         File of JSON lines: the target, the problem, the number of attempts, the record. No secret of the target is in it.
     wait : callable
         Waits some seconds.
+    repeats : Repeats, optional
+        What was accepted.
     """
 
     def __init__(
-        self, target: Target, *, attempts: int, dead_letters: Path, wait: Callable[[float], None] = time.sleep
+        self,
+        target: Target,
+        *,
+        attempts: int,
+        dead_letters: Path,
+        wait: Callable[[float], None] = time.sleep,
+        repeats: Repeats | None = None,
     ) -> None:
         self._target = target
         self._attempts = attempts
         self._dead_letters = dead_letters
         self._wait = wait
+        self._accepted = repeats or Repeats()
         self._under_way: _UnderWay | None = None
 
     def send(self, record: DiagnosticRecord) -> None:
-        """Send an alert, or keep it."""
+        """Send an alert, or keep it; do nothing if the same was accepted within the last hour."""
+        if not self._accepted.is_due(record.identity):
+            return
         delivery, pause_s = new_delivery(), FIRST_WAIT_S
         for number in range(1, self._attempts + 1):
             self._under_way = _UnderWay(record, number, "no answer")
             try:
                 self._target.attempt(record, delivery)
+                self._accepted.note(record.identity)
                 return
             except DeliveryError as error:
                 self._under_way = _UnderWay(record, number, str(error))
@@ -164,6 +177,8 @@ class Sender:
 
     def give_up(self, record: DiagnosticRecord) -> None:
         """Keep an alert for which there is no time left. Another thread may be sending it."""
+        if not self._accepted.is_due(record.identity):
+            return
         last = self._under_way
         if last is not None and last.record is record:
             self.keep(record, problem=f"{last.problem}; then the process ended", attempts=last.number)

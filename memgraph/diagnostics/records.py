@@ -73,6 +73,11 @@ class DiagnosticRecord(Strict):
         """What it is about, from a small set of values: records with the same subject and store belong to one incident."""
         raise NotImplementedError
 
+    @property
+    def identity(self) -> tuple[str | int | None, ...]:
+        """What it shares with its repetitions, which say nothing new."""
+        return (type(self).__name__, self.store_id, self.subject)
+
 
 class SecurityRecord(DiagnosticRecord):
     """Something that concerns the trust in a store's journal.
@@ -109,6 +114,11 @@ class SecurityRecord(DiagnosticRecord):
     def subject(self) -> str:
         """The reason."""
         return self.reason
+
+    @property
+    def identity(self) -> tuple[str | int | None, ...]:
+        """Damage at another place, or another missing key, is no repetition."""
+        return (*super().identity, self.segment, self.offset, self.seq, *self.key_ids)
 
 
 class Ranking(Strict):
@@ -241,6 +251,11 @@ class LifecycleRecord(DiagnosticRecord):
     def subject(self) -> str:
         """The run and its outcome."""
         return f"{self.run}.{self.outcome}"
+
+    @property
+    def identity(self) -> tuple[str | int | None, ...]:
+        """Another error, or one in another phase, is no repetition."""
+        return (*super().identity, self.phase, self.error)
 
 
 def quota_severity(quota: Quota) -> Severity:

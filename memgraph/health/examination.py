@@ -1,14 +1,18 @@
 """The examination of a store, open or not: one set of checks for `MemGraph.health` and ``memgraph doctor``.
 
-Nothing is repaired, brought up to date or created, and an error is reported. It costs a verification and a fold of the whole journal: for
-10,000 memories about four seconds.
+Nothing is repaired, brought up to date or created. Damage for which opening would send a security record has one here, too. It costs a
+verification and a fold of the whole journal: for 10,000 memories about four seconds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
+from memgraph.config import AgentMemoryConfig
+from memgraph.diagnostics.security import report_finding
 from memgraph.errors import ReadOnlyError
+from memgraph.health.backups import check_backups
 from memgraph.health.memories import check_memories
 from memgraph.health.places import (
     check_disk_space,
@@ -21,6 +25,7 @@ from memgraph.health.places import (
 )
 from memgraph.health.report import Report
 from memgraph.health.storage import SAMPLE, check_inspection, check_journal, check_projections, check_tail, extent
+from memgraph.journal.closed.files import FileState, states_in
 from memgraph.model.results.maintenance import Health
 from memgraph.model.timestamps import to_iso
 from memgraph.store import AgentMemoryStore
@@ -35,6 +40,7 @@ def examine_home(home: str | None) -> Report:
 
     report = Report()
     config = check_settings(home, report)
+    before = _segments(config)
     store_id = check_store(config, report)
     condition = None
     if store_id is not None:
@@ -44,11 +50,15 @@ def examine_home(home: str | None) -> Report:
         check_modes(config, store_id, report)
         check_size(config, report)
         if found is not None:
-            check_memories(found.rows, config, to_iso(datetime.now(UTC)), report)
+            now = to_iso(datetime.now(UTC))
+            check_backups(found, config, now, report)
+            check_memories(found.rows, config, now, report)
         else:
-            report.unseen.append("the memories, because the journal cannot be read")
+            report.unseen.append("the memories and backups, because the journal cannot be read")
     check_disk_space(config.home, report)
     check_model(default_embedder(config), condition.named if condition else None, report)
+    if _segments(config) == before:  # else another process has replaced files, such as by a purge, while they were read
+        _tell(report, config, store_id, lambda: to_iso(datetime.now(UTC)))
     return report
 
 
@@ -73,5 +83,20 @@ def health_of(store: AgentMemoryStore) -> Health:
     check_model(store.embedder, None, report)
     if found is not None:
         check_tail(found.torn_events, found.torn_bytes, extent(config.home / "journal")[1], report)
+        check_backups(found, config, store.now(), report)
         check_memories(found.rows, config, store.now(), report)
+    _tell(report, config, store.store_id, store.now)
     return report.health()
+
+
+def _segments(config: AgentMemoryConfig) -> list[FileState] | None:
+    """Return what identifies the journal's files; None if its folder cannot be read."""
+    try:
+        return states_in(config.home / "journal")
+    except OSError:
+        return None
+
+
+def _tell(report: Report, config: AgentMemoryConfig, store_id: str | None, now: Callable[[], str]) -> None:
+    for error in report.refusals:
+        report_finding(config, error, now=now, store_id=store_id)

@@ -61,7 +61,7 @@ def check_store(config: AgentMemoryConfig, report: Report) -> str | None:
         else:
             refuse_foreign(home)
     except MemGraphError as error:
-        report.error("store", str(error))
+        report.refused("store", error)
     except OSError as error:
         report.error("store", f"{home} cannot be read: {error.strerror}", "check its permissions")
     report.passed("store")

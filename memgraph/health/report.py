@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from memgraph.errors import JournalError, MemGraphError
 from memgraph.model.results.maintenance import Health, HealthCheck
 
 
@@ -18,15 +19,24 @@ class Report:
         Facts by part: places, sizes, versions.
     unseen : list of str
         What could not be checked, and why.
+    refusals : list of JournalError
+        Why opening would refuse the store, or has: what diagnostics report of it.
     """
 
     found: dict[str, Any] = field(default_factory=dict)
     checks: list[HealthCheck] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
+    refusals: list[JournalError] = field(default_factory=list)
 
     def error(self, name: str, message: str, advice: str = "", **measured: float | None) -> None:
         """Add an error; without advice, its message says what to do."""
         self.checks.append(HealthCheck(name=name, status="error", message=message, advice=advice, **measured))
+
+    def refused(self, name: str, error: MemGraphError, *, value: float | None = None) -> None:
+        """Add an error that was raised; one of the journal is also a refusal."""
+        self.error(name, str(error), value=value)
+        if isinstance(error, JournalError):
+            self.refusals.append(error)
 
     def warning(self, name: str, message: str, advice: str = "", **measured: float | None) -> None:
         """Add a warning."""

@@ -27,10 +27,11 @@ from memgraph.journal.keys.configured import configured_keys, configured_ring
 from memgraph.journal.keys.contract import check_presence, check_validity
 from memgraph.journal.keys.place import key_place, name_of
 from memgraph.journal.opening import lost_journal, made_from_events
-from memgraph.journal.repair import Condition, as_it_is, examine
+from memgraph.journal.repair import Condition, as_it_is
 from memgraph.journal.segments import Segments
 from memgraph.journal.swap import is_planned
 from memgraph.model.timestamps import to_iso
+from memgraph.store.maintenance.repair import condition_of
 from memgraph.store.maintenance.verification import Verification
 from memgraph.store.maintenance.verifying import inspect
 from memgraph.store.opening import open_projector
@@ -58,12 +59,14 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report) -> C
         ring = KeyRing.from_providers(store_id, keys, FileKeys(config.keys_home))
         report.found["key"]["present"] = ring.active is not None
     except MemGraphError as error:
-        report.error("key", str(error))
+        report.refused("key", error)
         return None
     try:
         if ring.active is None:
             if events:
-                report.error("key", f"the signing key is missing: {where}", remedy)
+                what = f"the signing key is missing: {where}"
+                report.error("key", what, remedy)
+                report.refusals.append(KeyMissingError(what))
             elif made := made_from_events(config.home):
                 raise lost_journal(config.home, made)
             return None
@@ -72,14 +75,14 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report) -> C
                 "journal", "a resealing is under way, or was cut off", "the next use of the store completes it"
             )
             return None
-        condition = examine(config.home, store_id, ring, keys_home=config.keys_home, by_checkpoint=True)
+        condition = condition_of(config, store_id, ring, by_checkpoint=True)
         checked_header(Segments(config.home / "journal", 0), store_id, ring)
         _keys(condition, ring, config, report)
     except KeyMissingError as error:
-        report.error("key", str(error))
+        report.refused("key", error)
         return None
     except MemGraphError as error:
-        report.error("journal", str(error), value=size)
+        report.refused("journal", error, value=size)
         return None
     report.passed("key")
     torn = {"events": condition.torn_events, "bytes": condition.torn_bytes} if condition.torn_events else None
@@ -98,7 +101,7 @@ def _keys(condition: Condition, ring: KeyRing, config: AgentMemoryConfig, report
         check_presence(needed, ring)
         check_validity(needed, ring, days=config.key_verification_days, now=lambda: to_iso(datetime.now(UTC)))
     except KeyMissingError as error:
-        report.error("key", str(error))
+        report.refused("key", error)
 
 
 def check_tail(torn_events: int, torn_bytes: int, size: int, report: Report) -> None:
@@ -114,6 +117,8 @@ def _witnesses(condition: Condition, report: Report) -> None:
     accept = "run `memgraph repair --accept-head` to accept the journal as it is"
     for witness in condition.contradicting[:1]:  # the head file before the checkpoint: accepting one settles both
         name = f"the {_NAMES[witness.kind]} {witness.path}"
+        if witness.state != "missing":  # opening makes a missing one
+            report.refusals.append(JournalError(f"{name} contradicts the journal"))
         if witness.state == "ahead":
             what = f"the journal ends at event {condition.seq}, but {name} names {witness.seq}: it was truncated or is an old copy"  # fmt: skip
             report.error("head", what, f"restore the journal from a backup, or {accept}")
@@ -190,7 +195,7 @@ def check_inspection(
     except StorageError as error:
         report.error("graph", str(error), "check its permissions")
     except JournalError as error:
-        report.error("journal", str(error))
+        report.refused("journal", error)
     except MemGraphError as error:
         report.error("graph", str(error))
     else:

@@ -11,7 +11,7 @@ from pathlib import Path
 from memgraph.config import AgentMemoryConfig
 from memgraph.diagnostics.quotas import report_quota
 from memgraph.diagnostics.reporting import check_targets
-from memgraph.diagnostics.security import reason_of, report_security
+from memgraph.diagnostics.security import reason_of, report_finding, report_security
 from memgraph.disk.files import free_bytes
 from memgraph.errors import InvalidInputError, JournalError, StorageError
 from memgraph.graph.connection import VENDORS
@@ -65,11 +65,11 @@ def open_store_journal(
             limits=JournalLimits(segment_days=config.journal_segment_days, compresses=config.journal_compression),
         )
     except JournalError as error:
-        tell(reason_of(error), store_id=_known_id(config.home), error=error)
+        tell(reason_of(error), store_id=known_id(config.home), error=error)
         raise
     if not journal.has_key:
         tell("dev_bypass", store_id=journal.store_id)
-    journal.on_refused = lambda error: tell(reason_of(error), store_id=journal.store_id, error=error)
+    journal.on_refused = lambda error: report_finding(config, error, now=now, store_id=journal.store_id)
     journal.on_unverified = lambda: tell("unsigned_replay", store_id=journal.store_id)
     journal.on_full = journal.segments.on_full = partial(_report_full, config, journal, now)
     return journal
@@ -80,7 +80,7 @@ def _report_full(config: AgentMemoryConfig, journal: Journal, now: Callable[[], 
     report_quota(config, "disk", now=now, store_id=journal.store_id, value=free, limit=RESERVE_BYTES, unit="bytes")
 
 
-def _known_id(home: Path) -> str | None:
+def known_id(home: Path) -> str | None:
     """Return the id in a store's manifest, if it can be read."""
     try:
         return read_manifest(home / "journal" / "manifest.json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,22 @@ def test_nothing_to_purge_is_said_in_terms_of_what_was_asked_for(run: Run, ids: 
             assert (refused.exit_code, said in refused.stderr) == (1, True), refused.stderr
 
 
+@pytest.mark.embedded
+def test_the_advice_for_an_unknown_project_or_source_helps(run: Run, ids: list[str]) -> None:
+    run("remember", "The staging server was moved", "--project", "heron")
+    advised = shlex.split(run("purge", "--project", "Heron").stderr.split("`")[1])
+    listed = run(*advised[1:])
+    assert "heron" in listed.stdout.split(), listed.stderr
+    of_source = run("purge", "--source", "nonesuch").stderr
+    assert "projects" not in of_source
+    (show, read) = (shlex.split(one) for one in of_source.split("`")[1::2])
+    source = next(line for line in run(*show[1:-1], ids[0]).stdout.splitlines() if line.startswith("source")).split()[
+        -1
+    ]
+    assert run("purge", "--source", source).stdout
+    assert run(*read[1:]).exit_code == 0
+
+
 def test_a_source_is_purged_by_its_place_and_is_read_again(run: Run, ids: list[str], tmp_path: Path) -> None:
     log = {
         "build_id": "b1", "project_id": "P", "build_outcome": "failure", "started_at": "2026-01-01T00:00:00Z",
@@ -166,3 +183,15 @@ def test_lost_tasks_and_names_that_stay_are_shown_before_and_after(run: Run, ids
     assert "id of a task (2 events" in done.stdout
     (receipt,) = (tmp_path / "store" / "receipts").glob("*.json")
     assert "id of a task (2 events" in run("verify", "--receipt", receipt).stdout
+
+
+def test_a_preview_says_why_a_memory_is_listed_that_does_not_show_the_words(run: Run, ids: list[str]) -> None:
+    run("remember", "A walk by the sea", "--tag", "Margaret", "--project", "margaret-house")
+    run("remember", f"{'It rained all day, and nobody went out, so we played cards. ' * 2}Margaret won")
+    shown = run("purge", "--match", "margaret").stdout.splitlines()
+    assert any(line.endswith("A walk by the sea (matched in its project and tags)") for line in shown)
+    assert any(line.endswith("… (matched in its text, further on)") for line in shown)
+    assert any("Margaret moved" in line and "matched" not in line for line in shown)
+    run("edit", ids[0], "--content", "Somebody moved house in spring")
+    shown = run("purge", "--match", "Margaret moved").stdout
+    assert "Somebody moved house in spring (matched in an earlier version)" in shown

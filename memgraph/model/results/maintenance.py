@@ -238,6 +238,9 @@ class HealthLimits(Model):
         default=10, description="Maximum number of memories that say what another one says, and that no sleep has seen."
     )
     open_contradictions: Count = Field(default=10, description="Maximum number of undecided contradictions.")
+    backup_days: Count = Field(
+        default=7, description="Maximum age of the last backup, in days, while events are recorded. 0: no limit."
+    )
 
 
 class HealthCheck(Strict):

@@ -21,12 +21,16 @@ class PurgedMemory(Model):
         stays and begins again with what it is now; it contains the same words and is to be kept.
     is_deleted : bool
         Whether it was deleted before.
+    matched_in : list of str
+        Of a purge by words that `content` does not show: the fields that contain them, such as ``tags``; ``content`` if they are in the
+        rest of the text; ``history`` if only an earlier version contains them.
     """
 
     id: str
     content: str
     why: Why
     is_deleted: bool = False
+    matched_in: list[str] = Field(default_factory=list)
 
 
 class KnownExport(Model):

@@ -1,11 +1,19 @@
-"""Repair of a store that cannot be opened: diagnose its journal, and accept it in its current condition."""
+"""Repair of a store that cannot be opened: diagnose its journal, and accept it in its current condition.
+
+What concerns the journal's trust is reported as opening the store reports it, once by a process.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from memgraph.config import AgentMemoryConfig, load_config
+from memgraph.diagnostics.security import report_finding
 from memgraph.errors import InvalidInputError, JournalError, KeyMissingError
 from memgraph.journal.baseline.archive import remove_baseline
 from memgraph.journal.baseline.header import checked_header
+from memgraph.journal.keys import KeyRing
 from memgraph.journal.keys.configured import configured_keys
 from memgraph.journal.opening import identify
 from memgraph.journal.repair import Condition, accept, examine
@@ -13,7 +21,9 @@ from memgraph.journal.segments import Segments
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider
 from memgraph.store.backup.quarantine import Cut, Damage, Part, cut, damage_in, exclusive
-from memgraph.store.opening import release, utc_now
+from memgraph.store.opening import known_id, release, utc_now
+
+_MOST_LOOKS = 5
 
 
 def repair_store(
@@ -55,9 +65,7 @@ def repair_store(
     >>> repair_store(config, accept_head=found, reason="restored from Monday's backup")  # doctest: +SKIP
     """
     config = config or load_config()
-    store_id, ring = identify(
-        config.home, keys or configured_keys(config), keys_home=config.keys_home, lock_timeout_s=config.lock_timeout_s
-    )
+    store_id, ring = _identified(config, keys, clock)
     if accept_head is not None:
         if not isinstance(accept_head, Condition):
             raise InvalidInputError(
@@ -75,7 +83,67 @@ def repair_store(
             reason=reason,
             lock_timeout_s=config.lock_timeout_s,
         )
-    return examine(config.home, store_id, ring, keys_home=config.keys_home)
+    with _reported(config, clock):
+        found = condition_of(config, store_id, ring)
+    if any(witness.state != "missing" for witness in found.contradicting):  # opening makes a missing one
+        _report(config, JournalError("a witness contradicts the journal"), clock)
+    return found
+
+
+def condition_of(config: AgentMemoryConfig, store_id: str, ring: KeyRing, *, by_checkpoint: bool = False) -> Condition:
+    """Return the journal's condition. Changes nothing.
+
+    Another process may commit between the readings of the journal and of its head file, which then seems to be ahead. So a witness
+    contradicts a journal only if it still does when the journal is read again and ends where it did: nobody can write to one that is truncated.
+
+    Parameters
+    ----------
+    by_checkpoint : bool
+        Trust a matching checkpoint, as opening does; otherwise verify every event.
+
+    Raises
+    ------
+    JournalError
+        The journal's own lines do not verify.
+    """
+
+    def look() -> Condition:
+        return examine(config.home, store_id, ring, keys_home=config.keys_home, by_checkpoint=by_checkpoint)
+
+    found = look()
+    for _ in range(_MOST_LOOKS):
+        if not found.contradicting:
+            break
+        before, found = found, look()
+        if found.seq == before.seq:
+            break
+    return found
+
+
+@contextmanager
+def _reported(config: AgentMemoryConfig, clock: Clock | None = None) -> Iterator[None]:
+    """Report an error of the journal that a block raises, as opening the store does."""
+    try:
+        yield
+    except JournalError as error:
+        _report(config, error, clock)
+        raise
+
+
+def _report(config: AgentMemoryConfig, error: JournalError, clock: Clock | None = None) -> None:
+    time = clock or utc_now
+    report_finding(config, error, now=lambda: to_iso(time()), store_id=known_id(config.home))
+
+
+def _identified(config: AgentMemoryConfig, keys: KeyProvider | None, clock: Clock | None = None) -> tuple[str, KeyRing]:
+    """Return the id and the keys of a store; complete a resealing that was cut off."""
+    with _reported(config, clock):
+        return identify(
+            config.home,
+            keys or configured_keys(config),
+            keys_home=config.keys_home,
+            lock_timeout_s=config.lock_timeout_s,
+        )
 
 
 def baseline_problem(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> str | None:
@@ -87,12 +155,14 @@ def baseline_problem(config: AgentMemoryConfig | None = None, *, keys: KeyProvid
         The key is missing.
     """
     config = config or load_config()
-    store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
+    store_id, ring = _identified(config, keys)
     try:
         checked_header(Segments(config.home / "journal", 0), store_id, ring)
-    except KeyMissingError:
+    except KeyMissingError as error:
+        _report(config, error)
         raise
     except JournalError as error:
+        _report(config, error)
         return str(error)
     return None
 
@@ -111,9 +181,9 @@ def drop_baseline(config: AgentMemoryConfig | None = None, *, keys: KeyProvider 
         The system refuses.
     """
     config = config or load_config()
-    store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
+    store_id, ring = _identified(config, keys)
     folder = config.home / "journal"
-    with exclusive(folder, config.lock_timeout_s):
+    with exclusive(folder, config.lock_timeout_s), _reported(config):
         found = examine(config.home, store_id, ring, keys_home=config.keys_home)
         remove_baseline(folder)
     return found.seq
@@ -128,9 +198,7 @@ def find_damage(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | 
         The key is missing, or an authentic event cannot be read by this release: that is no damage.
     """
     config = config or load_config()
-    store_id, ring = identify(
-        config.home, keys or configured_keys(config), keys_home=config.keys_home, lock_timeout_s=config.lock_timeout_s
-    )
+    store_id, ring = _identified(config, keys)
     return damage_in(config.home, store_id, ring, keys_home=config.keys_home)
 
 
@@ -166,9 +234,7 @@ def cut_journal(
         raise InvalidInputError("must be the result of find_damage()", field="expected", value=expected)
     if part not in ("tail", "segment"):
         raise InvalidInputError("must be tail or segment", field="part", value=part)
-    store_id, ring = identify(
-        config.home, keys or configured_keys(config), keys_home=config.keys_home, lock_timeout_s=config.lock_timeout_s
-    )
+    store_id, ring = _identified(config, keys)
     time = clock or utc_now
     return cut(
         config.home,

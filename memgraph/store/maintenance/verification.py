@@ -38,6 +38,24 @@ class Difference(NamedTuple):
         return f"{self.part}: {self.table} {self.key}{column}: {self.problem}"
 
 
+class LastBackup(NamedTuple):
+    """A backup that the journal names.
+
+    Attributes
+    ----------
+    at : str
+        When it was recorded; for the backup from which the store was restored, when it was made.
+    seq : int
+        The last event that it has.
+    path : str or None
+        Its file, as it was called then; None: the store was restored from it.
+    """
+
+    at: str
+    seq: int
+    path: str | None
+
+
 @dataclass(slots=True)
 class Verification:
     """What was verified, and which deviations were found.
@@ -58,6 +76,10 @@ class Verification:
         Time taken by part.
     rows : dict
         Of an inspection: the rows at the journal's end, by table and key.
+    began_at : str or None
+        Of an inspection: time of the first event.
+    backup : LastBackup or None
+        Of an inspection: the last backup that the journal names.
     """
 
     is_deep: bool
@@ -75,6 +97,8 @@ class Verification:
     torn_bytes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     rows: Mapping[str, Mapping[Key, Row]] = field(default_factory=dict, repr=False)
+    began_at: str | None = None
+    backup: LastBackup | None = None
 
     def note(self, difference: Difference) -> None:
         """Record a deviation."""

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext
 from random import SystemRandom
 
 from memgraph.errors import DamagedJournalError, DiskFullError, GraphError, VectorDamageError
-from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.projection import digest_after
 from memgraph.graph.schema import INTERNAL, STATE_TABLE, tables
 from memgraph.index.comparison import differences
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.journal.purge.rewriting import check_purges
-from memgraph.journal.replay import Committed
-from memgraph.journal.vectors.damage import NamedRows
 from memgraph.model.base import Callback, Count, checked
-from memgraph.model.events.payload import MAX_WHOLE
 from memgraph.ports import Change, Key, Progress, Row
 from memgraph.store.commit.vectors import rows_in_use
+from memgraph.store.maintenance.recorded import Folded, Recorded
 from memgraph.store.maintenance.verification import Difference, Verification
 from memgraph.store.projection.projector import Projector
 from memgraph.store.projection.replayed_rows import stored
@@ -93,7 +89,7 @@ def verify(projector: Projector, *, deep: bool = False, progress: Progress | Non
     found = Verification(deep)
     with projector.holding(), projector.engine.open():
         found.graph_seq = projector.projection.seq
-        recorded = _Recorded(until=found.graph_seq, deep=deep)
+        recorded = Recorded(until=found.graph_seq, deep=deep)
         _journal(projector, recorded, found, progress)
         with found.timed("vectors"):
             _vectors(projector, recorded, found, rows_in_use(projector.index), progress)
@@ -120,7 +116,7 @@ def inspect(
     """Verify as `verify` does, but leave the graph as it is: it is neither updated nor rebuilt. The index is skipped.
 
     The whole journal is folded, and a graph that is behind it is compared with the fold at the graph's own event. A graph that is ahead of
-    it is not compared. The rows at the journal's end are in the result.
+    it is not compared. The rows at the journal's end are in the result, and the last backup.
 
     Parameters
     ----------
@@ -152,7 +148,7 @@ def inspect(
                     raise
                 found.note(Difference("graph", "all", "tables", "", error.loggable))
                 projection = None
-        recorded = _Folded(projection.seq if projection else 0, drawn)
+        recorded = Folded(projection.seq if projection else 0, drawn)
         _journal(projector, recorded, found, progress)
         with found.timed("vectors"):
             _vectors(projector, recorded, found, None, progress)
@@ -161,7 +157,7 @@ def inspect(
                 _digests(projector, recorded.digest, recorded, found, progress)
                 _rows(projector, drawn, recorded.sample, found)
                 _sums(projector, found)
-    found.rows = recorded.tables()
+    found.rows, found.began_at, found.backup = recorded.tables(), recorded.began_at, recorded.backup
     return found
 
 
@@ -170,7 +166,7 @@ def _drawn(projector: Projector, sample: int) -> frozenset[str]:
     return frozenset(SystemRandom().sample(keys, min(sample, len(keys))))
 
 
-def _journal(projector: Projector, recorded: _Recorded, found: Verification, progress: Progress | None) -> None:
+def _journal(projector: Projector, recorded: Recorded, found: Verification, progress: Progress | None) -> None:
     with found.timed("journal"):
         try:
             found.events = projector.journal.verify(progress, also=recorded.take)
@@ -202,73 +198,9 @@ def refuse(found: Verification, projector: Projector) -> None:
     raise GraphError(f"{how_many} from the journal; first {first}; run `memgraph rebuild`")
 
 
-class _Recorded:
-    """The journal's content for vectors and, if deep, for rows.
-
-    Parameters
-    ----------
-    until : int
-        Number of the last event included in the graph's rows.
-    deep : bool
-        Fold all rows.
-    """
-
-    def __init__(self, *, until: int, deep: bool = False) -> None:
-        self.named = NamedRows()
-        self._until = until
-        self._workspace = Workspace(EmptyRows()) if deep else None
-
-    def take(self, commit: Committed) -> None:
-        for event in commit.events:
-            self.named.take(event.payload)
-            if self._workspace is not None and event.seq <= self._until:
-                fold(self._workspace, event)
-
-    def changes(self) -> Iterator[Change]:
-        """Iterate over the rows that the graph should contain, as changes from an empty one."""
-        return self._workspace.changes() if self._workspace else iter(())
-
-    def tables(self) -> dict[str, dict[Key, Row]]:
-        """Return the same rows by table and key."""
-        rows: dict[str, dict[Key, Row]] = defaultdict(dict)
-        for change in self.changes():
-            if change.new is not None:
-                rows[change.table][change.key] = change.new
-        return rows
-
-    def names(self, row: Row) -> bool:
-        """Return whether an event has recorded this memory's vector at the place in the row."""
-        return self.named.has(row.get("embedding_model", ""), row["vector_row"], row["id"], row.get("vector_sha256"))
-
-
-class _Folded(_Recorded):
-    """The journal's content up to its end, with the digest, and the rows of some memories, at an earlier event.
-
-    Attributes
-    ----------
-    digest : int
-    sample : dict of str to Row
-        Of the memories that existed then.
-    """
-
-    def __init__(self, at: int, drawn: frozenset[str]) -> None:
-        super().__init__(until=MAX_WHOLE, deep=True)
-        self._at = at
-        self._drawn = drawn
-        self.digest = 0
-        self.sample: dict[Key, Row] = {}
-
-    def take(self, commit: Committed) -> None:
-        super().take(commit)
-        if commit.after.chain.seq == self._at and self._workspace is not None:
-            self.digest = digest_after(0, self._workspace.changes())
-            rows = {one: self._workspace.get("Memory", one) for one in self._drawn}
-            self.sample = {one: row for one, row in rows.items() if row is not None}
-
-
 def _vectors(
     projector: Projector,
-    recorded: _Recorded,
+    recorded: Recorded,
     found: Verification,
     used: Collection[int] | None,
     progress: Progress | None,
@@ -282,7 +214,7 @@ def _vectors(
 
 
 def _digests(
-    projector: Projector, expected: int, recorded: _Recorded, found: Verification, progress: Progress | None
+    projector: Projector, expected: int, recorded: Recorded, found: Verification, progress: Progress | None
 ) -> None:
     """Compare the digest of the graph's memories and links with the state's, and the places of their vectors."""
     digest = 0

@@ -33,6 +33,7 @@ from memgraph.store.compaction.renewing import renew_baseline
 from memgraph.store.projection.projector import Projector
 from memgraph.store.purge.exports import known_exports
 from memgraph.store.purge.leftovers import remove_leftovers, remove_unnamed_vectors
+from memgraph.store.purge.matches import matched_in, shows
 from memgraph.store.purge.plan import Plan, plan_of
 from memgraph.store.purge.receipts import (
     check_receipt,
@@ -50,6 +51,7 @@ from memgraph.store.undeletion import deleted, undeletions
 from memgraph.text.cutting import preview
 
 logger = logger_of(__name__)
+_PROJECTS = "MATCH (p:Project) RETURN p.name ORDER BY p.name"
 
 
 class Purging:
@@ -97,12 +99,12 @@ class Purging:
             plan = self._planned(criteria, keeps_copies=keep_copies)
             remaining = self._remaining(plan)
             shown = [
-                PurgedMemory(id=one, content=preview(text), why=why, is_deleted=not self._is_there(one))
+                PurgedMemory(id=one, content=preview(row.get("content", "")), why=why, is_deleted=not self._is_there(one), matched_in=places)
                 for why, named in (
                     ("asked", plan.ids), ("derived", plan.derived), ("copied", plan.copied),
                     ("restated", plan.restated), ("kept", plan.kept),
                 )
-                for one, text in self._last_texts(named).items()
+                for one, (row, places) in self._last_rows(named, match).items()
             ]  # fmt: skip
         return PurgePreview(
             memories=shown,
@@ -288,10 +290,11 @@ class Purging:
     def _nothing(self, criteria: Criteria, plan: Plan) -> str:
         """Return the message that there is nothing to purge."""
         if criteria.match is None:
-            name, what = (
-                ("is of project", criteria.project) if criteria.project else ("rests on source", criteria.source)
-            )
-            return f"nothing in the journal {name} {what!r}; `memgraph stats` shows the projects, `memgraph show ID` a memory's source"
+            if criteria.project is not None:
+                advice = f"`memgraph query --cypher '{_PROJECTS}'` lists the projects"
+                return f"nothing in the journal is of project {criteria.project!r}; {advice}"
+            advice = "`memgraph show ID` names a memory's source, `memgraph query sources_read` lists what was read"
+            return f"nothing in the journal rests on source {criteria.source!r}; {advice}"
         if left := self._remaining(plan):
             return (
                 f"nothing that says {criteria.match!r} can be removed: it is only in names that are signed, or that the journal needs: "
@@ -359,12 +362,15 @@ class Purging:
     def _is_there(self, memory_id: str) -> bool:
         return self._present(memory_id) is not None
 
-    def _last_texts(self, memory_ids: Sequence[str]) -> dict[str, str]:
-        """Return the present texts of memories, or the last ones of deleted memories."""
-        found = {one: row["content"] for one in memory_ids if (row := self._present(one)) is not None}
+    def _last_rows(self, memory_ids: Sequence[str], match: str | None) -> dict[str, tuple[Row, list[str]]]:
+        """Return the present rows of memories, or the last ones of deleted memories; and where they match, unless their preview shows it."""
+        found = {one: row for one in memory_ids if (row := self._present(one)) is not None}
         missing = [one for one in memory_ids if one not in found]
-        found |= {one.row["id"]: one.row["content"] for one in deleted(self._journal, missing)}
-        return {one: found.get(one, "") for one in memory_ids}
+        found |= {one.row["id"]: one.row for one in deleted(self._journal, missing)}
+        rows = {one: found.get(one, {}) for one in memory_ids}
+        unclear = {} if match is None else {one: row for one, row in rows.items() if not shows(match, row)}
+        places = matched_in(records(self._journal.lines()), match, unclear) if match and unclear else {}
+        return {one: (row, places.get(one, [])) for one, row in rows.items()}
 
 
 def _asked(criteria: Criteria) -> str:

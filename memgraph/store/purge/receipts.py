@@ -96,12 +96,12 @@ def read_receipt(document: bytes | str | Mapping[str, Any] | PurgeReceipt) -> Pu
         found = orjson.loads(document) if isinstance(document, bytes | str) else document
         receipt = PurgeReceipt.parse(found)
     except orjson.JSONDecodeError:
-        raise InvalidInputError("is not JSON, so it is no receipt of a purge", field="receipt", value="…") from None
+        raise InvalidInputError("is not JSON, so it is no receipt of a purge", field="receipt") from None
     except InvalidInputError as error:
         problem = f"is no receipt of a purge: {error.field} {error.problem}"
-        raise InvalidInputError(problem, field="receipt", value="…") from None
+        raise InvalidInputError(problem, field="receipt") from None
     if receipt.model_dump(mode="json") != found:
-        raise InvalidInputError("has other fields than a receipt of a purge", field="receipt", value="…")
+        raise InvalidInputError("has other fields than a receipt of a purge", field="receipt")
     return receipt
 
 

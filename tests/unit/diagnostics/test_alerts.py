@@ -22,7 +22,8 @@ from memgraph import AgentMemoryConfig
 from memgraph.diagnostics import reporting
 from memgraph.diagnostics.lines import append_line
 from memgraph.diagnostics.outlet import Outlet, Sender
-from memgraph.diagnostics.records import DiagnosticRecord, QuotaRecord, SecurityRecord, Severity
+from memgraph.diagnostics.records import DiagnosticRecord, LifecycleRecord, QuotaRecord, SecurityRecord, Severity
+from memgraph.diagnostics.repeats import Repeats
 from memgraph.diagnostics.targets import DeliveryError, PagerDuty, Webhook
 from memgraph.diagnostics.tracing import SEVERITY_NUMBERS
 from memgraph.errors import InvalidInputError, KeyMissingError
@@ -315,6 +316,71 @@ def test_a_process_that_ends_at_once_still_sends(
     assert len(done.stderr.splitlines()) == 1
     ((_, body),) = receiver.got
     assert json.loads(body)["reason"] == "boot_key"
+
+
+def test_an_alert_that_was_accepted_is_not_sent_again_within_an_hour(receiver: Receiver, dead: Path) -> None:
+    passed = [0.0]
+    sender = Sender(webhook(receiver), attempts=1, dead_letters=dead, repeats=Repeats(timer=lambda: passed[0]))
+    again = RECORD.model_copy(update={"at": "2026-02-01T09:30:00.000Z"})
+    for moment, record, sent in (
+        (0.0, RECORD, 1),
+        (1_800.0, again, 1),
+        (1_801.0, RECORD.model_copy(update={"store_id": "store-2"}), 2),
+        (1_802.0, RECORD.model_copy(update={"seq": 8}), 3),
+        (1_803.0, RECORD.model_copy(update={"reason": "envelope"}), 4),
+        (3_599.0, again, 4),
+        (3_600.0, again, 5),
+    ):
+        passed[0] = moment
+        sender.send(record)
+        assert len(receiver.got) == sent
+    sender.give_up(again)
+    assert not dead.exists(), "what was accepted is not undelivered"
+
+
+def test_an_alert_that_was_not_accepted_is_sent_again(receiver: Receiver, dead: Path) -> None:
+    receiver.statuses = [500, 202]
+    sender = Sender(webhook(receiver), attempts=1, dead_letters=dead)
+    for _ in range(3):
+        sender.send(RECORD)
+    assert (len(receiver.got), len(kept(dead))) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_the_same"),
+    [
+        ({"at": "2026-02-02T09:00:00.000Z", "duration_s": 9.0, "changed": 4}, True),
+        ({"error": "StorageError"}, False),
+        ({"phase": "collect"}, False),
+        ({"store_id": "store-2"}, False),
+    ],
+)
+def test_which_failures_of_a_run_are_the_same_alert(changed: dict[str, Any], is_the_same: bool) -> None:
+    run = {
+        "at": "2026-02-01T09:00:00.000Z",
+        "severity": "error",
+        "store_id": "store-1",
+        "run": "sleep",
+        "outcome": "failed",
+    }
+    record = LifecycleRecord.parse({**run, "phase": "compress", "error": "GraphError", "duration_s": 1.0})
+    assert (record.model_copy(update=changed).identity == record.identity) is is_the_same
+
+
+def test_a_process_that_meets_the_same_damage_again_sends_one_alert(
+    receiver: Receiver, tmp_path: Path, open_store: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMGRAPH_ALERT_SECRET", SECRET)
+    store = open_store(embedding_model="none")
+    store.close()
+    (tmp_path / "keys" / "keys" / f"{store.store_id}.json").unlink()
+    file = tmp_path / "diagnostics.jsonl"
+    for _ in range(3):
+        with pytest.raises(KeyMissingError):
+            open_store(alert_webhook=receiver.address, diagnostics_file=str(file))
+    assert reporting.flush(10.0)
+    assert len(receiver.got) == 1
+    assert len(file.read_text().splitlines()) == 3, "the file has them all"
 
 
 def test_an_attempt_says_whether_another_would_help(receiver: Receiver) -> None:

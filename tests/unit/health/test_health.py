@@ -20,7 +20,7 @@ from memgraph.model.results.sleep import MergeResult
 
 NAMES = {
     *("store", "permissions", "quota", "disk", "model", "vectors", "graph", "graph lag", "journal"),
-    *("working memory", "long-term memory", "sleep", "near-duplicates", "contradictions"),
+    *("working memory", "long-term memory", "sleep", "near-duplicates", "contradictions", "backups"),
 }
 """What an open store checks; `doctor` also checks what opening has checked: settings, key and head."""
 

@@ -56,6 +56,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"            read-only: {plain(refused)}"
     if "journal" in found:
         yield from _of_the_store(found)
+    if "backup" in found:
+        yield f"backup      {_backup(found['backup'])}"
     if "disk" in found:
         yield f"disk        {found['disk']['free_bytes'] >> 20:,} MiB free"
     yield from _of_the_model(found)
@@ -100,6 +102,13 @@ def _of_the_store(found: dict[str, Any]) -> Iterator[str]:
         lag, note = found[name]["lag_events"], plain(found[name]["note"])
         state = "unknown" if lag is None else "none" if not lag else count(lag, "event")
         yield f"{f'{name} lag':<12}{state}{f' ({note})' if note else ''}"
+
+
+def _backup(last: dict[str, Any]) -> str:
+    if last["at"] is None:
+        return "none"
+    gone = " (not there any more)" if last["present"] is False else ""
+    return f"{last['at'][:16]}, {plain(last['path'] or 'from which the store was restored')}{gone}"
 
 
 def _damages(graph: dict[str, Any]) -> str:

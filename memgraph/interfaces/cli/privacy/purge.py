@@ -15,7 +15,7 @@ from memgraph.interfaces.cli.base.output import backup_lines, count, emit, plain
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
-    from memgraph.model.results.purges import KnownExport, PurgePreview, PurgeReceipt
+    from memgraph.model.results.purges import KnownExport, PurgedMemory, PurgePreview, PurgeReceipt
 
 _SHOWN = 10
 _WHY = {
@@ -25,6 +25,16 @@ _WHY = {
     "restated": "{} that stays without its history, which contains the words:",
     "kept": "{} with the same words, which stays:",
 }
+_PLACES = {
+    "content": "text, further on",
+    "project_id": "project",
+    "session_id": "session",
+    "task_id": "task",
+    "build_id": "build",
+    "evidence_build_ids": "builds",
+    "agents_involved": "agents",
+}
+"""What a person calls fields; others are called by their names."""
 
 
 @click.command(cls=Command)
@@ -111,7 +121,7 @@ def _preview_lines(found: PurgePreview) -> Iterator[str]:
         if memories:
             yield heading.format(count(len(memories), "memory", "memories"))
         for one in memories[:_SHOWN]:
-            yield f"  {one.id}  {plain(one.content)}{' (deleted)' if one.is_deleted else ''}"
+            yield f"  {one.id}  {plain(one.content)}{_remark(one)}"
         if len(memories) > _SHOWN:
             yield f"  … and {len(memories) - _SHOWN:,} more; --json names them all"
     others = ", ".join(f"{number:,} {name}" for name, number in sorted(found.others.items()))
@@ -122,6 +132,17 @@ def _preview_lines(found: PurgePreview) -> Iterator[str]:
         yield f"  {plain(task.id)}  {plain(task.title)} ({count(task.items, 'item')})"
     yield from remaining_lines(found.remaining)
     yield from _export_lines(found.exports)
+
+
+def _remark(one: PurgedMemory) -> str:
+    """Say that a memory was deleted, and why it is listed if its text does not show that."""
+    remarks = ["deleted"] if one.is_deleted else []
+    if one.matched_in == ["history"]:
+        remarks.append("matched in an earlier version")
+    elif one.matched_in:
+        *others, last = [_PLACES.get(name, name.replace("_", " ")) for name in one.matched_in]
+        remarks.append(f"matched in its {', '.join(others)}{' and ' if others else ''}{last}")
+    return f" ({'; '.join(remarks)})" if remarks else ""
 
 
 def _lines(done: PurgeReceipt, file: Path) -> Iterator[str]:

@@ -361,6 +361,20 @@ class TestReceipts:
             with pytest.raises(InvalidInputError):
                 store.check_receipt(bytes(flipped))
 
+    @pytest.mark.parametrize(
+        ("document", "said"),
+        [
+            ("no receipt", "receipt: is not JSON, so it is no receipt of a purge"),
+            ('{"event": "x"}', "receipt: is no receipt of a purge: "),
+            ('{"format": 2}', "receipt: is no receipt of a purge: "),
+        ],
+    )
+    def test_what_is_no_receipt_is_not_shown(self, store: AgentMemoryStore, document: str, said: str) -> None:
+        with pytest.raises(InvalidInputError) as refused:
+            store.check_receipt(document)
+        assert str(refused.value).startswith(said)
+        assert "(got" not in str(refused.value), "no value is better than a single character in its place"
+
     def test_one_of_another_store_is_refused(
         self, open_store: Callable[..., AgentMemoryStore], receipt: PurgeReceipt
     ) -> None:

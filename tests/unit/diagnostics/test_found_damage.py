@@ -1,0 +1,184 @@
+"""Damage that an examination finds without opening the store: `doctor`, `repair` and `health` report it as opening does, and once."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from memgraph import MemGraph
+from memgraph.diagnostics import reporting
+from memgraph.diagnostics.repeats import Repeats
+from memgraph.diagnostics.security import report_finding
+from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError
+from memgraph.interfaces.cli.group import cli
+from memgraph.store.maintenance import repair
+
+AT = "2026-02-01T09:00:00.000Z"
+BY_DOCTOR_AND_REPAIR = pytest.mark.parametrize("command", ["doctor", "repair"])
+
+
+@pytest.fixture
+def needs_database() -> bool:
+    return False
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "diagnostics.jsonl"
+    monkeypatch.setenv("MEMGRAPH_KEYS_HOME", str(tmp_path / "keys"))
+    monkeypatch.setenv("MEMGRAPH_EMBEDDING_MODEL", "none")
+    monkeypatch.setenv("MEMGRAPH_DIAGNOSTICS_FILE", str(path))
+    return path
+
+
+@pytest.fixture
+def filled(open_store: Callable[..., Any]) -> Any:
+    """Return a store with memories, closed."""
+    store = open_store(embedding_model="none")
+    for number in range(3):
+        store.insert_memory({"type": "episodic", "content": f"What was learned {number}"})
+    store.close()
+    return store
+
+
+def run(tmp_path: Path, command: str) -> int:
+    code: int = CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), command]).exit_code
+    return code
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    assert reporting.flush(10.0)
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def segment(tmp_path: Path) -> Path:
+    (path,) = (tmp_path / "store" / "journal").glob("*.jsonl")
+    return path
+
+
+@BY_DOCTOR_AND_REPAIR
+def test_a_store_that_is_well_has_no_record(filled: Any, file: Path, tmp_path: Path, command: str) -> None:
+    assert run(tmp_path, command) == 0
+    assert read(file) == []
+
+
+@BY_DOCTOR_AND_REPAIR
+def test_an_invalid_signature(filled: Any, file: Path, tmp_path: Path, command: str, open_store: Any) -> None:
+    path = segment(tmp_path)
+    first, rest = path.read_bytes().split(b"\n", 1)
+    path.write_bytes(re.sub(rb'"signature":"....', b'"signature":"0000', first) + b"\n" + rest)
+    (path.parent / "verified.json").unlink(missing_ok=True)
+    assert run(tmp_path, command) == 1
+    (found,) = read(file)
+    expected = {"kind": "security", "reason": "signature", "severity": "critical", "store_id": filled.store_id}
+    assert {**expected, "segment": path.name, "seq": 1}.items() <= found.items()
+    run(tmp_path, "doctor")
+    run(tmp_path, "repair")
+    assert read(file) == [found], "once in a process"
+    with pytest.raises(JournalError):
+        open_store(diagnostics_file=str(file))
+    by_opening = read(file)[1]
+    assert {**found, "at": ""} == {**by_opening, "at": ""}
+
+
+@BY_DOCTOR_AND_REPAIR
+def test_a_missing_key(filled: Any, file: Path, tmp_path: Path, command: str) -> None:
+    (tmp_path / "keys" / "keys" / f"{filled.store_id}.json").unlink()
+    assert run(tmp_path, command) == 1
+    assert [(one["reason"], one["severity"]) for one in read(file)] == [("boot_key", "critical")]
+
+
+@BY_DOCTOR_AND_REPAIR
+def test_a_truncated_journal(filled: Any, file: Path, tmp_path: Path, command: str) -> None:
+    path = segment(tmp_path)
+    path.write_bytes(b"\n".join(path.read_bytes().splitlines()[:-2]) + b"\n")
+    assert run(tmp_path, command) == 1
+    assert [(one["reason"], one["store_id"]) for one in read(file)] == [("journal", filled.store_id)]
+
+
+@BY_DOCTOR_AND_REPAIR
+def test_a_lost_head_file_is_no_alert(filled: Any, file: Path, tmp_path: Path, command: str) -> None:
+    """Opening makes a new one, with a notice."""
+    (tmp_path / "keys" / "heads" / filled.store_id).unlink()
+    run(tmp_path, command)
+    assert read(file) == []
+
+
+def test_the_health_of_an_open_store(open_store: Any, file: Path, tmp_path: Path) -> None:
+    memory = MemGraph(open_store(embedding_model="none", diagnostics_file=str(file)))
+    memory.store.insert_memory({"type": "episodic", "content": "What was learned"})
+    path = segment(tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"learned", b"earned!"))
+    for _ in range(2):
+        assert not memory.health().healthy
+        with pytest.raises(JournalError):
+            memory.store.verify()
+    path.write_bytes(whole)
+    assert [one["reason"] for one in read(file)] == ["journal"]
+
+
+def test_what_opening_has_reported_is_not_reported_again(
+    filled: Any, file: Path, tmp_path: Path, open_store: Any
+) -> None:
+    path = segment(tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"learned 1", b"burned! 1"))
+    (path.parent / "verified.json").unlink(missing_ok=True)
+    with pytest.raises(JournalError):
+        open_store(diagnostics_file=str(file))
+    run(tmp_path, "doctor")
+    assert len(read(file)) == 1
+
+
+def test_other_damage_is_another_finding(filled: Any, file: Path) -> None:
+    config = filled.config.model_copy(update={"diagnostics_file": str(file)})
+
+    def find(error: JournalError, store_id: str = filled.store_id) -> None:
+        report_finding(config, error, now=lambda: AT, store_id=store_id)
+
+    for offset in (1, 2, 1):
+        find(DamagedJournalError("damaged", path=Path("a.jsonl"), offset=offset))
+    for key_id in ("a", "b", "a"):
+        find(KeyMissingError("missing", key_id=key_id))
+    find(JournalError("truncated"))
+    find(JournalError("reordered"))
+    find(JournalError("truncated"), "another")
+    assert [one["reason"] for one in read(file)] == ["journal", "journal", "boot_key", "boot_key", "journal", "journal"]
+
+
+def test_the_same_finding_is_reported_again_after_an_hour(filled: Any, file: Path) -> None:
+    config = filled.config.model_copy(update={"diagnostics_file": str(file)})
+    passed = [0.0]
+    repeats = Repeats(timer=lambda: passed[0])
+    for moment, reports in ((0.0, 1), (3_599.0, 1), (3_600.0, 2), (7_199.0, 2), (7_200.0, 3)):
+        passed[0] = moment
+        report_finding(config, JournalError("truncated"), now=lambda: AT, store_id=filled.store_id, repeats=repeats)
+        assert len(read(file)) == reports
+
+
+@BY_DOCTOR_AND_REPAIR
+@pytest.mark.parametrize("stays", [False, True])
+def test_an_examination_beside_a_writer_raises_no_false_alarm(
+    filled: Any, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, stays: bool
+) -> None:
+    """The head file may be read after a commit that the examination of the lines has not seen."""
+    real = repair.examine
+    path = segment(tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(b"\n".join(whole.splitlines()[:-2]) + b"\n")
+
+    def examine(*args: Any, **options: Any) -> Any:
+        found = real(*args, **options)
+        if not stays:
+            path.write_bytes(whole)
+        return found
+
+    monkeypatch.setattr(repair, "examine", examine)
+    assert run(tmp_path, command) == int(stays)
+    assert len(read(file)) == int(stays)
