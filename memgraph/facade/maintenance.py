@@ -9,9 +9,10 @@ from memgraph.lifecycle import ConsolidationPipeline, collect, preview_collectio
 from memgraph.lifecycle.errors.antipatterns import analyse_errors
 from memgraph.model.base import Callback, checked
 from memgraph.model.results.learning import CompressionResult
-from memgraph.model.results.maintenance import ResetResult, ResetScope
+from memgraph.model.results.maintenance import CollectionResult
 from memgraph.model.results.procedures import ErrorAnalysis
-from memgraph.model.results.sleep import CollectionResult, SleepReport
+from memgraph.model.results.purges import ResetResult, ResetScope
+from memgraph.model.results.sleep import SleepReport
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 

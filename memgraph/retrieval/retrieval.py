@@ -25,6 +25,7 @@ from memgraph.model.memory import (
     Vector,
 )
 from memgraph.model.relevance import LABEL_TEXT, ConfidenceLabel, ForgettingCurveConfig, confidence_label, decayed
+from memgraph.model.results.maintenance import DecayResult
 from memgraph.model.results.retrieval import (
     MAX_SEARCHED_CHARS,
     RetrievalConfig,
@@ -33,7 +34,6 @@ from memgraph.model.results.retrieval import (
     ScoredMemory,
     StageReport,
 )
-from memgraph.model.results.sleep import DecayResult
 from memgraph.model.similarity import to_vector
 from memgraph.ports import Embedder, Row, TokenCounter
 from memgraph.privacy.access import Access

@@ -19,7 +19,7 @@ from memgraph.model.events.lifecycle import FADED, CollectionApplied
 from memgraph.model.events.memories import MemoryDeleted, MemoryRevised, RecordPatch
 from memgraph.model.events.payload import Payload
 from memgraph.model.memory import MEMORY_TYPES
-from memgraph.model.results.sleep import CollectionResult
+from memgraph.model.results.maintenance import CollectionResult
 from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore

@@ -9,7 +9,7 @@ import numpy as np
 
 from memgraph.lifecycle.collection.collect import Survey, counted
 from memgraph.lifecycle.run.runner import View
-from memgraph.model.results.sleep import ChangedRecall, CollectionPreview, FadedMemory
+from memgraph.model.results.maintenance import ChangedRecall, CollectionPreview, FadedMemory
 from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.store import AgentMemoryStore
 from memgraph.text.cutting import preview

@@ -1,4 +1,4 @@
-"""Results of re-embedding, vector repair, resets, health checks, backup, restoration, migration and compaction."""
+"""Results of decay, collection, re-embedding, vector repair, health checks, backup, restoration, migration and compaction."""
 
 from __future__ import annotations
 
@@ -6,30 +6,91 @@ from typing import Literal
 
 from pydantic import Field
 
-from memgraph.model.base import Bytes, Count, Model, Name, Seconds, Strict, Text, Timestamp
+from memgraph.model.base import Bytes, Count, Model, Name, Seconds, Strict, Text, Timestamp, Unit
+from memgraph.model.memory import MemoryType
 
-ResetScope = Literal["memory", "all"]
+
+class DecayResult(Model):
+    """Number of live, unpinned memories for which the curve was evaluated, and of those now below the threshold."""
+
+    updated: Count
+    below_threshold: Count
 
 
-class ResetResult(Model):
-    """Result of a reset, or of its preview.
+class CollectionResult(Model):
+    """Result of a collection, or of its preview.
 
     Attributes
     ----------
-    scope : {"memory", "all"}
-        ``memory`` keeps facts, pins and tasks; ``all`` keeps nothing.
-    removed : dict of str to int
-        What was removed, or would be: the number of each kind, without those of which there is none.
-    kept : dict of str to int
-        The same for what stays.
-    event : int or None
-        The event that records it; None for a preview, and if there was nothing to remove.
+    archived, deleted : int
+        Faded memories that were archived or deleted.
+    summarised : int
+        Episodes that were summarised because they were not used for 30 days.
+    floors_set, floors_cleared : int
+        New landmarks; former landmarks.
+    landmarks : int
+        Landmarks among the memories that are neither archived nor deleted.
+    negatives, negative_landmarks : int
+        Negative memories among the same, and how many of them are landmarks.
+    landmark_share : float
+        Share of landmarks among the negative memories, in [0, 1].
+    last_traces : int
+        Faded memories that stay because the memories that they were distilled from no longer exist.
     """
 
-    scope: ResetScope
-    removed: dict[str, Count] = Field(default_factory=dict)
-    kept: dict[str, Count] = Field(default_factory=dict)
-    event: int | None = None
+    archived: Count = 0
+    deleted: Count = 0
+    summarised: Count = 0
+    floors_set: Count = 0
+    floors_cleared: Count = 0
+    landmarks: Count = 0
+    negatives: Count = 0
+    negative_landmarks: Count = 0
+    landmark_share: Unit = 0.0
+    last_traces: Count = 0
+
+
+class FadedMemory(Model):
+    """A memory that a collection would archive or delete; `content` is cut to 60 characters."""
+
+    id: str
+    type: MemoryType
+    content: str
+    relevance: float
+    access_count: Count
+    last_accessed_at: Timestamp | None = None
+
+
+class ChangedRecall(Model):
+    """A retrieval that returned memories which a collection would archive or delete, and their scores there."""
+
+    query_id: str
+    retrieved_at: Timestamp
+    agent_name: str | None = None
+    project_id: str | None = None
+    scores: dict[str, float]
+
+
+class CollectionPreview(CollectionResult):
+    """Preview of a collection.
+
+    Attributes
+    ----------
+    memory_ids : list of str
+        All memories that would be archived or deleted, in that order.
+    memories : list of FadedMemory
+        The first 100 of them.
+    recalls : list of ChangedRecall
+        Retrievals since `recalls_since` that returned one of them, newest first.
+    recalls_in_all : int
+        Number of retrievals since then.
+    """
+
+    memory_ids: list[str] = Field(default_factory=list)
+    memories: list[FadedMemory] = Field(default_factory=list)
+    recalls: list[ChangedRecall] = Field(default_factory=list)
+    recalls_since: Timestamp
+    recalls_in_all: Count = 0
 
 
 class ReembedResult(Model):

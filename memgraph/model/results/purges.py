@@ -1,4 +1,4 @@
-"""Results of a purge: its preview, its receipt, and the check of a receipt."""
+"""Results of what removes memories: a purge, its preview, its receipt and the check of a receipt; and a reset."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pydantic import Field
 
 from memgraph.model.base import Count, Model, Timestamp
 
+ResetScope = Literal["memory", "all"]
 Why = Literal["asked", "derived", "copied", "restated", "kept"]
 
 
@@ -198,3 +199,24 @@ class ReceiptCheck(Model):
     vectors: Count
     changed_since: list[str] = Field(default_factory=list)
     remaining: list[RemainingName] | None = None
+
+
+class ResetResult(Model):
+    """Result of a reset, or of its preview.
+
+    Attributes
+    ----------
+    scope : {"memory", "all"}
+        ``memory`` keeps facts, pins and tasks; ``all`` keeps nothing.
+    removed : dict of str to int
+        What was removed, or would be: the number of each kind, without those of which there is none.
+    kept : dict of str to int
+        The same for what stays.
+    event : int or None
+        The event that records it; None for a preview, and if there was nothing to remove.
+    """
+
+    scope: ResetScope
+    removed: dict[str, Count] = Field(default_factory=dict)
+    kept: dict[str, Count] = Field(default_factory=dict)
+    event: int | None = None

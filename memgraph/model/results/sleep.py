@@ -1,11 +1,10 @@
-"""Results of a sleep and of its phases, decay and collection among them."""
+"""Results of a sleep and of its phases."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
-from memgraph.model.base import Count, Finite, Model, Timestamp, Unit
-from memgraph.model.memory import MemoryType
+from memgraph.model.base import Count, Finite, Model, Timestamp
 from memgraph.model.model_usage import ModelUsage
 
 FEEDBACK_SOURCE = "feedback"
@@ -16,89 +15,6 @@ WORK_ORDER_SOURCE = "work order"
 """The `source` of memories that answers to work orders make."""
 MADE_FROM_OTHERS = MADE_BY_SLEEP | {WORK_ORDER_SOURCE}
 """The `source` of memories that repeat what others say: they are withheld while one of these is hidden, and not merged."""
-
-
-class DecayResult(Model):
-    """Number of live, unpinned memories for which the curve was evaluated, and of those now below the threshold."""
-
-    updated: Count
-    below_threshold: Count
-
-
-class CollectionResult(Model):
-    """Result of a collection, or of its preview.
-
-    Attributes
-    ----------
-    archived, deleted : int
-        Faded memories that were archived or deleted.
-    summarised : int
-        Episodes that were summarised because they were not used for 30 days.
-    floors_set, floors_cleared : int
-        New landmarks; former landmarks.
-    landmarks : int
-        Landmarks among the memories that are neither archived nor deleted.
-    negatives, negative_landmarks : int
-        Negative memories among the same, and how many of them are landmarks.
-    landmark_share : float
-        Share of landmarks among the negative memories, in [0, 1].
-    last_traces : int
-        Faded memories that stay because the memories that they were distilled from no longer exist.
-    """
-
-    archived: Count = 0
-    deleted: Count = 0
-    summarised: Count = 0
-    floors_set: Count = 0
-    floors_cleared: Count = 0
-    landmarks: Count = 0
-    negatives: Count = 0
-    negative_landmarks: Count = 0
-    landmark_share: Unit = 0.0
-    last_traces: Count = 0
-
-
-class FadedMemory(Model):
-    """A memory that a collection would archive or delete; `content` is cut to 60 characters."""
-
-    id: str
-    type: MemoryType
-    content: str
-    relevance: float
-    access_count: Count
-    last_accessed_at: Timestamp | None = None
-
-
-class ChangedRecall(Model):
-    """A retrieval that returned memories which a collection would archive or delete, and their scores there."""
-
-    query_id: str
-    retrieved_at: Timestamp
-    agent_name: str | None = None
-    project_id: str | None = None
-    scores: dict[str, float]
-
-
-class CollectionPreview(CollectionResult):
-    """Preview of a collection.
-
-    Attributes
-    ----------
-    memory_ids : list of str
-        All memories that would be archived or deleted, in that order.
-    memories : list of FadedMemory
-        The first 100 of them.
-    recalls : list of ChangedRecall
-        Retrievals since `recalls_since` that returned one of them, newest first.
-    recalls_in_all : int
-        Number of retrievals since then.
-    """
-
-    memory_ids: list[str] = Field(default_factory=list)
-    memories: list[FadedMemory] = Field(default_factory=list)
-    recalls: list[ChangedRecall] = Field(default_factory=list)
-    recalls_since: Timestamp
-    recalls_in_all: Count = 0
 
 
 class MergeResult(Model):

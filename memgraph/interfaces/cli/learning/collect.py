@@ -12,7 +12,7 @@ from memgraph.interfaces.cli.base.options import Command, Settings, pass_setting
 from memgraph.interfaces.cli.base.output import count, emit, notice, plain, progress
 
 if TYPE_CHECKING:
-    from memgraph.model.results.sleep import CollectionPreview, CollectionResult
+    from memgraph.model.results.maintenance import CollectionPreview, CollectionResult
 
 _SHOWN = 10
 

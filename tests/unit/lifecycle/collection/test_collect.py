@@ -11,7 +11,7 @@ import memgraph
 from memgraph.lifecycle import collect as run
 from memgraph.lifecycle import preview_collection
 from memgraph.model.events.lifecycle import CollectionApplied
-from memgraph.model.results.sleep import CollectionPreview, CollectionResult
+from memgraph.model.results.maintenance import CollectionPreview, CollectionResult
 
 LONG = (
     "The refresh of the token failed with 401 because the proxy strips the header on a redirect. Reasoning: the gateway "
