@@ -117,17 +117,23 @@ def answers() -> Callable[[Any], Any]:
     """Return what a store says of its present, its past and its learning."""
 
     def ask(store: Any) -> Any:
-        return {
-            "digest": store.digest(),
-            "charts": [one.to_dict() for one in learning_series(store)],
-            "of the project": [one.to_dict() for one in learning_series(store, project_id="P", bucket="day")],
-            "listed": [memory.id for memory in store.get_all_memories()],
-            "links": sorted(map(repr, store.every_link())),
-            "agent": store.as_agent("planner").digest(),
-            "then": [memory.id for memory in store.at("2026-02-05").every_memory()],
-            "texts then": {memory.id: memory.content for memory in store.at("2026-02-12").every_memory()},
-            "recorded then": [memory.id for memory in store.at("2026-02-12", recorded=True).every_memory()],
-        }
+        with (
+            store.as_agent("planner") as agents,
+            store.at("2026-02-05") as early,
+            store.at("2026-02-12") as then,
+            store.at("2026-02-12", recorded=True) as recorded,
+        ):
+            return {
+                "digest": store.digest(),
+                "charts": [one.to_dict() for one in learning_series(store)],
+                "of the project": [one.to_dict() for one in learning_series(store, project_id="P", bucket="day")],
+                "listed": [memory.id for memory in store.get_all_memories()],
+                "links": sorted(map(repr, store.every_link())),
+                "agent": agents.digest(),
+                "early": [memory.id for memory in early.every_memory()],
+                "texts then": {memory.id: memory.content for memory in then.every_memory()},
+                "recorded then": [memory.id for memory in recorded.every_memory()],
+            }
 
     return ask
 
