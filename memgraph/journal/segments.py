@@ -25,6 +25,7 @@ RESERVE_BYTES = 40 << 20
 
 COMPRESSED = 0
 """In place of the number of a file."""
+_LOOKS = 3
 UNPROVEN = "it has no signature, and condensed.json does not prove the content of its segment"
 
 
@@ -227,10 +228,18 @@ class Segments:
             if self.condensed is None or not self.condensed.names(name):
                 yield file, False
                 return
-        with files.opened(self.folder, name) as file:
-            data = file.read()
-        content = Extent(len(data), hashlib.sha256(data).hexdigest())
-        yield io.BytesIO(data[offset:]), self.condensed.proves(name, content)
+        data, is_proven = self._proven(name, self.condensed)
+        yield io.BytesIO(data[offset:]), is_proven
+
+    def _proven(self, name: str, condensed: CondensedSegments) -> tuple[bytes, bool]:
+        """Return the content of a condensed segment, and whether it is proven. It may be replaced while it is read: then it is read again."""
+        for _ in range(_LOOKS):
+            data = files.read_all(self.folder, name)
+            if condensed.proves(name, Extent(len(data), hashlib.sha256(data).hexdigest())):
+                return data, True
+            if not is_unsigned(data[:MAX_LINE_BYTES]):
+                break  # it is about to be condensed
+        return data, False
 
     def blocks(self, start: Position, end: Position) -> Iterator[bytes]:
         """Iterate over the bytes between two positions, in blocks; raises the same errors as `lines`."""

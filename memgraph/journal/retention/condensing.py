@@ -48,7 +48,6 @@ def condense(journal: Journal, names: Collection[str], is_gone: IsGone, progress
             written.append(name)
         if progress:
             progress(commits[-1].after.chain.seq, journal.tail.chain.seq)
-    journal.closed.name_again(names, journal.signing_key, journal.ring.find)
     return written
 
 

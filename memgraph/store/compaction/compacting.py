@@ -73,7 +73,9 @@ def compact(
     now, began = _now(clock), time.perf_counter()
     journal, limit, days = _opened(config, keys, now, before, closed_tasks, progress)
     with timed(logger, logging.INFO, "compacted the journal") as counts, journal.locked():
-        state, open_tasks = _stopping(journal, limit, closed_tasks=closed_tasks, progress=progress)
+        check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
+        open_tasks = _open_tasks(journal) if closed_tasks or days else frozenset()
+        state = _state_before(journal, limit, open_tasks if closed_tasks else frozenset(), progress)
         present = journal.baseline
         journal.name_closed()  # from now on the digest begins at the baseline
         is_new = _is_new(journal, state)
@@ -105,12 +107,15 @@ def preview_compaction(
     """Return what `compact` would do with the same arguments. Nothing is changed. Raises the same errors."""
     now, began = _now(clock), time.perf_counter()
     journal, limit, days = _opened(config, keys, now, before, closed_tasks, progress)
-    state, open_tasks = _stopping(journal, limit, closed_tasks=closed_tasks, progress=progress)
+    check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
+    open_tasks = _open_tasks(journal) if closed_tasks or days else frozenset()
+    state = _state_before(journal, limit, open_tasks if closed_tasks else frozenset(), progress)
     is_new, present = _is_new(journal, state), journal.baseline
     end = state.end if is_new or present is None else present.offset
     plan = _retention(journal, end, days, now(), open_tasks)
+    staying = {name for name in journal.segments.names() if name >= end.position.segment}
     updates = {
-        "archived_segments": len({name_of(path) for path in files_in(journal.folder)} - set(_from(journal, end))),
+        "archived_segments": len({name_of(path) for path in files_in(journal.folder)} - staying),
         "condensed_segments": 0 if plan.is_done else len(plan.segments),
         "removed_texts": len(plan.fresh),
         "dry_run": True,
@@ -138,15 +143,6 @@ def _opened(
     return open_store_journal(config, keys, now, with_expired_keys=True), limit, config.archive_retention_days
 
 
-def _stopping(
-    journal: Journal, limit: str, *, closed_tasks: bool, progress: Progress | None
-) -> tuple[State, frozenset[str]]:
-    """Return the state at which a baseline stops, and the tasks that are neither closed nor archived."""
-    check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
-    open_tasks = _open_tasks(journal)
-    return _state_before(journal, limit, open_tasks if closed_tasks else frozenset(), progress), open_tasks
-
-
 def _is_new(journal: Journal, state: State) -> bool:
     return state.end.chain.seq > (journal.baseline.seq if journal.baseline else 0)
 
@@ -155,11 +151,6 @@ def _retention(journal: Journal, end: Offset, days: int, now: str, open_tasks: f
     if not days:
         return RetentionPlan()
     return retention_plan(journal, days, now, before=end.position.segment, open_tasks=open_tasks)
-
-
-def _from(journal: Journal, end: Offset) -> list[str]:
-    """Return the names of the segments that stay, because they do not lie wholly before a point."""
-    return [name for name in journal.segments.names() if name >= end.position.segment]
 
 
 def _moment(before: When) -> str:

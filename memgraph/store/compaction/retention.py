@@ -101,6 +101,7 @@ def retain(journal: Journal, plan: RetentionPlan, days: int, now: str, progress:
         The system refuses; the next call continues.
     """
     if plan.is_done:
+        _name_again(journal, plan)
         return []
     record = ArchiveCondensed(
         through=plan.through,
@@ -113,9 +114,15 @@ def retain(journal: Journal, plan: RetentionPlan, days: int, now: str, progress:
     )
     journal.append([CommitDraft("system", [record], actor="user")], now)
     written = condense(journal, plan.segments, plan.gone.__contains__, progress)
+    _name_again(journal, plan)
     _zero_unnamed(journal)
     shutil.rmtree(journal.folder.parent / "past", ignore_errors=True)  # whoever has one open is asked to open it again
     return written
+
+
+def _name_again(journal: Journal, plan: RetentionPlan) -> None:
+    """Name the condensed segments in the manifest, also those that a killed run has left without a name."""
+    journal.closed.name_again(plan.segments, journal.signing_key, journal.ring.find)
 
 
 class _Change(NamedTuple):
