@@ -105,7 +105,7 @@ def told(
     return rows, [one for one in times if one[0] <= until], read
 
 
-@settings(max_examples=8, database=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5, database=None, suppress_health_check=[HealthCheck.too_slow])
 @given(history=st.lists(steps, min_size=10, max_size=22), days=st.lists(st.integers(1, 12), min_size=1, max_size=2))
 def test_what_is_left_of_events_gives_what_all_events_give(
     history: list[tuple[str, int, int]], days: list[int]
