@@ -78,4 +78,5 @@ def report_finding(
 def _finding(config: AgentMemoryConfig, reason: str, store_id: str | None, error: JournalError) -> _Finding:
     keys = error.key_ids if isinstance(error, KeyMissingError) else []
     place = (error.path.name, error.offset, error.seq) if isinstance(error, DamagedJournalError) else ()
-    return (config.diagnostics_file, config.alert_webhook, store_id, reason, *keys, *place)
+    what = type(error).__name__
+    return (config.diagnostics_file, config.alert_webhook, store_id, reason, what, *keys, *place)

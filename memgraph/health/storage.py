@@ -27,11 +27,10 @@ from memgraph.journal.keys.configured import configured_keys, configured_ring
 from memgraph.journal.keys.contract import check_presence, check_validity
 from memgraph.journal.keys.place import key_place, name_of
 from memgraph.journal.opening import lost_journal, made_from_events
-from memgraph.journal.repair import Condition, as_it_is
+from memgraph.journal.repair import Condition, as_it_is, examine
 from memgraph.journal.segments import Segments
 from memgraph.journal.swap import is_planned
 from memgraph.model.timestamps import to_iso
-from memgraph.store.maintenance.repair import condition_of
 from memgraph.store.maintenance.verification import Verification
 from memgraph.store.maintenance.verifying import inspect
 from memgraph.store.opening import open_projector
@@ -75,7 +74,7 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report) -> C
                 "journal", "a resealing is under way, or was cut off", "the next use of the store completes it"
             )
             return None
-        condition = condition_of(config, store_id, ring, by_checkpoint=True)
+        condition = examine(config.home, store_id, ring, keys_home=config.keys_home, by_checkpoint=True)
         checked_header(Segments(config.home / "journal", 0), store_id, ring)
         _keys(condition, ring, config, report)
     except KeyMissingError as error:

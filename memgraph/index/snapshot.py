@@ -84,9 +84,17 @@ def _names_in_use(names: Mapping[str, list[str]], arrays: Mapping[str, NDArray[A
     }
 
 
+_GONE = "\x00\x1f\x1f\x00"
+"""The beginning of a name that no memory can have: they contain no NUL. It has the parts of an entity's or a scope's name."""
+
+
 def _gone(code: int) -> str:
-    """Return a name that no memory can have: they contain no NUL. It has the parts of an entity's or a scope's name."""
-    return f"\x00\x1f\x1f\x00{code}"
+    return f"{_GONE}{code}"
+
+
+def is_gone(name: str) -> bool:
+    """Return whether a name is the placeholder of one that no live memory had when the index was saved."""
+    return name.startswith(_GONE)
 
 
 def _sweep(path: Path) -> None:

@@ -36,6 +36,8 @@ ENVELOPE_VERSION = 1
 SIGNATURE_VERSION = 1
 """1: HMAC-SHA256 over the canonical head."""
 MAX_LINE_BYTES = 16 << 20
+BEGINNING_BYTES = 4_096
+"""Enough of a segment to see whether its lines are unsigned."""
 FIRST_SIGNATURE = "0" * 64
 _HEAD_FIELDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("store_id", "commit_id", "event_id", "type", "write_scope", "actor", "key_id"), (str,)),

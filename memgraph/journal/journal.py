@@ -313,7 +313,8 @@ class Journal(JournalReader):
             self._maybe_checkpoint()
         if self.baseline is not None:
             check_signers(self.folder, signers, self._key)
-        self.condensed.check_signer(self._key)
+        if problem := self._condensed_problem():
+            self._notice(problem)
         if head is None:
             self._adopt()
 

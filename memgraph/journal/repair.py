@@ -201,6 +201,8 @@ class Unwitnessed(Journal):
         self._heads = _NoHead(keys_home, store_id)
         self._active_key = ring.active
         self._signatures: dict[int, str] = {}
+        self._before: tuple[Head | None, Checkpoint | None] = None, None
+        """What the witnesses said before the journal was read."""
         self._wanted: set[int] = set()
 
     def checkpoint(self) -> None:
@@ -215,8 +217,9 @@ class Unwitnessed(Journal):
 
     def load_to_end(self, *, by_checkpoint: bool) -> None:
         """Verify everything up to the end, keeping the signatures of the events that the witnesses name."""
-        head = self._named_by_head()
-        checkpoint = self._named_by_checkpoint()
+        # before the lines: a writer may append and move them meanwhile
+        head, checkpoint = self._before = self._named_by_head(), self._named_by_checkpoint()
+        self.closed.read(self.ring.find)
         self._wanted = {head.seq if head else 0, checkpoint.chain.seq if checkpoint else 0}
         try:
             if by_checkpoint and checkpoint is not None and head is not None and head.can_follow(checkpoint.chain):
@@ -237,10 +240,13 @@ class Unwitnessed(Journal):
         )
 
     def witnesses(self) -> tuple[Witness, ...]:
-        """Compare the witnesses with the journal up to its tail."""
-        checkpoint = self._named_by_checkpoint()
+        """Compare the witnesses with the journal up to its tail: as they were before it was read or, with the lock held, as they are."""
+        head, checkpoint = self._before
+        if self.holds_lock:
+            head, checkpoint = self._named_by_head(), self._named_by_checkpoint()
+            self.closed.read(self.ring.find)
         stated = Head(checkpoint.chain.seq, checkpoint.chain.signature) if checkpoint else None
-        found = [self._compared("head", self.head_file.path, self._named_by_head())]
+        found = [self._compared("head", self.head_file.path, head)]
         if stated is not None:  # a missing checkpoint proves nothing and loses nothing
             found.append(self._compared("checkpoint", self._checkpoint_path, stated))
         if self.closed.path.exists():  # a missing one is completed
@@ -255,7 +261,6 @@ class Unwitnessed(Journal):
 
     def _compared_manifest(self) -> Witness:
         end, path = self.tail.chain.seq, self.closed.path
-        self.closed.read(self.ring.find)
         try:
             differing = self.closed.check(self._digest, end)
         except TruncatedJournalError as error:

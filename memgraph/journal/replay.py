@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from memgraph.errors import DamagedJournalError, KeyMissingError
+from memgraph.journal.closed.condensed import UNPROVEN
 from memgraph.journal.envelope import (
     Chain,
     Event,
@@ -19,7 +20,7 @@ from memgraph.journal.envelope import (
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.keys.use import KeyHistory
 from memgraph.journal.purge.lines import is_purged, unseal_purged
-from memgraph.journal.segments import UNPROVEN, Line, Position, Segments
+from memgraph.journal.segments import Line, Position, Segments
 from memgraph.ports import SigningKey
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 from collections.abc import Callable, Iterator
@@ -15,10 +14,17 @@ from memgraph.disk.files import free_bytes, sync_data, sync_folder, write_all
 from memgraph.disk.space import FULL
 from memgraph.errors import StorageError
 from memgraph.journal.closed import files
-from memgraph.journal.closed.condensed import CondensedSegments
-from memgraph.journal.closed.digest import Extent
+from memgraph.journal.closed.condensed import UNPROVEN, CondensedSegments
 from memgraph.journal.closed.files import FileState
-from memgraph.journal.envelope import MAX_LINE_BYTES, Event, KeyOf, LineError, is_unsigned, unseal_alone
+from memgraph.journal.envelope import (
+    BEGINNING_BYTES,
+    MAX_LINE_BYTES,
+    Event,
+    KeyOf,
+    LineError,
+    is_unsigned,
+    unseal_alone,
+)
 
 RESERVE_BYTES = 40 << 20
 """Disk space kept free for the graph, which needs it to apply new events and whose engine fails badly on a full disk."""
@@ -26,7 +32,6 @@ RESERVE_BYTES = 40 << 20
 COMPRESSED = 0
 """In place of the number of a file."""
 _LOOKS = 3
-UNPROVEN = "it has no signature, and condensed.json does not prove the content of its segment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +229,10 @@ class Segments:
     @contextmanager
     def _opened(self, name: str, offset: int) -> Iterator[tuple[IO[bytes], bool]]:
         """Give a segment's bytes from an offset on, and whether they are proven: those of a condensed segment are read and hashed first."""
-        with files.opened(self.folder, name, offset) as file:
-            if self.condensed is None or not self.condensed.names(name):
+        with files.opened(self.folder, name) as file:
+            beginning = file.peek(BEGINNING_BYTES)  # type: ignore[attr-defined]
+            if self.condensed is None or not is_unsigned(beginning):
+                files.skip(file, offset)
                 yield file, False
                 return
         data, is_proven = self._proven(name, self.condensed)
@@ -235,10 +242,8 @@ class Segments:
         """Return the content of a condensed segment, and whether it is proven. It may be replaced while it is read: then it is read again."""
         for _ in range(_LOOKS):
             data = files.read_all(self.folder, name)
-            if condensed.proves(name, Extent(len(data), hashlib.sha256(data).hexdigest())):
+            if condensed.proves(name, data):
                 return data, True
-            if not is_unsigned(data[:MAX_LINE_BYTES]):
-                break  # it is about to be condensed
         return data, False
 
     def blocks(self, start: Position, end: Position) -> Iterator[bytes]:

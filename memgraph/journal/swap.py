@@ -33,13 +33,13 @@ _BLOCK_BYTES = 1 << 20
 
 
 class ReplacedJournalError(JournalError):
-    """The journal was resealed, or restored from a backup, while this process had it open. Opening the store again uses the new one."""
+    """The journal was resealed, condensed where this process had stopped reading, or restored from a backup, while this process had it open. Opening the store again uses the new one."""
 
 
 def replaced(folder: Path) -> ReplacedJournalError:
     """Return the error for a process that has the former journal open."""
     return ReplacedJournalError(
-        f"the journal under {folder} was replaced (resealed, or restored from a backup) while this process had it open; open the store "
+        f"the journal under {folder} was replaced (resealed, condensed or restored from a backup) while this process had it open; open the store "
         "again"
     )
 

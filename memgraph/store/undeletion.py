@@ -61,7 +61,7 @@ def undeletions(
         known = last_known(events[memory_id], memory_id)
         if known is None:
             raise NotFoundError("memory", memory_id)
-        if known.row["content"] == REMOVED_TEXT:
+        if known.row["content"] == REMOVED_TEXT and not all(event.key_id for event in events[memory_id]):
             problem = f"the text of the deleted memory {memory_id} was removed after the retention days; a backup made before that has it"
             raise NotFoundError("memory", memory_id, problem=problem)
 

@@ -13,23 +13,43 @@ import hmac
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from memgraph.disk.files import read_own, write_private
 from memgraph.errors import DamagedJournalError, StorageError
 from memgraph.journal.closed import files
+from memgraph.journal.closed.closing import Find
 from memgraph.journal.closed.digest import Extent
-from memgraph.journal.envelope import canonical
+from memgraph.journal.envelope import BEGINNING_BYTES, canonical, is_unsigned
 from memgraph.ports import SigningKey
 
 NAME = "condensed.json"
 FORMAT = 1
 MAX_BYTES = 64 << 20
+UNPROVEN = "it has no signature, and condensed.json does not prove the content of its segment"
 ADVICE = "put the segments and this file back together, or run `memgraph repair --from-backup FILE`"
 
-Find = Callable[[str], SigningKey | None]
 Contents = Mapping[str, tuple[Extent, ...]]
 """What the segment of each name may contain: two contents while one replaces the other."""
 _State = tuple[int, int, int]
+
+
+class Done(NamedTuple):
+    """A retention that was carried out to its end: its last event, and the SHA-256 of the ids of the memories whose words it removed."""
+
+    through: int
+    memories: str
+
+
+class _Document(NamedTuple):
+    """What a document says, and the keys that signed it."""
+
+    contents: Contents
+    done: Done | None
+    signers: tuple[SigningKey, ...]
+
+
+_NOTHING = _Document({}, None, ())
 
 
 class CondensedSegments:
@@ -39,16 +59,24 @@ class CondensedSegments:
     ----------
     find : callable or None
         Returns the key of an id. If None, the document is not verified (``dev`` alone, read-only).
+    is_retired : callable
+        Returns whether a key was replaced, as far as the journal was read: such a key proves nothing any more.
     """
 
-    def __init__(self, folder: Path, store_id: str, find: Find | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        store_id: str,
+        find: Find | None,
+        is_retired: Callable[[SigningKey], bool] = lambda _key: False,
+    ) -> None:
         self.path = folder / NAME
         self._folder = folder
         self._store_id = store_id
         self._find = find
+        self._is_retired = is_retired
         self._state: _State | None = None
-        self._contents: Contents = {}
-        self._signers: tuple[str, ...] = ()
+        self._document = _NOTHING
 
     def contents(self) -> Contents:
         """Return the proven contents by the segments' names; nothing if there is no document.
@@ -56,78 +84,98 @@ class CondensedSegments:
         Raises
         ------
         DamagedJournalError
-            The document is not what a key of this store signed, or of a later release.
+            The document is not what a key in use signed, or of a later release.
         StorageError
             It cannot be read.
         """
-        state = self._present_state()
-        if state is None:
-            self._state, self._contents, self._signers = None, {}, ()
-        elif state != self._state:
-            try:
-                data = read_own(self.path, MAX_BYTES + 1)
-            except OSError as error:
-                raise StorageError(f"cannot be read: {error.strerror}", path=self.path) from None
-            self._contents, self._signers = self._parsed(data)
-            self._state = state
-        return self._contents
+        return self._read().contents
 
     def names(self, name: str) -> bool:
         """Return whether a segment is condensed, or about to be. Ask after opening its file: the document is always written first."""
         return name in self.contents()
 
-    def proves(self, name: str, content: Extent) -> bool:
+    def proves(self, name: str, content: bytes) -> bool:
         """Return whether a segment's content is proven."""
-        return content in self.contents().get(name, ())
+        return _extent(content) in self.contents().get(name, ())
 
-    def check_signer(self, current: SigningKey | None) -> None:
-        """Refuse a document that the key in use at the journal's end has not signed.
+    def check(self, name: str, content: bytes) -> None:
+        """Refuse a content whose lines are unsigned and not proven.
 
         Raises
         ------
         DamagedJournalError
-            Only an earlier key has signed it.
         """
-        if self.contents() and current is not None and self._find is not None:
-            keys = filter(None, map(self._find, self._signers))
-            if all(key.secret != current.secret for key in keys):
-                raise self._damaged(f"it is not signed with the key that signs the journal, {current.key_id}")
+        if is_unsigned(content[:BEGINNING_BYTES]) and not self.proves(name, content):
+            raise DamagedJournalError(UNPROVEN, path=files.file_of(self._folder, name), offset=0)
 
-    def replace(self, name: str, data: bytes, keys: Iterable[SigningKey]) -> None:
+    def replace(self, name: str, before: bytes, after: bytes, keys: Iterable[SigningKey]) -> None:
         """Replace a segment's content by unsigned lines, which are proven from now on. Needs the writer lock. A kill leaves either content.
 
+        Parameters
+        ----------
+        before : bytes
+            The content from which the new one was made: it must be proven if it is unsigned, else the caller has verified it.
+
         Raises
         ------
         DamagedJournalError
-            The document cannot be trusted.
+            The former content is not proven, or the document cannot be trusted. Nothing is changed.
         StorageError
             The system refuses.
         """
-        keys, known = list(keys), self.contents()
-        new = Extent(len(data), hashlib.sha256(data).hexdigest())
-        self._write({**known, name: (*known.get(name, ()), new)}, keys)
-        files.replace(self._folder, name, data)
-        self._write({**self.contents(), name: (new,)}, keys)
+        keys = list(keys)
+        self.check(name, before)
+        known = self.contents()
+        self._write({**known, name: (*known.get(name, ()), _extent(after))}, None, keys)
+        files.replace(self._folder, name, after)
+        self._write({**known, name: (_extent(after),)}, None, keys)
+
+    def is_done(self, done: Done) -> bool:
+        """Return whether this retention was carried out to its end, and nothing was replaced since."""
+        return self._read().done == done
+
+    def finish(self, done: Done, keys: Iterable[SigningKey]) -> None:
+        """Note that a retention was carried out to its end. Needs the writer lock."""
+        self._write(self.contents(), done, keys)
 
     def sign_again(self, keys: Iterable[SigningKey]) -> None:
         """Let each of these keys verify the document, if there is one. Needs the writer lock."""
-        if known := self.contents():
-            self._write(known, keys)
+        known = self._read()
+        if known.contents:
+            self._write(known.contents, known.done, keys)
 
-    def document(self, contents: Contents, keys: Iterable[SigningKey]) -> bytes:
-        """Return the document that proves some contents, as it is written."""
+    def signed_with(self, key: SigningKey) -> bytes | None:
+        """Return the document signed with one key, as it is written; None if there is none."""
+        known = self._read()
+        return self._signed(known.contents, known.done, [key]) if known.contents else None
+
+    def _signed(self, contents: Contents, done: Done | None, keys: Iterable[SigningKey]) -> bytes:
         keys = list(keys)
-        segments = {name: [list(one) for one in found] for name, found in sorted(contents.items())}
         body = {
             "format": FORMAT,
             "store_id": self._store_id,
             "signers": [key.key_id for key in keys],
-            "segments": segments,
+            "segments": {name: [list(one) for one in found] for name, found in sorted(contents.items())},
+            "done": list(done) if done else None,
         }
         return json.dumps({"body": body, "codes": [_code(key, body) for key in keys]}).encode()
 
-    def _write(self, contents: Contents, keys: Iterable[SigningKey]) -> None:
-        write_private(self.path, self.document(contents, keys))
+    def _write(self, contents: Contents, done: Done | None, keys: Iterable[SigningKey]) -> None:
+        write_private(self.path, self._signed(contents, done, keys))
+
+    def _read(self) -> _Document:
+        state = self._present_state()
+        if state is None:
+            self._state, self._document = None, _NOTHING
+        elif state != self._state:
+            try:
+                data = read_own(self.path, MAX_BYTES + 1)
+            except OSError as error:
+                raise StorageError(f"cannot be read: {error.strerror}", path=self.path) from None
+            self._document, self._state = self._parsed(data), state
+        if self._document.signers and all(map(self._is_retired, self._document.signers)):
+            raise self._damaged("only a key that was replaced has signed it")
+        return self._document
 
     def _present_state(self) -> _State | None:
         try:
@@ -138,31 +186,35 @@ class CondensedSegments:
             raise StorageError(f"cannot be read: {error.strerror}", path=self.path) from None
         return status.st_ino, status.st_size, status.st_mtime_ns
 
-    def _parsed(self, data: bytes) -> tuple[Contents, tuple[str, ...]]:
+    def _parsed(self, data: bytes) -> _Document:
         try:
             stored = json.loads(data)
             body = stored["body"]
             codes = list(zip(body["signers"], stored["codes"], strict=True))
             if len(data) > MAX_BYTES or data != json.dumps(stored).encode() or body["store_id"] != self._store_id:
                 raise ValueError("has another form")
+            known: list[tuple[SigningKey, str]] = []
             if self._find is not None:
                 known = [(key, code) for key_id, code in codes if (key := self._find(key_id)) is not None]
                 if not known or not all(hmac.compare_digest(_code(key, body), code) for key, code in known):
                     raise ValueError("is not what was signed")
-            if body["format"] != FORMAT:
+            if type(body["format"]) is not int or body["format"] > FORMAT:
                 raise self._damaged(
                     f"its format {body['format']!r} is unknown to this release; install a newer memgraph"
                 )
-            found = {
-                name: tuple(Extent(int(size), str(sha256)) for size, sha256 in of)
-                for name, of in body["segments"].items()
-            }
-            return found, tuple(body["signers"])
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            segments = body["segments"].items()
+            contents = {name: tuple(Extent(int(size), str(sha256)) for size, sha256 in of) for name, of in segments}
+            done = Done(int(body["done"][0]), str(body["done"][1])) if body["done"] else None
+            return _Document(contents, done, tuple(key for key, _ in known))
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
             raise self._damaged("it is not what this store's key signed") from None
 
     def _damaged(self, reason: str) -> DamagedJournalError:
         return DamagedJournalError(reason, path=self.path, offset=0, advice=ADVICE)
+
+
+def _extent(content: bytes) -> Extent:
+    return Extent(len(content), hashlib.sha256(content).hexdigest())
 
 
 def _code(key: SigningKey, body: Mapping[str, object]) -> str:

@@ -132,15 +132,19 @@ def opened(folder: Path, name: str, offset: int = 0) -> Iterator[IO[bytes]]:
         The segment is compressed, and the package for that is missing.
     """
     with _opened(folder, name) as stream:
-        if isinstance(stream, _Unpacked):
-            buffered = io.BufferedReader(stream, _BLOCK_BYTES)
-            left = offset
-            while left and (block := buffered.read(min(_BLOCK_BYTES, left))):
-                left -= len(block)
-            yield buffered
-        else:
-            stream.seek(offset)
-            yield stream
+        buffered = io.BufferedReader(stream, _BLOCK_BYTES) if isinstance(stream, _Unpacked) else stream
+        skip(buffered, offset)
+        yield buffered
+
+
+def skip(stream: IO[bytes], count: int) -> None:
+    """Skip bytes of a stream that `opened` gives."""
+    if stream.seekable():
+        stream.seek(count, os.SEEK_CUR)
+        return
+    left = count
+    while left and (block := stream.read(min(_BLOCK_BYTES, left))):
+        left -= len(block)
 
 
 def _opened(folder: Path, name: str) -> IO[bytes] | _Unpacked:

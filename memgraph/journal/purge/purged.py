@@ -9,14 +9,12 @@ from collections.abc import Iterator
 
 from memgraph.errors import StorageError
 from memgraph.journal.closed.files import held
-from memgraph.journal.envelope import Event, KeyOf, is_unsigned
+from memgraph.journal.envelope import BEGINNING_BYTES, Event, KeyOf, is_unsigned
 from memgraph.journal.segments import Line, Position, Segments, event_of
 from memgraph.model.events.erasure import MemoryPurged
 
 _MARK = b'"type":"%b","write_scope"' % MemoryPurged.TYPE.encode()
 """As it stands in a line's head; text in a payload cannot imitate it, because its quotation marks are escaped."""
-_BEGINNING_BYTES = 4_096
-"""Enough of a line to see that it is unsigned."""
 
 
 class PurgedSeqs:
@@ -57,7 +55,7 @@ def _marked(segments: Segments, name: str) -> Iterator[Line]:
     try:
         with held(segments.folder, name) as data:
             at = data.find(_MARK)
-            if at >= 0 and is_unsigned(data[:_BEGINNING_BYTES]):  # a condensed segment, which is proven as a whole
+            if at >= 0 and is_unsigned(data[:BEGINNING_BYTES]):  # a condensed segment, which is proven as a whole
                 yield from (line for line in segments.lines_in(name) if _MARK in line.data)
                 return
             while at >= 0:

@@ -38,9 +38,24 @@ def rewrite_segments(segments: Segments, seqs: set[int], key: SigningKey) -> Non
         data = read_all(segments.folder, name)
         new = b"\n".join(purged_line(line) if _is_meant(line, seqs) else line for line in data.split(b"\n"))
         if new != data and segments.condensed is not None and is_unsigned(data):
-            segments.condensed.replace(name, new, [key])
+            segments.condensed.replace(name, data, new, [key])
         elif new != data:
             replace(segments.folder, name, new)
+
+
+def check_rewritable(segments: Segments, seqs: set[int]) -> None:
+    """Refuse to rewrite segments whose unsigned lines are not proven: what is forged would be proven afterwards.
+
+    Raises
+    ------
+    DamagedJournalError
+        A condensed segment is not what was proven.
+    StorageError
+        A file cannot be read.
+    """
+    for name in segments_of(segments, seqs):
+        if segments.condensed is not None:
+            segments.condensed.check(name, read_all(segments.folder, name))
 
 
 def sha256_of(segments: Segments, name: str, size: int | None = None) -> tuple[int, str]:

@@ -44,7 +44,7 @@ def condense(journal: Journal, names: Collection[str], is_gone: IsGone, progress
         after = b"".join(line + b"\n" for line in lines)
         if after != before:
             journal.closed.forget([name], journal.signing_key, journal.ring.find)
-            journal.condensed.replace(name, after, [journal.signing_key])
+            journal.condensed.replace(name, before, after, [journal.signing_key])
             written.append(name)
         if progress:
             progress(commits[-1].after.chain.seq, journal.tail.chain.seq)

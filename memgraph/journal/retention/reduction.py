@@ -15,6 +15,7 @@ from memgraph.model.events.erasure import REMOVED_TEXT
 from memgraph.model.events.lifecycle import FADED
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryUndeleted, Revision
+from memgraph.model.events.reembedding import MemoryReembedded
 from memgraph.model.ids import stored_form
 from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED
 from memgraph.model.results.sleep import MADE_BY_SLEEP
@@ -64,9 +65,22 @@ def reduced(event: Event, is_gone: IsGone) -> dict[str, Any] | None:
         if payload.reason is None or not any(map(is_gone, payload.memory_ids())):
             return None
         left = {name: value for name, value in content.items() if name != "reason"}
+    elif isinstance(payload, MemoryReembedded):
+        left = {**content, "vectors": [one for one in content.get("vectors", ()) if not is_gone(one["id"])]}
     else:
         return None
     return None if left == content else type(payload).parse(left).dump()
+
+
+def has_words(content: Mapping[str, Any]) -> bool:
+    """Return whether the payload of an event that states a memory, or a change of one, has words, or the place of their vector."""
+    if "vector" in content or "candidate_content" in content:
+        return True
+    if "memory" in content:
+        memory: dict[str, Any] = content["memory"]
+        return {**_record(memory), "content": REMOVED_TEXT} != memory
+    changed: dict[str, Any] = content.get("changed", {})
+    return _changed(changed) != changed
 
 
 def _record(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -111,8 +111,8 @@ def reseal(
             FORMER_FILE: former_document(former, secret),
             MANIFEST: manifest_document(journal.store_id, closed, key),
         }
-        if condensed := journal.condensed.contents():
-            files[CONDENSED] = journal.condensed.document(condensed, [key])
+        if (proof := journal.condensed.signed_with(key)) is not None:
+            files[CONDENSED] = proof
         if baseline is not None:
             uses = (KeyUse(key.key_id, 1, baseline.chain.timestamp),)
             files[HEADER] = header_document(replace(baseline, used=KeyHistory(uses)), [key])

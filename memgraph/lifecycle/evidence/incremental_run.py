@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.index import Index, scope_name
+from memgraph.index.snapshot import is_gone
 from memgraph.lifecycle.evidence.deletions import Deletions
 from memgraph.lifecycle.evidence.evidence import Scope, TimeIsUp
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, expired, last_run
@@ -128,7 +129,7 @@ def _new(first: Mapping[Scope, int], known: set[Scope]) -> list[tuple[Scope, int
 
 
 def _places(reader: Reader, touched: Mapping[str, int], kinds: Sequence[int]) -> Iterator[tuple[Scope, int]]:
-    """Yield the scopes of the memories, including those of deleted ones."""
+    """Yield the scopes of the memories, including those of deleted ones as long as the index knows their names."""
     index = reader.index
     gone: dict[str, int] = {}
     slots: list[int] = []
@@ -137,11 +138,18 @@ def _places(reader: Reader, touched: Mapping[str, int], kinds: Sequence[int]) ->
             gone[one] = touched[one]
         elif not index.column("is_live")[slot] or index.column("type")[slot] in kinds:
             slots.append(slot)
+    slots = [slot for slot in slots if _has_scope(index, slot)]
     seqs = [touched[index.ids.names[slot]] for slot in slots]
     yield from zip(_scopes(index, np.array(slots, dtype=np.int64)), seqs, strict=True)
     for row, _ in reader.deleted(sorted(gone)) if gone else ():
         if MEMORY_TYPES.index(row["type"]) in kinds:
             yield (row.get("project_id"), row.get("task_id")), gone[row["id"]]
+
+
+def _has_scope(index: Index, slot: int) -> bool:
+    """Return whether the names of a memory's scope are known. They are not if no live memory is left in it: then nothing is to be done there."""
+    codes = (index.column(name)[slot] for name in ("project", "task"))
+    return not any(code >= 0 and is_gone(index.scopes.names[code]) for code in codes)
 
 
 def _earliest(found: Iterable[tuple[Scope, int]]) -> dict[Scope, int]:

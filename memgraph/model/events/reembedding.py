@@ -22,16 +22,18 @@ class PlacedVector(Strict):
 class MemoryReembedded(Payload):
     """Memories of any write scope have new vectors, of `model`, for their unchanged texts.
 
-    It follows the event that makes `model` the store's, in the same commit, so that all of them change or none.
+    It follows the event that makes `model` the store's, in the same commit, so that all of them change or none. Since version 2 the list may be
+    empty: a retention takes out the vectors of deleted memories.
     """
 
     TYPE = "memory.reembedded"
+    VERSION = 2
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
 
     model: Name
     embedded_at: Timestamp
-    vectors: Annotated[list[PlacedVector], Field(min_length=1, max_length=MAX_ITEMS)]
+    vectors: Annotated[list[PlacedVector], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
 
     def memory_ids(self) -> list[str]:
         """Return the memories whose row or links it changes."""

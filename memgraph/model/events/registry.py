@@ -12,6 +12,7 @@ from memgraph.model.events.earlier.released import (
     MemoryAdded1,
     MemoryMerged1,
     MemoryMerged2,
+    MemoryReembedded1,
     MemoryRevised1,
     MemoryUndeleted1,
 )
@@ -57,6 +58,7 @@ _KINDS: tuple[type[Payload], ...] = (
     MemoryMerged1,
     MemoryMerged2,
     MemoryUndeleted1,
+    MemoryReembedded1,
     MemoryAdded,
     MemoryRevised,
     MemoryMerged,

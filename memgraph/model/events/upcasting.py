@@ -167,6 +167,7 @@ UPCASTERS: dict[tuple[str, int], Callable[[Content], Content]] = {
     ("memory.revised", 1): _with_changed_fields,
     ("memory.merged", 1): _with_changed_fields,
     ("memory.merged", 2): dict,
+    ("memory.reembedded", 1): dict,
     ("journal.repaired", 1): dict,
 }
 """What turns the payload of a type and version, as the journal holds it, into one of the next version."""

@@ -21,12 +21,19 @@ from memgraph.errors import DamagedJournalError, JournalError, StorageError
 from memgraph.journal import swap
 from memgraph.journal.baseline.header import unverified_place
 from memgraph.journal.closed.files import file_of, files_in, is_segment, name_of, opened, remove
-from memgraph.journal.envelope import ENVELOPE_VERSION, SIGNATURE_VERSION, CommitDraft, LineError, unseal_alone
+from memgraph.journal.envelope import (
+    BEGINNING_BYTES,
+    ENVELOPE_VERSION,
+    SIGNATURE_VERSION,
+    CommitDraft,
+    LineError,
+    is_unsigned,
+)
 from memgraph.journal.head_file import Head
 from memgraph.journal.keys import KeyRing
 from memgraph.journal.repair import Condition, Unwitnessed, record_of, settle
 from memgraph.journal.replay import Committed, Offset
-from memgraph.journal.segments import Line, Position, Segments
+from memgraph.journal.segments import Line, Position, Segments, event_of
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.store import JournalCut, StoreCreated
 
@@ -56,6 +63,8 @@ class Damage:
         The last event that is known to have been written: by the head file, the checkpoint, or an event after the damage.
     is_later_release : bool
         The line is of an unknown version of the envelope, which is no damage: nothing may be cut.
+    is_in_history : bool
+        It is in the archive, or in a condensed segment: a cut would remove everything after it, the present state included.
     """
 
     problem: str
@@ -66,6 +75,7 @@ class Damage:
     later_events: int
     known_seq: int
     is_later_release: bool = False
+    is_in_history: bool = False
 
     def end(self, part: Part) -> Offset:
         """Return the end of the journal after a cut."""
@@ -102,6 +112,8 @@ def damage_in(home: Path, store_id: str, ring: KeyRing, *, keys_home: Path) -> D
     try:
         journal.load_to_end(by_checkpoint=False)
     except DamagedJournalError as error:
+        if not is_segment(error.path):  # nothing of the journal itself: there is nothing to cut
+            raise
         return _damage(journal, ring, str(error).partition(";")[0], error.path, error.offset)
     except StorageError as error:
         if not is_segment(error.path):
@@ -148,11 +160,10 @@ def cut(
     with exclusive(folder, lock_timeout_s):
         if damage_in(home, store_id, ring, keys_home=keys_home) != expected:
             raise JournalError(f"the journal under {folder} has changed in the meantime; run `memgraph repair` again")
-        stands_for = unverified_place(folder)
-        if stands_for is not None and end.chain.seq < stands_for[0]:
+        if expected.is_in_history:
             raise JournalError(
-                f"{expected.problem}; that is in the archive, before the baseline at event {stands_for[0]}: cutting there would cut off "
-                "everything. Restore the segment from a backup with `memgraph repair --from-backup FILE`"
+                f"{expected.problem}; that is in the archive or in a condensed segment: cutting there would cut off everything. Restore "
+                "the segment from a backup with `memgraph repair --from-backup FILE`"
             )
         place = quarantine_folder(home, now())
         size = _keep(folder, end.position, place)
@@ -298,7 +309,7 @@ def _damage(journal: _Tracking, ring: KeyRing, problem: str, path: Path, offset:
         if line.start == Position(name_of(path), offset):
             is_later_release = _is_of_later_release(line)
         try:
-            event = unseal_alone(line.data, journal.store_id, lambda key_id: ring.verifying(key_id, None))
+            event = event_of(line, journal.store_id, lambda key_id: ring.verifying(key_id, None))
         except (LineError, JournalError):
             continue
         if event.seq > kept.chain.seq:
@@ -306,6 +317,7 @@ def _damage(journal: _Tracking, ring: KeyRing, problem: str, path: Path, offset:
     named = [
         one.seq for one in journal.witnesses() if one.seq is not None and one.state in ("ahead", "agrees", "other")
     ]
+    stands_for = unverified_place(journal.folder)
     return Damage(
         problem=problem,
         path=path,
@@ -315,7 +327,17 @@ def _damage(journal: _Tracking, ring: KeyRing, problem: str, path: Path, offset:
         later_events=later,
         known_seq=max(known, *named) if named else known,
         is_later_release=is_later_release,
+        is_in_history=(stands_for is not None and kept.chain.seq < stands_for[0]) or _is_unsigned(path),
     )
+
+
+def _is_unsigned(path: Path) -> bool:
+    """Return whether a segment's lines are unsigned, as far as it can be read."""
+    try:
+        with opened(path.parent, name_of(path)) as stream:
+            return is_unsigned(stream.read(BEGINNING_BYTES))
+    except (OSError, DamagedJournalError):
+        return False
 
 
 def readable_lines(segments: Segments, start: Position) -> Iterator[Line]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import date, datetime
 
 from memgraph.config import AgentMemoryConfig, load_config
-from memgraph.errors import InvalidInputError
+from memgraph.errors import InvalidInputError, StorageError
 from memgraph.fold import fold
 from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.baseline.archive import complete
@@ -116,7 +116,7 @@ def preview_compaction(
     staying = {name for name in journal.segments.names() if name >= end.position.segment}
     updates = {
         "archived_segments": len({name_of(path) for path in files_in(journal.folder)} - staying),
-        "condensed_segments": 0 if plan.is_done else len(plan.segments),
+        "condensed_segments": len(plan.changing),
         "removed_texts": len(plan.fresh),
         "dry_run": True,
     }
@@ -140,6 +140,8 @@ def _opened(
     checked(bool, closed_tasks, "closed_tasks")
     config = config or load_config()
     limit = _moment(now()[:7] + "-01" if before is None else before)
+    if not (config.home / "journal" / "manifest.json").exists():
+        raise StorageError("there is no store here; name one with --home or MEMGRAPH_HOME", path=config.home)
     return open_store_journal(config, keys, now, with_expired_keys=True), limit, config.archive_retention_days
 
 

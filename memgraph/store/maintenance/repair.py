@@ -23,8 +23,6 @@ from memgraph.ports import Clock, KeyProvider
 from memgraph.store.backup.quarantine import Cut, Damage, Part, cut, damage_in, exclusive
 from memgraph.store.opening import known_id, release, utc_now
 
-_MOST_LOOKS = 5
-
 
 def repair_store(
     config: AgentMemoryConfig | None = None,
@@ -84,39 +82,9 @@ def repair_store(
             lock_timeout_s=config.lock_timeout_s,
         )
     with _reported(config, clock):
-        found = condition_of(config, store_id, ring)
+        found = examine(config.home, store_id, ring, keys_home=config.keys_home)
     if any(witness.state != "missing" for witness in found.contradicting):  # opening makes a missing one
         _report(config, JournalError("a witness contradicts the journal"), clock)
-    return found
-
-
-def condition_of(config: AgentMemoryConfig, store_id: str, ring: KeyRing, *, by_checkpoint: bool = False) -> Condition:
-    """Return the journal's condition. Changes nothing.
-
-    Another process may commit between the readings of the journal and of its head file, which then seems to be ahead. So a witness
-    contradicts a journal only if it still does when the journal is read again and ends where it did: nobody can write to one that is truncated.
-
-    Parameters
-    ----------
-    by_checkpoint : bool
-        Trust a matching checkpoint, as opening does; otherwise verify every event.
-
-    Raises
-    ------
-    JournalError
-        The journal's own lines do not verify.
-    """
-
-    def look() -> Condition:
-        return examine(config.home, store_id, ring, keys_home=config.keys_home, by_checkpoint=by_checkpoint)
-
-    found = look()
-    for _ in range(_MOST_LOOKS):
-        if not found.contradicting:
-            break
-        before, found = found, look()
-        if found.seq == before.seq:
-            break
     return found
 
 

@@ -10,7 +10,14 @@ from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError
 from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.purge.intent import Intent
-from memgraph.journal.purge.rewriting import left_in, rewrite_segments, segments_of, sha256_of, zero_rows
+from memgraph.journal.purge.rewriting import (
+    check_rewritable,
+    left_in,
+    rewrite_segments,
+    segments_of,
+    sha256_of,
+    zero_rows,
+)
 from memgraph.journal.search import events_of
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Name, Text, checked
@@ -168,8 +175,9 @@ class Purging:
             if plan.is_everything and not everything:
                 problem = "would leave no memory; to purge them all, say so (`--all`)"
                 raise InvalidInputError(problem, field="purge", value=_asked(criteria))
-            drafts = self._drafts(plan)
             segments = self._journal.segments
+            check_rewritable(segments, plan.seqs)  # here, too, for the same reason
+            drafts = self._drafts(plan)
             hashes = {f"journal/{name}": sha256_of(segments, name) for name in segments_of(segments, plan.seqs)}
             left = [one.model_dump(mode="json") for one in without_names(self._remaining(plan))]
             self._intent.write(hashes, left)

@@ -11,6 +11,7 @@ import orjson
 from pydantic import BaseModel
 
 from memgraph.journal.segments import Line
+from memgraph.model.events.erasure import REMOVED_TEXT
 from memgraph.model.events.registry import PAYLOADS
 
 _MADE = frozenset({"model", "embedding_model"})
@@ -54,7 +55,8 @@ def strings_in(value: object, name: str = "") -> Iterator[str]:
         The field that holds the value.
     """
     if isinstance(value, str):
-        if name not in _MADE and value not in fixed_values().get(name, ()) and not _MADE_TEXT.fullmatch(value):
+        is_made = name in _MADE or value == REMOVED_TEXT or value in fixed_values().get(name, ())
+        if not is_made and not _MADE_TEXT.fullmatch(value):
             yield value
     elif isinstance(value, Mapping):
         for key, part in value.items():
@@ -99,7 +101,7 @@ def texts_of(record: Record) -> Iterator[str]:
     """Iterate over the contents of memories that an event states."""
     for name in ("memory", "changed"):
         content = record.content.get(name, {}).get("content")
-        if content:
+        if content and content != REMOVED_TEXT:
             yield content
     if candidate := record.content.get("candidate_content"):
         yield candidate

@@ -90,8 +90,17 @@ def _advice(damage: Damage) -> list[str]:
         return [
             "This is no damage that could be repaired: a later release of memgraph wrote the event. Install a newer memgraph."
         ]
+    from_backup = "With a backup, `memgraph repair --from-backup FILE` takes the damaged events from it, and keeps those after it."
+    if damage.is_in_history:
+        return [
+            from_backup,
+            (
+                "Nothing can be cut there: everything after it would go, too. As long as the baseline is there, lists and recalls work "
+                "without these events; what reads the history is refused."
+            ),
+        ]
     lines = [
-        "With a backup, `memgraph repair --from-backup FILE` takes the damaged events from it, and keeps those after it.",
+        from_backup,
         f"Without one, `memgraph repair --cut-tail` keeps the events up to {damage.kept.chain.seq}.",
     ]
     before = damage.before_segment.chain.seq

@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, create_model
 
 from memgraph.model.attempts import ATTEMPT_FIELDS
-from memgraph.model.base import Count, Name, Strict, Text, Timestamp
+from memgraph.model.base import MAX_ITEMS, Count, Name, Strict, Text, Timestamp
 from memgraph.model.events.memories import FIXED, Clearable, RecallAgain, Revision, VectorRef
 from memgraph.model.events.payload import SYSTEM, Payload, Sha256, Whole
+from memgraph.model.events.reembedding import PlacedVector
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import MemoryRecord
 
@@ -110,3 +111,15 @@ class JournalRepaired1(Payload):
     repaired_at: Timestamp
     repaired_by: Name
     reason: Text | None = None
+
+
+class MemoryReembedded1(Payload):
+    """``memory.reembedded``, version 1: it names at least one vector."""
+
+    TYPE = "memory.reembedded"
+    BY_STORE_ALONE = True
+    SCOPES = SYSTEM
+
+    model: Name
+    embedded_at: Timestamp
+    vectors: Annotated[list[PlacedVector], Field(min_length=1, max_length=MAX_ITEMS)]

@@ -7,11 +7,12 @@ import hmac
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memgraph.errors import DamagedJournalError
-from memgraph.journal.closed.condensed import CondensedSegments
+from memgraph.journal.closed.condensed import CondensedSegments, Done
 from memgraph.journal.closed.digest import Extent
 from memgraph.journal.envelope import canonical
 from memgraph.journal.segments import Position, Segments
@@ -37,6 +38,11 @@ def condensed(tmp_path: Path) -> CondensedSegments:
     return CondensedSegments(tmp_path, STORE, KEYS.get)
 
 
+def put(condensed: CondensedSegments, word: str, key: SigningKey = KEY) -> None:
+    """Replace the content of the segment."""
+    condensed.replace(NAME, (condensed.path.parent / NAME).read_bytes(), unsigned(word), [key])
+
+
 def read(condensed: CondensedSegments) -> list[tuple[bytes, bool]]:
     segments = Segments(condensed.path.parent, 0, condensed)
     return [(line.data, line.is_proven) for line in segments.lines(Position(NAME, 0))]
@@ -45,9 +51,9 @@ def read(condensed: CondensedSegments) -> list[tuple[bytes, bool]]:
 def test_only_the_named_content_is_proven(condensed: CondensedSegments, tmp_path: Path) -> None:
     assert not condensed.names(NAME)
     assert read(condensed) == [(b"signed", False)]
-    condensed.replace(NAME, unsigned("one"), [KEY])
+    put(condensed, "one")
     assert {proven for _, proven in read(condensed)} == {True}
-    condensed.replace(NAME, unsigned("two"), [KEY])
+    put(condensed, "two")
     assert condensed.contents()[NAME] == (extent(unsigned("two")),)
     (tmp_path / NAME).write_bytes(unsigned("one"))
     assert {proven for _, proven in read(condensed)} == {False}
@@ -55,13 +61,22 @@ def test_only_the_named_content_is_proven(condensed: CondensedSegments, tmp_path
 
 def test_both_contents_are_proven_while_one_replaces_the_other(condensed: CondensedSegments, tmp_path: Path) -> None:
     """What a kill between the steps of a replacement leaves."""
-    condensed.replace(NAME, unsigned("one"), [KEY])
-    both = {NAME: (extent(unsigned("one")), extent(unsigned("two")))}
-    condensed.path.write_bytes(condensed.document(both, [KEY]))
+    put(condensed, "one")
+
+    class Killed(CondensedSegments):
+        """Is killed after its document names both."""
+
+        def _write(self, *given: Any) -> None:
+            super()._write(*given)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        put(Killed(tmp_path, STORE, KEYS.get), "two")
+    assert condensed.contents() == {NAME: (extent(unsigned("one")), extent(unsigned("two")))}
     for word in ("one", "two"):
         (tmp_path / NAME).write_bytes(unsigned(word))
         assert {proven for _, proven in read(condensed)} == {True}
-    condensed.replace(NAME, unsigned("three"), [KEY])
+    put(condensed, "three")
     assert condensed.contents()[NAME] == (extent(unsigned("three")),)
 
 
@@ -71,7 +86,7 @@ def test_a_reader_looks_again_if_the_content_was_replaced_meanwhile(tmp_path: Pa
     class Late(CondensedSegments):
         meanwhile: Callable[[], None] | None = None
 
-        def proves(self, name: str, content: Extent) -> bool:
+        def proves(self, name: str, content: bytes) -> bool:
             do, self.meanwhile = self.meanwhile, None
             if do is not None:
                 do()
@@ -79,25 +94,54 @@ def test_a_reader_looks_again_if_the_content_was_replaced_meanwhile(tmp_path: Pa
 
     late, writer = Late(tmp_path, STORE, KEYS.get), CondensedSegments(tmp_path, STORE, KEYS.get)
     (tmp_path / NAME).write_bytes(b"signed\n")
-    writer.replace(NAME, unsigned("one"), [KEY])
-    late.meanwhile = lambda: writer.replace(NAME, unsigned("two"), [KEY])
+    put(writer, "one")
+    late.meanwhile = lambda: put(writer, "two")
     assert {(b"two" in data, proven) for data, proven in read(late)} == {(True, True)}
 
 
+def test_what_is_not_proven_is_not_replaced(condensed: CondensedSegments, tmp_path: Path) -> None:
+    """Otherwise whoever can write the file, without a key, would have it proven by the next purge."""
+    put(condensed, "one")
+    (tmp_path / NAME).write_bytes(unsigned("forged"))
+    before = condensed.path.read_bytes()
+    with pytest.raises(DamagedJournalError, match="does not prove the content"):
+        put(condensed, "two")
+    assert (condensed.path.read_bytes(), (tmp_path / NAME).read_bytes()) == (before, unsigned("forged"))
+
+
 def test_every_key_that_signed_it_must_fit(condensed: CondensedSegments) -> None:
-    condensed.replace(NAME, unsigned("one"), [KEY])
+    put(condensed, "one")
     condensed.sign_again([KEY, OTHER])
     assert condensed.names(NAME)
-    condensed.check_signer(KEY)
-    condensed.check_signer(OTHER)
     stored = json.loads(condensed.path.read_bytes())
     stored["codes"] = [stored["codes"][0], "0" * 64]
     condensed.path.write_bytes(json.dumps(stored).encode())
     with pytest.raises(DamagedJournalError, match="is not what this store's key signed"):
         condensed.contents()
-    condensed.path.write_bytes(condensed.document({NAME: (extent(unsigned("one")),)}, [KEY]))
-    with pytest.raises(DamagedJournalError, match="not signed with the key that signs the journal"):
-        condensed.check_signer(OTHER)
+
+
+def test_a_key_that_was_replaced_proves_nothing(condensed: CondensedSegments, tmp_path: Path) -> None:
+    put(condensed, "one")
+    retired: list[SigningKey] = []
+    strict = CondensedSegments(tmp_path, STORE, KEYS.get, retired.__contains__)
+    assert strict.names(NAME)
+    retired.append(KEY)
+    with pytest.raises(DamagedJournalError, match="only a key that was replaced has signed it"):
+        strict.contents()
+    condensed.sign_again([KEY, OTHER])
+    assert strict.names(NAME)
+
+
+def test_what_was_carried_out_is_noted_until_something_is_replaced(condensed: CondensedSegments) -> None:
+    put(condensed, "one")
+    done = Done(7, "a" * 64)
+    assert not condensed.is_done(done)
+    condensed.finish(done, [KEY])
+    condensed.sign_again([KEY, OTHER])
+    assert condensed.is_done(done)
+    assert not condensed.is_done(Done(8, "a" * 64))
+    put(condensed, "two")
+    assert not condensed.is_done(done)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +158,7 @@ def test_every_key_that_signed_it_must_fit(condensed: CondensedSegments) -> None
     ids=["empty", "nested", "null", "another store", "another number", "a space", "no signer"],
 )
 def test_what_is_no_proof_is_refused(condensed: CondensedSegments, harm: Callable[[bytes], bytes]) -> None:
-    condensed.replace(NAME, unsigned("one"), [KEY])
+    put(condensed, "one")
     data = condensed.path.read_bytes()
     condensed.path.write_bytes(harm(data))
     assert condensed.path.read_bytes() != data
@@ -123,7 +167,7 @@ def test_what_is_no_proof_is_refused(condensed: CondensedSegments, harm: Callabl
 
 
 def test_a_later_format_is_no_damage(condensed: CondensedSegments) -> None:
-    body = {"format": 2, "store_id": STORE, "signers": [KEY.key_id], "segments": {}}
+    body = {"format": 2, "store_id": STORE, "signers": [KEY.key_id], "segments": {}, "done": None}
     code = hmac.digest(KEY.secret, b"memgraph condensed\x1f" + canonical(body), "sha256").hex()
     condensed.path.write_bytes(json.dumps({"body": body, "codes": [code]}).encode())
     with pytest.raises(DamagedJournalError, match="unknown to this release; install a newer memgraph"):
