@@ -1,7 +1,7 @@
 """Files of JSON lines: private, appended to by several processes, of bounded size.
 
-A file is locked while a line is written to it or while it is renamed. Who waited for the lock looks whether the file still has its name, and
-opens the new one if not: so nobody renames a file that another process has just begun, and nobody writes to one that was replaced.
+A file is locked while a line is written to it or while it is renamed. A process that has waited for the lock checks that the file still has
+its name, and opens the new one otherwise: so none renames a file that another process has just begun, or writes to one that was replaced.
 """
 
 from __future__ import annotations
@@ -56,19 +56,32 @@ def _is_written(path: Path, line: bytes, max_bytes: int, until: float) -> bool:
     """Write a line to the file that has a name now; False if it must be opened again, because it was renamed."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     try:
-        if _is_locked(descriptor, until):
-            status = os.fstat(descriptor)
-            if not _has_name(status, path):
-                return False
-            if stat.S_ISREG(status.st_mode) and status.st_size >= max_bytes:
-                path.replace(predecessor_of(path))
-                return False
-        write_all(descriptor, line)
+        is_locked, status = _is_locked(descriptor, until), os.fstat(descriptor)
+        is_file = stat.S_ISREG(status.st_mode)
+        if is_locked and not _has_name(status, path):
+            return False
+        if is_locked and is_file and status.st_size >= max(max_bytes, 1) and _is_renamed(path):
+            return False
+        try:
+            write_all(descriptor, line)
+        except OSError:
+            if is_locked and is_file:  # half a line would spoil the next one, too
+                os.ftruncate(descriptor, status.st_size)
+            raise
         return True
     finally:
         with suppress(OSError):  # where there are no locks; a child process that was forked meanwhile would keep one
             fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
+
+
+def _is_renamed(path: Path) -> bool:
+    """Rename a full file; False if the system refuses: then it grows further, which is better than losing lines."""
+    try:
+        path.replace(predecessor_of(path))
+    except OSError:
+        return False
+    return True
 
 
 def _is_locked(descriptor: int, until: float) -> bool:

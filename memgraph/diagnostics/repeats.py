@@ -40,6 +40,6 @@ class Repeats:
             if noted is not None and moment - noted < self._between_s:
                 return False
             if len(self._noted) >= _MANY:
-                self._noted = {one: at for one, at in self._noted.items() if moment - at < self._between_s}
+                self._noted.clear()  # so many differ that repeating some is the smaller harm
             self._noted[key] = moment
             return True

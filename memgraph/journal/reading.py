@@ -196,6 +196,8 @@ class JournalReader:
             Called with each verified commit, in order.
         """
         count, digest = 0, JournalDigest()
+        if self._ring is not None:
+            self.closed.read(self._ring.find)  # before the events: a writer may close a segment meanwhile
         for commit in self.replay():
             also(commit)
             digest.add(commit.after.position.segment, commit.data)

@@ -165,17 +165,20 @@ class ClosedSegments:
         return differing
 
     def check_all(self, digest: JournalDigest, last_seq: int, find: Find) -> None:
-        """Read the manifest and compare it with a journal, its compressed files included.
+        """Compare the manifest, as it was read before the journal, with what was read, and its compressed files with the present one.
 
         Raises
         ------
         DamagedJournalError, TruncatedJournalError
             They differ.
         """
-        self.read(find)
+        differing = self.check(digest, last_seq)
+        self.read_again(find)
         named = self.manifest.named()
-        for name in self.check(digest, last_seq):
-            if files.extent_in(self._folder, name) != named[name].extent:  # else it was rewritten while it was read
+        for name in differing:
+            if (
+                name in named and files.extent_in(self._folder, name) != named[name].extent
+            ):  # else it was rewritten meanwhile
                 raise damaged(self._folder, f"the segment {name} is not what it names, although its events verify")
         for one in self.manifest.segments:
             path = files.file_of(self._folder, one.name)

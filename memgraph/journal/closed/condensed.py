@@ -96,7 +96,7 @@ class CondensedSegments:
 
     def proves(self, name: str, content: bytes) -> bool:
         """Return whether a segment's content is proven."""
-        return _extent(content) in self.contents().get(name, ())
+        return extent_of(content) in self.contents().get(name, ())
 
     def check(self, name: str, content: bytes) -> None:
         """Refuse a content whose lines are unsigned and not proven.
@@ -126,9 +126,9 @@ class CondensedSegments:
         keys = list(keys)
         self.check(name, before)
         known = self.contents()
-        self._write({**known, name: (*known.get(name, ()), _extent(after))}, None, keys)
+        self._write({**known, name: (*known.get(name, ()), extent_of(after))}, None, keys)
         files.replace(self._folder, name, after)
-        self._write({**known, name: (_extent(after),)}, None, keys)
+        self._write({**known, name: (extent_of(after),)}, None, keys)
 
     def is_done(self, done: Done) -> bool:
         """Return whether this retention was carried out to its end, and nothing was replaced since."""
@@ -213,7 +213,8 @@ class CondensedSegments:
         return DamagedJournalError(reason, path=self.path, offset=0, advice=ADVICE)
 
 
-def _extent(content: bytes) -> Extent:
+def extent_of(content: bytes) -> Extent:
+    """Return size and SHA-256 of a content."""
     return Extent(len(content), hashlib.sha256(content).hexdigest())
 
 

@@ -14,7 +14,14 @@ from memgraph.journal.envelope import Event
 from memgraph.model.events.erasure import REMOVED_TEXT
 from memgraph.model.events.lifecycle import FADED
 from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryUndeleted, Revision
+from memgraph.model.events.memories import (
+    MemoryAdded,
+    MemoryDeleted,
+    MemoryMerged,
+    MemoryRevised,
+    MemoryUndeleted,
+    Revision,
+)
 from memgraph.model.events.reembedding import MemoryReembedded
 from memgraph.model.ids import stored_form
 from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED
@@ -33,6 +40,20 @@ _KEPT_TAGS = frozenset({"lesson"})
 """Tags that charts count by; they are memgraph's own words."""
 _KEPT_REASONS = frozenset({FADED, PROPOSED, REJECTED, LAPSED, LAPSED_PROPOSAL})
 """Reasons by which sleep knows whether a user or agent decided on a memory; memgraph's own words, too."""
+REDUCIBLE = frozenset(
+    kind.TYPE
+    for kind in (
+        MemoryAdded,
+        MemoryUndeleted,
+        MemoryRevised,
+        MemoryMerged,
+        MemoryDeleted,
+        MemoryLinked,
+        MemoryReembedded,
+    )
+)
+"""Types of events that `reduced` may change."""
+_OF_A_REVISION = frozenset({"changed", "cleared", "vector", "candidate_content"})
 IsGone = Callable[[str], bool]
 
 
@@ -53,10 +74,9 @@ def reduced(event: Event, is_gone: IsGone) -> dict[str, Any] | None:
     elif isinstance(payload, Revision):
         if not is_gone(payload.id):
             return None
-        rest = {
-            name: value for name, value in content.items() if name not in ("changed", "vector", "candidate_content")
-        }
-        left = {**rest, "changed": _changed(content.get("changed", {}))}
+        changed, cleared = _revision(content)
+        rest = {name: value for name, value in content.items() if name not in _OF_A_REVISION}
+        left = {**rest, "changed": changed, "cleared": cleared}
     elif isinstance(payload, MemoryDeleted):
         if not is_gone(payload.id) or (payload.reason is None or payload.reason in _KEPT_REASONS):
             return None
@@ -69,7 +89,8 @@ def reduced(event: Event, is_gone: IsGone) -> dict[str, Any] | None:
         left = {**content, "vectors": [one for one in content.get("vectors", ()) if not is_gone(one["id"])]}
     else:
         return None
-    return None if left == content else type(payload).parse(left).dump()
+    made = type(payload).parse(left).dump()
+    return None if made == content else made
 
 
 def has_words(content: Mapping[str, Any]) -> bool:
@@ -80,7 +101,7 @@ def has_words(content: Mapping[str, Any]) -> bool:
         memory: dict[str, Any] = content["memory"]
         return {**_record(memory), "content": REMOVED_TEXT} != memory
     changed: dict[str, Any] = content.get("changed", {})
-    return _changed(changed) != changed
+    return _revision(content)[0] != changed
 
 
 def _record(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,18 +113,19 @@ def _record(row: Mapping[str, Any]) -> dict[str, Any]:
         kept["source"] = row["source"]
     if row.get("archive_reason") in _KEPT_REASONS:
         kept["archive_reason"] = row["archive_reason"]
-    if ids := [
-        one for one in row.get("source_event_ids", ()) if stored_form(one) == one
-    ]:  # of memories, not names of sources
+    ids = [one for one in row.get("source_event_ids", ()) if stored_form(one) == one]
+    if ids:  # of memories; the others are names of sources
         kept["source_event_ids"] = ids
     return kept
 
 
-def _changed(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what stays of a revision. If words were changed, that stays, too: times of events depend on it."""
+def _revision(content: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return what stays of a revision: the fields that it sets, and those that it clears, among them all whose words go.
+
+    So it changes the same fields as before, on which the times of events depend, and no earlier value comes back.
+    """
+    fields, cleared = content.get("changed", {}), content.get("cleared", [])
     kept = _record(fields)
     if "content" in fields:
         kept["content"] = REMOVED_TEXT
-    elif fields.keys() - kept.keys():
-        kept["title"] = REMOVED_TEXT
-    return kept
+    return kept, [*cleared, *sorted(fields.keys() - kept.keys() - set(cleared))]

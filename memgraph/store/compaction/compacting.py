@@ -84,8 +84,8 @@ def compact(
             adopt(journal, present)
             is_new = True
         moved = complete(journal.segments, present) if present is not None else []
-        plan = _retention(journal, present.offset if present else state.end, days, now(), open_tasks)
-        condensed = retain(journal, plan, days, now(), progress)
+        plan = _retention(journal, present.offset if present else state.end, days, now(), open_tasks, progress)
+        condensed = retain(journal, plan, days, now())
         while journal.pack_next():
             pass
         counts |= {"events": state.end.chain.seq, "segments": len(moved), "condensed": len(condensed)}
@@ -112,7 +112,7 @@ def preview_compaction(
     state = _state_before(journal, limit, open_tasks if closed_tasks else frozenset(), progress)
     is_new, present = _is_new(journal, state), journal.baseline
     end = state.end if is_new or present is None else present.offset
-    plan = _retention(journal, end, days, now(), open_tasks)
+    plan = _retention(journal, end, days, now(), open_tasks, progress)
     staying = {name for name in journal.segments.names() if name >= end.position.segment}
     updates = {
         "archived_segments": len({name_of(path) for path in files_in(journal.folder)} - staying),
@@ -149,10 +149,12 @@ def _is_new(journal: Journal, state: State) -> bool:
     return state.end.chain.seq > (journal.baseline.seq if journal.baseline else 0)
 
 
-def _retention(journal: Journal, end: Offset, days: int, now: str, open_tasks: frozenset[str]) -> RetentionPlan:
+def _retention(
+    journal: Journal, end: Offset, days: int, now: str, open_tasks: frozenset[str], progress: Progress | None
+) -> RetentionPlan:
     if not days:
         return RetentionPlan()
-    return retention_plan(journal, days, now, before=end.position.segment, open_tasks=open_tasks)
+    return retention_plan(journal, days, now, before=end.position.segment, open_tasks=open_tasks, progress=progress)
 
 
 def _moment(before: When) -> str:

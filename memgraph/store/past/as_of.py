@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from memgraph.config import AgentMemoryConfig
+from memgraph.disk.views import KeptViews, Lease
 from memgraph.errors import InvalidInputError
 from memgraph.fold.event_time import ALWAYS, Moments
 from memgraph.fold.projection import SCHEMA_VERSION
@@ -48,7 +49,6 @@ from memgraph.store.commit.writer import Writer
 from memgraph.store.opening import open_projector
 from memgraph.store.past.agents import AgentSelection
 from memgraph.store.past.shared import OpenView, SharedViews
-from memgraph.store.past.views import KeptViews, Lease
 from memgraph.store.projection.projector import Projector
 from memgraph.store.query import Reader
 

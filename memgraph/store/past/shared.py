@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from memgraph.disk.views import Lease
 from memgraph.journal.excerpt import Excerpt
-from memgraph.store.past.views import Lease
 from memgraph.store.projection.projector import Projector
 
 

@@ -6,6 +6,7 @@ import fcntl
 import json
 import multiprocessing
 import os
+import resource
 import threading
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -90,3 +91,30 @@ def test_what_is_no_file_is_written_to(tmp_path: Path, target: str) -> None:
         assert json.loads(os.read(reader, 100)) == {"number": 1}
         os.close(reader)
     assert path.exists()
+
+
+def write_beyond_the_limit(path: str, most_bytes: int) -> None:
+    """Write a line of which only a part has room."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
+    with pytest.raises(OSError, match="too large"):
+        append_line(Path(path), {"text": "x" * 1_000})
+
+
+def test_half_a_line_is_taken_back(tmp_path: Path) -> None:
+    """Else the next line would be spoilt, too."""
+    path = tmp_path / "a.jsonl"
+    append_line(path, {"number": 1})
+    writer = multiprocessing.get_context("spawn").Process(target=write_beyond_the_limit, args=(str(path), 500))
+    writer.start()
+    writer.join(60)
+    assert writer.exitcode == 0
+    append_line(path, {"number": 2})
+    assert [one["number"] for one in read(path)] == [1, 2]
+
+
+def test_a_file_that_cannot_be_renamed_grows(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    predecessor_of(path).mkdir()
+    for number in range(3):
+        append_line(path, {"number": number}, max_bytes=0)
+    assert [one["number"] for one in read(path)] == [0, 1, 2]

@@ -14,6 +14,7 @@ from memgraph.model.events.lifecycle import FADED
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised, MemoryUndeleted
 from memgraph.model.events.payload import Payload
+from memgraph.model.events.reembedding import MemoryReembedded
 from memgraph.model.events.registry import PAYLOADS
 from memgraph.model.events.tasks import PinPayload
 from memgraph.model.memory import MemoryRecord
@@ -76,17 +77,40 @@ def test_words_of_a_memory_go(payload: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [MemoryRevised, MemoryMerged])
-def test_words_of_a_revision_go(kind: type[Any]) -> None:
+def test_words_of_a_revision_go_and_the_same_fields_change(kind: type[Any]) -> None:
     changed = {"content": "the secret", "title": "a secret title", "outcome": "positive", "tags": ["secret"]}
     more = {"candidate_id": THERE, "candidate_content": "a secret copy"} if kind is MemoryMerged else {}
     payload = kind.parse({"id": GONE, "changed": changed, "cleared": ["lesson"], "vector": VECTOR, **more})
     found = left(payload)
     assert found.pop("changed") == {"content": REMOVED_TEXT, "outcome": "positive"}
-    assert found == {"id": GONE, "cleared": ["lesson"], **({"candidate_id": THERE} if more else {})}
-    only_title = kind.parse({"id": GONE, "changed": {"title": "a secret title"}})
-    assert left(only_title)["changed"] == {"title": REMOVED_TEXT}, "that words changed stays: times depend on it"
+    assert found == {"id": GONE, "cleared": ["lesson", "tags", "title"], **({"candidate_id": THERE} if more else {})}
     only_state = kind.parse({"id": GONE, "changed": {"is_suppressed": True, "updated_at": NOW}})
     assert left(only_state) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "kept", "cleared"),
+    [
+        ({"title": "a secret title"}, {}, ["title"]),
+        ({"tags": ["secret", "lesson"]}, {"tags": ["lesson"]}, []),
+        ({"tags": ["secret"]}, {}, ["tags"]),
+        ({"archive_reason": "a secret cause", "archived_at": NOW}, {"archived_at": NOW}, ["archive_reason"]),
+        ({"archive_reason": "proposed", "archived_at": NOW}, {"archive_reason": "proposed", "archived_at": NOW}, []),
+        ({"source_event_ids": ["a secret page"]}, {}, ["source_event_ids"]),
+    ],
+)
+def test_no_earlier_value_comes_back(changed: Any, kept: Any, cleared: list[str]) -> None:
+    """Also what is no text, such as archiving, must not look like a change of one, or times of events would be others."""
+    payload = MemoryRevised.parse({"id": GONE, "changed": changed})
+    found = left(payload) or payload.dump()
+    assert (found.get("changed", {}), found.get("cleared", [])) == (kept, cleared)
+
+
+@pytest.mark.parametrize(("vectors", "expected"), [([GONE], []), ([GONE, THERE], [THERE]), ([THERE], None)])
+def test_vectors_of_a_later_model_go(vectors: list[str], expected: list[str] | None) -> None:
+    placed = [{"id": one, "row": row, "sha256": "a" * 64} for row, one in enumerate(vectors)]
+    found = left(MemoryReembedded.parse({"model": "m", "embedded_at": NOW, "vectors": placed}))
+    assert (found if expected is None else [one["id"] for one in found.get("vectors", [])]) == expected
 
 
 @pytest.mark.parametrize(

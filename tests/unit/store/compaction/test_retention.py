@@ -12,16 +12,18 @@ import pytest
 import zstandard
 
 from memgraph import AgentMemoryConfig, AgentMemoryStore, MemGraph
-from memgraph.errors import BackupError, DamagedJournalError, InvalidInputError, NotFoundError
+from memgraph.errors import BackupError, DamagedJournalError, InvalidInputError, NotFoundError, StorageError
 from memgraph.journal.closed import files
-from memgraph.journal.envelope import is_unsigned
+from memgraph.journal.closed.condensed import CondensedSegments
+from memgraph.journal.envelope import canonical, is_unsigned
+from memgraph.journal.swap import ReplacedJournalError
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.model.events.erasure import REMOVED_TEXT
 from memgraph.model.events.lifecycle import FADED
 from memgraph.model.timestamps import to_iso
 from memgraph.store.backup.replacing import restore_journal
 from memgraph.store.backup.restoring import restore
-from memgraph.store.compaction.compacting import compact
+from memgraph.store.compaction.compacting import compact, preview_compaction
 from memgraph.store.maintenance.keys import list_keys, reseal_store, rotate_key
 from memgraph.store.maintenance.repair import drop_baseline
 from memgraph.testing import FakeClock, FakeEmbedder
@@ -52,6 +54,19 @@ def words_in(folder: Path) -> set[str]:
             word for word in (SECRET, OTHER, "secret-tag", "Secret title", "a private reason") if word.encode() in data
         }
     return found
+
+
+def added_in(folder: Path) -> list[str]:
+    """Return the memories that are added in archived segments."""
+    journal = folder / "store" / "journal"
+    lines = [line for name in archived(folder) for line in files.read_all(journal, name).split(b"\n")[:-1]]
+    events = [json.loads(line) for line in lines if b'"type":"memory.added"' in line]
+    return [event["payload"]["memory"]["id"] for event in events if event["payload"]]
+
+
+def views_in(folder: Path) -> list[str]:
+    """Return the names of the kept views of the past, without those of agents."""
+    return [path.name for path in (folder / "store" / "past").iterdir() if path.name != "agents"]
 
 
 def archived(folder: Path, name: str = "store") -> list[str]:
@@ -321,17 +336,195 @@ def test_a_purge_of_what_is_condensed(aged: dict[str, str], clock: FakeClock, tm
         assert store.notices == []
         store.purge([aged["deleted"]])  # what is left of it goes, too
         store.verify(deep=True)
-    assert aged["deleted"].encode() not in b"".join(
-        line
-        for name in archived(tmp_path)
-        for line in files.read_all(tmp_path / "store" / "journal", name).split(b"\n")
-        if b"memory.added" in line
-    )
+    assert aged["deleted"] not in added_in(tmp_path)
     clock.advance(days=90)
     compact(config_of(tmp_path, days=3), before="2026-12-01", clock=clock)
     with opened(tmp_path, clock) as store:
         assert store.verify(deep=True)
         assert store.check_receipt(receipt).events
+
+
+def test_the_placeholder_is_no_word(aged: dict[str, str], clock: FakeClock, tmp_path: Path) -> None:
+    """Else a purge of one such memory would take the others with it, and whoever quotes it."""
+    with opened(tmp_path, clock) as store:
+        quoting = store.insert_memory({"type": "episodic", "content": f"Why does the report say {REMOVED_TEXT}?"}).id
+        exact = store.insert_memory({"type": "episodic", "content": REMOVED_TEXT}).id
+        store.delete_memory(exact)
+    compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    with opened(tmp_path, clock) as store:
+        assert [one.id for one in store.preview_purge(match="the retention days").memories] == [quoting]
+        preview = store.preview_purge([aged["deleted"]])
+        assert [one.id for one in preview.memories] == [aged["deleted"]]
+        store.purge([aged["deleted"]])
+        assert store.get_memory(quoting) is not None
+        assert store.undelete(exact).content == REMOVED_TEXT, "somebody wrote this text, and it is not old"
+    assert {aged["changed"], aged["closed"]} <= set(added_in(tmp_path))
+
+
+def test_a_killed_retention_is_done_again(aged: dict[str, str], clock: FakeClock, tmp_path: Path) -> None:
+    """Whatever is left after the last segment was written: vectors, views of the past, names in the manifest, leftovers of a compression."""
+    with opened(tmp_path, clock) as store, store.at("2026-02-05"):
+        file = store._journal.vectors("fake", 64)
+        assert (tmp_path / "store" / "past").exists()
+    compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    journal = tmp_path / "store" / "journal"
+    stored = json.loads((journal / "condensed.json").read_bytes())
+    assert stored["body"]["done"]
+    leftover = journal / "archive" / ".000000000001.jsonl.zst.77.tmp"
+    row = file.available() - 1
+    with opened(tmp_path, clock) as store, store.at("2026-02-05"), store._journal.locked():  # as a kill leaves it
+        condensed, key = store._journal.condensed, store._journal.signing_key
+        leftover.write_text(SECRET)
+        names = archived(tmp_path)
+        store._journal.closed.forget(names, key, store._journal.ring.find)
+        data = files.read_all(journal, names[0])
+        condensed.replace(names[0], data, data, [key])
+    zeroed = [number for number in range(row + 1) if not any(file.stored(number))]
+    with file.path.open("r+b") as raw:
+        raw.seek(zeroed[0] * file.row_bytes)
+        raw.write(b"\x01" * file.row_bytes)
+    again = compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    assert (again.condensed_segments, again.removed_texts) == (0, 0)
+    assert not any(file.stored(zeroed[0]))
+    assert not leftover.exists()
+    assert views_in(tmp_path) == []
+    named = {one["name"] for one in json.loads((journal / "segments.json").read_bytes())["body"]["segments"]}
+    assert named >= set(archived(tmp_path))
+    assert json.loads((journal / "condensed.json").read_bytes())["body"]["done"] == stored["body"]["done"]
+
+
+def test_a_view_in_use_is_removed_by_a_later_compaction(aged: dict[str, str], clock: FakeClock, tmp_path: Path) -> None:
+    with opened(tmp_path, clock) as store:
+        with store.at("2026-02-05") as view:
+            compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+            assert len(list(view.every_memory())) == 5
+            assert len(views_in(tmp_path)) == 1
+        compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+        assert views_in(tmp_path) == []
+
+
+def test_an_event_that_is_not_what_was_signed_changes_nothing(
+    aged: dict[str, str], clock: FakeClock, tmp_path: Path
+) -> None:
+    """All events are verified before the first segment is written: a forged deletion must not cost a memory its words."""
+    compact(config_of(tmp_path), before=LATER, clock=clock)
+    journal = tmp_path / "store" / "journal"
+    name = archived(tmp_path)[-1]
+    good = files.read_all(journal, name)
+    lines = good.split(b"\n")
+    forged = json.loads(lines[0])
+    forged["head"]["type"], forged["payload"] = "memory.deleted", {"id": aged["kept"]}
+    files.replace(journal, name, b"\n".join([canonical(forged), *lines[1:]]))
+    before = {path: path.read_bytes() for path in journal.rglob("*") if path.is_file() and "lock" not in path.name}
+    for run in (compact, preview_compaction):
+        with pytest.raises(DamagedJournalError):
+            run(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    assert {path: path.read_bytes() for path in before} == before
+    assert not (journal / "condensed.json").exists()
+
+
+def test_a_purge_does_not_sign_what_is_forged(aged: dict[str, str], clock: FakeClock, tmp_path: Path) -> None:
+    compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    journal = tmp_path / "store" / "journal"
+    name = archived(tmp_path)[0]
+    good = files.read_all(journal, name)
+    forged = good.replace(b"login.py", b"evil.py ")
+    files.replace(journal, name, forged)
+    with opened(tmp_path, clock) as store, pytest.raises(DamagedJournalError, match="does not prove the content"):
+        store.purge([aged["kept"]])
+    assert files.read_all(journal, name) == forged
+    files.replace(journal, name, good)
+    with opened(tmp_path, clock) as store:
+        assert store.get_memory(aged["kept"]).content == "The build failed in login.py"
+        assert store.verify(deep=True)
+
+
+def test_a_replaced_key_proves_nothing_to_an_open_process(
+    aged: dict[str, str], clock: FakeClock, tmp_path: Path
+) -> None:
+    compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
+    rotate_key(config_of(tmp_path), clock=clock)
+    with opened(tmp_path, clock) as store:
+        journal = store._journal
+        (former,) = [journal.ring.find(key_id) for key_id in journal.used.retired()]
+        name = archived(tmp_path)[0]
+        forged = files.read_all(journal.folder, name).replace(b"login.py", b"forged.py")
+        forger = CondensedSegments(journal.folder, journal.store_id, journal.ring.find)
+        forger.replace(name, files.read_all(journal.folder, name), forged, [former])
+        for read in (store.verify, lambda: learning_series(store), lambda: store.purge([aged["deleted"]])):
+            with pytest.raises(DamagedJournalError, match="only a key that was replaced has signed it"):
+                read()
+
+
+def test_a_process_that_stopped_reading_in_a_condensed_segment(clock: FakeClock, tmp_path: Path) -> None:
+    """It is asked to open the store again, as after a resealing, and not to repair anything."""
+    with opened(tmp_path, clock) as idle:
+        idle.insert_memory({"type": "episodic", "content": "Day 0"})
+        with opened(tmp_path, clock) as busy:
+            busy._journal.segments._segment_bytes = 3_000
+            gone = busy.insert_memory({"type": "episodic", "content": SECRET}).id
+            busy.delete_memory(gone)
+            for number in range(10):
+                clock.advance(days=1)
+                busy.insert_memory({"type": "episodic", "content": f"Day {number}"})
+        clock.advance(days=40)
+        assert compact(config_of(tmp_path, days=3), before="2027-01-01", clock=clock).condensed_segments > 1
+        with pytest.raises(ReplacedJournalError, match="open the store again"):
+            idle.insert_memory({"type": "episodic", "content": "Idle no more"})
+        with pytest.raises(ReplacedJournalError, match="open the store again"):
+            idle.get_all_memories()
+    with opened(tmp_path, clock) as store:
+        assert len(store.get_all_memories()) == 11
+
+
+def test_a_vector_of_a_later_model_goes_too(clock: FakeClock, tmp_path: Path) -> None:
+    later = FakeEmbedder(32, name="other")
+    with opened(tmp_path, clock) as store:
+        store._journal.segments._segment_bytes = 3_000
+        gone = store.insert_memory({"type": "episodic", "content": SECRET}).id
+        store.reembed(later)
+    with AgentMemoryStore(config_of(tmp_path), embedder=later, clock=clock, engine=in_memory()) as store:
+        store._journal.segments._segment_bytes = 3_000
+        store.delete_memory(gone)
+        for number in range(6):
+            clock.advance(days=1)
+            store.insert_memory({"type": "episodic", "content": f"Day {number}"})
+    clock.advance(days=60)
+    assert compact(config_of(tmp_path, days=3), before="2027-01-01", clock=clock).removed_texts == 1
+    with AgentMemoryStore(config_of(tmp_path), embedder=later, clock=clock, engine=in_memory()) as store:
+        for model, dimension in (("fake", 64), ("other", 32)):
+            assert not any(store._journal.vectors(model, dimension).stored(0)), model
+        assert store.verify(deep=True)
+
+
+def test_a_memory_of_which_nothing_is_left(clock: FakeClock, tmp_path: Path) -> None:
+    """A reset names it, and a purge has removed everything else: there is nothing to condense again and again."""
+    with opened(tmp_path, clock) as store:
+        store._journal.segments._segment_bytes = 2_000
+        one = store.insert_memory({"type": "episodic", "content": SECRET}).id
+        store.insert_memory({"type": "episodic", "content": "Something"})
+        store.reset("memory")
+        store.purge([one])
+        for number in range(6):
+            clock.advance(days=1)
+            store.insert_memory({"type": "episodic", "content": f"Day {number}"})
+    clock.advance(days=60)
+    days, before = config_of(tmp_path, days=3), "2027-01-01"
+    seen, done = preview_compaction(days, before=before, clock=clock), compact(days, before=before, clock=clock)
+    assert (seen.condensed_segments, seen.removed_texts) == (done.condensed_segments, done.removed_texts)
+    assert (done.condensed_segments > 0, done.removed_texts) == (True, 1)
+    compact(days, before=before, clock=clock)  # the segment in which the first baseline ended
+    again = compact(days, before=before, clock=clock)
+    assert (again.condensed_segments, again.removed_texts, again.events_left) == (0, 0, 0), (
+        "nothing is recorded any more"
+    )
+
+
+def test_there_must_be_a_store(tmp_path: Path, clock: FakeClock) -> None:
+    for run in (compact, preview_compaction):
+        with pytest.raises(StorageError, match="there is no store here"):
+            run(config_of(tmp_path, "elsewhere"), clock=clock)
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_backups_hold_the_proof(aged: dict[str, str], answers: Any, clock: FakeClock, tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ import pytest
 
 import memgraph
 from memgraph import AgentMemoryConfig, AgentMemoryStore, ConsolidationPipeline, MemoryRetrieval, StorageError
+from memgraph.disk.views import MOST_KEPT, KeptViews, Lease
 from memgraph.errors import ClosedError, ReadOnlyError
 from memgraph.model.build import ExtractionResult
 from memgraph.store.past.as_of import moment_of
-from memgraph.store.past.views import MOST_KEPT, KeptViews, Lease
 from memgraph.testing import FakeClock, FakeEmbedder, FakeExtractor
 
 PORT = "The deploy port of the shop"

@@ -12,6 +12,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -148,3 +149,28 @@ def _remove(place: Path) -> None:
     finally:
         os.close(descriptor)
     shutil.rmtree(gone, ignore_errors=True)
+
+
+def remove_unused_views(folder: Path) -> bool:
+    """Remove the views in a directory that nobody uses; return whether none is left. Agents' views, in a directory of their own, stay.
+
+    Raises
+    ------
+    StorageError
+        The system refuses.
+    """
+    left = False
+    try:
+        for place in sorted(folder.iterdir()) if folder.is_dir() else ():
+            if place.name.startswith("."):  # it is being made, or was abandoned
+                if place.stat().st_mtime < time.time() - _ABANDONED_AFTER_S:
+                    shutil.rmtree(place, ignore_errors=True)
+            elif not (place / _USED).exists():
+                continue
+            else:
+                with suppress(FileNotFoundError):  # another process has just removed it
+                    _remove(place)
+            left |= place.exists()
+    except OSError as error:
+        raise StorageError(f"a view of the past cannot be removed: {error.strerror}", path=folder) from None
+    return not left
