@@ -62,7 +62,10 @@ def undeletions(
         if known is None:
             raise NotFoundError("memory", memory_id)
         if known.row["content"] == REMOVED_TEXT and not all(event.key_id for event in events[memory_id]):
-            problem = f"the text of the deleted memory {memory_id} was removed after the retention days; a backup made before that has it"
+            problem = (
+                f"the text of the deleted memory {memory_id} was removed after the retention days (archive_retention_days); to read it, "
+                "restore a backup that was made before into another directory"
+            )
             raise NotFoundError("memory", memory_id, problem=problem)
 
         def is_there(other: str) -> bool:

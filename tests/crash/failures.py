@@ -82,12 +82,12 @@ FAILURES = (
     ),
     Failure(
         "the proof of condensed segments is changed",
-        "refuses",
-        says="journal damaged at …/condensed.json, byte 0: it is not what this store's key signed; put the segments and this file back together, or run `memgraph repair --from-backup FILE`",
+        "refuses whatever reads their history, and says so at each opening; lists and recalls go on from the baseline",
+        says="journal damaged at …/condensed.json, byte 0: it is not what this store's key signed; put this file and the archived segments of the same copy of the store back, or run `memgraph repair --from-backup FILE`",
     ),
     Failure(
         "a condensed segment is changed",
-        "refuses whatever reads it: history, charts, views of the past and of agents, purges, backups",
+        "refuses whatever reads it: history, charts, views of the past and of agents, purges, backups; lists and recalls go on",
         says="journal damaged at …, byte …, event …: it has no signature, and condensed.json does not prove the content of its segment; `memgraph repair` restores it from a backup, or keeps what verifies",
     ),
     Failure(

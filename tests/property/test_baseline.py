@@ -87,7 +87,7 @@ def grown(folder: str, history: list[tuple[str, int, int]]) -> tuple[memgraph.Ag
     return config, clock
 
 
-def told(
+def replayed_in_full(
     config: memgraph.AgentMemoryConfig, until: int
 ) -> tuple[dict[tuple[str, Any], Any], list[tuple[int, str]], Any]:
     """Return what all events up to one give: the rows, when each happened, and their history without tags of deleted memories."""
@@ -113,11 +113,11 @@ def test_what_is_left_of_events_gives_what_all_events_give(
     with tempfile.TemporaryDirectory(prefix="memgraph-retention-") as folder:
         config, clock = grown(folder, history)
         end = open_store_journal(config, None, lambda: "2026-09-01T00:00:00.000Z").tail.chain.seq
-        before = told(config, end)
+        before = replayed_in_full(config, end)
         for most in sorted(days, reverse=True):
             kept = config.model_copy(update={"archive_retention_days": most})
             compact(kept, before=clock() + timedelta(days=1), clock=clock)
-            assert told(config, end) == before
+            assert replayed_in_full(config, end) == before
 
 
 @settings(max_examples=5, database=None, suppress_health_check=[HealthCheck.too_slow])

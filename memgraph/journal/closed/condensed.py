@@ -1,7 +1,7 @@
 """Condensed segments: ``condensed.json`` in the journal's folder proves the content of each, because their lines are not signed.
 
-A segment is condensed when it has been in the archive for the retention days: its events lose their signatures, and the texts of memories that
-no longer exist (see `memgraph.journal.retention`). The document names the SHA-256 of each such segment and is authenticated by the store's key.
+A segment is condensed when all of its events are older than the retention days: they lose their signatures, and the texts of deleted memories (see
+`memgraph.journal.retention`). The document names the SHA-256 of each such segment and is authenticated by the store's key.
 While a segment is being replaced it names the content before and after, so a kill leaves one that is proven. It does not concern a segment
 whose lines are signed.
 """
@@ -27,7 +27,7 @@ NAME = "condensed.json"
 FORMAT = 1
 MAX_BYTES = 64 << 20
 UNPROVEN = "it has no signature, and condensed.json does not prove the content of its segment"
-ADVICE = "put the segments and this file back together, or run `memgraph repair --from-backup FILE`"
+ADVICE = "put this file and the archived segments of the same copy of the store back, or run `memgraph repair --from-backup FILE`"
 
 Contents = Mapping[str, tuple[Extent, ...]]
 """What the segment of each name may contain: two contents while one replaces the other."""

@@ -1,1 +1,1 @@
-"""Retention: what is left of archived events after the retention days, and writing it in their place."""
+"""Condenses archived segments: removes signatures, and the texts of deleted memories."""

@@ -1,4 +1,4 @@
-"""Condenses archived segments: their lines are written without signatures, and without the words of memories that no longer exist."""
+"""Rewrites archived segments without signatures and without the texts of deleted memories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left of an event about memories that no longer exist: everything but their words.
+"""Takes the texts of deleted memories out of events.
 
 Ids, types, outcomes, times, states, projects and builds stay, so charts, views of the past and counts are what they were, the state after
 all events is the same, and sleep knows what it must not learn again. Texts go, and with them tags, titles, names of people, files and sources, and what a link, a deletion or an archiving
@@ -58,7 +58,7 @@ IsGone = Callable[[str], bool]
 
 
 def reduced(event: Event, is_gone: IsGone) -> dict[str, Any] | None:
-    """Return the payload that is left of an event, in the present version of its type; None if all of it stays.
+    """Return the payload of an event without the words of some memories, in the present version of its type; None if it has none.
 
     Parameters
     ----------

@@ -234,7 +234,7 @@ def _skip(journal: Journal, base: Base, whole: hashlib._Hash, advance: Advance) 
     if whole.hexdigest() != base.journal_sha256:
         raise BackupError(
             f"the journal up to event {base.offset.chain.seq} is no longer as it was in the backup {base.path}, because events "
-            "were purged or signed again since, or that backup is of another copy: make a full backup",
+            "were purged, signed again or condensed since, or that backup is of another copy: make a full backup",
             path=journal.folder,
         )
 

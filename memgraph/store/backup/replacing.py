@@ -58,6 +58,8 @@ class JournalRestored:
         Folder with the files that were replaced.
     purged_again : int
         Number of events that were purged after the backup was made, and that the repair has purged again.
+    has_texts_back : bool
+        Whether the backup was made before the last retention, so that texts of deleted memories may be there again.
     recorded_as : int
         The event that records it.
     """
@@ -67,6 +69,7 @@ class JournalRestored:
     lost: int
     quarantine: Path
     purged_again: int
+    has_texts_back: bool
     recorded_as: int
 
 
@@ -135,6 +138,7 @@ def restore_journal(
         if again or back:  # from now on the next opening completes it
             intent.write({})
         place = quarantine_folder(config.home, to_iso(time()))
+        has_texts_back = _is_other_proof(folder / CONDENSED, new.path / "journal" / CONDENSED)
         _replace(folder, new.path / "journal", place)
     lost = max(0, known_seq - kept.chain.seq)
     record = StoreRestored(
@@ -154,7 +158,7 @@ def restore_journal(
     if intent.is_there:
         _complete_purges(config, keys, lambda: to_iso(time()))
     purged = back + (len(again.seqs()) if again else 0)
-    return JournalRestored(head.seq, kept.chain.seq, lost, place, purged, seq)
+    return JournalRestored(head.seq, kept.chain.seq, lost, place, purged, has_texts_back, seq)
 
 
 def _check_store(home: Path, store_id: str, path: Path) -> None:
@@ -278,6 +282,16 @@ def _replace_baseline(folder: Path, new: Path, place: Path) -> None:
             shutil.move(folder / name, place / name)
         if (new / name).exists():
             (new / name).replace(folder / name)
+
+
+def _is_other_proof(present: Path, restored: Path) -> bool:
+    """Return whether a store had condensed segments that are not those of a backup."""
+    if not present.exists():
+        return False
+    try:
+        return not restored.exists() or restored.read_bytes() != present.read_bytes()
+    except OSError:  # damaged: what it said is not known
+        return True
 
 
 def _is_manifest(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Retention: which archived segments are old enough to be condensed, and which memories' words go with that."""
+"""Retention: decides which archived segments are condensed and which memories lose their texts, and carries it out."""
 
 from __future__ import annotations
 

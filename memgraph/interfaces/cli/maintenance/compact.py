@@ -42,15 +42,13 @@ def _preview(found: CompactionResult) -> list[str]:
         return [_NOTHING]
     if not (found.is_new or found.archived_segments or found.condensed_segments):
         return [f"There is nothing more to compact: the journal has a baseline at event {found.seq}."]
-    lines = [
-        f"A baseline would end at event {found.seq}, recorded on {found.until[:10]}; {count(found.events_left, 'event')} come after it."
-    ]
+    lines = [_end(found, "A baseline would end")] if found.is_new else []
     if found.archived_segments:
-        lines.append(f"It would move {count(found.archived_segments, 'segment')} to journal/archive.")
+        lines.append(f"{count(found.archived_segments, 'segment')} would be moved to journal/archive.")
     if found.condensed_segments:
         lines.append(
-            f"{count(found.condensed_segments, 'segment').capitalize()} older than the retention days would lose "
-            f"the signatures, and the texts of {count(found.removed_texts, 'deleted memory', 'deleted memories')} that are still there. There is no undo."
+            f"{count(found.condensed_segments, 'archived segment')} would be condensed, because of archive_retention_days: "
+            f"{_texts(found, 'would be removed')} There is no undo."
         )
     return [*lines, "Nothing was changed."]
 
@@ -58,21 +56,35 @@ def _preview(found: CompactionResult) -> list[str]:
 def _lines(found: CompactionResult) -> list[str]:
     if found.until is None:
         return [_NOTHING]
-    begins = "The journal has" if found.is_new else "There is nothing more to compact: the journal has"
-    lines = [
-        (
-            f"{begins} a baseline of {count(found.rows, 'row')} ({found.baseline_bytes / 1e6:,.1f} MB) at event {found.seq}, "
-            f"recorded on {found.until[:10]}; {count(found.events_left, 'event')} come after it."
-        )
-    ]
+    size = f"({count(found.rows, 'row')}, {found.baseline_bytes / 1e6:,.1f} MB)"
+    begins = (
+        f"Made a baseline {size}; it ends"
+        if found.is_new
+        else f"There is nothing more to compact: the baseline {size} ends"
+    )
+    if not found.is_new and found.condensed_segments:
+        begins = f"The baseline {size} is up to date; it ends"
+    lines = [_end(found, begins)]
     if found.archived_segments:
         lines.append(
             f"Moved {count(found.archived_segments, 'segment')} to journal/archive; their history stays readable."
         )
     if found.condensed_segments:
         lines.append(
-            f"Condensed {count(found.condensed_segments, 'archived segment')}: signatures and the texts of "
-            f"{count(found.removed_texts, 'deleted memory', 'deleted memories')} are gone. Make a full backup now; incremental ones cannot follow earlier ones."
+            f"Condensed {count(found.condensed_segments, 'archived segment')}: {_texts(found, 'were removed')} Make a full backup now: "
+            "incremental ones cannot follow earlier ones."
         )
-    lines.append(f"Journal {found.journal_bytes / 1e6:,.1f} MB, archive {found.archive_bytes / 1e6:,.1f} MB.")
+    lines.append(f"Journal {found.journal_bytes / 1e6:,.2f} MB, archive {found.archive_bytes / 1e6:,.2f} MB.")
     return lines
+
+
+def _end(found: CompactionResult, begins: str) -> str:
+    come = "comes" if found.events_left == 1 else "come"
+    when = found.until[:10] if found.until else ""
+    return f"{begins} at event {found.seq}, recorded on {when}; {count(found.events_left, 'event')} {come} after it."
+
+
+def _texts(found: CompactionResult, were: str) -> str:
+    if not found.removed_texts:
+        return f"their signatures {were}; no deleted memory has a text left in them."
+    return f"their signatures, and the texts of {count(found.removed_texts, 'deleted memory', 'deleted memories')}, {were}."

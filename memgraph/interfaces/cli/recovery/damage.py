@@ -136,6 +136,10 @@ def _put(found: JournalRestored) -> list[str]:
         lines.append("No event is lost.")
     if found.purged_again:
         lines.append(f"Purged again {count(found.purged_again, 'event')} that the backup still had with their content.")
+    if found.has_texts_back:
+        lines.append(
+            "The backup may be older than the last retention, and have texts of deleted memories: run `memgraph compact` to remove them again."
+        )
     return [
         *lines,
         f"What was replaced is in {plain(str(found.quarantine))}.",
@@ -175,5 +179,6 @@ def _restored(found: JournalRestored) -> dict[str, Any]:
         "lost": found.lost,
         "quarantine": str(found.quarantine),
         "purged_again": found.purged_again,
+        "has_texts_back": found.has_texts_back,
         "recorded_as": found.recorded_as,
     }

@@ -162,7 +162,7 @@ def test_what_is_no_proof_is_refused(condensed: CondensedSegments, harm: Callabl
     data = condensed.path.read_bytes()
     condensed.path.write_bytes(harm(data))
     assert condensed.path.read_bytes() != data
-    with pytest.raises(DamagedJournalError, match=r"condensed\.json.*put the segments and this file back together"):
+    with pytest.raises(DamagedJournalError, match=r"condensed\.json.*put this file and the archived segments"):
         condensed.contents()
 
 

@@ -12,7 +12,14 @@ import pytest
 import zstandard
 
 from memgraph import AgentMemoryConfig, AgentMemoryStore, MemGraph
-from memgraph.errors import BackupError, DamagedJournalError, InvalidInputError, NotFoundError, StorageError
+from memgraph.errors import (
+    BackupError,
+    DamagedJournalError,
+    InvalidInputError,
+    JournalError,
+    NotFoundError,
+    StorageError,
+)
 from memgraph.journal.closed import files
 from memgraph.journal.closed.condensed import CondensedSegments
 from memgraph.journal.envelope import canonical, is_unsigned
@@ -25,7 +32,7 @@ from memgraph.store.backup.replacing import restore_journal
 from memgraph.store.backup.restoring import restore
 from memgraph.store.compaction.compacting import compact, preview_compaction
 from memgraph.store.maintenance.keys import list_keys, reseal_store, rotate_key
-from memgraph.store.maintenance.repair import drop_baseline
+from memgraph.store.maintenance.repair import cut_journal, drop_baseline, find_damage
 from memgraph.testing import FakeClock, FakeEmbedder
 from memgraph.viz.series.series import learning_series
 from tests.engines import in_memory
@@ -550,6 +557,26 @@ def test_backups_hold_the_proof(aged: dict[str, str], answers: Any, clock: FakeC
         assert store.undelete(aged["deleted"]).content == SECRET, "an older backup has it"
 
 
+def test_repaired_from_a_backup_from_before(aged: dict[str, str], clock: FakeClock, tmp_path: Path) -> None:
+    """It says that texts are back, and the next compaction removes them again."""
+    days = config_of(tmp_path, days=3)
+    compact(config_of(tmp_path), before=LATER, clock=clock)
+    with opened(tmp_path, clock) as store:
+        store.backup(tmp_path / "before.tar.gz")
+    compact(days, before=LATER, clock=clock)
+    (tmp_path / "store" / "journal" / "condensed.json").unlink()
+    with pytest.raises(DamagedJournalError):
+        opened(tmp_path, clock).verify()
+    (tmp_path / "store" / "journal" / "condensed.json").write_bytes(b"?")
+    restored = restore_journal(tmp_path / "before.tar.gz", config_of(tmp_path), clock=clock)
+    assert (restored.lost, restored.has_texts_back) == (0, True)
+    assert SECRET in words_in(tmp_path / "store" / "journal")
+    assert compact(days, before=LATER, clock=clock).removed_texts == 3
+    assert words_in(tmp_path / "store" / "journal") == set()
+    with opened(tmp_path, clock) as store:
+        assert store.verify(deep=True)
+
+
 def test_repairs(aged: dict[str, str], answers: Any, clock: FakeClock, tmp_path: Path) -> None:
     compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
     with opened(tmp_path, clock) as store:
@@ -563,8 +590,11 @@ def test_repairs(aged: dict[str, str], answers: Any, clock: FakeClock, tmp_path:
     assert compact(config_of(tmp_path, days=3), before=LATER, clock=clock).condensed_segments == 0
     name = archived(tmp_path)[0]
     files.file_of(journal, name).write_bytes(b"?")
+    assert find_damage(config_of(tmp_path)).is_in_history
+    with pytest.raises(JournalError, match="cutting there would cut off everything"):
+        cut_journal(find_damage(config_of(tmp_path)), config_of(tmp_path))
     restored = restore_journal(tmp_path / "full.tar.gz", config_of(tmp_path), clock=clock)
-    assert restored.lost == 0
+    assert (restored.lost, restored.has_texts_back) == (0, False)
     with opened(tmp_path, clock) as store:
         assert answers(store) == before
         assert store.verify(deep=True)
