@@ -8,7 +8,6 @@ use at the journal's end has made one of them, because an earlier key may have l
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -18,7 +17,8 @@ from typing import Any
 from memgraph.disk.files import read_own, write_private
 from memgraph.errors import JournalError, KeyMissingError
 from memgraph.journal.closed.files import ARCHIVE, files_in
-from memgraph.journal.envelope import Chain, canonical
+from memgraph.journal.closed.signed import document_of, fits, parts_of
+from memgraph.journal.envelope import Chain
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.keys.use import KeyHistory, KeyUse
 from memgraph.journal.replay import Offset
@@ -29,6 +29,7 @@ from memgraph.ports import SigningKey
 FORMAT = 1
 FOLDER = "baseline"
 HEADER = "baseline.json"
+_PURPOSE = "baseline"
 _BLOCK_BYTES = 1 << 20
 _ADVICE = "`memgraph repair` says what can be done"
 
@@ -109,9 +110,7 @@ def sign_again(folder: Path, store_id: str, ring: KeyRing, keys: Iterable[Signin
 
 def header_document(baseline: Baseline, keys: Iterable[SigningKey]) -> bytes:
     """Return what `write_header` stores."""
-    keys = list(keys)
-    body = {"format": FORMAT, "signers": [key.key_id for key in keys], **asdict(baseline)}
-    return json.dumps({"body": body, "codes": [_code(key, body) for key in keys]}).encode()
+    return document_of({"format": FORMAT, **asdict(baseline)}, keys, _PURPOSE)
 
 
 def read_header(folder: Path, store_id: str, ring: KeyRing | None) -> tuple[Baseline | None, list[SigningKey]]:
@@ -141,11 +140,7 @@ def read_header(folder: Path, store_id: str, ring: KeyRing | None) -> tuple[Base
 def parse_header(data: bytes, path: Path, store_id: str, ring: KeyRing | None) -> tuple[Baseline, list[SigningKey]]:
     """Return a baseline from what its header stores, and the keys that verify it; see `read_header`."""
     try:
-        stored = json.loads(data)
-        body = stored["body"]
-        codes = list(zip(body["signers"], stored["codes"], strict=True))
-        if data != json.dumps(stored).encode():
-            raise ValueError("has another form")
+        body, codes = parts_of(data)
         version, found = body["format"], _parsed({**body})
     except (ValueError, KeyError, TypeError, RecursionError):
         raise _damaged(path) from None
@@ -156,7 +151,7 @@ def parse_header(data: bytes, path: Path, store_id: str, ring: KeyRing | None) -
             raise KeyMissingError(
                 f"the keys that signed {path} are missing; restore them", key_id=codes[0][0] if codes else None
             )
-        keys = [key for key, code in known if isinstance(code, str) and hmac.compare_digest(_code(key, body), code)]
+        keys = [key for key, code in known if fits(key, code, body, _PURPOSE)]
         if len(keys) != len(known):
             raise _damaged(path)
     if version != FORMAT:
@@ -245,7 +240,3 @@ def _parsed(body: dict[str, Any]) -> Baseline:
 
 def _damaged(path: Path) -> JournalError:
     return JournalError(f"the baseline is damaged: {path} is not what was signed; {_ADVICE}")
-
-
-def _code(key: SigningKey, body: dict[str, Any]) -> str:
-    return hmac.digest(key.secret, b"memgraph baseline\x1f" + canonical(body), "sha256").hex()

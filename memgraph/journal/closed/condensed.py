@@ -9,8 +9,6 @@ whose lines are signed.
 from __future__ import annotations
 
 import hashlib
-import hmac
-import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -20,11 +18,13 @@ from memgraph.errors import DamagedJournalError, StorageError
 from memgraph.journal.closed import files
 from memgraph.journal.closed.closing import Find
 from memgraph.journal.closed.digest import Extent
-from memgraph.journal.envelope import BEGINNING_BYTES, canonical, is_unsigned
+from memgraph.journal.closed.signed import document_of, fits, parts_of
+from memgraph.journal.envelope import BEGINNING_BYTES, is_unsigned
 from memgraph.ports import SigningKey
 
 NAME = "condensed.json"
 FORMAT = 1
+_PURPOSE = "condensed"
 MAX_BYTES = 64 << 20
 UNPROVEN = "it has no signature, and condensed.json does not prove the content of its segment"
 ADVICE = "put this file and the archived segments of the same copy of the store back, or run `memgraph repair --from-backup FILE`"
@@ -150,15 +150,13 @@ class CondensedSegments:
         return self._signed(known.contents, known.done, [key]) if known.contents else None
 
     def _signed(self, contents: Contents, done: Done | None, keys: Iterable[SigningKey]) -> bytes:
-        keys = list(keys)
         body = {
             "format": FORMAT,
             "store_id": self._store_id,
-            "signers": [key.key_id for key in keys],
             "segments": {name: [list(one) for one in found] for name, found in sorted(contents.items())},
             "done": list(done) if done else None,
         }
-        return json.dumps({"body": body, "codes": [_code(key, body) for key in keys]}).encode()
+        return document_of(body, keys, _PURPOSE)
 
     def _write(self, contents: Contents, done: Done | None, keys: Iterable[SigningKey]) -> None:
         write_private(self.path, self._signed(contents, done, keys))
@@ -188,15 +186,13 @@ class CondensedSegments:
 
     def _parsed(self, data: bytes) -> _Document:
         try:
-            stored = json.loads(data)
-            body = stored["body"]
-            codes = list(zip(body["signers"], stored["codes"], strict=True))
-            if len(data) > MAX_BYTES or data != json.dumps(stored).encode() or body["store_id"] != self._store_id:
-                raise ValueError("has another form")
+            body, codes = parts_of(data)
+            if len(data) > MAX_BYTES or body["store_id"] != self._store_id:
+                raise ValueError("is another store's")
             known: list[tuple[SigningKey, str]] = []
             if self._find is not None:
                 known = [(key, code) for key_id, code in codes if (key := self._find(key_id)) is not None]
-                if not known or not all(hmac.compare_digest(_code(key, body), code) for key, code in known):
+                if not known or not all(fits(key, code, body, _PURPOSE) for key, code in known):
                     raise ValueError("is not what was signed")
             if type(body["format"]) is not int or body["format"] > FORMAT:
                 raise self._damaged(
@@ -216,7 +212,3 @@ class CondensedSegments:
 def extent_of(content: bytes) -> Extent:
     """Return size and SHA-256 of a content."""
     return Extent(len(content), hashlib.sha256(content).hexdigest())
-
-
-def _code(key: SigningKey, body: Mapping[str, object]) -> str:
-    return hmac.digest(key.secret, b"memgraph condensed\x1f" + canonical(body), "sha256").hex()

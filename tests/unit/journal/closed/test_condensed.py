@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from memgraph.errors import DamagedJournalError
 from memgraph.journal.closed.condensed import CondensedSegments, Done
 from memgraph.journal.closed.digest import Extent
-from memgraph.journal.envelope import canonical
+from memgraph.journal.closed.signed import document_of
 from memgraph.journal.segments import Position, Segments
 from memgraph.ports import SigningKey
 
@@ -167,8 +166,7 @@ def test_what_is_no_proof_is_refused(condensed: CondensedSegments, harm: Callabl
 
 
 def test_a_later_format_is_no_damage(condensed: CondensedSegments) -> None:
-    body = {"format": 2, "store_id": STORE, "signers": [KEY.key_id], "segments": {}, "done": None}
-    code = hmac.digest(KEY.secret, b"memgraph condensed\x1f" + canonical(body), "sha256").hex()
-    condensed.path.write_bytes(json.dumps({"body": body, "codes": [code]}).encode())
+    body = {"format": 2, "store_id": STORE, "segments": {}, "done": None}
+    condensed.path.write_bytes(document_of(body, [KEY], "condensed"))
     with pytest.raises(DamagedJournalError, match="unknown to this release; install a newer memgraph"):
         condensed.contents()
