@@ -19,6 +19,7 @@ from memgraph.disk.space import size_on_disk
 from memgraph.errors import ReadOnlyError
 from memgraph.health.exposition import Metric
 from memgraph.index.supersession import superseded
+from memgraph.journal.closed.files import ARCHIVE, files_in
 from memgraph.lifecycle.contradictions.resolution import pairs_among
 from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.sleep import episodes_since
@@ -66,6 +67,8 @@ def _files(store: AgentMemoryStore, lag: int | None) -> Iterator[Metric]:
     yield _count("memgraph_journal_events_total", "Events that the journal recorded.", store.reader.index.offset.seq)
     yield _one("memgraph_journal_segments", "Files of the journal that hold events.", len(segments))
     yield _one("memgraph_journal_bytes", "Size of these files.", sum(path.stat().st_size for path in segments))
+    archived = files_in(home / "journal" / ARCHIVE)
+    yield _one("memgraph_archive_bytes", "Size of the archived ones.", sum(path.stat().st_size for path in archived))
     yield _one("memgraph_store_bytes", "Size of everything in the store's directory.", size_on_disk(home))
     yield _one("memgraph_store_limit_bytes", "The setting max_memory_mb; 0: none.", config.max_memory_mb * 1_000_000)
     yield _one(

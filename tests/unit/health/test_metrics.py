@@ -16,6 +16,8 @@ from memgraph.errors import ReadOnlyError
 from memgraph.health.exposition import Metric, exposition
 from memgraph.health.metrics import metrics_of
 from memgraph.interfaces.cli.group import cli
+from memgraph.store.compaction.compacting import compact
+from memgraph.testing import FakeClock
 
 SECRET = "zq9999zq"
 
@@ -106,6 +108,7 @@ def test_metrics_of_a_store(filled: MemGraph, tmp_path: Path) -> None:
     assert found["memgraph_journal_bytes"][()] == sum(
         path.stat().st_size for path in (store.config.home / "journal").glob("*.jsonl")
     )
+    assert found["memgraph_archive_bytes"] == {(): 0}
     assert found["memgraph_graph_lag_events"] == {(): 1}  # when it was opened, the graph had not even the first event
     assert found["memgraph_backup_lag_events"] == {(): 1}  # the record of the backup itself
     assert found["memgraph_sleep_phases_left"] == found["memgraph_sleep_failed"] == {(): 0}
@@ -157,3 +160,18 @@ def test_without_a_store_there_are_no_metrics(tmp_path: Path) -> None:
     assert (done.exit_code, done.stdout) == (1, "")
     assert "there is no store" in done.stderr
     assert not (tmp_path / "none").exists()
+
+
+def test_the_archive_is_counted_by_itself(open_store: Any, clock: FakeClock) -> None:
+    with open_store(clock=clock) as store:
+        store._journal.segments._segment_bytes = 2_000
+        for number in range(6):
+            store.insert_memory({"type": "episodic", "content": f"Day {number}"})
+            clock.advance(days=1)
+        config = store.config
+    compact(config, before="2027-01-01", clock=clock)
+    with open_store(clock=clock) as store:
+        found = {one.name: one.samples for one in metrics_of(store)}
+        archive = config.home / "journal" / "archive"
+        assert found["memgraph_archive_bytes"] == {(): sum(path.stat().st_size for path in archive.iterdir())}
+        assert found["memgraph_archive_bytes"][()] > 0
