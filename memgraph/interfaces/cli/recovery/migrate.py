@@ -36,10 +36,12 @@ def migrate(settings: Settings, dry_run: bool, file: str | None) -> None:
 
 def _lines(found: MigrationReport) -> list[str]:
     keys = {key_id for one in found.segments for key_id in one.key_ids}
+    condensed = [one for one in found.segments if not one.key_ids]
+    proven = f"; {count(len(condensed), 'condensed segment')} by condensed.json" if condensed else ""
     lines = [
         (
             f"Verified {count(found.events, 'event')}, {found.first_seq} to {found.last_seq}, in {count(len(found.segments), 'segment')}, "
-            f"signed with {count(len(keys), 'key')}."
+            f"signed with {count(len(keys), 'key')}{proven}."
         ),
         f"SHA-256 of the journal {found.journal_sha256}",
     ]

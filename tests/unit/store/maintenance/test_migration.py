@@ -88,6 +88,11 @@ def test_a_store_with_purged_commits_and_condensed_segments(tmp_path: Path) -> N
     assert report.segments[0].key_ids == []
     assert len(report.segments[-1].key_ids) == 1
     assert sum(one.events for one in report.segments) == sum(report.types.values()) == report.last_seq
+    shown = CliRunner().invoke(
+        cli, ["--home", str(config.home), "migrate", "--dry-run"], env={"MEMGRAPH_KEYS_HOME": str(config.keys_home)}
+    )
+    number = sum(not one.key_ids for one in report.segments)
+    assert f"signed with 1 key; {number} condensed segment{'s' * (number > 1)} by condensed.json." in shown.output
 
 
 class TestRefused:
