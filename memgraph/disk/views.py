@@ -162,8 +162,9 @@ def remove_unused_views(folder: Path) -> bool:
     left = False
     try:
         for place in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if place.name.startswith("."):  # it is being made, or was abandoned
-                if place.stat().st_mtime < time.time() - _ABANDONED_AFTER_S:
+            if place.name.startswith("."):
+                is_going = place.name.count(".") > 1  # `_remove` named it so; others are being made, or were abandoned
+                if is_going or place.stat().st_mtime < time.time() - _ABANDONED_AFTER_S:
                     shutil.rmtree(place, ignore_errors=True)
             elif not (place / _USED).exists():
                 continue

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from memgraph.disk.seal import Seal, seal_of, text_hmac
-from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, TruncatedJournalError
+from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, StorageError, TruncatedJournalError
 from memgraph.journal.baseline.header import Baseline, checked_header, read_header
 from memgraph.journal.baseline.rows import BaselineRow, read_rows
 from memgraph.journal.closed.closing import ClosedSegments
@@ -52,7 +52,7 @@ class JournalReader:
         self._key = ring.active if ring else None
         self.has_key = ring is not None
         self._sealing_secret: bytes | None = None
-        self.condensed = CondensedSegments(folder, store_id, ring.find if ring else None, self._is_retired)
+        self.condensed = CondensedSegments(folder, store_id, ring.find if ring else None, self._is_current)
         self.segments = self._segments = Segments(folder, limits.segment_bytes, self.condensed)
         self.purged = PurgedSeqs(
             self._segments, store_id, (lambda key_id: ring.verifying(key_id, None)) if ring else None
@@ -270,10 +270,10 @@ class JournalReader:
             self._key = self._ring.find(used.current) if self._ring and used.current else None
 
     def _condensed_problem(self) -> str | None:
-        """Return why the history in condensed segments cannot be read; None if it can. The present state does not need it."""
+        """Return why the history in condensed segments cannot be read; None if it can. With a baseline, the present state does not need it."""
         try:
             self.condensed.contents()
-        except DamagedJournalError as error:
+        except (DamagedJournalError, StorageError) as error:
             return f"the history in condensed segments cannot be read: {error}"
         return None
 
@@ -285,12 +285,9 @@ class JournalReader:
             and self.condensed.names(self.tail.position.segment)
         )
 
-    def _is_retired(self, key: SigningKey) -> bool:
-        """Return whether a key was replaced by another, as far as the journal was read."""
-        if self._ring is None or self._key is None or key.secret == self._key.secret:
-            return False
-        retired = map(self._ring.find, self.used.retired())
-        return any(one is not None and one.secret == key.secret for one in retired)
+    def _is_current(self, key: SigningKey) -> bool:
+        """Return whether a key signs the journal. Any does before that is known: whoever reads the events checks it again at their end."""
+        return self._key is None or not self.used.uses or key.secret == self._key.secret
 
     def _keys_at(self, line: Line) -> KeyOf | None:
         """Return what finds the key that must verify a line; None if signatures are not verified."""

@@ -228,6 +228,7 @@ class Unwitnessed(Journal):
                     self.load()
             else:
                 self.refresh()
+                self.condensed.contents()  # now it is known which key must have signed the proof
         except KeyMissingError as error:
             raise with_all_missing(error, self.folder, self.ring) from None
 

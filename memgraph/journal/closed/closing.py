@@ -172,6 +172,8 @@ class ClosedSegments:
         DamagedJournalError, TruncatedJournalError
             They differ.
         """
+        here = tuple(one for one in self.manifest.segments if one.last_seq <= last_seq)  # others were closed meanwhile
+        self.manifest = replace(self.manifest, segments=here)
         differing = self.check(digest, last_seq)
         self.read_again(find)
         named = self.manifest.named()

@@ -59,8 +59,8 @@ class CondensedSegments:
     ----------
     find : callable or None
         Returns the key of an id. If None, the document is not verified (``dev`` alone, read-only).
-    is_retired : callable
-        Returns whether a key was replaced, as far as the journal was read: such a key proves nothing any more.
+    is_current : callable
+        Returns whether a key is the one that signs the journal: no other one proves anything, because an earlier one may have leaked.
     """
 
     def __init__(
@@ -68,13 +68,13 @@ class CondensedSegments:
         folder: Path,
         store_id: str,
         find: Find | None,
-        is_retired: Callable[[SigningKey], bool] = lambda _key: False,
+        is_current: Callable[[SigningKey], bool] = lambda _key: True,
     ) -> None:
         self.path = folder / NAME
         self._folder = folder
         self._store_id = store_id
         self._find = find
-        self._is_retired = is_retired
+        self._is_current = is_current
         self._state: _State | None = None
         self._document = _NOTHING
 
@@ -84,7 +84,7 @@ class CondensedSegments:
         Raises
         ------
         DamagedJournalError
-            The document is not what a key in use signed, or of a later release.
+            The document is not what the key in use signed, or of a later release.
         StorageError
             It cannot be read.
         """
@@ -171,8 +171,8 @@ class CondensedSegments:
             except OSError as error:
                 raise StorageError(f"cannot be read: {error.strerror}", path=self.path) from None
             self._document, self._state = self._parsed(data), state
-        if self._document.signers and all(map(self._is_retired, self._document.signers)):
-            raise self._damaged("only a key that was replaced has signed it")
+        if self._document.signers and not any(map(self._is_current, self._document.signers)):
+            raise self._damaged("it is not signed with the key that signs the journal")
         return self._document
 
     def _present_state(self) -> _State | None:

@@ -327,11 +327,11 @@ def _damage(journal: _Tracking, ring: KeyRing, problem: str, path: Path, offset:
         later_events=later,
         known_seq=max(known, *named) if named else known,
         is_later_release=is_later_release,
-        is_in_history=(stands_for is not None and kept.chain.seq < stands_for[0]) or _is_unsigned(path),
+        is_in_history=(stands_for is not None and kept.chain.seq < stands_for[0]) or is_unsigned_file(path),
     )
 
 
-def _is_unsigned(path: Path) -> bool:
+def is_unsigned_file(path: Path) -> bool:
     """Return whether a segment's lines are unsigned, as far as it can be read."""
     try:
         with opened(path.parent, name_of(path)) as stream:

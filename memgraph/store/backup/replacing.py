@@ -35,7 +35,14 @@ from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.backup import manifest
 from memgraph.store.backup.purged_again import complete, known_purges, purge_again
-from memgraph.store.backup.quarantine import accept_end, exclusive, quarantine_folder, readable_lines, set_aside
+from memgraph.store.backup.quarantine import (
+    accept_end,
+    exclusive,
+    is_unsigned_file,
+    quarantine_folder,
+    readable_lines,
+    set_aside,
+)
 from memgraph.store.backup.restoring import file_of, head_of
 from memgraph.store.backup.unpacking import chain_of, unpack
 from memgraph.store.opening import open_store_journal, release, utc_now
@@ -287,7 +294,7 @@ def _replace_baseline(folder: Path, new: Path, place: Path) -> None:
 def _is_other_proof(present: Path, restored: Path) -> bool:
     """Return whether a store had condensed segments that are not those of a backup."""
     if not present.exists():
-        return False
+        return any(map(is_unsigned_file, files_in(present.parent / ARCHIVE)))
     try:
         return not restored.exists() or restored.read_bytes() != present.read_bytes()
     except OSError:  # damaged: what it said is not known

@@ -76,15 +76,15 @@ def compact(
         check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
         open_tasks = _open_tasks(journal) if closed_tasks or days else frozenset()
         state = _state_before(journal, limit, open_tasks if closed_tasks else frozenset(), progress)
-        present = journal.baseline
+        present, is_new = journal.baseline, _is_new(journal, state)
+        end = state.end if is_new or present is None else present.offset
+        plan = _retention(journal, end, days, now(), open_tasks, progress)  # verifies before anything is changed
         journal.name_closed()  # from now on the digest begins at the baseline
-        is_new = _is_new(journal, state)
         if is_new or (present is not None and present.schema_version != SCHEMA_VERSION):
             present = baseline_of(journal, state, now())
             adopt(journal, present)
             is_new = True
         moved = complete(journal.segments, present) if present is not None else []
-        plan = _retention(journal, present.offset if present else state.end, days, now(), open_tasks, progress)
         condensed = retain(journal, plan, days, now())
         while journal.pack_next():
             pass

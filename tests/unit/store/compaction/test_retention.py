@@ -23,6 +23,7 @@ from memgraph.errors import (
 from memgraph.journal.closed import files
 from memgraph.journal.closed.condensed import CondensedSegments
 from memgraph.journal.envelope import canonical, is_unsigned
+from memgraph.journal.keys import FileKeys
 from memgraph.journal.swap import ReplacedJournalError
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.model.events.erasure import REMOVED_TEXT
@@ -61,6 +62,12 @@ def words_in(folder: Path) -> set[str]:
             word for word in (SECRET, OTHER, "secret-tag", "Secret title", "a private reason") if word.encode() in data
         }
     return found
+
+
+def former_keys(folder: Path, journal: Any) -> list[Any]:
+    """Return the keys that signed before the one in use."""
+    known = FileKeys(folder / "keys").keys(journal.store_id)
+    return [key for key in known if key.secret != journal.signing_key.secret]
 
 
 def added_in(folder: Path) -> list[str]:
@@ -446,21 +453,70 @@ def test_a_purge_does_not_sign_what_is_forged(aged: dict[str, str], clock: FakeC
         assert store.verify(deep=True)
 
 
-def test_a_replaced_key_proves_nothing_to_an_open_process(
-    aged: dict[str, str], clock: FakeClock, tmp_path: Path
+@pytest.mark.parametrize("is_resealed", [False, True])
+def test_a_replaced_key_proves_nothing(
+    aged: dict[str, str], clock: FakeClock, tmp_path: Path, is_resealed: bool
 ) -> None:
+    """Not even if the journal does not name it any more, and the manifest is gone."""
     compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
     rotate_key(config_of(tmp_path), clock=clock)
+    if is_resealed:
+        reseal_store(config_of(tmp_path), clock=clock)
     with opened(tmp_path, clock) as store:
         journal = store._journal
-        (former,) = [journal.ring.find(key_id) for key_id in journal.used.retired()]
+        (former,) = [
+            key
+            for key in FileKeys(tmp_path / "keys").keys(journal.store_id)
+            if key.secret != journal.signing_key.secret
+        ]
         name = archived(tmp_path)[0]
         forged = files.read_all(journal.folder, name).replace(b"login.py", b"forged.py")
         forger = CondensedSegments(journal.folder, journal.store_id, journal.ring.find)
         forger.replace(name, files.read_all(journal.folder, name), forged, [former])
+        (journal.folder / "segments.json").unlink()
         for read in (store.verify, lambda: learning_series(store), lambda: store.purge([aged["deleted"]])):
-            with pytest.raises(DamagedJournalError, match="only a key that was replaced has signed it"):
+            with pytest.raises(DamagedJournalError, match="is not signed with the key that signs the journal"):
                 read()
+    with opened(tmp_path, clock) as store:
+        assert any("is not signed with the key that signs the journal" in notice for notice in store.notices)
+    for refused in (
+        lambda: drop_baseline(config_of(tmp_path)),
+        lambda: compact(config_of(tmp_path, days=3), clock=clock),
+    ):
+        with pytest.raises(DamagedJournalError, match="is not signed with the key that signs the journal"):
+            refused()
+
+
+def test_a_replaced_key_proves_nothing_without_the_baseline(
+    aged: dict[str, str], clock: FakeClock, tmp_path: Path
+) -> None:
+    """A rotation in a condensed segment is not signed any more: which key signs is known when all events were read."""
+    rotate_key(config_of(tmp_path), clock=clock)
+    with opened(tmp_path, clock) as store:
+        store._journal.segments._segment_bytes = 1_000
+        for number in range(4):
+            store.insert_memory({"type": "episodic", "content": f"After the rotation {number}"})
+            clock.advance(days=1)
+    clock.advance(days=9)
+    compact(config_of(tmp_path, days=3), before="2027-01-01", clock=clock)
+    drop_baseline(config_of(tmp_path))
+    with opened(tmp_path, clock) as store:
+        assert store.verify(deep=True)
+        journal = store._journal
+        assert is_unsigned(files.read_all(journal.folder, "000000000001.jsonl"))
+        (former,) = [
+            key
+            for key in FileKeys(tmp_path / "keys").keys(journal.store_id)
+            if key.secret != journal.signing_key.secret
+        ]
+    name = "000000000001.jsonl"
+    data = files.read_all(journal.folder, name)
+    forger = CondensedSegments(journal.folder, journal.store_id, journal.ring.find)
+    forger.replace(name, data, data.replace(b"login.py", b"forged.py"), [former])
+    for gone in ("segments.json", "verified.json"):
+        (journal.folder / gone).unlink(missing_ok=True)
+    with pytest.raises(DamagedJournalError, match="is not signed with the key that signs the journal"):
+        opened(tmp_path, clock)
 
 
 def test_a_process_that_stopped_reading_in_a_condensed_segment(clock: FakeClock, tmp_path: Path) -> None:
@@ -646,7 +702,7 @@ class TestRefused:
             rotate_key(config_of(tmp_path), clock=clock)
             assert path.read_bytes() != data
             path.write_bytes(data)
-            problem = "only a key that was replaced has signed it"
+            problem = "is not signed with the key that signs the journal"
         elif what == "changed":
             path.write_bytes(data.replace(b'"format": 1', b'"format": 2'))
         else:
