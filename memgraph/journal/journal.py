@@ -313,9 +313,7 @@ class Journal(JournalReader):
             self._maybe_checkpoint()
         if self.baseline is not None:
             check_signers(self.folder, signers, self._key)
-        if self.baseline is None:
-            self.condensed.contents()  # the state was made of what it proves
-        elif problem := self._condensed_problem():
+        if problem := self._checked_condensed():
             self._notice(problem)
         if head is None:
             self._adopt()

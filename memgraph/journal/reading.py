@@ -277,6 +277,18 @@ class JournalReader:
             return f"the history in condensed segments cannot be read: {error}"
         return None
 
+    def _checked_condensed(self) -> str | None:
+        """Return why the history in condensed segments cannot be read; None if it can.
+
+        Raises
+        ------
+        DamagedJournalError
+            It cannot, and there is no baseline: the state was made of what these segments say.
+        """
+        if self.baseline is None:
+            self.condensed.contents()
+        return self._condensed_problem()
+
     def _is_tail_condensed(self) -> bool:
         """Return whether the segment that ends at the tail was condensed since: a position in it means nothing any more."""
         return (
