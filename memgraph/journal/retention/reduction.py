@@ -1,8 +1,8 @@
 """Takes the texts of deleted memories out of events.
 
-Ids, types, outcomes, times, states, projects and builds stay, so charts, views of the past and counts are what they were, the state after
-all events is the same, and sleep knows what it must not learn again. Texts go, and with them tags, titles, names of people, files and sources, and what a link, a deletion or an archiving
-gave as its reason.
+Ids, types, outcomes, times, states, projects and builds stay. So charts, counts and views of the past are what they were, the state after all
+events is the same, and sleep knows what it must not learn again. Texts go, and with them tags, titles, names of people, files and sources, and
+the reasons of links, deletions and archiving.
 """
 
 from __future__ import annotations
