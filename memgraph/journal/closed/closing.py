@@ -178,9 +178,8 @@ class ClosedSegments:
         self.read_again(find)
         named = self.manifest.named()
         for name in differing:
-            if (
-                name in named and files.extent_in(self._folder, name) != named[name].extent
-            ):  # else it was rewritten meanwhile
+            # One that is now what the manifest read again names was rewritten meanwhile.
+            if name in named and files.extent_in(self._folder, name) != named[name].extent:
                 raise damaged(self._folder, f"the segment {name} is not what it names, although its events verify")
         for one in self.manifest.segments:
             path = files.file_of(self._folder, one.name)

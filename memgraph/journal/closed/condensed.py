@@ -91,7 +91,7 @@ class CondensedSegments:
         return self._read().contents
 
     def names(self, name: str) -> bool:
-        """Return whether a segment is condensed, or about to be. Ask after opening its file: the document is always written first."""
+        """Return whether a segment is condensed, or about to be: the document is always written before the file."""
         return name in self.contents()
 
     def proves(self, name: str, content: bytes) -> bool:
