@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import ast
 import socket
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +21,7 @@ MODULES = {
     ".".join(("memgraph", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
     for path in sorted(PACKAGE.rglob("*.py"))
 }
-MAX_LINES = 400
+MAX_LINES = 900
 
 LAYERS = (
     (
@@ -213,7 +212,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "viz": ("files periods", "history shown", "series", "charts export page"),
 }
 """What stands in each package that has rooms, in order: names in one entry may import each other, all others only what is further left."""
-MAX_MODULES = 12
 ROOT = "memgraph"
 """The package's own ``__init__``: the public names, resolved when asked for."""
 OUTSIDE = {
@@ -388,12 +386,6 @@ def _parameters(function: ast.FunctionDef) -> list[ast.arg]:
     return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
 
 
-def crowded(paths: Iterable[Path]) -> list[str]:
-    """Find folders of more modules than one can keep in mind."""
-    counts = Counter(path.parent for path in paths if not is_init(path))
-    return [f"{folder.name} has {count} modules" for folder, count in counts.items() if count > MAX_MODULES]
-
-
 def _caught(handler: ast.ExceptHandler) -> set[str]:
     if handler.type is None:
         return {"everything"}
@@ -513,10 +505,6 @@ def test_imports_keep_the_order_of_rooms():
 def test_no_modules_import_each_other():
     sources = {module: path.read_text("utf-8") for module, path in MODULES.items() if not is_init(path)}
     assert circles(sources) == []
-
-
-def test_folders_are_not_crowded():
-    assert crowded(MODULES.values()) == []
 
 
 def test_phases_of_the_lifecycle_leave_writing_to_the_runner():
@@ -677,12 +665,6 @@ def test_the_circle_rule_can_fail():
     assert circles({one: f"import {other}", other: "import json"}) == []
 
 
-def test_the_rule_for_crowded_folders_can_fail():
-    modules = [Path("room") / f"m{number}.py" for number in range(13)]
-    assert crowded([*modules[1:], Path("room/__init__.py")]) == []
-    assert crowded(modules) == ["room has 13 modules"]
-
-
 def test_relative_imports_of_a_package_are_read_from_the_package():
     source = "from . import crud\nfrom .. import commands"
     assert [name for _, name in imports(source, "memgraph.store", is_package=True)] == [
@@ -707,8 +689,8 @@ def test_the_vendor_rule_can_fail(source):
 
 
 def test_the_length_rule_can_fail():
-    assert too_long("x = 1\n" * 400, "memgraph.a") == []
-    assert too_long("x = 1\n" * 401, "memgraph.a") == ["memgraph.a has 401 lines"]
+    assert too_long("x = 1\n" * MAX_LINES, "memgraph.a") == []
+    assert too_long("x = 1\n" * (MAX_LINES + 1), "memgraph.a") == ["memgraph.a has 901 lines"]
 
 
 @pytest.mark.parametrize(
