@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from memgraph.extraction.error_text import error_lines, first_lines
+from memgraph.extraction.readers.history.commits import Undoing, undoing_of
 from memgraph.extraction.rules.changes import assessed, composed_text, statements
-from memgraph.extraction.rules.findings import Finding, Setting, composed, place_of, reverted_text
+from memgraph.extraction.rules.findings import Finding, Setting, composed, place_of, undone_text
+from memgraph.extraction.rules.prose import plain, sentences_of
 from memgraph.extraction.rules.sessions import from_session
 from memgraph.extraction.rules.subjects import MAX_SUBJECT_CHARS, Subject, content_words, is_by_bot, parse_subject
 from memgraph.extraction.rules.trials import from_trial
@@ -15,14 +17,16 @@ from memgraph.extraction.statements import Decision, find_decision, is_correctio
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, UserIntervention
 from memgraph.model.ids import canonical_name
 from memgraph.text import lazy_re as re
+from memgraph.text.attempts import sentence
 from memgraph.text.overlap import overlap
 
 MAX_CANDIDATES = 1_000
 """Limit for hostile input; the pipeline decides how many candidates are kept."""
 _MAX_TASKS = 20_000
+_MAX_REASON_CHARS = 4_000
 _SAME_TASK_OVERLAP = 0.5
-_REVERT = re.compile(r'revert:?\s+"(.{1,280}?)"?$', re.IGNORECASE)
-_REINSTATES = re.compile(r"(?:re-?apply|reland|reinstate|restore|bring back)\b|revert:?\s+\"revert\b", re.IGNORECASE)
+_REASON = re.compile(r"^(?:reason(?: for (?:the )?(?:revert|roll ?back|re-?land)\w*)?|revert reason|rationale|why):[ \t]*(\S.*(?:\n(?!.{0,80}:$)\S.*)*)", re.IGNORECASE | re.MULTILINE)
+"""The reason that a form for reverts asks for; in angle brackets, it was not filled in."""
 _MERGED_REQUEST = re.compile(r"Merge pull request #(\d+) from \S+$")
 _END = re.compile(r"(?<=\w\w[.!])\s+(?=\S)")
 _LONG_LINE_CHARS = 140
@@ -106,7 +110,7 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
             yield _recovery(task, subject, recovered)
         elif finding := _from_task(task, subject, log, is_request=request is not None):
             yield finding
-        if task.outcome == "failure" and not _is_revert(task):
+        if task.outcome == "failure" and not _undone(task):
             failures = [*failures[-99:], (task, words)]
         if is_history or task.outcome != "success":
             continue  # the prose of a commit is no procedure
@@ -136,8 +140,8 @@ def _opened(task: BuildTask, request: re.Match[str] | None) -> BuildTask:
 
 
 def _from_task(task: BuildTask, subject: Subject, log: BuildEventLog, *, is_request: bool) -> Finding | None:
-    if _is_revert(task):
-        return _revert(task, subject)
+    if undone := _undone(task):
+        return _undoing(task, undone)
     if task.outcome == "failure":
         error = error_lines(task.output) or first_lines(task.output) or error_lines(task.description)
         return _found("failure", 10.0, task, subject, "a task failed", errors=tuple(error))
@@ -182,22 +186,40 @@ def _found(
     )
 
 
-def _is_revert(task: BuildTask) -> bool:
-    line = task.description[:300]
-    return not _REINSTATES.match(line) and (task.reverts is not None or _REVERT.match(line) is not None)
+def _undone(task: BuildTask) -> Undoing | None:
+    """Return what a task undoes or does again: as its source states, else as its description quotes it."""
+    if task.restores or task.restores_subject:
+        return Undoing(task.restores_subject, True, task.reverts, task.restores)
+    if task.reverts or task.reverts_subject:
+        said = None if task.reverts_subject else undoing_of(task.description)
+        return Undoing(said.title if said else task.reverts_subject, False, task.reverts, task.reverts)
+    return undoing_of(task.description)
 
 
-def _revert(task: BuildTask, subject: Subject) -> Finding | None:
-    """Return a revert that says why: one that does not only takes back what the reverted change says."""
-    line = task.description.split("\n", 1)[0][:300]
-    match = _REVERT.match(line)
-    undone = parse_subject(match[1].rstrip('"')) if match else subject
-    why = statements(task.output, known=undone.text, is_remedy=True, is_a_fix=True)
-    if not why or undone.kind in {"docs", "chore"}:
+def _undoing(task: BuildTask, undone: Undoing) -> Finding | None:
+    """Return a revert or its revert, if it says why: one that does not only takes back what the other change says."""
+    title = parse_subject(undone.title)
+    why = _reasons(task.output, title.text)
+    if not why or title.kind in {"docs", "chore"}:
         return None
-    reason = "a revert says what did not work"
-    found = Finding("revert", 9.5, f"{task.task_id[:380]}:revert", undone.text, reason, task, scopes=undone.scopes)
-    return replace(found, told=reverted_text(found, why))
+    kind, salience, reason = (
+        ("restoration", 7.5, "what was reverted was done again, and why")
+        if undone.is_again
+        else ("revert", 9.5, "a revert says what did not work")
+    )
+    found = Finding(kind, salience, f"{task.task_id[:380]}:{kind}", title.text, reason, task, scopes=title.scopes)
+    return replace(found, told=undone_text(found, undone.origin if undone.is_again else undone.commit, why))
+
+
+def _reasons(body: str, known: str) -> tuple[str, ...]:
+    """Return why something was undone: as its form states it, else the body's statements, else its first sentences."""
+    body = body[:_MAX_REASON_CHARS]
+    if (stated := _REASON.search(body)) and not stated[1].startswith("<"):
+        said = plain(stated[1])
+        return (sentence(said[:1].upper() + said[1:]),)
+    body = _REASON.sub("", body)
+    found = statements(body, known=known, is_remedy=True, is_a_fix=True)
+    return found or tuple(sentence(one.text) for one in sentences_of(body)[:2] if not one.is_item)
 
 
 def _recovery(task: BuildTask, subject: Subject, failed: BuildTask) -> Finding:

@@ -240,15 +240,17 @@ def _said(finding: Finding) -> str:
     return f"{first} {sentence(f'Context: {context}')}" if context else first
 
 
-def reverted_text(finding: Finding, why: tuple[str, ...]) -> str:
-    """Return the text of a revert and its reasons."""
+def undone_text(finding: Finding, commit: str | None, why: tuple[str, ...]) -> str:
+    """Return the text of a revert or a restoration of a commit, and its reasons."""
     task = finding.task
     assert task is not None  # noqa: S101 (a revert is a task)
-    commit = f" ({'commit ' if _is_commit(task.reverts) else ''}{task.reverts[:12]})" if task.reverts else ""
+    named = f"{'commit ' if _is_commit(commit) else ''}{commit[:12]}" if commit else ""
+    title = _one_line(finding.text)[:250]
+    what = f"“{title}” ({named})" if title and named else f"“{title}”" if title else named
     where = _where(finding)
     place = f" in {where}" if where else ""
-    first = sentence(f"{task.agent_name} reverted “{_one_line(finding.text)[:250]}”{commit}{place}")
-    return f"{first} Why: {' '.join(why)}"
+    verb = "restored" if finding.kind == "restoration" else "reverted"
+    return f"{sentence(f'{task.agent_name} {verb} {what}{place}')} Why: {' '.join(why)}"
 
 
 def _gist(body: str, known: tuple[str, ...]) -> str:

@@ -24,11 +24,12 @@ _KIND_OF_WORD = {
     **dict.fromkeys(("ci", "cd", "test", "tests", "testing", "build", "gha", "lint", "typing"), "ci"),
     **dict.fromkeys(("chore", "style", "fmt", "format", "typo", "misc", "minor", "nit", "cosmetic"), "chore"),
     **dict.fromkeys(("wip", "draft", "fixup!", "squash!", "amend!"), "wip"),
-    **dict.fromkeys(("revert", "reverted"), "revert"),
     **dict.fromkeys(("release", "bump", "version"), "release"),
 }
 _ADJECTIVES = frozenset({"important", "critical", "major", "urgent", "quick", "small", "further", "final", "more"})
 _PREFIX = re.compile(r"([A-Za-z_][\w !/,&+.-]{0,40}?)\s?(?:\(([^()]{1,60})\))?(!)?:\s+(?=\S)")
+_UNDOES = re.compile(r"revert|un-?do|roll ?back|back ?out", re.IGNORECASE)
+"""A prefix without which a subject would say the contrary."""
 _BRACKETED = re.compile(r"\[([\w /.-]{1,30})\]:?\s+(?=\S)")
 _ISSUE = re.compile(r"\s*\((?:#|GH-)\d+\)|\s+#\d+$|\s*https?://\S+")
 _DANGLING = re.compile(r"[\s.,;(-]+(?:fixe?[sd]?|close[sd]?|resolve[sd]?|refs?|see|issue)\s*$", re.IGNORECASE)
@@ -92,7 +93,7 @@ class Subject:
     text : str
         The description, without prefix and issue references.
     kind : str or None
-        ``fix, feature, improvement, change, breaking, refactoring, docs, ci, chore, wip, revert, release``, if its
+        ``fix, feature, improvement, change, breaking, refactoring, docs, ci, chore, wip, release``, if its
         prefix says so.
     scopes : tuple of str
         The scopes in its prefix.
@@ -120,6 +121,8 @@ def parse_subject(line: str) -> Subject:
     breaking = False
     prefix = _PREFIX.match(line)
     match = prefix or _BRACKETED.match(line)
+    if match and _UNDOES.match(match[1]):
+        return Subject(_without_issues(line))
     if match and len(line) - match.end() >= 3:
         words = [word for word in re.split(r"[ /,&+]+", match[1]) if word]
         kinds = [_KIND_OF_WORD[word.casefold()] for word in words if word.casefold() in _KIND_OF_WORD]

@@ -5,7 +5,7 @@ word, they make the same statement about the same thing except for
 
 - the **value**: one number, version, date, name or place where only one can be (``port = 8080``, ``port = 9090``);
 - the **denial**: one negates the other;
-- the **reversal**: the newer one undoes the change that the older one reports (added, removed; reverted; done again);
+- the **reversal**: the newer one undoes the change that the older one reports (added, removed);
 - the **outcome**: what worked no longer works, in equal words.
 
 Past events stay true: two events do not conflict because their outcomes differ. A failed trial and a later success at
@@ -24,7 +24,6 @@ from memgraph.index.analyser import analyse
 from memgraph.index.columns import ITEM_SOURCE
 from memgraph.lifecycle.contradictions.claims import IS, Claim, Word, bare, claims_of, says_something
 from memgraph.lifecycle.contradictions.restated import is_users, restated
-from memgraph.lifecycle.contradictions.undoing import undoes
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory
 from memgraph.text import lazy_re as re
@@ -189,8 +188,6 @@ def _of_action(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
 
 
 def _of_reversal(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
-    if undoing := undoes(newer, older):
-        return Conflict("reversal", 1.0, undoing)
     if not (older.source in _IS_A_CHANGE and newer.source in _IS_A_CHANGE):
         return None
     (verb, rest), (its_verb, its_rest) = _verb_and_object(older), _verb_and_object(newer)

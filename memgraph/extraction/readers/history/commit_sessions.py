@@ -102,14 +102,16 @@ def _build(group: list[Commit], project_id: str, recent: RecentCommits) -> Build
 
 def _task(commit: Commit, recent: RecentCommits) -> BuildTask:
     subject = commit.subject
-    undone = recent.undone_by(commit)
-    mended = None if undone else recent.mended_by(commit)
+    undoing = recent.undoing(commit)
+    again = undoing.is_again if undoing else False
+    mended = None if undoing else recent.mended_by(commit)
+    taken_back = undoing.origin if undoing and not again else None if undoing else recent.reversed_by(commit)
     outcome: TaskOutcome = "success"
-    if not commit.reinstates:
-        if undone or commit.says_revert:
-            outcome = "failure"
-        elif _PARTIAL.match(subject):
-            outcome = "partial"
+    if undoing and not again:
+        outcome = "failure"
+    elif not undoing and _PARTIAL.match(subject):
+        outcome = "partial"
+    title = beginning(storable_text(undoing.title), _MAX_SUBJECT_CHARS) if undoing else ""
     files = commit.files[:_MAX_FILES]
     renamed = [file for file in files if file.status == "R"]
     return BuildTask(
@@ -124,10 +126,12 @@ def _task(commit: Commit, recent: RecentCommits) -> BuildTask:
             zip(_paths(file.was for file in renamed), _paths(file.path for file in renamed), strict=False)
         ),
         occurred_at=to_iso(commit.when),
-        reverts=undone,
-        restores=recent.restored_by(commit),
+        reverts=undoing.commit if undoing else None,
+        restores=undoing.origin if undoing and again else None,
+        reverts_subject="" if again else title,
+        restores_subject=title if again else "",
         removes=recent.removed_by(commit),
-        takes_back=None if undone or commit.reinstates else recent.reversed_by(commit),
+        takes_back=taken_back if undoing is None or taken_back != undoing.commit else None,
         repeats=recent.repeated_by(commit),
         release=commit.release or None,
         mends=mended,

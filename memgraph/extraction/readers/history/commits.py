@@ -22,18 +22,26 @@ _LONGEST_AGO = timedelta(days=365)
 
 _PULL_REQUEST = re.compile(r"\((?:#|GH-)(\d{1,7})\)\s*$|^Merge pull request #(\d{1,7})\b")
 _MERGED_REQUEST = re.compile(r"Merge pull request #(\d{1,7}) from \S+$")
-_REVERTS_SHA = re.compile(
-    r"\b(?:This )?reverts? (?:the )?(?:changes? (?:in|of|from) )?(?:commits? )?([0-9a-f]{7,64})\b", re.IGNORECASE
-)
-_REVERTS_REQUEST = re.compile(
-    r"(?:This )?reverts?:? (?:the )?(?:changes? (?:in|of|from) )?(?:PR |pull request )?(?:#|GH-)(\d{1,7})\b",
+_PREFIX = r"(?:[\w./ -]{1,40}(?:\([^()\n]{1,40}\))?!?: |\[[^\]\n]{1,40}\]:? ?|:\w{1,30}: )?"
+_TURN = re.compile(
+    rf"{_PREFIX}(?:(?P<undo>revert(?:s|ed|ing)?|un(?:do(?:es|ne|ing)?|did)|back(?:s|ed|ing)?[ -]?out|roll(?:s|ed|ing)?[ -]?back)|"
+    r"re-?appl(?:y|ies|ied|ying)|re-?land(?:s|ed|ing)?|re-?instat(?:e|es|ed|ing)|redo(?:es|ne)?)\b(?:\s+of)?:?\s+(?P<what>\S.{2,1000})",
     re.IGNORECASE,
 )
-_REVERT_QUOTED = re.compile(r'(?:back[ -]?out|revert):?\s+"(.{1,1000})"', re.IGNORECASE)
-_REVERT_PLAIN = re.compile(
-    r"(?:back(?:s|ed)?[ -]?out|revert(?:s|ed|ing)?):?\s+(?:the\s+)?(?:changes? (?:to|of|in)\s+)?([^\"].{9,300})",
-    re.IGNORECASE,
+"""A subject that undoes something or does it again, and what."""
+_QUOTED = re.compile(r"[\"“](.{3,1000}?)(?:[\"”](?=\s*(?:$|[(\[:;,.–-]|(?:because|since|due)\b))|$)")
+_SHA_NAMED = r"(?:the )?(?:changes? (?:in|of|from) )?(?:(?:commit|changeset|revision)s? )?((?=[a-f]*\d)[0-9a-f]{7,64})\b"
+_NAMES_SHA = re.compile(_SHA_NAMED, re.IGNORECASE)
+_THIS_REVERTS = re.compile(
+    rf"^(?:This (?:commit |change |patch )?)?(?:reverts?|undoes|backs? out|rolls? back) (?:{_SHA_NAMED}|(?:the )?(?:PR |pull request )?(?:[\w.-]+/[\w.-]+)?(?:#|GH-)(\d{{1,7}})\b)",
+    re.IGNORECASE | re.MULTILINE,
 )
+"""A line of a body that names what its commit reverts."""
+_SQUASHED = re.compile(r"^\s{0,3}[*-] |^\W{0,3}(?:squashed commit of|revert \")", re.IGNORECASE | re.MULTILINE)
+"""A line of a body that joins the messages of several commits: a revert among them is not what all of them do."""
+_REQUEST_NAMED = re.compile(r"(?:the )?(?:changes? (?:in|of|from) )?(?:PR |pull request )?(?:#|GH-)(\d{1,7})\b", re.IGNORECASE)
+_OBJECT = re.compile(r"(?:the\s+)?(?:changes? (?:to|of|in)\s+)?(.{10,300})", re.IGNORECASE)
+_MAX_TURNS = 6
 _REMOVAL = re.compile(r"(?:[\w./ -]{1,40}: )?(?:remov|drop|delet)(?:e|es|ed|s|ped|ing)?\s+(.{8,300})", re.IGNORECASE)
 _ADDITION = re.compile(
     r"(?:[\w./ -]{1,40}: )?(?:add|introduc|deprecat|implement|support)(?:e|es|ed|s|ing)?\s+", re.IGNORECASE
@@ -56,8 +64,6 @@ _RESTORATION = re.compile(
 _TAKEN_AWAY = re.compile(r"(?:[\w./ -]{1,40}: )?(?:remov|drop|delet|disabl)(?:e|es|ed|s|ped|ing)?\s+", re.IGNORECASE)
 _ANY_VALUE = frozenset("true false none null default defaults old previous original new master main normal".split())
 _IDENTIFIER = re.compile(r"`?(?=[\w.]*[_.])([\w.]{4,80})(?:\(\))?`?(?:\s*\((?:#|GH-)\d{1,7}\))?\.?$")
-_REINSTATES = re.compile(r'(?:reapply\b|reland\b|re-?apply\b|revert:?\s+"revert\b)', re.IGNORECASE)
-_REINSTATED = re.compile(r'(?:re-?apply|reland):?\s+"(.{1,1000})"', re.IGNORECASE)
 _MENDS = re.compile(
     r"\b(?:introduced|broken?|broke|regress(?:ed|ion)|caused|follow[- ]?up|followup|fix(?:es|ed)?|amends?|mistake|bug|since|after|oversight|leftovers?)\b"
     r"(?: (?:in|by|of|to|for|from|since|with|on|the|a|commit|change|PR|pull request|version|\w{2,12})){0,4}?:? \(?(?:commit )?(?:([0-9a-f]{7,40})\b|(?:#|GH-)(\d{1,7})\b)",
@@ -111,16 +117,6 @@ class Commit:
         lines = (line.rstrip() for line in self._parted()[1].splitlines() if not _TRAILER.match(line.strip()))
         return "\n".join(lines).strip("\n").rstrip()
 
-    @property
-    def reinstates(self) -> bool:
-        """Whether it puts back what was undone."""
-        return _REINSTATES.match(self.subject) is not None
-
-    @property
-    def says_revert(self) -> bool:
-        """Whether its subject is that of a revert."""
-        return _REVERT_QUOTED.match(self.subject) is not None
-
     def _parted(self) -> tuple[str, str]:
         message = self.message.strip()
         imported = _IMPORTED.match(message)
@@ -135,12 +131,41 @@ class Commit:
         return (subject, after) if is_wrapped else (first.strip(), rest)
 
 
+class Undoing(NamedTuple):
+    """What a commit undoes or does again.
+
+    Attributes
+    ----------
+    title : str
+        Subject of the change concerned, without the words of earlier reverts; empty if it is not known.
+    is_again : bool
+        Whether the change is in force afterwards: a revert of its revert does it again.
+    commit : str or None
+        The commit that is reverted, which may be a revert itself.
+    origin : str or None
+        The commit that made the change first.
+    """
+
+    title: str
+    is_again: bool
+    commit: str | None
+    origin: str | None
+
+
+def undoing_of(subject: str) -> Undoing | None:
+    """Return what a subject says that it undoes by quoting it; None if it quotes nothing."""
+    turns, title = 0, subject[:_MAX_SUBJECT_CHARS]
+    while turns < _MAX_TURNS and (match := _TURN.match(title)) and (quoted := _QUOTED.match(match["what"])):
+        turns, title = turns + (1 if match["undo"] else 2), quoted[1]
+    return Undoing(title, turns % 2 == 0, None, None) if turns else None
+
+
 class _Kept(NamedTuple):
     subject: str
     body: int
     """Its hash."""
     when: datetime
-    undone: str | None
+    undoing: Undoing | None
 
 
 class RecentCommits:
@@ -151,17 +176,26 @@ class RecentCommits:
         self._kept: dict[str, _Kept] = {}
         self._by_subject: dict[str, str] = {}
         self._by_request: dict[str, str] = {}
+        self._undone: dict[str, str] = {}
+        """The commits that reverted others, by those."""
 
     def add(self, commit: Commit) -> None:
         """Record a commit as the latest."""
         subject = commit.subject[:_MAX_SUBJECT_CHARS]
-        self._kept[commit.sha] = _Kept(subject, hash(commit.body), commit.when, self.undone_by(commit))
+        undoing = self.undoing(commit)
+        self._kept[commit.sha] = _Kept(subject, hash(commit.body), commit.when, undoing)
+        if undoing and undoing.origin:
+            if undoing.is_again:
+                self._undone.pop(undoing.origin, None)
+            else:
+                self._undone[undoing.origin] = commit.sha
         self._by_subject[subject] = commit.sha
         if request := _request(subject):
             self._by_request[request] = commit.sha
         if len(self._kept) > self._limit:
             oldest = next(iter(self._kept))
             forgotten = self._kept.pop(oldest)
+            self._undone = {one: by for one, by in self._undone.items() if oldest not in (one, by)}
             if self._by_subject.get(forgotten.subject) == oldest:
                 del self._by_subject[forgotten.subject]
             if (request := _request(forgotten.subject)) and self._by_request.get(request) == oldest:
@@ -187,22 +221,43 @@ class RecentCommits:
                 return sha
         return None
 
-    def undone_by(self, commit: Commit) -> str | None:
-        """Return the sha that `commit` reverts: by the id in its body, the subject it quotes, its request, or its words."""
-        subject, message = commit.subject, commit.message[:_MAX_MESSAGE_CHARS]
-        is_revert = subject[:80].casefold().find("revert") >= 0 or "This reverts" in message
-        if is_revert and (match := _REVERTS_SHA.search(message)):
+    def undoing(self, commit: Commit) -> Undoing | None:
+        """Return what `commit` reverts or does again: by the id in its body, the subject it quotes, its request, or its words."""
+        said = undoing_of(commit.subject)
+        named = self._reverted_by(commit)
+        if named is None:
+            named = self._by_subject.get(said.title) if said else None
+            if said and said.is_again:  # its subject quotes the change, not the revert
+                return said._replace(commit=self._undone.get(named or ""), origin=named)
+        if named is None or named not in self._kept:
+            return said._replace(commit=named) if said else Undoing("", False, named, None) if named else None
+        if earlier := self._kept[named].undoing:
+            return earlier._replace(is_again=not earlier.is_again, commit=named)
+        return Undoing(self._kept[named].subject, False, named, named)
+
+    def _reverted_by(self, commit: Commit) -> str | None:
+        """Return the sha of the commit that `commit` reverts, unless only a quoted subject says which."""
+        subject, body = commit.subject, commit.body[:_MAX_MESSAGE_CHARS]
+        turn = _TURN.match(subject)
+        what = turn["what"] if turn else ""
+        if turn and (match := _NAMES_SHA.match(what)):
             return self._resolved(match[1].lower(), guess=True)
-        if match := _REVERT_QUOTED.match(subject):
-            return self._by_subject.get(match[1])
-        if match := _REVERTS_REQUEST.match(subject):
+        if (match := _THIS_REVERTS.search(body)) and (turn or not _SQUASHED.search(body)):
+            if match[1]:
+                return self._resolved(match[1].lower(), guess=True)
+            if sha := self._by_request.get(match[2]):
+                return sha
+        if turn and (match := _REQUEST_NAMED.match(what)):
             return self._by_request.get(match[1])
-        if match := _REVERT_PLAIN.match(subject):
-            return self._resembling(match[1], commit)
+        if turn and turn["undo"] and not what.startswith(('"', "“")) and (match := _OBJECT.match(what)):
+            return self._by_subject.get(what) or self._resembling(match[1], commit)
         return None
 
     def reversed_by(self, commit: Commit) -> str | None:
-        """Return the sha of the commit whose decision `commit` takes back: it goes back to what was left, or restores what was removed."""
+        """Return the sha of the commit whose decision `commit` takes back: it goes back to what was left, restores what was removed, or repeats what was reverted."""
+        revert = self._undone.get(self._by_subject.get(commit.subject) or "")
+        if revert and len(_words(commit.subject)) >= _LEAST_WORDS and self._kept[revert].when < commit.when:
+            return revert
         return self._left(commit.subject) or self._taken_away(commit.subject, commit)
 
     def _left(self, subject: str) -> str | None:
@@ -221,15 +276,6 @@ class RecentCommits:
         """Return the latest commit that removed what a subject restores."""
         match = _RESTORATION.match(subject)
         return self._resembling(match[1], commit, within=None, verb=_TAKEN_AWAY, least=2) if match else None
-
-    def restored_by(self, commit: Commit) -> str | None:
-        """Return the sha that `commit` puts back after it had been undone."""
-        if not commit.reinstates:
-            return None
-        if match := _REINSTATED.match(commit.subject):
-            return self._by_subject.get(match[1])
-        undone = self.undone_by(commit)
-        return self._kept[undone].undone if undone in self._kept else None
 
     def removed_by(self, commit: Commit) -> str | None:
         """Return the sha of the commit that added or deprecated what `commit` removes, by its subject's words."""
@@ -265,7 +311,7 @@ class RecentCommits:
         if named in self._kept or (guess and len(named) >= 40):
             return named
         found = next((sha for sha in reversed(self._kept) if sha.startswith(named)), None)
-        return found or (named if guess else None)
+        return found or (named if guess and not named.isdigit() else None)
 
     def _resembling(
         self,

@@ -108,11 +108,9 @@ def change(text: str, **fields: Any) -> EpisodicMemory:
     [
         ("Add `--fast` flag to the importer. (run.py)", "Remove `--fast` flag of the importer. (run.py)", True),
         ("Use implicit flags for boolean arguments.", "Remove implicit flags.", False),
-        ("Use slots for the row class. (row.py)", "Ann reverted “Use slots for the row class” (commit 1a2b3c4) in row.py.", True),
         ("Bump litellm to 1.2", "Bump litellm from 1.2 to 1.3", True),
         ("Update the certificates", "Ann reverted “Update the certificates of June” (commit 1a2b3c4).", False),
         ("Ann reverted “Update the certificates” (commit 1a2b3c4).", "Update the certificates of the shop.", False),
-        ('Revert "Revert "Use slots for the row class""', "Use slots for the row class.", False),
         ("Show a progress bar.", "Fix: Disabling progress bar.", False),
         ("Add support for Llama.", "Add support for Claude.", False),
         ("Add the importer.", "Remove the exporter.", False),

@@ -345,9 +345,6 @@ class TestReplaced:
         ("older", "newer"),
         [
             ("Bump litellm to 1.2", "Bump litellm from 1.2 to 1.3"),
-            ("Use slots for the row class. (row.py)", "Ann reverted “Use slots for the row class” (commit 1a2b3c4)."),
-            ("Ann reverted “Use slots for the row class” (commit 1a2b3c4).", 'Revert "Revert "Use slots for the row class""'),
-            ("Ann reverted “Use slots for the row class” (commit 1a2b3c4).", "Use slots for the row class. (row.py)"),
             ("Add a cache to the importer. (run.py)", "Remove the cache of the importer. (run.py)"),
         ],
     )  # fmt: skip

@@ -1,0 +1,188 @@
+"""``memgraph ingest git``: a history goes in as a file or a repository, and what ``list``, ``recall`` and ``query`` say of it is true."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from memgraph.interfaces.cli.group import cli
+
+CENTS = "Use integer cents for prices because floats lost a cent in the invoice export"
+CARTS = "Lock the cart while it is paid because two payments were booked for one order"
+WHY = "The accounting system expects decimals, so every import of an invoice failed."
+
+
+class History:
+    """A saved ``git log --name-status`` in the making, and the store that it is read into."""
+
+    def __init__(self, folder: Path, settings: Callable[[], Any]) -> None:
+        self.path = folder / "shop.log"
+        self.home = folder / "store"
+        self.settings = settings
+        self.commits: list[str] = []
+
+    def commit(self, message: str, *files: str, author: str = "Ada <ada@shop.example>") -> str:
+        number = len(self.commits) + 1
+        sha = f"{number:02x}" * 20
+        lines = "".join(f"    {line}\n" for line in message.split("\n"))
+        changed = "".join(f"{file}\n" for file in files or ["M\tshop/prices.py"])
+        date = f"2026-01-{number:02d} 12:00:00 +0000"
+        self.commits.append(f"commit {sha}\nAuthor: {author}\nDate:   {date}\n\n{lines}\n{changed}")
+        self.path.write_text("\n".join(reversed(self.commits)), "utf-8")
+        return sha
+
+    def run(self, *arguments: object) -> Result:
+        options = ["--home", str(self.home), *map(str, arguments)]
+        return CliRunner().invoke(cli, options, prog_name="memgraph", obj=self.settings())
+
+    def read(self, *paths: Path) -> Result:
+        return self.run("ingest", "git", *(paths or [self.path]))
+
+    def memories(self) -> list[dict[str, Any]]:
+        """The memories of the store in any state, oldest first."""
+        options = ("list", "--limit", 1000, "--json")
+        states = [(), *(("--state", state) for state in ("invalidated", "superseded"))]
+        listed = {one["id"] for state in states for one in json.loads(self.run(*options, *state).stdout)}
+        shown: list[dict[str, Any]] = [json.loads(self.run("show", one, "--json").stdout)["memory"] for one in listed]
+        return sorted(shown, key=lambda one: (one["occurred_at"], one["content"]))
+
+    def made_of(self, sha: str) -> list[dict[str, Any]]:
+        """The memories of one commit."""
+        return [one for one in self.memories() if one["git_commit"] == sha]
+
+    def text_of(self, sha: str) -> str:
+        (memory,) = self.made_of(sha)
+        return str(memory["content"])
+
+
+@pytest.fixture
+def history(tmp_path: Path, settings: Callable[[], Any]) -> History:
+    return History(tmp_path, settings)
+
+
+class TestReverts:
+    @pytest.mark.parametrize(
+        "title",
+        [
+            'Revert "Use cents"',
+            "Go back to decimals",
+            "prices: revert the import of carts",
+            f'[2.x] Revert "{CARTS}"',
+            "Back out the cents",
+            f"UNDO: {CENTS}",
+        ],
+    )
+    def test_a_revert_names_the_commit_that_its_body_names(self, history: History, title: str) -> None:
+        cents, carts = history.commit(CENTS), history.commit(CARTS, "M\tshop/cart.py")
+        revert = history.commit(f"{title}\n\nThis reverts commit {cents}.\n\n{WHY}")
+        history.read()
+
+        assert history.text_of(revert) == f"Ada reverted “{CENTS}” (commit {cents[:12]}) in shop/prices.py. Why: {WHY}"
+        assert [one["invalid_at"] is None for one in (*history.made_of(cents), *history.made_of(carts))] == [False, True]
+
+    def test_a_revert_of_a_commit_outside_of_the_log_names_what_it_quotes(self, history: History) -> None:
+        quoting = history.commit(f'Revert "Use cents"\n\nThis reverts commit {"4d" * 20}.\n\n{WHY}')
+        naming = history.commit(f"Go back to decimals\n\nThis reverts commit {'4e' * 20}.\n\n{WHY}", "M\tshop/tax.py")
+        history.read()
+
+        assert history.text_of(quoting) == f"Ada reverted “Use cents” (commit 4d4d4d4d4d4d) in shop/prices.py. Why: {WHY}"
+        assert history.text_of(naming) == f"Ada reverted commit 4e4e4e4e4e4e in shop/tax.py. Why: {WHY}"
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            '* Add letters\n\n* Revert "{title}"\n\nThis reverts commit {sha}.\n\n* Send it on Mondays\n\n{why}',
+            'First draft.\n\nRevert "{title}"\n\nThis reverts commit {sha}.\n\n{why}',
+            "{why}\n\nThis partially reverts commit {sha}.",
+            "{why}\n\nUnlike before, nothing here reverts commit {sha}.",
+        ],
+    )
+    def test_a_commit_that_only_mentions_a_revert_is_none(self, history: History, body: str) -> None:
+        cents = history.commit(CENTS)
+        why = "Customers asked for news because the shop changes weekly."
+        added = history.commit(
+            f"Add a newsletter (#12)\n\n{body.format(title=CENTS, sha=cents, why=why)}", "A\tshop/letter.py"
+        )
+        history.read()
+
+        assert "reverted" not in history.text_of(added)
+        assert [one["outcome"] for one in history.made_of(added)] == ["positive"]
+        assert [one["invalid_at"] for one in history.made_of(cents)] == [None]
+
+    @pytest.mark.parametrize("title", ['Revert "Revert "{}""', 'Reapply "{}"', 'Reland "{}"', "Go back to cents"])
+    def test_a_revert_of_a_revert_is_worded_as_a_restoration(self, history: History, title: str) -> None:
+        cents = history.commit(CENTS)
+        revert = history.commit(f'Revert "{CENTS}"\n\nThis reverts commit {cents}.\n\n{WHY}')
+        why = "The accounting system was updated, so it reads cents now."
+        again = history.commit(f"{title.format(CENTS)}\n\nThis reverts commit {revert}.\n\n{why}")
+        history.read()
+
+        assert history.text_of(again) == f"Ada restored “{CENTS}” (commit {cents[:12]}) in shop/prices.py. Why: {why}"
+        states = {sha: [one["invalid_at"] is None for one in history.made_of(sha)] for sha in (cents, revert, again)}
+        assert states == {cents: [True], revert: [False], again: [True]}
+        recalled = history.run("recall", "Use integer cents for prices").stdout
+        assert f"Ada restored “{CENTS}”" in recalled
+        assert "What to avoid" not in recalled
+
+    def test_a_third_revert_takes_the_first_change_back(self, history: History) -> None:
+        cents = history.commit(CENTS)
+        revert = history.commit(f'Revert "{CENTS}"\n\nThis reverts commit {cents}.')
+        again = history.commit(f'Reapply "{CENTS}"\n\nThis reverts commit {revert}.')
+        last = history.commit(f'Revert "Reapply "{CENTS}""\n\nThis reverts commit {again}.\n\n{WHY}')
+        history.read()
+
+        assert history.text_of(last).startswith(f"Ada reverted “{CENTS}” (commit {again[:12]})")
+        assert [one["invalid_at"] is None for one in history.made_of(cents)] == [False]
+
+    @pytest.mark.parametrize("lead", ["UNDO:", "Undo:", "Revert:", "Rollback:", "Back out:", "revert:"])
+    def test_a_subject_that_undoes_another_is_never_merged_with_it(self, history: History, lead: str) -> None:
+        cents, undo = history.commit(CENTS), history.commit(f"{lead} {CENTS}")
+        history.read()
+
+        assert [(one["git_commit"], one["invalid_at"] is None) for one in history.memories()] == [(cents, False)]
+        assert history.memories()[0]["invalidation_reason"] == f"its change was reverted by commit {undo[:12]}"
+
+    @pytest.mark.parametrize("lead", ["UNDO:", "undo:", "Revert:", "rollback:"])
+    def test_a_subject_that_may_undo_an_unknown_change_keeps_its_lead(self, history: History, lead: str) -> None:
+        undo = history.commit(f"{lead} {CENTS}")
+        history.read()
+
+        assert history.text_of(undo).casefold().startswith(lead.casefold())
+
+    @pytest.mark.parametrize(
+        "form",
+        [
+            "Reason for revert: {}\n\nOriginal change's description:\n> {title}\n>\n> Bug: 12\n> Change-Id: I0123",
+            "Reason for reverting: {}\n\nBug: 12",
+            "Reason: {}",
+        ],
+    )
+    def test_the_reason_that_a_form_asks_for_is_the_reason(self, history: History, form: str) -> None:
+        cents, said = history.commit(CENTS), "invoice tests time out on\nthe slow builder"
+        body = form.format(said, title=CENTS)
+        revert = history.commit(f'Revert "{CENTS}"\n\nThis reverts commit {cents}.\n\n{body}')
+        history.read()
+
+        assert history.text_of(revert).endswith(" Why: Invoice tests time out on the slow builder.")
+
+    def test_a_form_whose_reason_was_not_filled_in_gives_none(self, history: History) -> None:
+        cents = history.commit(CENTS)
+        body = f"Reason for revert: <INSERT REASONING HERE>\n\nOriginal change's description:\n> {CENTS}"
+        history.commit(f'Revert "{CENTS}"\n\nThis reverts commit {cents}.\n\n{body}')
+        history.read()
+
+        assert [one["git_commit"] for one in history.memories()] == [cents]
+
+    def test_a_revert_without_a_form_gives_its_body_as_the_reason(self, history: History) -> None:
+        cents = history.commit(CENTS)
+        revert = history.commit(f'Revert "{CENTS}"\n\nThis reverts commit {cents}.\n\nThe bank expects decimals there.')
+        history.read()
+
+        assert history.text_of(revert).endswith(" Why: The bank expects decimals there.")
+        recalled = history.run("recall", "Use integer cents for prices").stdout
+        assert f"Ada reverted “{CENTS}”" in recalled.split("What to avoid")[1]
