@@ -83,14 +83,19 @@ class TestReverts:
         history.read()
 
         assert history.text_of(revert) == f"Ada reverted “{CENTS}” (commit {cents[:12]}) in shop/prices.py. Why: {WHY}"
-        assert [one["invalid_at"] is None for one in (*history.made_of(cents), *history.made_of(carts))] == [False, True]
+        assert [one["invalid_at"] is None for one in (*history.made_of(cents), *history.made_of(carts))] == [
+            False,
+            True,
+        ]
 
     def test_a_revert_of_a_commit_outside_of_the_log_names_what_it_quotes(self, history: History) -> None:
         quoting = history.commit(f'Revert "Use cents"\n\nThis reverts commit {"4d" * 20}.\n\n{WHY}')
         naming = history.commit(f"Go back to decimals\n\nThis reverts commit {'4e' * 20}.\n\n{WHY}", "M\tshop/tax.py")
         history.read()
 
-        assert history.text_of(quoting) == f"Ada reverted “Use cents” (commit 4d4d4d4d4d4d) in shop/prices.py. Why: {WHY}"
+        assert (
+            history.text_of(quoting) == f"Ada reverted “Use cents” (commit 4d4d4d4d4d4d) in shop/prices.py. Why: {WHY}"
+        )
         assert history.text_of(naming) == f"Ada reverted commit 4e4e4e4e4e4e in shop/tax.py. Why: {WHY}"
 
     @pytest.mark.parametrize(

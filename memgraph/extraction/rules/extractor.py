@@ -25,7 +25,10 @@ MAX_CANDIDATES = 1_000
 _MAX_TASKS = 20_000
 _MAX_REASON_CHARS = 4_000
 _SAME_TASK_OVERLAP = 0.5
-_REASON = re.compile(r"^(?:reason(?: for (?:the )?(?:revert|roll ?back|re-?land)\w*)?|revert reason|rationale|why):[ \t]*(\S.*(?:\n(?!.{0,80}:$)\S.*)*)", re.IGNORECASE | re.MULTILINE)
+_REASON = re.compile(
+    r"^(?:reason(?: for (?:the )?(?:revert|roll ?back|re-?land)\w*)?|revert reason|rationale|why):[ \t]*(\S.*(?:\n(?!.{0,80}:$)\S.*)*)",
+    re.IGNORECASE | re.MULTILINE,
+)
 """The reason that a form for reverts asks for; in angle brackets, it was not filled in."""
 _MERGED_REQUEST = re.compile(r"Merge pull request #(\d+) from \S+$")
 _END = re.compile(r"(?<=\w\w[.!])\s+(?=\S)")

@@ -30,7 +30,9 @@ _TURN = re.compile(
 )
 """A subject that undoes something or does it again, and what."""
 _QUOTED = re.compile(r"[\"“](.{3,1000}?)(?:[\"”](?=\s*(?:$|[(\[:;,.–-]|(?:because|since|due)\b))|$)")
-_SHA_NAMED = r"(?:the )?(?:changes? (?:in|of|from) )?(?:(?:commit|changeset|revision)s? )?((?=[a-f]*\d)[0-9a-f]{7,64})\b"
+_SHA_NAMED = (
+    r"(?:the )?(?:changes? (?:in|of|from) )?(?:(?:commit|changeset|revision)s? )?((?=[a-f]*\d)[0-9a-f]{7,64})\b"
+)
 _NAMES_SHA = re.compile(_SHA_NAMED, re.IGNORECASE)
 _THIS_REVERTS = re.compile(
     rf"^(?:This (?:commit |change |patch )?)?(?:reverts?|undoes|backs? out|rolls? back) (?:{_SHA_NAMED}|(?:the )?(?:PR |pull request )?(?:[\w.-]+/[\w.-]+)?(?:#|GH-)(\d{{1,7}})\b)",
@@ -39,7 +41,9 @@ _THIS_REVERTS = re.compile(
 """A line of a body that names what its commit reverts."""
 _SQUASHED = re.compile(r"^\s{0,3}[*-] |^\W{0,3}(?:squashed commit of|revert \")", re.IGNORECASE | re.MULTILINE)
 """A line of a body that joins the messages of several commits: a revert among them is not what all of them do."""
-_REQUEST_NAMED = re.compile(r"(?:the )?(?:changes? (?:in|of|from) )?(?:PR |pull request )?(?:#|GH-)(\d{1,7})\b", re.IGNORECASE)
+_REQUEST_NAMED = re.compile(
+    r"(?:the )?(?:changes? (?:in|of|from) )?(?:PR |pull request )?(?:#|GH-)(\d{1,7})\b", re.IGNORECASE
+)
 _OBJECT = re.compile(r"(?:the\s+)?(?:changes? (?:to|of|in)\s+)?(.{10,300})", re.IGNORECASE)
 _MAX_TURNS = 6
 _REMOVAL = re.compile(r"(?:[\w./ -]{1,40}: )?(?:remov|drop|delet)(?:e|es|ed|s|ped|ing)?\s+(.{8,300})", re.IGNORECASE)
