@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
+import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,6 +62,44 @@ class History:
     def text_of(self, sha: str) -> str:
         (memory,) = self.made_of(sha)
         return str(memory["content"])
+
+
+class Repository:
+    """A git repository with a commit a day, all by Ada."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.days = 0
+        self.git("init", "-q", "-b", "main", str(path), folder=path.parent)
+
+    def git(self, *arguments: str, folder: Path | None = None) -> bytes:
+        day = f"2026-01-{self.days + 1:02d}T12:00:00+0200"
+        ada = {"NAME": "Ada", "EMAIL": "ada@shop.example", "DATE": day}
+        people = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in ada.items()}
+        environment = {**os.environ, **people, "GIT_CONFIG_GLOBAL": os.devnull, "TZ": "UTC"}
+        where = folder or self.path
+        return subprocess.run(["git", *arguments], cwd=where, env=environment, check=True, capture_output=True).stdout
+
+    def commit(self, message: str, files: dict[str, str | None]) -> str:
+        """Commit files with their new contents; None removes one."""
+        self.days += 1
+        for name, text in files.items():
+            file = self.path / name
+            if text is None:
+                file.unlink()
+                continue
+            if file.parent.is_file():
+                file.parent.unlink()
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        self.git("add", "-A")
+        self.git("commit", "-qm", message)
+        return self.git("rev-parse", "HEAD").decode().strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "shop")
 
 
 @pytest.fixture
@@ -191,3 +233,146 @@ class TestReverts:
         assert history.text_of(revert).endswith(" Why: The bank expects decimals there.")
         recalled = history.run("recall", "Use integer cents for prices").stdout
         assert f"Ada reverted “{CENTS}”" in recalled.split("What to avoid")[1]
+
+
+class TestSavedLogs:
+    @pytest.fixture
+    def shop(self, repository: Repository) -> Repository:
+        code = "def price(cart):\n    try:\n        return sum(cart)\n    finally:\n        pass\n"
+        repository.commit(CENTS, {"prices.py": code})
+        repository.commit(
+            f"Round only once because sums of rounded prices differ from the bank\n\n{WHY}",
+            {"prices.py": code.replace("sum", "total")},
+        )
+        repository.commit(CARTS, {"cart.py": code, "prices.py": code.replace("cart", "goods")})
+        repository.git("tag", "v1.0")
+        repository.git("notes", "add", "-m", "Never deploy this on Fridays because the bank is closed.")
+        return repository
+
+    @staticmethod
+    def said(history: History) -> list[tuple[str, str, str, list[str]]]:
+        found = history.memories()
+        return [
+            (one["git_commit"][:7], one["content"], one["occurred_at"][:10], one["files_involved"]) for one in found
+        ]
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            "--parents",
+            "--children",
+            "--parents --decorate",
+            "--source --all",
+            "--boundary HEAD",
+            "--left-right HEAD",
+            "--abbrev-commit",
+            "--reverse",
+            "--raw",
+            "-p",
+            "--notes",
+            "--color=always",
+            "--date=short",
+            "--date=iso",
+            "--date=iso-strict",
+            "--date=rfc",
+            "--date=raw",
+            "--date=unix",
+            "--date=local",
+            "--pretty=fuller",
+            "--pretty=raw",
+            "-g",
+        ],
+    )
+    def test_each_form_of_a_log_says_what_its_repository_says(
+        self, history: History, shop: Repository, options: str
+    ) -> None:
+        history.read(shop.path)
+        expected = self.said(history)
+        history.home = history.home.with_name("second")
+        history.path.write_bytes(shop.git("log", "--name-status", *options.split()))
+        if options == "-p":  # git shows the names or the changes
+            expected = [(*told[:3], []) for told in expected]
+            history.path.write_bytes(shop.git("log", "-p"))
+        history.read()
+
+        found = self.said(history)
+        without_place = [tuple(re.sub(r" \(\S+\)$", "", str(part)) for part in told[:3]) for told in found]
+        assert len(expected) == 3
+        assert without_place == [tuple(re.sub(r" \(\S+\)$", "", str(part)) for part in told[:3]) for told in expected]
+        assert [told[3] for told in found] == [told[3] for told in expected]
+
+    @pytest.mark.parametrize(
+        "form", ["utf-8-sig", "utf-16", "utf-16-be", "crlf", "gzip", "gzip of utf-16", "two gzip members"]
+    )
+    def test_a_log_is_read_as_the_shell_or_the_archive_wrote_it(
+        self, history: History, shop: Repository, form: str
+    ) -> None:
+        text = shop.git("log", "--name-status").decode()
+        history.path.write_text(text)
+        history.read()
+        expected = self.said(history)
+        history.home = history.home.with_name("second")
+        whole = text.encode()
+        written = {
+            "crlf": text.replace("\n", "\r\n").encode(),
+            "utf-16-be": b"\xfe\xff" + text.encode("utf-16-be"),
+            "gzip": gzip.compress(whole),
+            "gzip of utf-16": gzip.compress(text.encode("utf-16")),
+            "two gzip members": gzip.compress(whole[:200]) + gzip.compress(whole[200:]),
+        }
+        path = history.path.with_name("shop.log.gz" if "gzip" in form else "shop.log")
+        path.write_bytes(written[form] if form in written else text.encode(form))
+
+        assert history.read(path).exit_code == 0
+        assert len(expected) == 3
+        assert self.said(history) == expected
+
+    def test_the_half_of_a_gzip_file_is_not_the_whole_log(self, history: History, shop: Repository) -> None:
+        packed = gzip.compress(shop.git("log", "-p", "--stat"))
+        path = history.path.with_name("shop.log.gz")
+        path.write_bytes(packed[: len(packed) // 2])
+
+        read = history.read(path)
+
+        assert "the gzip data is truncated" in read.output
+
+    @pytest.mark.parametrize(
+        ("zone", "moment"),
+        [
+            ("+9999", "2026-01-04T17:33:20.000Z"),
+            ("+51800", "2025-12-18T08:12:20.000Z"),
+            ("-0060", "2026-01-08T23:12:20.000Z"),
+            ("+0530", "2026-01-08T16:42:20.000Z"),
+        ],
+    )
+    def test_an_impossible_time_zone_is_taken_as_git_takes_it(self, history: History, zone: str, moment: str) -> None:
+        text = f"commit {'0a' * 20}\nAuthor: Zo <z@x>\nDate:   Thu Jan 8 22:12:20 2026 {zone}\n\n    {CENTS}\n"
+        history.path.write_text(text)
+        history.read()
+
+        assert [one["occurred_at"] for one in history.memories()] == [moment]
+
+    def test_an_impossible_time_zone_in_a_repository_loses_no_commit(
+        self, history: History, repository: Repository
+    ) -> None:
+        repository.commit("Begin", {"a.py": "1"})
+        tree = repository.git("rev-parse", "HEAD^{tree}").decode().strip()
+        people = "author Zo <z@x> 1767873140 +51800\ncommitter Zo <z@x> 1767873140 +9999"
+        commit = repository.path / "commit"
+        commit.write_text(f"tree {tree}\n{people}\n\n{CENTS}\n")
+        sha = repository.git("hash-object", "--literally", "-w", "-t", "commit", str(commit)).decode().strip()
+        repository.git("update-ref", "HEAD", sha)
+
+        assert history.read(repository.path).exit_code == 0
+        assert [one["occurred_at"] for one in history.memories()] == ["2026-01-08T11:52:20.000Z"]
+
+    def test_a_commit_whose_date_cannot_be_read_is_named_with_a_remedy(
+        self, history: History, shop: Repository
+    ) -> None:
+        history.path.write_bytes(shop.git("log", "--name-status", "--date=relative"))
+
+        said = history.read().output
+
+        assert re.search(
+            r"commit [0-9a-f]{12}: its date “.+ ago” cannot be read: save `git log --name-status --date=iso`", said
+        )

@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -34,7 +34,7 @@ _SAFE = (
     *("-c", "protocol.allow=never"),
     "--no-pager",
 )
-_FORMAT = "--format=%H%n%an%n%aI%n%B"
+_FORMAT = "--format=%H%n%an%n%at %ct%n%B"
 _TAG = "%(objecttype)%09%(objectname)%09%(*objecttype)%09%(*objectname)%09%(refname:lstrip=2)"
 _LOG = ("-z", "--name-status", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--encoding=UTF-8")
 _STATUS = re.compile(r"[ACDMRTUXB]\d{0,3}")
@@ -334,8 +334,7 @@ def _parsed(tokens: Iterator[str]) -> Iterator[Commit | str]:
 
 def _commit(header: str, files: list[FileChange]) -> Commit | str:
     sha, author, date, message = [*header.split("\n", 3), "", "", ""][:4]
-    try:
-        when = datetime.fromisoformat(date).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return f"commit {sha[:12]}: no date that can be read"
-    return Commit(sha, author, when, message, tuple(files))
+    for seconds in date.split():  # its author's, else its committer's
+        with suppress(ValueError, OverflowError, OSError):
+            return Commit(sha, author, datetime.fromtimestamp(int(seconds), UTC), message, tuple(files))
+    return f"commit {sha[:12]}: no date that can be read"

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
+import shutil
 from array import array
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta, timezone
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from tempfile import TemporaryFile
+from typing import IO
 
+from memgraph.disk.files import open_regular
 from memgraph.errors import SourceError
+from memgraph.extraction.readers.files import Unpacked
 from memgraph.extraction.readers.history.commit_sessions import grouped
 from memgraph.extraction.readers.history.commits import RECENT_COMMITS, Commit, FileChange, RecentCommits
 from memgraph.extraction.readers.source import SourceRecord, project_of
@@ -17,13 +24,27 @@ from memgraph.text.calendar import month_of
 
 MAX_LINE_BYTES = 64 * 1024
 MAX_COMMIT_BYTES = 4 * 1024 * 1024
-_COMMIT = re.compile(rb"commit ([0-9a-f]{7,64})(?: \(.{0,2000}\))?\s*")
+MAX_LOG_BYTES = 2 * 1024 * 1024 * 1024
+"""Maximum size of a log that must be copied to be read: packed or in UTF-16."""
+_COMMIT = re.compile(
+    rb"commit (?:[-<>=+^] )?([0-9a-f]{7,64})(?: [0-9a-f]{7,64}){0,1000}(?:\t\S{1,2000})?(?: \(.{0,2000}\))?\s*"
+)
+"""A commit's first line; after its id may stand parents, children, the ref that led to it, and its names."""
 _CURSOR = re.compile(r"([0-9a-f]{7,64})@(\d{1,12})")
-_AUTHOR = re.compile(r"Author:\s*([^<]*)")
-_STATUS = re.compile(r"([ACDMRTUXB])\d{0,3}\t(.+)")
-_GIT_DATE = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})(?: ([+-])(\d\d)(\d\d))?")
-_ISO_DATE = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)\s*(Z|[+-]\d\d:?\d\d)?")
-_RFC_DATE = re.compile(r"(?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) ([+-]\d{4})")
+_AUTHOR = re.compile(r"[Aa]uthor:?\s+([^<]*)(?:<.*> (\d{1,19} [+-]\d{4,6}))?")
+_STATUS = re.compile(r"(?::\d{6} \d{6} [0-9a-f]+(?:\.\.\.)? [0-9a-f]+(?:\.\.\.)? )?([ACDMRTUXB])\d{0,3}\t(.+)")
+_CLOCK = r"(?P<time>\d\d:\d\d:\d\d)"
+_DATES = (
+    re.compile(
+        rf"(?:\w{{3}} )?(?P<month>[A-Z]\w\w) +(?P<day>\d{{1,2}}) {_CLOCK} (?P<year>\d{{4}})(?: (?P<zone>[+-]\d{{4,6}}))?"
+    ),
+    re.compile(rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)(?:[ T]{_CLOCK}\s*(?:Z|(?P<zone>[+-]\d\d:?\d\d))?)?"),
+    re.compile(
+        rf"(?:\w{{3}}, )?(?P<day>\d{{1,2}}) (?P<month>[A-Z]\w\w) (?P<year>\d{{4}}) {_CLOCK} (?P<zone>[+-]\d{{4,6}})"
+    ),
+)
+_COLOUR = re.compile(rb"\x1b\[[0-9;]{0,20}[mK]")
+_SECONDS = re.compile(r"(\d{1,19})(?: [+-]\d{4,6})?")
 _ESCAPE = re.compile(rb'\\([abtnvfr"\\]|[0-7]{3})')
 _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
 
@@ -31,13 +52,13 @@ _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f
 class SavedGitLogReader:
     """Reads the text of ``git log --name-status``, in git's default or ISO dates.
 
-    The file is read twice: once for the offsets of the commits (8 bytes each), then commit by commit from the oldest. A
+    Parents, children, refs, notes, colours and changes (``-p``) may be in it. The file is read twice: once for the offsets of the commits (8 bytes each), then commit by commit from the oldest. A
     log saved with ``--reverse`` is recognised by its dates.
 
     Parameters
     ----------
     path : path-like
-        The text. Invalid UTF-8 is replaced, lines over 64 kB are truncated.
+        The text, in UTF-8 or UTF-16, optionally gzipped. Invalid UTF-8 is replaced, lines over 64 kB are truncated.
     project_id : str, optional
         Default: the file's name without its suffixes.
     """
@@ -48,6 +69,7 @@ class SavedGitLogReader:
         self._path = Path(path).absolute()
         self.project_id = project_of(self._path, project_id)
         self._oldest = ""
+        self._problem: str | None = None
 
     @property
     def locator(self) -> str:
@@ -80,6 +102,9 @@ class SavedGitLogReader:
         with self._open() as stream:
             offsets = self._offsets(stream)
             done = self._done(stream, offsets, cursor or "")
+            start = (cursor or "") if done else ""
+            if self._problem:
+                yield SourceRecord(None, start, 0, self._problem)
             recent = RecentCommits()
             for offset in offsets[max(0, done - RECENT_COMMITS) : done]:
                 earlier = _commit_at(stream, offset)
@@ -89,17 +114,29 @@ class SavedGitLogReader:
                 (_commit_at(stream, offset), f"{_sha_at(stream, offset)}@{index}")
                 for index, offset in enumerate(offsets[done:], start=done)
             )
-            yield from grouped(
-                commits, project_id=self.project_id, cursor=(cursor or "") if done else "", recent=recent
-            )
+            yield from grouped(commits, project_id=self.project_id, cursor=start, recent=recent)
 
-    def _open(self) -> BinaryIO:
+    @contextmanager
+    def _open(self) -> Iterator[IO[bytes]]:
+        """Open the log, or a copy of it in plain UTF-8, for a block."""
         try:
-            return self._path.open("rb")
+            with open_regular(self._path, follows_links=True) as file, TemporaryFile() as copy:
+                packed = Unpacked(file, MAX_LOG_BYTES) if file.read(2) == b"\x1f\x8b" else None
+                stream = BufferedReader(packed) if packed else file
+                stream.seek(0)
+                is_wide = stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+                stream.seek(0)
+                if packed is None and not is_wide:
+                    yield file
+                    return
+                text = codecs.getreader("utf-16" if is_wide else "utf-8")(stream, errors="replace")
+                shutil.copyfileobj(text, codecs.getwriter("utf-8")(copy))
+                self._problem = packed.problem if packed else None
+                yield copy
         except OSError as error:
-            raise SourceError(f"cannot be read: {error.strerror}", path=self._path) from None
+            raise SourceError(f"cannot be read: {error.strerror or error}", path=self._path) from None
 
-    def _offsets(self, stream: BinaryIO) -> array[int]:
+    def _offsets(self, stream: IO[bytes]) -> array[int]:
         """Return the offsets of the commits, oldest first."""
         stream.seek(0)
         offsets = array("Q")
@@ -119,7 +156,7 @@ class SavedGitLogReader:
                 offsets.reverse()
         return offsets
 
-    def _done(self, stream: BinaryIO, offsets: array[int], cursor: str) -> int:
+    def _done(self, stream: IO[bytes], offsets: array[int], cursor: str) -> int:
         match = _CURSOR.fullmatch(cursor)
         index = int(match[2]) if match else len(offsets)
         if match and index < len(offsets) and _sha_at(stream, offsets[index]) == match[1]:
@@ -127,62 +164,69 @@ class SavedGitLogReader:
         return 0
 
 
-def _lines(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
-    """Yield (line, its length in the file); lines over the limit are truncated."""
+def _lines(stream: IO[bytes]) -> Iterator[tuple[bytes, int]]:
+    """Yield (line without colours, its length in the file); lines over the limit are truncated."""
     while line := stream.readline(MAX_LINE_BYTES):
         length, rest = len(line), line
         while not rest.endswith(b"\n") and (rest := stream.readline(MAX_LINE_BYTES)):
             length += len(rest)
-        yield line.removesuffix(b"\n").removesuffix(b"\r"), length
+        line = line.removesuffix(b"\n").removesuffix(b"\r").removeprefix(codecs.BOM_UTF8)
+        yield _COLOUR.sub(b"", line) if b"\x1b" in line else line, length
 
 
-def _sha_at(stream: BinaryIO, offset: int) -> str:
+def _sha_at(stream: IO[bytes], offset: int) -> str:
     stream.seek(offset)
-    match = _COMMIT.match(stream.readline(MAX_LINE_BYTES))
+    match = _COMMIT.fullmatch(next(_lines(stream), (b"", 0))[0])
     return match[1].decode() if match else ""
 
 
-def _commit_at(stream: BinaryIO, offset: int) -> Commit | str:
+def _commit_at(stream: IO[bytes], offset: int) -> Commit | str:
     """Read the commit at `offset`; a string is the reason why it cannot be read."""
     sha = _sha_at(stream, offset)
-    author, when, read = "", None, 0
+    author, date, read = "", "", 0
     message: list[str] = []
     files: list[FileChange] = []
+    is_head, is_message = True, False
     for raw, _ in _lines(stream):
         read += len(raw)
         if (raw.startswith(b"commit ") and _COMMIT.fullmatch(raw)) or read > MAX_COMMIT_BYTES:
             break
         line = raw.decode("utf-8", errors="replace")
-        if line.startswith("    "):
+        is_blank = not line.strip()
+        if is_head:
+            is_head, is_message = not is_blank, is_blank
+            if match := _AUTHOR.match(line):
+                author, date = match[1].strip(), match[2] or date
+            elif line.startswith(("Date:", "AuthorDate:")):
+                date = line.partition(":")[2].strip()
+        elif is_message and (is_blank or line.startswith("    ")):
             message.append(line[4:])
-        elif match := _STATUS.fullmatch(line):
-            paths = [_unquoted(path) for path in match[2].split("\t", 1)]
-            files.append(FileChange(match[1], paths[-1], paths[0] if match[1] in "RC" else ""))
-        elif match := _AUTHOR.match(line):
-            author = match[1].strip()
-        elif line.startswith(("Date:", "AuthorDate:")):
-            when = _date(line.partition(":")[2].strip())
-    if when is None:
-        return f"commit {sha[:12]}: no date that can be read"
+        else:  # notes and changes may be indented, too
+            is_message = False
+            if match := _STATUS.fullmatch(line):
+                paths = [_unquoted(path) for path in match[2].split("\t", 1)]
+                files.append(FileChange(match[1], paths[-1], paths[0] if match[1] in "RC" else ""))
+    if (when := _date(date)) is None:
+        said = f" “{date[:60]}”" if date else ""
+        return f"commit {sha[:12]}: its date{said} cannot be read: save `git log --name-status --date=iso`"
     return Commit(sha, author, when, "\n".join(message), tuple(files))
 
 
 def _date(text: str) -> datetime | None:
+    """Return a date in one of git's forms. A time zone is hours and minutes, however many, as git takes it."""
     try:
-        if match := _ISO_DATE.fullmatch(text):
-            when = datetime.fromisoformat(f"{match[1]}T{match[2]}{match[3] or '+00:00'}")
-        elif match := _GIT_DATE.fullmatch(text):
-            month, day, hour, minute, second, year = (month_of(match[1]), *map(int, match.groups()[1:6]))
-            offset = timedelta(hours=int(match[8] or 0), minutes=int(match[9] or 0))
-            zone = timezone(-offset if match[7] == "-" else offset)
-            when = datetime(year, month, day, hour, minute, second, tzinfo=zone)
-        elif match := _RFC_DATE.fullmatch(text):
-            month = month_of(match[2])
-            when = datetime.fromisoformat(f"{match[3]}-{month:02d}-{int(match[1]):02d}T{match[4]}{match[5]}")
-        else:
+        if match := _SECONDS.fullmatch(text):
+            return datetime.fromtimestamp(int(match[1]), UTC)
+        match = next((found for form in _DATES if (found := form.fullmatch(text))), None)
+        if match is None:
             return None
-        return when.astimezone(UTC)
-    except (ValueError, OverflowError):
+        month = int(match["month"]) if match["month"].isdigit() else month_of(match["month"])
+        hour, minute, second = map(int, (match["time"] or "0:0:0").split(":"))
+        when = datetime(int(match["year"]), month, int(match["day"]), hour, minute, second, tzinfo=UTC)
+        zone = (match["zone"] or "+0000").replace(":", "")
+        hours, minutes = divmod(int(zone[1:]), 100)
+        return when - timedelta(minutes=(60 * hours + minutes) * (-1 if zone[0] == "-" else 1))
+    except (ValueError, OverflowError, OSError):
         return None
 
 

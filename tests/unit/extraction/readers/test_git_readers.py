@@ -285,7 +285,9 @@ def test_a_saved_log_tolerates_what_is_wrong_in_it(tmp_path: Path) -> None:
         + b"\nMerge: 111 222\nAuthor: Zoe <redacted>\nDate:   Mon Mar 2 09:00:00 2026 +0100\n\n    Merge it\n"
     )
     records = list(SavedGitLogReader(path).records(None))
-    assert [record.skipped for record in records if record.skipped] == ["commit bbbbbbbbbbbb: no date that can be read"]
+    assert [record.skipped for record in records if record.skipped] == [
+        "commit bbbbbbbbbbbb: its date “someday” cannot be read: save `git log --name-status --date=iso`"
+    ]
     merge, fix = tasks(records)
     assert (merge.occurred_at, merge.files_changed) == ("2026-03-02T08:00:00.000Z", [])
     assert (fix.description, fix.agent_name, fix.files_changed) == ("Fix  parser �", "Z�oe", ["ab.py", "new.py"])
@@ -354,7 +356,7 @@ def test_a_commit_refers_to_what_it_undoes_or_corrects(repository: Repository) -
 
     assert [found[sha].mends for sha in (fixed, named, unrelated, told)] == [cached, cached, None, None]
     assert found[fixed].mends_subject == "Cache the totals of carts (#12)"
-    assert [found[sha].reverts for sha in (by_words, by_request, back)] == [cached, cached, None]
+    assert [found[sha].reverts for sha in (by_words, by_request, back)] == [cached, cached, by_request]
     assert found[back].restores == cached
 
 
