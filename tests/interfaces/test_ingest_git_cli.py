@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -376,3 +377,115 @@ class TestSavedLogs:
         assert re.search(
             r"commit [0-9a-f]{12}: its date “.+ ago” cannot be read: save `git log --name-status --date=iso`", said
         )
+
+
+class TestRepositories:
+    @pytest.mark.parametrize("kind", ["blob:none", "blob:limit=10", "tree:0"])
+    def test_a_partial_clone_teaches_what_its_repository_does(
+        self, history: History, repository: Repository, kind: str
+    ) -> None:
+        numbers = "\n".join(map(str, range(200)))
+        repository.commit(CENTS, {"prices.py": numbers})
+        repository.commit("Rename the prices because their name clashed", {"prices.py": None, "p.py": f"{numbers}\nx"})
+        repository.commit(CARTS, {"cart.py": "1"})
+        repository.git("config", "uploadpack.allowFilter", "true")
+        source, clone = f"file://{repository.path}", repository.path.with_name("clone")
+        repository.git("clone", "-q", "--no-checkout", f"--filter={kind}", source, str(clone), folder=clone.parent)
+
+        read = history.read(clone)
+
+        assert read.exit_code == 0
+        assert re.sub(r" \(\S+\)$", "", history.memories()[0]["content"]) == f"{CENTS}."
+        assert [one["git_commit"] is not None for one in history.memories()] == [True] * 3
+        assert [one["invalid_at"] for one in history.memories()] == [None] * 3
+        assert ("changed files are unknown" in read.output) == (kind == "tree:0")
+
+    @pytest.fixture
+    def of_another_user(self, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+        """A repository that git takes for another user's."""
+        repository.commit(CENTS, {"prices.py": "1"})
+        git = tmp_path / "bin" / "git"
+        git.parent.mkdir()
+        git.write_text(f'#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec "{shutil.which("git")}" "$@"\n')
+        git.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{git.parent}:{os.environ['PATH']}")
+        return repository
+
+    def test_a_repository_of_another_user_is_refused_with_gits_remedy(
+        self, history: History, of_another_user: Repository
+    ) -> None:
+        refused = history.read(of_another_user.path)
+
+        assert refused.exit_code != 0
+        assert f"git config --global --add safe.directory {of_another_user.path}" in " ".join(refused.output.split())
+
+    @pytest.mark.parametrize("how", ["numbered", "file"])
+    def test_a_repository_of_another_user_is_read_where_the_environment_allows_it(
+        self, history: History, of_another_user: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+    ) -> None:
+        if how == "file":
+            (tmp_path / "config").write_text('[safe]\n\tdirectory = "*"\n')
+            monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
+        else:
+            numbered = {"COUNT": "1", "KEY_0": "safe.directory", "VALUE_0": "*"}
+            for name, value in numbered.items():
+                monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
+
+        assert history.read(of_another_user.path).exit_code == 0
+        assert [one["content"] for one in history.memories()] == [f"{CENTS}. (prices.py)"]
+
+
+class TestMovedFiles:
+    NUMBERS = "\n".join(f"row {number}" for number in range(90))
+
+    @pytest.mark.parametrize(
+        ("message", "after"),
+        [
+            (
+                "Make the prices a package",
+                {"shop/prices.py": None, "shop/prices/__init__.py": "1", "shop/prices/vat.py": "2"},
+            ),
+            ("Tidy the prices", {"shop/prices.py": None, "shop/prices/vat.py": "1", "shop/prices/net.py": "2"}),
+            ("Split the prices", {"shop/prices.py": None, "shop/vat.py": "1", "shop/net.py": "2"}),
+            ("Prices and their tax are two things", {"shop/prices.py": None, "shop/vat.py": "1", "shop/net.py": "2"}),
+            ("Move the prices into the cart", {"shop/prices.py": None, "shop/cart.py": f"{NUMBERS}\nprices"}),
+            ("Prices belong to the core", {"shop/prices.py": None, "core/prices.py": "rewritten"}),
+            ("Remove shop/prices.py, which moved to core", {"shop/prices.py": None, "core/prices.py": "rewritten"}),
+            ("Rename the prices", {"shop/prices.py": None, "shop/money.py": "rewritten"}),
+        ],
+    )
+    def test_code_that_moved_is_not_gone(
+        self, history: History, repository: Repository, message: str, after: dict[str, str | None]
+    ) -> None:
+        cents = repository.commit(CENTS, {"shop/prices.py": "1\n" * 60, "shop/cart.py": self.NUMBERS})
+        repository.commit(message, after)
+        history.read(repository.path)
+
+        assert [(one["invalid_at"], one["invalidation_reason"]) for one in history.made_of(cents)] == [(None, None)]
+
+    @pytest.mark.parametrize(
+        ("message", "after"),
+        [
+            ("Remove the prices", {"shop/prices.py": None}),
+            ("The bank knows the prices", {"shop/prices.py": None, "notes.md": "Prices are at the bank"}),
+            ("Drop our own prices", {"shop/prices.py": None, "shop/bank.py": "1"}),
+        ],
+    )
+    def test_code_that_was_removed_is_gone(
+        self, history: History, repository: Repository, message: str, after: dict[str, str | None]
+    ) -> None:
+        cents = repository.commit(CENTS, {"shop/prices.py": "1\n" * 60})
+        gone = repository.commit(message, after)
+        history.read(repository.path)
+
+        reason = f"the code it concerns was removed by commit {gone[:12]}"
+        assert [one["invalidation_reason"] for one in history.made_of(cents)] == [reason]
+
+    def test_code_that_moved_and_was_then_removed_is_gone(self, history: History, repository: Repository) -> None:
+        cents = repository.commit(CENTS, {"prices.py": "1\n" * 60})
+        repository.commit("Make the prices a package", {"prices.py": None, "prices/__init__.py": "rewritten"})
+        repository.commit("Remove the prices", {"prices/__init__.py": None})
+        history.read(repository.path)
+
+        assert [one["files_involved"] for one in history.made_of(cents)] == [["prices/__init__.py"]]
+        assert "was removed" in str(history.made_of(cents)[0]["invalidation_reason"])

@@ -11,10 +11,10 @@ success.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 
-from memgraph.extraction.readers.history.commits import Commit, RecentCommits
+from memgraph.extraction.readers.history.commits import Commit, FileChange, RecentCommits
 from memgraph.extraction.readers.source import SourceRecord, beginning, shortened, storable_text
 from memgraph.model.build import BuildEventLog, BuildTask, TaskOutcome
 from memgraph.model.timestamps import to_iso
@@ -29,6 +29,14 @@ _MAX_FILES = 10_000
 
 _SHA = re.compile(r"[0-9a-f]{7,64}")
 _PARTIAL = re.compile(r"\[?\(?(?:wip|draft|partial(?:ly)?|incomplete|work in progress)\b", re.IGNORECASE)
+
+_MOVES = re.compile(
+    r"\b(?:mov(?:e|es|ed|ing)|split\w*|(?:renam|merg|combin|consolidat|relocat|extract|convert|join|re-?organi[sz]|re-?structur)(?:e|es|ed|ing|s)?)\b",
+    re.IGNORECASE,
+)
+_REMOVES = re.compile(r"\b(?:remov|drop|delet|retir|purg)(?:e|es|ed|s|ped|ing|ping|al)?\b", re.IGNORECASE)
+_MANY = frozenset({"__init__.py", "conftest.py", "index.js", "index.ts", "mod.rs", "package.json", "Makefile"})
+"""Names that many folders have a file of."""
 
 
 def is_sha(text: str) -> bool:
@@ -113,7 +121,7 @@ def _task(commit: Commit, recent: RecentCommits) -> BuildTask:
         outcome = "partial"
     title = beginning(storable_text(undoing.title), _MAX_SUBJECT_CHARS) if undoing else ""
     files = commit.files[:_MAX_FILES]
-    renamed = [file for file in files if file.status == "R"]
+    removed, renamed = _moved(files, subject)
     return BuildTask(
         task_id=commit.sha,
         agent_name=storable_text(commit.author).strip()[:400] or "unknown",
@@ -121,10 +129,8 @@ def _task(commit: Commit, recent: RecentCommits) -> BuildTask:
         output=storable_text(shortened(commit.body, _MAX_BODY_CHARS)),
         outcome=outcome,
         files_changed=_paths(file.path for file in files),
-        files_removed=_paths(file.path for file in files if file.status == "D"),
-        files_renamed=dict(
-            zip(_paths(file.was for file in renamed), _paths(file.path for file in renamed), strict=False)
-        ),
+        files_removed=_paths(removed),
+        files_renamed=dict(zip(_paths(renamed), _paths(renamed.values()), strict=False)),
         occurred_at=to_iso(commit.when),
         reverts=undoing.commit if undoing else None,
         restores=undoing.origin if undoing and again else None,
@@ -137,6 +143,35 @@ def _task(commit: Commit, recent: RecentCommits) -> BuildTask:
         mends=mended,
         mends_subject=beginning(storable_text(recent.subject_of(mended)), _MAX_SUBJECT_CHARS) if mended else "",
     )
+
+
+def _moved(files: Sequence[FileChange], subject: str) -> tuple[list[str], dict[str, str]]:
+    """Return the files that are gone, and the new paths of those that were renamed.
+
+    Git takes a file that was split, joined, or moved and rewritten for one that was deleted. It moved if a new file has
+    its name or is in a folder of its name; otherwise it is gone, if the commit says so or adds nothing that may be it.
+    """
+    renamed = {file.was: file.path for file in files if file.status == "R"}
+    places: dict[str, str] = {}
+    alike: dict[str, list[str]] = {}
+    for path in (file.path for file in files if file.status in "ACR"):
+        folder, _, name = path.rpartition("/")
+        stem, _, suffix = path.rpartition(".")
+        for key in (name, f"{folder}.{suffix}", f"{stem}/.{suffix}"):
+            places.setdefault(key, path)
+        alike.setdefault(suffix, []).append(path)
+    says_moved = _MOVES.search(subject) is not None
+    is_removal = not says_moved and _REMOVES.search(subject) is not None
+    removed = []
+    for path in (file.path for file in files if file.status == "D"):
+        folder, _, name = path.rpartition("/")
+        new = alike.get(suffix := path.rpartition(".")[2], [])
+        place = places.get(path) or places.get(f"{folder}/.{suffix}") or (name not in _MANY and places.get(name))
+        if place or (says_moved and len(new) == 1):
+            renamed[path] = place or new[0]
+        elif is_removal or not (new or says_moved):
+            removed.append(path)
+    return removed, renamed
 
 
 def _paths(files: Iterable[str]) -> list[str]:

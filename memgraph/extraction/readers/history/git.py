@@ -36,8 +36,11 @@ _SAFE = (
 )
 _FORMAT = "--format=%H%n%an%n%at %ct%n%B"
 _TAG = "%(objecttype)%09%(objectname)%09%(*objecttype)%09%(*objectname)%09%(refname:lstrip=2)"
-_LOG = ("-z", "--name-status", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--encoding=UTF-8")
+_LOG = ("-z", "--no-ext-diff", "--no-textconv", "--no-color", "--encoding=UTF-8")
+_KEPT_VARIABLE = re.compile(r"GIT_CONFIG_(?:COUNT|(?:KEY|VALUE)_\d{1,4}|GLOBAL|SYSTEM|NOSYSTEM)")
+"""Variables that name the user's settings, such as which repositories of others are safe."""
 _STATUS = re.compile(r"[ACDMRTUXB]\d{0,3}")
+_MAX_COMPLAINT_CHARS = 600
 _MAX_TOKEN_BYTES = 1024 * 1024
 _CHUNK_BYTES = 256 * 1024
 _FIELDS_BEFORE_PATH = {"1": 8, "2": 9, "u": 10, "?": 1}
@@ -159,7 +162,15 @@ class GitReader:
                 return  # without an explicit commit, git would use HEAD
             shas.seek(0)
             releases = self._releases(span)
-            with self._running("log", "--no-walk=unsorted", "--stdin", *_LOG, _FORMAT, stdin=shas) as output:
+            lacking = self._filtered()
+            # what a partial clone lacks is not fetched: without files, only equal ones are seen to be renamed
+            names = () if "tree:" in lacking else ("--name-status", f"--find-renames={'100%' if lacking else '50%'}")
+            if not names:
+                yield (
+                    "the changed files are unknown: the clone lacks its trees (made with --filter=tree)",
+                    span.cursor(""),
+                )
+            with self._running("log", "--no-walk=unsorted", "--stdin", *_LOG, *names, _FORMAT, stdin=shas) as output:
                 for commit in _parsed(_tokens(output)):
                     if isinstance(commit, str):
                         yield commit, span.cursor("")
@@ -214,11 +225,12 @@ class GitReader:
     def _filters(self) -> list[str]:
         """Return the settings of filters, which git would run to compare a file with what is committed."""
         pattern = r"^filter\..*\.(clean|process|required)$"
-        try:
-            with self._running("config", "-z", "--name-only", "--get-regexp", pattern) as output:
-                return list(dict.fromkeys(_tokens(output)))
-        except SourceError:  # the repository has none
-            return []
+        found = self._asked("config", "-z", "--name-only", "--get-regexp", pattern, required=False) or ""
+        return list(dict.fromkeys(filter(None, found.split("\0"))))
+
+    def _filtered(self) -> str:
+        """Return what a partial clone was made without, such as ``blob:none``; "" for a complete one."""
+        return self._asked("config", "--get-regexp", r"^remote\..*\.partialclonefilter$", required=False) or ""
 
     def _recall(self, done: str, recent: RecentCommits) -> None:
         """Add the commits up to `done` to `recent`, without reading their files."""
@@ -265,11 +277,17 @@ class GitReader:
             Git is not installed, or failed.
         """
         # variables such as GIT_DIR, which hooks set, would make git read another repository
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("GIT_") or _KEPT_VARIABLE.fullmatch(name)
+        }
         environment |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
-        for number, name in enumerate(unset):
+        known = environment.get("GIT_CONFIG_COUNT", "")
+        first = int(known) if known.isdecimal() else 0
+        for number, name in enumerate(unset, first):
             environment |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": ""}
-        environment |= {"GIT_CONFIG_COUNT": str(len(unset))}
+        environment |= {"GIT_CONFIG_COUNT": str(first + len(unset))}
         with tempfile.TemporaryFile() as complaints:
             try:
                 process = subprocess.Popen(
@@ -293,7 +311,10 @@ class GitReader:
                 status = process.wait()
             if status != 0:
                 complaints.seek(0)
-                said = complaints.read(4096).decode("utf-8", errors="replace").strip().split("\n")[0]
+                said = " ".join(complaints.read(4096).decode("utf-8", errors="replace").split())
+                said = cut(
+                    said[max(said.find("fatal: "), 0) :], _MAX_COMPLAINT_CHARS
+                )  # warnings come first, a remedy last
                 raise SourceError(f"git {arguments[0]} failed: {said or f'status {status}'}", path=self._path)
 
 
