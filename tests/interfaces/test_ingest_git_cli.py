@@ -457,7 +457,8 @@ class TestMovedFiles:
     def test_code_that_moved_is_not_gone(
         self, history: History, repository: Repository, message: str, after: dict[str, str | None]
     ) -> None:
-        cents = repository.commit(CENTS, {"shop/prices.py": "1\n" * 60, "shop/cart.py": self.NUMBERS})
+        repository.commit("Begin", {"shop/cart.py": self.NUMBERS})
+        cents = repository.commit(CENTS, {"shop/prices.py": "1\n" * 60})
         repository.commit(message, after)
         history.read(repository.path)
 
