@@ -490,3 +490,50 @@ class TestMovedFiles:
 
         assert [one["files_involved"] for one in history.made_of(cents)] == [["prices/__init__.py"]]
         assert "was removed" in str(history.made_of(cents)[0]["invalidation_reason"])
+
+
+class TestReleases:
+    @staticmethod
+    def releases(history: History) -> list[list[str]]:
+        names = [[one["name"] for one in memory["entities"]] for memory in history.memories()]
+        return [[name for name in one if name.startswith("v")] for one in names]
+
+    def test_a_release_that_is_tagged_after_its_commits_were_read_has_its_memories(
+        self, history: History, repository: Repository
+    ) -> None:
+        repository.commit(CENTS, {"prices.py": "1"})
+        repository.git("tag", "v1.0")
+        repository.commit(CARTS, {"cart.py": "1"})
+        history.read(repository.path)
+        before = self.releases(history)
+        repository.git("tag", "-a", "v1.1", "-m", "Carts")
+        repository.commit("Sort the goods because customers lost them", {"goods.py": "1"})
+        repository.git("tag", "v2.0")
+        again = history.read(repository.path).output
+        third = history.read(repository.path).output
+
+        assert before == [["v1.0"], []]
+        assert self.releases(history) == [["v1.0"], ["v1.1"], ["v2.0"]]
+        assert "1 memory added" in again
+        assert "Nothing new to read" in third
+        found = json.loads(history.run("search", "what came with v1.1", "--json").stdout)
+        assert "Lock the cart" in json.dumps(found).split("Use integer")[0]
+
+    @pytest.mark.xfail(strict=True, reason="issue 15: a kind of its own would change the schemas of released events")
+    def test_a_release_is_of_the_kind_release(self, history: History, repository: Repository) -> None:
+        repository.commit(CENTS, {"prices.py": "1"})
+        repository.git("tag", "v1.0")
+        history.read(repository.path)
+
+        (memory,) = history.memories()
+        assert [one["kind"] for one in memory["entities"] if one["name"] == "v1.0"] == ["release"]
+
+    def test_a_tag_alone_is_news(self, history: History, repository: Repository) -> None:
+        repository.commit(CENTS, {"prices.py": "1"})
+        history.read(repository.path)
+        repository.git("tag", "v1.0")
+        history.read(repository.path)
+        repository.git("tag", "v0.9")  # of a commit whose release is known
+
+        history.read(repository.path)
+        assert self.releases(history) == [["v1.0"]]

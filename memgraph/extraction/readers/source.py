@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -42,12 +42,15 @@ class SourceRecord:
         Number of raw records (commits, lines) it covers.
     skipped : str or None
         What could not be read, where and why.
+    releases : mapping of str to str
+        The first release of commits that were read before, of which some may have been released since.
     """
 
     build: BuildEventLog | None
     cursor: str
     records: int
     skipped: str | None = None
+    releases: Mapping[str, str] = field(default_factory=dict)
 
 
 @runtime_checkable

@@ -121,6 +121,7 @@ class ConsolidationPipeline:
         build_logs: Sequence[BuildEventLog],
         *,
         also: Callable[[Sequence[ConsolidationResult]], Sequence[Payload]] | None = None,
+        released: tuple[str, Mapping[str, str]] = ("", {}),
     ) -> list[ConsolidationResult]:
         """Consolidate several logs in one commit, embedding all their memories together.
 
@@ -131,6 +132,8 @@ class ConsolidationPipeline:
         ----------
         also : callable, optional
             Given the results, returns further events for the same commit, such as a reader's cursor.
+        released : (str, mapping), optional
+            A project, and the first release of its commits: memories that lack theirs get it.
         """
         checked(Callback, also, "also")
         builds = [self._opened(log) for log in checked_list(BuildEventLog, build_logs, "build_logs")]
@@ -149,7 +152,7 @@ class ConsolidationPipeline:
             self._store.check_embedder(embedder)  # the store may have changed its model meanwhile
             writes: list[Write] = []
             batch = Batch(self._store.now())
-            undone = Undone(self._store.reader, fresh)
+            undone = Undone(self._store.reader, fresh, *released)
             for build in fresh:
                 build.known = self._known(build.log)
                 if build.is_known:

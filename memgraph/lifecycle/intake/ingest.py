@@ -144,6 +144,8 @@ class _Run:
                     self._reasons[record.skipped] += 1
         built = [record for record in batch if record.build is not None]
         logs = [record.build for record in built if record.build is not None]
+        releases = {commit: name for record in batch for commit, name in record.releases.items()}
+        released = (self._reader.project_id, releases)
         self.builds += len(logs)
         changed = cursor != self.cursor
         kept: set[str] = set()
@@ -168,7 +170,9 @@ class _Run:
             return [self._event(cursor)] if changed and is_done and self.builds else []
 
         # a build that ran out of time is continued: the cursor never passes what was not consolidated
-        while not all(result.complete for result in self._pipeline.consolidate_all(logs, also=cursor_event)):
+        while not all(
+            result.complete for result in self._pipeline.consolidate_all(logs, also=cursor_event, released=released)
+        ):
             pass
         self.kept += len(kept)
         self.cursor = cursor

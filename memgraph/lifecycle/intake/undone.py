@@ -20,6 +20,7 @@ from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import MemoryRevised, RecordPatch
 from memgraph.model.events.payload import Payload
 from memgraph.model.memory import AgentMemory, id_of
+from memgraph.ports import is_known_to_the_source
 from memgraph.store.query import Reader
 from memgraph.text import lazy_re as re
 
@@ -51,16 +52,20 @@ class _Subject:
 
 
 class Undone:
-    """Applies what the commits of some builds do to earlier memories.
+    """Applies what the commits of some builds, and releases, do to earlier memories.
 
     Parameters
     ----------
     reader : Reader
     builds : sequence of BuildRun
         The builds that are about to be settled, in order: their candidates are changed before they are stored.
+    project, releases : str, mapping of str to str
+        A project, and the first release of its commits.
     """
 
-    def __init__(self, reader: Reader, builds: Sequence[BuildRun]) -> None:
+    def __init__(
+        self, reader: Reader, builds: Sequence[BuildRun], project: str = "", releases: Mapping[str, str] | None = None
+    ) -> None:
         self._reader = reader
         self._subjects: dict[str, _Subject] = {}
         self._links: list[tuple[str, str, str, str]] = []
@@ -74,6 +79,10 @@ class Undone:
                 self._apply(task, build.log.project_id, own)
                 self._new += own
         self._change_candidates()
+        for sha, release in (releases or {}).items():
+            if self._mentioning("commit", sha[:_COMMIT_CHARS], project) - self._mentioning("commit", release, project):
+                for subject in self._of_commit(sha, project):
+                    self._release(subject, release)
 
     def events(self, known: set[str], now: str) -> Iterator[Payload]:
         """Yield the changes of stored memories, and the links between memories that exist by then.
@@ -144,6 +153,12 @@ class Undone:
                 for entity in entities
             ]
 
+    def _release(self, subject: _Subject, release: str) -> None:
+        """Add the first release that contains a memory's commit, unless another one is known."""
+        entities = list(subject.get("entities") or ())
+        if not any(one["kind"] != "issue" and is_known_to_the_source(one["kind"], one["name"]) for one in entities):
+            subject.changed["entities"] = [*entities, {"name": release, "kind": "commit", "about": False}]
+
     def _of_commit(self, sha: str, project: str) -> list[_Subject]:
         return self._found("commit", sha[:_COMMIT_CHARS], project, lambda one: one.get("git_commit") == sha)
 
@@ -152,9 +167,7 @@ class Undone:
 
     def _found(self, kind: str, name: str, project: str, is_meant: Callable[[_Subject], bool]) -> list[_Subject]:
         """Return the memories of commits of this project that the index knows by an entity, and the new ones."""
-        index = self._reader.index
-        code = index.entities.find(entity_name(kind, name, project))
-        slots = index.mentions.get(code)[0].tolist() if code >= 0 else []
+        index, slots = self._reader.index, self._mentioning(kind, name, project)
         lacking = [key for slot in slots if (key := index.ids.names[slot]) not in self._subjects]
         for row in self._reader.rows(lacking):
             self._subjects[row["id"]] = _Subject(row["id"], row)
@@ -166,6 +179,11 @@ class Undone:
             for one in every.values()
             if one.get("source") == "git" and one.get("project_id") == project and is_meant(one)
         ]
+
+    def _mentioning(self, kind: str, name: str, project: str) -> set[int]:
+        """Return the index's slots of the memories that mention an entity."""
+        code = self._reader.index.entities.find(entity_name(kind, name, project))
+        return set(self._reader.index.mentions.get(code)[0].tolist()) if code >= 0 else set()
 
     def _change_candidates(self) -> None:
         for subject in self._new:

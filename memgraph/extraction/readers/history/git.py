@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -128,13 +128,16 @@ class GitReader:
             return
         spans = self._spans(cursor or "", head)
         resumed = len(spans) > 1
+        start = (cursor or "") if resumed else ""
+        if releases := self._releases(head):
+            yield SourceRecord(None, start, 0, releases=releases)
         recent = RecentCommits()
         if resumed and spans[0].done:
             self._recall(spans[0].done, recent)
         yield from grouped(
-            chain.from_iterable(map(self._commits, spans)),
+            chain.from_iterable(self._commits(span, releases) for span in spans),
             project_id=self.project_id,
-            cursor=(cursor or "") if resumed else "",
+            cursor=start,
             recent=recent,
         )
 
@@ -147,7 +150,7 @@ class GitReader:
                 return [span, _Span(span.head, head)]
         return [_Span("", head)]
 
-    def _commits(self, span: _Span) -> Iterator[tuple[Commit | str, str]]:
+    def _commits(self, span: _Span, releases: Mapping[str, str]) -> Iterator[tuple[Commit | str, str]]:
         if span.base == span.head:
             return
         # A cheap walk determines the order first; only commits after `done` are compared with their parents.
@@ -161,7 +164,6 @@ class GitReader:
             if not shas.tell():
                 return  # without an explicit commit, git would use HEAD
             shas.seek(0)
-            releases = self._releases(span)
             lacking = self._filtered()
             # what a partial clone lacks is not fetched: without files, only equal ones are seen to be renamed
             names = () if "tree:" in lacking else ("--name-status", f"--find-renames={'100%' if lacking else '50%'}")
@@ -177,15 +179,15 @@ class GitReader:
                     else:
                         yield replace(commit, release=releases.get(commit.sha, "")), span.cursor(commit.sha)
 
-    def _releases(self, span: _Span) -> dict[str, str]:
-        """Return the first release that contains each commit of a span. Tags on other branches count, too."""
+    def _releases(self, head: str) -> dict[str, str]:
+        """Return the first release that contains each commit. Tags on other branches count, too."""
         order = ("--sort=version:refname", "--sort=creatordate")
         with self._running("for-each-ref", *order, f"--format={_TAG}", "refs/tags") as output:
             releases = tagged(_lines(output))
         if not releases:
             return {}
         with tempfile.TemporaryFile() as tips:
-            tips.writelines(f"{tip}\n".encode() for tip in (*span.revisions, *releases))
+            tips.writelines(f"{tip}\n".encode() for tip in (head, *releases))
             tips.seek(0)
             arguments = ("rev-list", "--date-order", "--parents", "--ignore-missing", "--stdin")
             with self._running(*arguments, stdin=tips) as output:
