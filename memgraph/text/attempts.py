@@ -79,4 +79,4 @@ def recovered_task_text(attempt: Mapping[str, Any], *, agent: str) -> str:
 
 def sentence(text: str) -> str:
     """Return a text with a full stop, unless it has an end."""
-    return ended(text.strip(), ends=".!?”:;", closing="")
+    return ended(text.strip(), ends=".!?…”:;", closing="")

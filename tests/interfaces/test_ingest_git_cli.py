@@ -19,6 +19,9 @@ from memgraph.interfaces.cli.group import cli
 
 CENTS = "Use integer cents for prices because floats lost a cent in the invoice export"
 CARTS = "Lock the cart while it is paid because two payments were booked for one order"
+SAID = "Prices of the {} list were rounded twice because both services rounded them. "
+LONG = "".join(SAID.format(number) for number in range(120))
+ENDLESS = "The prices were wrong because " + " and ".join(f"service {number} rounded them" for number in range(60))
 WHY = "The accounting system expects decimals, so every import of an invoice failed."
 
 
@@ -537,3 +540,45 @@ class TestReleases:
 
         history.read(repository.path)
         assert self.releases(history) == [["v1.0"]]
+
+
+class TestTexts:
+    @pytest.mark.parametrize(
+        "message",
+        [
+            f"Fix the prices\n\n{LONG[:300].rpartition('. ')[0]}. {ENDLESS}",
+            f"Fix the prices\n\n{LONG}",
+            f"Fix the prices\n\n{ENDLESS}",
+            f"Fix the prices which were wrong\n\n{LONG[:1500]}",
+            f"Drop the old prices\n\nBREAKING CHANGE: {LONG}",
+            f"Drop the old prices\n\nBREAKING CHANGE: {ENDLESS}",
+            "Fix prices that were rounded twice because both services round. This fixes #494",
+            "Fix prices that were rounded twice because both services round. It closes: #494",
+            ENDLESS,
+            f"Fix {ENDLESS[:200]}\n\n{SAID.format('long')}",
+        ],
+    )
+    def test_no_text_is_cut_inside_a_sentence(self, history: History, message: str) -> None:
+        sha = history.commit(message)
+        history.read()
+
+        wanted = " ".join(message.replace("\n\n", ". ").split()).casefold()
+        for text in [one["content"] for one in history.made_of(sha)] or ["Prices."]:
+            told = re.sub(r" \(prices\.py\)$", "", re.sub(r"^(?:Fix|Breaking change): ", "", text))
+            for one in re.split(r"(?<=[.!?…])\s+", told):
+                words = one.rstrip(".…").casefold()
+                follows = wanted.partition(words)[2][:2] if words in wanted else ""
+                assert one.endswith("…") or follows.strip() in ("", ".", ";"), (one, follows)
+                assert len(words.split()) > 1 or one == "Prices."
+
+    def test_a_title_that_is_quoted_in_part_says_so(self, history: History) -> None:
+        title = f"Use integer cents because {ENDLESS[:400]}"
+        first = history.commit(title)
+        why = f"Prices were rounded too late because of a mistake in {first[:10]}."
+        fix = history.commit(f"Fix the rounding of prices\n\n{why}")
+        revert = history.commit(f"Back to decimals\n\nThis reverts commit {first}.\n\n{WHY}")
+        history.read()
+
+        for sha in (fix, revert):
+            quoted = re.findall("“(.+)”", history.text_of(sha))
+            assert [title.startswith(one.removesuffix("…")) and one.endswith("…") for one in quoted] == [True]

@@ -31,6 +31,7 @@ from memgraph.extraction.statements import is_fix, is_novel, is_reshaping, is_se
 from memgraph.model.build import BuildTask
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import sentence
+from memgraph.text.cutting import cut, whole_sentences
 
 _MAX_STATED_CHARS = 800
 _MAX_CORRECTED_CHARS = 120
@@ -73,7 +74,8 @@ _SELF = frozenset({"commit", "patch", "pull", "request", "where", "which", "when
 _DESCRIBED = frozenset({"feature", "refactoring", "improvement"})
 _CHORES = frozenset({"docs", "ci", "chore", "wip", "release"})
 _CLOSING = re.compile(
-    r"[\s;,.]*\b(?:close[sd]?|fixe?[sd]?|refs?|see|resolve[sd]?|issue)\s?:?\s?(?:#|GH-)?\d*\s*$", re.IGNORECASE
+    r"[\s;,.]*\b(?:(?:this|it|which) )?(?:close[sd]?|fixe?[sd]?|refs?|see|resolve[sd]?|issue)\s?:?\s?(?:#|GH-)?\d*\s*$",
+    re.IGNORECASE,
 )
 _DANGLING_END = re.compile(r"(?:\s(?:as (?:mentioned|described|discussed) in|for|in|of|by|from|with|see))+$")
 """What a removed reference leaves behind."""
@@ -175,10 +177,10 @@ def _broken(body: str) -> tuple[str, ...]:
     match = _BREAKS.search(body[:6_000])
     if match is None:
         return ()
-    paragraph = " ".join(body[match.end() : match.end() + 1_000].split("\n\n", 1)[0].split())
+    paragraph = body[match.end() : match.end() + 6_000].split("\n\n", 1)[0]
     if len(paragraph.split()) < _LEAST_WORDS:
         return ()
-    return (sentence(_capitalised(plain(paragraph)[:_MAX_STATED_CHARS])),)
+    return (sentence(_capitalised(whole_sentences(plain(paragraph), _MAX_STATED_CHARS))),)
 
 
 def statements(
@@ -287,7 +289,7 @@ def composed_text(subject: Subject, change: Change, task: BuildTask, place: str)
     text = f"{lead}: {text}" if lead and not text.casefold().startswith(lead.casefold()) else _capitalised(text)
     told = " ".join([sentence(text), *change.stated])
     if task.mends and task.mends_subject:
-        told += f" It corrects “{plain(task.mends_subject)[:_MAX_CORRECTED_CHARS]}” ({task.mends[:10]})."
+        told += f" It corrects “{cut(plain(task.mends_subject), _MAX_CORRECTED_CHARS)}” ({task.mends[:10]})."
     return f"{told} ({place})" if place and place.casefold() not in told.casefold() else told
 
 

@@ -25,6 +25,7 @@ from memgraph.model.memory import (
 )
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import failed_task_text, recovered_task_text, sentence, step_text, trial_text
+from memgraph.text.cutting import cut
 from memgraph.text.leads import LEADS, with_lead
 
 _MAX_FILES = 20
@@ -245,7 +246,7 @@ def undone_text(finding: Finding, commit: str | None, why: tuple[str, ...]) -> s
     task = finding.task
     assert task is not None  # noqa: S101 (a revert is a task)
     named = f"{'commit ' if _is_commit(commit) else ''}{commit[:12]}" if commit else ""
-    title = _one_line(finding.text)[:250]
+    title = cut(_one_line(finding.text), 250)
     what = f"“{title}” ({named})" if title and named else f"“{title}”" if title else named
     where = _where(finding)
     place = f" in {where}" if where else ""

@@ -186,8 +186,8 @@ def _blocks(body: str) -> Iterator[tuple[bool, str, bool]]:
     held: list[str] = []
     ready: tuple[bool, str, bool] | None = None
     is_item = in_fence = after_code = is_gap = False
-    for raw in [*_COMMENT.sub("", body[:_MAX_BODY_CHARS]).splitlines(), ""]:
-        line = raw[:_MAX_LINE_CHARS].rstrip()
+    for raw in [*_COMMENT.sub("", _whole(body, _MAX_BODY_CHARS)).splitlines(), ""]:
+        line = _whole(raw, _MAX_LINE_CHARS).rstrip()
         is_fence = _FENCE.match(line) is not None
         is_last = _END_OF_PROSE.match(line) is not None
         item = None if in_fence or is_fence else _ITEM.match(line)
@@ -220,6 +220,11 @@ def _blocks(body: str) -> Iterator[tuple[bool, str, bool]]:
             held.append(line.strip())
     if ready:
         yield ready
+
+
+def _whole(text: str, limit: int) -> str:
+    """Return a text, or of a longer one the sentences that fit."""
+    return text if len(text) <= limit else _finished(text[:limit])
 
 
 def _finished(block: str) -> str:

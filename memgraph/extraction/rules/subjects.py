@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memgraph.text import lazy_re as re
+from memgraph.text.cutting import cut
 
 MAX_SUBJECT_CHARS = 300
 
@@ -32,7 +33,9 @@ _UNDOES = re.compile(r"revert|un-?do|roll ?back|back ?out", re.IGNORECASE)
 """A prefix without which a subject would say the contrary."""
 _BRACKETED = re.compile(r"\[([\w /.-]{1,30})\]:?\s+(?=\S)")
 _ISSUE = re.compile(r"\s*\((?:#|GH-)\d+\)|\s+#\d+$|\s*https?://\S+")
-_DANGLING = re.compile(r"[\s.,;(-]+(?:fixe?[sd]?|close[sd]?|resolve[sd]?|refs?|see|issue)\s*$", re.IGNORECASE)
+_DANGLING = re.compile(
+    r"[\s.,;(-]+(?:(?:this|it|which) )?(?:fixe?[sd]?|close[sd]?|resolve[sd]?|refs?|see|issue)\s*$", re.IGNORECASE
+)
 _ORIGIN = re.compile(
     r"(?:\[(?:svn r\d+|project @ [^\]]{1,200})\]|\[\w{0,8}\d+(?:\.[\dx]+)+\w{0,4}\]|:[a-z_]{2,30}:|[^\w\s\[\]()`'\"#@$<>&.-]{1,4}|[*-])\s+|(?:fix(?:e[sd])?|closes?|resolves?|refs?|issue|bug) ?:?(?:issues? ?)?#?\d+(?:[,&\s]{1,3}#\d+){0,5}\s?[-:;,.]\s?(?=[A-Za-z`])|#\d+\s?[-:,]?\s(?=\S)",
     re.IGNORECASE,
@@ -109,7 +112,7 @@ class Subject:
 
 def parse_subject(line: str) -> Subject:
     """Parse ``Fix(parser)!: text``, ``Doc/CI: text``, ``[parser] text``, ``parser: text`` and plain text."""
-    line = " ".join(line[:MAX_SUBJECT_CHARS].split())
+    line = cut(" ".join(line.split()), MAX_SUBJECT_CHARS)
     is_issue_fix = False
     for _ in range(3):
         if not (origin := _ORIGIN.match(line)):
