@@ -38,6 +38,12 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w{3,80}")
 _HUMP = re.compile(r"[a-z]\d{0,4}[A-Z]")
 _ERROR_NAME = re.compile(r"[A-Z]\w{1,80}(?:Error|Exception|Fault|Warning|Interrupt)")
 _PACKAGE = re.compile(r"@?[a-z][a-z0-9]{0,40}(?:[-_./][a-z0-9]{1,40}){0,5}")
+_CALLED_PACKAGE = re.compile(
+    r"\b(?:packages?|librar(?:y|ies)|dependenc(?:y|ies)|modules?|plugins?|(?:install|bump|upgrade|depend|require|need)(?:s|ed|ing)?(?: on)?) `"
+    r"|` (?:package|library|dependency|module|plugin)\b",
+    re.IGNORECASE,
+)
+"""What stands around a name in backticks that is one of a package."""
 _DOMAIN = re.compile(r"(?:www\.)?[\w-]{1,60}\.(?:com|org|net|io|dev|edu|gov|co|ai|uk|de|fr)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_](?:[\w’'-]{0,60}\w)?\.?|[.!?:;\n]")
 _BRANDS = frozenset(
@@ -120,7 +126,8 @@ def _in_text(memory: AgentMemory) -> Iterator[Entity]:
             hits.append((found.start(), _entity(token, kind)))
     for found in _BACKTICKED.finditer(text):
         token = found[1].strip().removesuffix("()")
-        if kind := _kind_of(token, in_backticks=True):
+        around = f"{text[max(0, found.start() - 30) : found.start()]}`{text[found.end() : found.end() + 20]}"
+        if kind := _kind_of(token, in_backticks=True, is_package=_CALLED_PACKAGE.search(around) is not None):
             hits.append((found.start(), _entity(token, kind)))
     for name in dict.fromkeys([*memory.agents_involved[:100], *([memory.speaker] if memory.speaker else [])]):
         match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
@@ -143,7 +150,7 @@ def _entity(token: str, kind: EntityKind) -> Entity:
     return Entity(name=token[:400], kind=kind)
 
 
-def _kind_of(token: str, *, in_backticks: bool) -> EntityKind | None:
+def _kind_of(token: str, *, in_backticks: bool, is_package: bool = False) -> EntityKind | None:
     """Return the kind of entity that a single token names, or None for a common word."""
     if not token or len(token) > _MAX_TOKEN_CHARS:
         return None
@@ -170,7 +177,7 @@ def _kind_of(token: str, *, in_backticks: bool) -> EntityKind | None:
         return "symbol"
     if _IDENTIFIER.fullmatch(token) and ("_" in token.strip("_") or _HUMP.search(token)):
         return "symbol"
-    if in_backticks and _PACKAGE.fullmatch(token) and len(token) > 1:
+    if in_backticks and (is_package or token[0] == "@") and len(token) > 1 and _PACKAGE.fullmatch(token):
         return "package"
     if in_backticks and _IDENTIFIER.fullmatch(token):
         return "symbol"

@@ -582,3 +582,24 @@ class TestTexts:
         for sha in (fix, revert):
             quoted = re.findall("“(.+)”", history.text_of(sha))
             assert [title.startswith(one.removesuffix("…")) and one.endswith("…") for one in quoted] == [True]
+
+
+class TestEntities:
+    def test_only_what_is_called_a_package_is_one(self, history: History) -> None:
+        history.commit(
+            "Fix `port` and `query`, which were lost because `in` and `no-cache` of the `options` hid them\n\n"
+            "The package `litellm` failed without it, and the `left-pad` library and `@shop/cart` failed because of it."
+        )
+        history.read()
+
+        (memory,) = history.memories()
+        packages = [one["name"] for one in memory["entities"] if one["kind"] == "package"]
+        assert sorted(packages) == ["@shop/cart", "left-pad", "litellm"]
+        assert {"port", "query", "options"} <= {one["name"] for one in memory["entities"] if one["kind"] == "symbol"}
+
+    def test_the_names_of_one_person_in_a_mailmap_are_one_agent(self, history: History, repository: Repository) -> None:
+        (repository.path / ".mailmap").write_text("Ada Lovelace <ada@shop.example>\n")
+        repository.commit(CENTS, {"prices.py": "1"})
+        history.read(repository.path)
+
+        assert [one["agents_involved"] for one in history.memories()] == [["Ada Lovelace"]]

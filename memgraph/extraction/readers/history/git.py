@@ -34,7 +34,7 @@ _SAFE = (
     *("-c", "protocol.allow=never"),
     "--no-pager",
 )
-_FORMAT = "--format=%H%n%an%n%at %ct%n%B"
+_FORMAT = "--format=%H%n%aN%n%at %ct%n%B"
 _TAG = "%(objecttype)%09%(objectname)%09%(*objecttype)%09%(*objectname)%09%(refname:lstrip=2)"
 _LOG = ("-z", "--no-ext-diff", "--no-textconv", "--no-color", "--encoding=UTF-8")
 _KEPT_VARIABLE = re.compile(r"GIT_CONFIG_(?:COUNT|(?:KEY|VALUE)_\d{1,4}|GLOBAL|SYSTEM|NOSYSTEM)")
