@@ -80,8 +80,13 @@ _HASH = re.compile(r"[0-9a-f]{7,40}")
 
 
 def is_known_to_the_source(kind: str, name: str) -> bool:
-    """Return whether an entity is one that a memory's source knows, although its text need not name it: an issue, or a release, which names a commit."""
-    return kind == "issue" or (kind == "commit" and _HASH.fullmatch(name) is None)
+    """Return whether an entity is one that a memory's source knows, although its text need not name it: an issue or a release."""
+    return kind == "issue" or is_release(kind, name)
+
+
+def is_release(kind: str, name: str) -> bool:
+    """Return whether an entity is a release, which names a commit."""
+    return kind == "commit" and _HASH.fullmatch(name) is None
 
 
 def lacks_entities(memory: AgentMemory) -> bool:

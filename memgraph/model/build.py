@@ -35,10 +35,12 @@ class BuildTask(Model):
         Those of the files that were deleted.
     files_renamed : dict of str to str
         New names of files by their old ones.
-    reverts, reverts_subject : str or None, str
-        The earlier task (in this build or another) that this one undid, and what it was called.
-    restores, restores_subject : str or None, str
-        The earlier task that had been undone and that this one puts back, and what it was called.
+    reverts : str or None
+        The earlier task (in this build or another) that this one undid.
+    restores : str or None
+        The earlier task that had been undone and that this one puts back.
+    undone_subject : str
+        What the task was called that was undone or put back.
     removes : str or None
         The earlier task that had added, or deprecated, what this one removes.
     takes_back : str or None
@@ -67,9 +69,8 @@ class BuildTask(Model):
     files_removed: Annotated[list[LogText], Field(max_length=100_000)] = Field(default_factory=list)
     files_renamed: Annotated[dict[LogText, LogText], Field(max_length=100_000)] = Field(default_factory=dict)
     reverts: Name | None = None
-    reverts_subject: LogText = ""
     restores: Name | None = None
-    restores_subject: LogText = ""
+    undone_subject: LogText = ""
     removes: Name | None = None
     takes_back: Name | None = None
     mends: Name | None = None

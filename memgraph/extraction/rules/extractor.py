@@ -191,12 +191,12 @@ def _found(
 
 def _undone(task: BuildTask) -> Undoing | None:
     """Return what a task undoes or does again: as its source states, else as its description quotes it."""
-    if task.restores or task.restores_subject:
-        return Undoing(task.restores_subject, True, task.reverts, task.restores)
-    if task.reverts or task.reverts_subject:
-        said = None if task.reverts_subject else undoing_of(task.description)
-        return Undoing(said.title if said else task.reverts_subject, False, task.reverts, task.reverts)
-    return undoing_of(task.description)
+    said = undoing_of(task.description)
+    if not (task.reverts or task.restores or task.undone_subject):
+        return said
+    again = task.restores is not None or (said is not None and said.is_again and task.outcome != "failure")
+    title = task.undone_subject or (said.title if said else "")
+    return Undoing(title, again, task.reverts, task.restores or task.reverts)
 
 
 def _undoing(task: BuildTask, undone: Undoing) -> Finding | None:

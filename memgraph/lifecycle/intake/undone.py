@@ -20,7 +20,7 @@ from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import MemoryRevised, RecordPatch
 from memgraph.model.events.payload import Payload
 from memgraph.model.memory import AgentMemory, id_of
-from memgraph.ports import is_known_to_the_source
+from memgraph.ports import is_release
 from memgraph.store.query import Reader
 from memgraph.text import lazy_re as re
 
@@ -82,7 +82,10 @@ class Undone:
         for sha, release in (releases or {}).items():
             if self._mentioning("commit", sha[:_COMMIT_CHARS], project) - self._mentioning("commit", release, project):
                 for subject in self._of_commit(sha, project):
-                    self._release(subject, release)
+                    entities = subject.get("entities") or ()
+                    if not any(is_release(one["kind"], one["name"]) for one in entities):
+                        released = {"name": release, "kind": "commit", "about": False}
+                        subject.changed["entities"] = [*entities, released]
 
     def events(self, known: set[str], now: str) -> Iterator[Payload]:
         """Yield the changes of stored memories, and the links between memories that exist by then.
@@ -152,12 +155,6 @@ class Undone:
                 {**entity, "name": new[:400]} if entity["kind"] == "file" and entity["name"] == old[:400] else entity
                 for entity in entities
             ]
-
-    def _release(self, subject: _Subject, release: str) -> None:
-        """Add the first release that contains a memory's commit, unless another one is known."""
-        entities = list(subject.get("entities") or ())
-        if not any(one["kind"] != "issue" and is_known_to_the_source(one["kind"], one["name"]) for one in entities):
-            subject.changed["entities"] = [*entities, {"name": release, "kind": "commit", "about": False}]
 
     def _of_commit(self, sha: str, project: str) -> list[_Subject]:
         return self._found("commit", sha[:_COMMIT_CHARS], project, lambda one: one.get("git_commit") == sha)

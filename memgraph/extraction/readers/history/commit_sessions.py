@@ -119,7 +119,6 @@ def _task(commit: Commit, recent: RecentCommits) -> BuildTask:
         outcome = "failure"
     elif not undoing and _PARTIAL.match(subject):
         outcome = "partial"
-    title = beginning(storable_text(undoing.title), _MAX_SUBJECT_CHARS) if undoing else ""
     files = commit.files[:_MAX_FILES]
     removed, renamed = _moved(files, subject)
     return BuildTask(
@@ -134,8 +133,7 @@ def _task(commit: Commit, recent: RecentCommits) -> BuildTask:
         occurred_at=to_iso(commit.when),
         reverts=undoing.commit if undoing else None,
         restores=undoing.origin if undoing and again else None,
-        reverts_subject="" if again else title,
-        restores_subject=title if again else "",
+        undone_subject=beginning(storable_text(undoing.title), _MAX_SUBJECT_CHARS) if undoing else "",
         removes=recent.removed_by(commit),
         takes_back=taken_back if undoing is None or taken_back != undoing.commit else None,
         repeats=recent.repeated_by(commit),

@@ -30,20 +30,18 @@ _TURN = re.compile(
 )
 """A subject that undoes something or does it again, and what."""
 _QUOTED = re.compile(r"[\"“](.{3,1000}?)(?:[\"”](?=\s*(?:$|[(\[:;,.–-]|(?:because|since|due)\b))|$)")
-_SHA_NAMED = (
-    r"(?:the )?(?:changes? (?:in|of|from) )?(?:(?:commit|changeset|revision)s? )?((?=[a-f]*\d)[0-9a-f]{7,64})\b"
+_NAMED = re.compile(
+    r"(?:the )?(?:changes? (?:in|of|from) )?(?:(?:(?:commit|changeset|revision)s? )?((?=[a-f]*\d)[0-9a-f]{7,64})|(?:PR |pull request )?(?:[\w.-]+/[\w.-]+)?(?:#|GH-)(\d{1,7}))\b",
+    re.IGNORECASE,
 )
-_NAMES_SHA = re.compile(_SHA_NAMED, re.IGNORECASE)
+"""A commit or a pull request."""
 _THIS_REVERTS = re.compile(
-    rf"^(?:This (?:commit |change |patch )?)?(?:reverts?|undoes|backs? out|rolls? back) (?:{_SHA_NAMED}|(?:the )?(?:PR |pull request )?(?:[\w.-]+/[\w.-]+)?(?:#|GH-)(\d{{1,7}})\b)",
+    r"^(?:This (?:commit |change |patch )?)?(?:reverts?|undoes|backs? out|rolls? back) (?=\S.{0,30}\d)",
     re.IGNORECASE | re.MULTILINE,
 )
 """A line of a body that names what its commit reverts."""
 _SQUASHED = re.compile(r"^\s{0,3}[*-] |^\W{0,3}(?:squashed commit of|revert \")", re.IGNORECASE | re.MULTILINE)
 """A line of a body that joins the messages of several commits: a revert among them is not what all of them do."""
-_REQUEST_NAMED = re.compile(
-    r"(?:the )?(?:changes? (?:in|of|from) )?(?:PR |pull request )?(?:#|GH-)(\d{1,7})\b", re.IGNORECASE
-)
 _OBJECT = re.compile(r"(?:the\s+)?(?:changes? (?:to|of|in)\s+)?(.{10,300})", re.IGNORECASE)
 _MAX_TURNS = 6
 _REMOVAL = re.compile(r"(?:[\w./ -]{1,40}: )?(?:remov|drop|delet)(?:e|es|ed|s|ped|ing)?\s+(.{8,300})", re.IGNORECASE)
@@ -136,24 +134,16 @@ class Commit:
 
 
 class Undoing(NamedTuple):
-    """What a commit undoes or does again.
-
-    Attributes
-    ----------
-    title : str
-        Subject of the change concerned, without the words of earlier reverts; empty if it is not known.
-    is_again : bool
-        Whether the change is in force afterwards: a revert of its revert does it again.
-    commit : str or None
-        The commit that is reverted, which may be a revert itself.
-    origin : str or None
-        The commit that made the change first.
-    """
+    """What a commit undoes or does again."""
 
     title: str
+    """Subject of the change concerned, without the words of earlier reverts; empty if it is not known."""
     is_again: bool
+    """Whether the change is in force afterwards: a revert of its revert does it again."""
     commit: str | None
+    """The commit that is reverted, which may be a revert itself."""
     origin: str | None
+    """The commit that made the change first."""
 
 
 def undoing_of(subject: str) -> Undoing | None:
@@ -244,15 +234,12 @@ class RecentCommits:
         subject, body = commit.subject, commit.body[:_MAX_MESSAGE_CHARS]
         turn = _TURN.match(subject)
         what = turn["what"] if turn else ""
-        if turn and (match := _NAMES_SHA.match(what)):
-            return self._resolved(match[1].lower(), guess=True)
-        if (match := _THIS_REVERTS.search(body)) and (turn or not _SQUASHED.search(body)):
-            if match[1]:
-                return self._resolved(match[1].lower(), guess=True)
-            if sha := self._by_request.get(match[2]):
+        says = [_NAMED.match(what)]
+        if turn or not _SQUASHED.search(body):
+            says += [_NAMED.match(body, line.end()) for line in _THIS_REVERTS.finditer(body)]
+        for named in filter(None, says):
+            if sha := self._resolved(named[1].lower(), guess=True) if named[1] else self._by_request.get(named[2]):
                 return sha
-        if turn and (match := _REQUEST_NAMED.match(what)):
-            return self._by_request.get(match[1])
         if turn and turn["undo"] and not what.startswith(('"', "“")) and (match := _OBJECT.match(what)):
             return self._by_subject.get(what) or self._resembling(match[1], commit)
         return None
