@@ -218,11 +218,13 @@ def _reasons(body: str, known: str) -> tuple[str, ...]:
     """Return why something was undone: as its form states it, else the body's statements, else its first sentences."""
     body = body[:_MAX_REASON_CHARS]
     if (stated := _REASON.search(body)) and not stated[1].startswith("<"):
-        said = plain(stated[1])
-        return (sentence(said[:1].upper() + said[1:]),)
-    body = _REASON.sub("", body)
-    found = statements(body, known=known, is_remedy=True, is_a_fix=True)
-    return found or tuple(sentence(one.text) for one in sentences_of(body)[:2] if not one.is_item)
+        said = [plain(stated[1])]
+    else:
+        body = _REASON.sub("", body)
+        if found := statements(body, known=known, is_remedy=True, is_a_fix=True):
+            return found
+        said = [one.text for one in sentences_of(body)[:2] if not one.is_item]
+    return tuple(sentence(one[:1].upper() + one[1:]) for one in said)
 
 
 def _recovery(task: BuildTask, subject: Subject, failed: BuildTask) -> Finding:

@@ -26,9 +26,7 @@ MAX_LINE_BYTES = 64 * 1024
 MAX_COMMIT_BYTES = 4 * 1024 * 1024
 MAX_LOG_BYTES = 2 * 1024 * 1024 * 1024
 """Maximum size of a log that must be copied to be read: packed or in UTF-16."""
-_COMMIT = re.compile(
-    rb"commit (?:[-<>=+^] )?([0-9a-f]{7,64})(?: [0-9a-f]{7,64}){0,1000}(?:\t\S{1,2000})?(?: \(.{0,2000}\))?\s*"
-)
+_COMMIT = re.compile(rb"commit (?:[-<>=+^] )?([0-9a-f]{7,64})(?:\s|$)")
 """A commit's first line; after its id may stand parents, children, the ref that led to it, and its names."""
 _CURSOR = re.compile(r"([0-9a-f]{7,64})@(\d{1,12})")
 _AUTHOR = re.compile(r"[Aa]uthor:?\s+([^<]*)(?:<.*> (\d{1,19} [+-]\d{4,6}))?")
@@ -143,7 +141,7 @@ class SavedGitLogReader:
         offset = 0
         has_content = False
         for line, length in _lines(stream):
-            if line.startswith(b"commit ") and _COMMIT.fullmatch(line):
+            if _COMMIT.match(line):
                 offsets.append(offset)
             has_content = has_content or bool(line.strip())
             offset += length
@@ -176,7 +174,7 @@ def _lines(stream: IO[bytes]) -> Iterator[tuple[bytes, int]]:
 
 def _sha_at(stream: IO[bytes], offset: int) -> str:
     stream.seek(offset)
-    match = _COMMIT.fullmatch(next(_lines(stream), (b"", 0))[0])
+    match = _COMMIT.match(next(_lines(stream), (b"", 0))[0])
     return match[1].decode() if match else ""
 
 
@@ -189,7 +187,7 @@ def _commit_at(stream: IO[bytes], offset: int) -> Commit | str:
     is_head, is_message = True, False
     for raw, _ in _lines(stream):
         read += len(raw)
-        if (raw.startswith(b"commit ") and _COMMIT.fullmatch(raw)) or read > MAX_COMMIT_BYTES:
+        if _COMMIT.match(raw) or read > MAX_COMMIT_BYTES:
             break
         line = raw.decode("utf-8", errors="replace")
         is_blank = not line.strip()
