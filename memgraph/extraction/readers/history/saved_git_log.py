@@ -127,7 +127,7 @@ class SavedGitLogReader:
                 if packed is None and not is_wide:
                     yield file
                     return
-                text = codecs.getreader("utf-16" if is_wide else "utf-8")(stream, errors="replace")
+                text = codecs.getreader("utf-16" if is_wide else "utf-8")(stream, "replace")
                 shutil.copyfileobj(text, codecs.getwriter("utf-8")(copy))
                 self._problem = packed.problem if packed else None
                 yield copy
