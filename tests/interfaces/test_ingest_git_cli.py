@@ -546,8 +546,10 @@ class TestTexts:
     @pytest.mark.parametrize(
         "message",
         [
-            f"Fix the prices\n\n{'Look at the list of all prices in the shop today. ' * 19}{SAID.format('long') * 3}",
-            f"Fix the prices\n\n{('Look at the list of all prices in the shop today. ' * 19 + chr(10)) * 8}{'The list is old. ' * 22}{SAID}{SAID}",
+            "Fix the prices that were wrong because both services round\n\n"
+            + "Look at the list of all prices in it today.\n\n" * 176
+            + ENDLESS[:130]
+            + ".",
             f"Fix the prices which were wrong\n\n{LONG[:1500]}",
             f"Drop the old prices of carts\n\nBREAKING CHANGE: {'Carts have prices in cents and decimals from here on. ' * 30}",
             f"Drop the old prices of carts\n\nBREAKING CHANGE: Carts have prices{' and prices of goods' * 60}",
@@ -555,7 +557,7 @@ class TestTexts:
             "Fix prices that were rounded twice because both services round. It closes: #494",
             ENDLESS,
         ],
-        ids=range(8),
+        ids=range(7),
     )
     def test_no_text_is_cut_inside_a_sentence(self, history: History, message: str) -> None:
         sha = history.commit(message)
