@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.extraction.rules.causes import causes, causes_in, joined
@@ -14,6 +15,7 @@ from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.remedies import changed_by, confirmed_by, failures
 from memgraph.extraction.rules.session_steps import ENDS, Step, is_same, purpose_of, short
 from memgraph.extraction.rules.subjects import content_words
+from memgraph.extraction.rules.user.spoken import own_lines, spoken
 from memgraph.extraction.rules.user.statements import UserStatement, statements_in, takes_back
 from memgraph.extraction.statements import sentences, steps_in
 from memgraph.model.build import BuildEventLog, UserIntervention
@@ -30,7 +32,11 @@ _TELLING_WORDS = 1
 """Minimum number of content words in the words that refuse a call."""
 _MODERATE = 0.7
 """Confidence in a statement that may hold only for what was being done."""
+ASKED = "Asked: "
+"""Begins the context of an answer to an agent's question."""
 _REFUSED = "Refused: "
+_MARK = re.compile(r"\W{0,3}(?:(?:option|number) )?(\d{1,2}|[a-h])\W{0,3}(?:please\W{0,2})?", re.IGNORECASE)
+"""An answer that names one of the marked lines."""
 _ORDINARY = re.compile(r"^(?:git|npm (?:install|ci)|pip install|yarn install|rm|mkdir|cp|mv|chmod|kill|pkill|touch)\b")
 _TELLS_HOW = re.compile(
     r"\bhow (?:to|we)\b|\b(?:the|these|our) (?:steps|procedure|checklist|recipe)\b|\bin this order\b|\b(?:always|whenever|every time|each time)\b|\b(?:for|before|after) (?:each|every|any)\s|"
@@ -40,6 +46,11 @@ _TELLS_HOW = re.compile(
 """What tells a way of doing something from a list of requests."""
 _SCRATCH = re.compile(r"(?:^|/)(?:re?pro\w{0,20}|debug\w{0,20}|scratch\w{0,20}|te?mp\w{0,20})\.\w{1,5}$", re.IGNORECASE)
 """Files that a session makes for itself."""
+
+
+class _Choice(NamedTuple):
+    question: str
+    answer: str
 
 
 def from_session(log: BuildEventLog) -> Iterator[Finding]:
@@ -68,21 +79,27 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         at[said.timestamp] += 1
         if len(said.action) > _MAX_PASTED_CHARS:
             continue  # pasted text
+        if chosen := _chosen(said):
+            told = f"The user chose “{chosen.answer}” when asked “{chosen.question}”"
+            reason = "the user answered a question"
+            yield Finding("statement", 8.3, f"{place}:answer", chosen.answer, reason, said=said, told=told)
+            continue
+        own = own_lines(said.action)
         kept = [
-            entry
-            for number, entry in enumerate(kept)
-            if not takes_back(said.action, entry[2], is_latest=number >= latest)
+            entry for number, entry in enumerate(kept) if not takes_back(own, entry[2], is_latest=number >= latest)
         ]
         latest = len(kept)
-        if (steps := steps_in(said.action)) and _TELLS_HOW.search(_introduction(said.action, steps[0])):
+        if (steps := steps_in(own)) and _TELLS_HOW.search(_introduction(own, steps[0])):
             reason = "the user stated the steps"
             alone = said.model_copy(update={"context": ""})
-            yield Finding("procedure", 9.2, f"{place}:procedure", said.action, reason, said=alone, steps=steps)
+            yield Finding("procedure", 9.2, f"{place}:procedure", own, reason, said=alone, steps=steps)
             continue
         stated = statements_in(said.action)
         kept += [(place, said, one) for one in stated]
-        if not stated and said.context.startswith(_REFUSED) and _says_why(said.action):
-            yield Finding("correction", 9.4, f"{place}:correction", said.action, "the user refused a call", said=said)
+        why = " ".join(filter(None, spoken(said.action)))
+        if not stated and said.context.startswith(_REFUSED) and _says_why(why):
+            alone = said.model_copy(update={"action": why})
+            yield Finding("correction", 9.4, f"{place}:correction", why, "the user refused a call", said=alone)
     number: Counter[str] = Counter()
     for place, said, one in kept:
         number[f"{place}:{one.kind}"] += 1
@@ -92,6 +109,18 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         told = said.model_copy(update={"action": one.text, "context": ""})
         salience, confidence = (9.3, 1.0) if one.is_certain else (8.3, _MODERATE)
         yield Finding(one.kind, salience, key, one.text, reason, said=told, confidence=confidence)
+
+
+def _chosen(said: UserIntervention) -> _Choice | None:
+    """Return what the user chose of what the agent offered, by a tool or as a list of marked lines."""
+    if said.context.startswith(ASKED):
+        return _Choice(said.context.removeprefix(ASKED), said.action)
+    if mark := _MARK.fullmatch(said.action):
+        offered = re.findall(rf"^\W{{0,6}}{mark[1]}\W{{1,4}}(\w.{{1,200}})$", said.context, re.MULTILINE | re.IGNORECASE)
+        asked = [line.strip(" *") for line in said.context.splitlines() if line.rstrip(" *").endswith("?")]
+        if len(offered) == 1 and asked:
+            return _Choice(asked[-1], offered[0].strip(" *"))
+    return None
 
 
 def _introduction(message: str, step: str) -> str:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from memgraph.text import lazy_re as re
 
-QUOTED = re.compile(r"[\"“](?:[^\s\"“”]{1,60}\s+){2,60}[^\"“”]{1,80}[\"”]")
+QUOTED = re.compile(
+    r"[\"“„«](?:[^\s\"“”»]{1,60}\s+){2,60}[^\"“”»]{1,80}[\"”“»]|(?<![\w'])['‘](?=\S)(?:[^\s]{1,60}\s+){2,60}?\S{0,60}['’](?!\w)"
+)
 OPENER = re.compile(
     r"^\W{0,4}(?:(?:ok(?:ay)?|yes|very good|excellent|awesome|yeah|yep|sure|right|good|great|nice|cool|perfect|because|thanks?|thank you|please|pls|plz|also|and|but|so(?! far\b)|well|m?hmm+|mmm+|uh+|wait|w8|kk?|y[eu]p|look|moreover|additionally|in addition|therefore|instead(?=,)|(?:fantastic|phenomenal|great+|wonderful|amazing)(?=[,.!]| !)|hello|hi|"
     r"actually|oh|hey|just|again|i think|i guess|imo|imho|no(?=[,.!;:]| no\b)|nope|then|however|one (?:more|last) thing|ps|btw|by the way)\b[\s,:;.!-]{0,4}){1,6}",

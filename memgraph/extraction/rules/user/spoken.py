@@ -1,0 +1,175 @@
+"""What a user speaks himself in a message: not what is marked, quoted or pasted in it, nor what is attributed to somebody or refused.
+
+Others speak there: agents, programs, files, mails, reviewers. Structure decides, and in doubt it is not the user's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain, pairwise
+
+from memgraph.extraction.rules.user import patterns
+from memgraph.extraction.statements import sentences
+from memgraph.text import lazy_re as re
+
+_ASIDE = "\ufffc"
+"""Stands for what was set aside."""
+_JOINED = "\u2060"
+"""Stands for white space in a quotation: no sentence ends there."""
+_FENCED = re.compile(r"```[^`]{0,8000}(?:```|\Z)|~~~.{0,8000}?(?:~~~|\Z)|<!--.{0,8000}?(?:-->|\Z)", re.DOTALL)
+_ELEMENT = re.compile(
+    r"<([A-Za-z][\w:.-]{0,40})(?:\s[^<>]{0,400})?>(?!\W{0,3}(?:[\w-]+\W{0,3}){0,3}</\1).{0,8000}?(?:</\1\s{0,3}>|\Z)", re.DOTALL
+)
+"""An element with its content, unless that is a word or two."""
+_PASTED = re.compile(
+    r"\s*(?:[$%|│➜❯λ●■✓✔✗✘✅❌×⎿─═╭╰├└┌⏭♻✨☁💡👀]|[+-]{2,}\S?|={2,}|[#%]\s*$)|.{0,60}\bgit:\([^)\n]{1,60}\)|\[[^\]\n]{0,80}[~/][^\]\n]{0,200}\]|"
+    r"\w{1,40}@[\w.-]{1,60}[ :][^\n]{0,80}[%$#] |\s*\[?(?:\d{4}-\d\d-\d\d[T ]?\d|[(\[]?\d{1,2}:\d\d\b|[A-Z][a-z]{2}\s{1,2}\d{1,2}\s\d\d:\d\d)|\s*\d{1,6}\.\d{2,3}\s|\s*(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE)\b|"
+    r"\s*\[[A-Za-z][\w. -]{1,30}\](?:\s|$)(?!\S+ #)|\s*(?:npm|yarn|pnpm) (?:ERR!|WARN|error|warn|notice)|\s*(?:at \S{1,200}(?:$| [(<\[])|at async |File \"|Traceback |caused by:)|"
+    r"[\w.]{1,80}(?:Error|Exception|Warning)(?: \[?\w+\]?)?: |\s*(?:\S{1,200}[:(]\d{1,6}[:,]\d{1,6}[):]?|\S{1,200}\.\w{1,5}:\d{1,6})(?:\s|$)|@?[\w/-]{1,60}[:#][\w-]{1,40}:|\(\w{1,40}:\d+\)|"
+    r"(?:def|class|import|return|export|const|let|var|func|package) \w{1,60}\s?[(:={.]|from \w{1,60} import |\s{0,40}\d{1,6}\s?[│|→]|\s{4,}(?![-*•]\s|\d{1,2}[.)]\s|[a-z]\)\s)\S|\s{2,}\S+\s{2,}\S|"
+    r"[^\n]{0,400}(?:\S\s{3,}\S|\serror [A-Z]{1,4}\d{3,6}:|[)\]}'\"]\s?;$|[{}]$|\.{6,}|</\w+>)|\s*(?:\S{1,20}=\S{1,80}\s){2}"
+)
+"""Lines of the shapes that programs print and people do not write."""
+_PROMPT = re.compile(
+    r"\s*[➜❯λ]\s|.{0,60}\bgit:\([^)\n]{1,60}\)|\[[^\]\n]{0,80}[~/][^\]\n]{0,200}\]\s\S|\w{1,40}@[\w.-]{1,60}[ :][^\n]{0,80}[%$#] "
+)
+_ADDRESSES = re.compile(r"\b(?:i|i'm|we|you|my|our|your|let'?s|please|pls)\b", re.IGNORECASE)
+_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s")
+_REPEATED_CHARS = 40
+"""Lines at least this long that occur again were printed by a program."""
+_MOST_LINES_BETWEEN = 4
+"""So many lines that look like prose may lie within one pasted output."""
+_DOCUMENT = re.compile(
+    r"\s{0,3}(?:#{1,6}\s+\S|[-=_*~]{3,})|(?:From|To|Cc|Bcc|Date|Sent|Subject|Reply-To|Message-ID|Return-Path):\s|(?:diff --git|@@ |\+\+\+ |--- )|[^\n]{1,200}\n\s{0,3}(?:={3,}|-{3,})\s*$"
+)
+"""What begins a document that lasts to the end: a heading, a rule, the header of a mail, a diff."""
+_SIGNED = re.compile(
+    r"^(?:(?:kind|best|warm|many)\s)?(?:regards|wishes|cheers|best|thanks|sincerely|yours(?: \w+)?)[,.!]?[ \t]*\n+[ \t]*[-–—]?\s?[A-Z][\w. ]{1,30}\s*\Z",
+    re.MULTILINE | re.IGNORECASE,
+)
+_SPEAKER = re.compile(
+    r"\s{0,3}(?:[-*•]\s+)?[*_]{0,3}((?:[A-Z][\w.'’-]{0,30}(?:\s[A-Z][\w.'’-]{0,30}){0,2}|@\w[\w-]{0,38}|(?i:user|human|assistant|system|developer|tool|agent|bot|ai|model|reviewer|q|a)))"
+    r"[*_]{0,3}\s?(?:[(\[<][^\n)\]>]{0,60}[)\]>])?\s?:[*_]{0,3}(?:\s|$)"
+)
+"""A line of a dialogue, or a field of a form: a name and a colon."""
+_FIELDS = re.compile(r"\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s[^\n]*)?\n\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s|$)")
+_QUOTES = re.compile(
+    r"\"[^\"\n]{1,600}\"|[“„][^”“\n]{1,600}[”“]|«[^»\n]{1,600}»|「[^」\n]{1,600}」|‘[^’\n]{1,600}’(?!\w)|(?<![\w'])'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w)){1,600}(?<=\S)'(?![\w'])"
+)
+_SAYS = (
+    r"(?:says|said|tells|told|writes|wrote|states|stated|asks|asked|claims|claimed|suggests|suggested|recommends|recommended|advises|advised|insists|insisted|argues|argued|mentions|mentioned|"
+    r"warns|warned|instructs|instructed|demands|demanded|replies|replied|answered|responded|commented|proposes|proposed|thinks|believes|reminds|reminded|quotes|quoted|wants (?:us|me|you|everyone|them) to)"
+)
+_OF_OWN = re.compile(
+    rf"\b(?:i|we)(?:['’]ve|['’]d|\s(?:have|had))?(?:\s(?!was\b|were\b|am\b|been\b|got\b)\w+)?\s{_SAYS}\b|\byou(?:['’]re|\sare|\swere|\shave\sbeen)\s(?:\w+\s)?{_SAYS}\b|"
+    rf"\b(?:if|when|whenever|unless|until|once|before|after|what|whatever|whoever|anyone|everyone|nobody)\s(?:[^\s,]+\s){{0,5}}?{_SAYS}\b",
+    re.IGNORECASE,
+)
+"""Where the user says something, or where it depends on what somebody says."""
+_ATTRIBUTED = re.compile(
+    rf"\b{_SAYS}\b|\w+s\s(?:say|claim|suggest|recommend|insist|advise|warn)\b(?!\s(?:why|what|how)\b)|\bthey\s(?:say|claim|want|insist|suggest|recommend|tell)\b|"
+    r"\b(?:according\sto|as\sper|in\sthe\swords\sof|quoting|citing)\s(?!our\b|my\b)|^(?:per|via)\s(?!our\b|my\b)\S|"
+    r"(?:\b(?:his|her|their)|(?<!\bour )\b(?!(?:project|repo|team|company|house)\b)\w+['’]s)\s(?:\w+\s){0,2}?(?:rule|advice|opinion|view|motto|policy|preference|suggestion|request|instruction|guideline|demand|idea|words)s?\b",
+    re.IGNORECASE,
+)
+_INTRODUCES = re.compile(
+    r"^(?:please |also |and |just |so |always )*(?:(?:remember|keep in mind|bear in mind|note|be aware|follow|observe|respect|stick to|from now on|going forward|from here on|in general|by default|always|as a rule|whenever|also|please|ps|p\.s|btw|"
+    r"fyi|nb|important|warning|rules?|styles?|preferences?|conventions?|constraints?|requirements?)\b|(?:for|in|on|when|if|before|after|while|regarding|about|as for)\s(?:this|our|my|all|any|every|each|new|future|you|it|\w+ing|\w+s|\w+ \w+s)\b)|"
+    r"\bhow (?:we|i)\s|\b(?:my|our|these|some|few|one|two|three|four|five|six|another|\d)\s(?:\w+\s){0,3}?(?:rule|convention|preference|constraint|requirement|guideline|principle|polic(?:y|ie)|thing|point|note|reminder|request|decision|wish)(?:e?s)?\b",
+    re.IGNORECASE,
+)
+"""What stands before words of the user's own and a colon."""
+_REFUSED = re.compile(
+    r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite|from|their|his|her|its)\b|n['’]t\b|\w['’]s\b",
+    re.IGNORECASE,
+)
+_CORRECTS = re.compile(r"^\W*no\b[,.!]?\s", re.IGNORECASE)
+_COLON = re.compile(r":[*_]{0,2}\s+")
+
+
+def spoken(message: str) -> list[str]:
+    """Return the sentences that the user himself speaks, and "" where something was set aside; linear in the length of the message."""
+    return [
+        "" if _ASIDE in part else part.replace(_JOINED, " ")
+        for paragraph in re.split(r"\n{2,}", _own_text(message))
+        for part in _own_sentences(paragraph)
+    ]
+
+
+def own_lines(message: str) -> str:
+    """Return a message without the blocks in which others speak."""
+    return _own_text(message).replace(_ASIDE, "").replace(_JOINED, " ")
+
+
+def _own_text(message: str) -> str:
+    text = message.replace("\r\n", "\n")
+    if _SIGNED.search(text):
+        return ""
+    for pattern in (_FENCED, _ELEMENT):
+        text = pattern.sub(f"\n{_ASIDE}\n", text)
+    text = _QUOTES.sub(lambda match: re.sub(r"\s", _JOINED, match[0]), text)
+    return "\n".join(_own_lines(text.split("\n")))
+
+
+def _own_lines(lines: list[str]) -> list[str]:
+    """Return the lines with a mark instead of those that are pasted, quoted as a block, of another speaker, or introduced by a colon."""
+    times = Counter(line.strip() for line in lines if len(line) >= _REPEATED_CHARS)
+    is_hunk = any(line[:1] == "+" and line[1:2].strip() for line in lines)
+    pasted = {place for place, line in enumerate(lines) if line.strip() and (_PASTED.match(line[:1_000]) or times[line.strip()] > 1)}
+    for one, other in pairwise(sorted(pasted)):
+        between = range(one + 1, other)
+        if sum(1 for place in between if lines[place].strip()) <= _MOST_LINES_BETWEEN:
+            pasted.update(between)
+    kept, until = [], ""
+    for place, line in enumerate(lines):
+        is_aside = place in pasted or _ASIDE in line or (is_hunk and line[:1] in {"+", "-"})
+        if not line.strip():
+            until = "" if until == "blank" else until
+        elif until != "end":
+            two = "\n".join(lines[place : place + 2])
+            speaker = _SPEAKER.match(line)
+            if until == "colon":
+                until = "" if is_aside else "list" if _ITEM.match(line) else "end"
+            elif until == "list" and not _ITEM.match(line) and line[:1].strip():
+                until = ""
+            if _DOCUMENT.match(two):
+                until = "end"
+            elif line.lstrip()[:1] == ">" or _FIELDS.match(two) or (speaker and not _introduces(speaker[1])):
+                until = "blank"
+            elif not (until or is_aside) and line.rstrip(" *_").endswith(":"):
+                kept.append(line)
+                until = "" if _introduces(sentences(line)[-1].rstrip(" *_:")) else "colon"
+                continue
+        kept.append(_ASIDE if (until and line.strip()) or is_aside else line)
+    prompts = [place for place in sorted(pasted) if _PROMPT.match(lines[place][:1_000])]
+    if not prompts:
+        return kept
+    after = "\n".join(kept[prompts[0] :]).split("\n\n")
+    return [*kept[: prompts[0]], "", "\n\n".join(part for part in after if _ADDRESSES.search(part))]
+
+
+def _own_sentences(paragraph: str) -> Iterator[str]:
+    """Yield the sentences of a paragraph without those that are attributed, and without what a colon introduces that is not the user's."""
+    for sentence in chain.from_iterable(map(patterns.LOWER_CASE_SENTENCE.split, sentences(paragraph))):
+        bare = _QUOTES.sub(_ASIDE, sentence)
+        said, *introduced = _COLON.split(patterns.OPENER.sub("", bare).strip(), maxsplit=1)
+        if _is_attributed(said if introduced else bare) or not bare.strip(f"{_ASIDE} .!?,"):
+            yield _ASIDE
+        elif not introduced or _introduces(said) or _CORRECTS.match(bare):
+            yield sentence
+            continue
+        if introduced:
+            yield _ASIDE
+            return
+
+
+def _is_attributed(text: str) -> bool:
+    return _ATTRIBUTED.search(_OF_OWN.sub("", text)) is not None
+
+
+def _introduces(text: str) -> bool:
+    """Return whether what stands before a colon introduces the user's own words; in doubt it does not."""
+    if _is_attributed(text) or (_REFUSED.search(text) and not patterns.MARKED.match(f"{text}:")):
+        return False
+    return patterns.MARKED.match(f"{text}:") is not None or _INTRODUCES.search(text) is not None
