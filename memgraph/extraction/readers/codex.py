@@ -58,14 +58,22 @@ class Rollout:
 
     def _place(self, told: dict[str, Any], event: dict[str, Any]) -> None:
         """Say after which entry an item was written, as turns can be rolled back, and that a session of an agent has no user."""
-        if event.get("type") == "thread_rolled_back" and isinstance(number := event.get("num_turns"), int) and number > 0:
+        if (
+            event.get("type") == "thread_rolled_back"
+            and isinstance(number := event.get("num_turns"), int)
+            and number > 0
+        ):
             kept = max(0, len(self.turns) - number)
             self.latest, self.turns = [*self.turns, self.latest][kept], self.turns[:kept]
         if "message" not in told:
             return
         if self.by_agent:
             told["isSidechain"] = True
-        if told["type"] == "user" and told["message"]["content"] and not told["message"]["content"][0].get("tool_use_id"):
+        if (
+            told["type"] == "user"
+            and told["message"]["content"]
+            and not told["message"]["content"][0].get("tool_use_id")
+        ):
             self.turns.append(self.latest)
         self.line += 1
         told["uuid"], told["parentUuid"] = f"line {self.line}", self.latest

@@ -85,9 +85,7 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
             yield Finding("statement", 8.3, f"{place}:answer", chosen.answer, reason, said=said, told=told)
             continue
         own = own_lines(said.action)
-        kept = [
-            entry for number, entry in enumerate(kept) if not takes_back(own, entry[2], is_latest=number >= latest)
-        ]
+        kept = [entry for number, entry in enumerate(kept) if not takes_back(own, entry[2], is_latest=number >= latest)]
         latest = len(kept)
         if (steps := steps_in(own)) and _TELLS_HOW.search(_introduction(own, steps[0])):
             reason = "the user stated the steps"
@@ -116,7 +114,9 @@ def _chosen(said: UserIntervention) -> _Choice | None:
     if said.context.startswith(ASKED):
         return _Choice(said.context.removeprefix(ASKED), said.action)
     if mark := _MARK.fullmatch(said.action):
-        offered = re.findall(rf"^\W{{0,6}}{mark[1]}\W{{1,4}}(\w.{{1,200}})$", said.context, re.MULTILINE | re.IGNORECASE)
+        offered = re.findall(
+            rf"^\W{{0,6}}{mark[1]}\W{{1,4}}(\w.{{1,200}})$", said.context, re.MULTILINE | re.IGNORECASE
+        )
         asked = [line.strip(" *") for line in said.context.splitlines() if line.rstrip(" *").endswith("?")]
         if len(offered) == 1 and asked:
             return _Choice(asked[-1], offered[0].strip(" *"))

@@ -17,9 +17,10 @@ _ASIDE = "\ufffc"
 """Stands for what was set aside."""
 _JOINED = "\u2060"
 """Stands for white space in a quotation: no sentence ends there."""
-_FENCED = re.compile(r"```[^`]{0,8000}(?:```|\Z)|~~~.{0,8000}?(?:~~~|\Z)|<!--.{0,8000}?(?:-->|\Z)", re.DOTALL)
+_FENCED = re.compile(r"(```|~~~|'{3}|\"{3}).{0,8000}?(?:\1|\Z)|<!--.{0,8000}?(?:-->|\Z)", re.DOTALL)
 _ELEMENT = re.compile(
-    r"<([A-Za-z][\w:.-]{0,40})(?:\s[^<>]{0,400})?>(?!\W{0,3}(?:[\w-]+\W{0,3}){0,3}</\1).{0,8000}?(?:</\1\s{0,3}>|\Z)", re.DOTALL
+    r"<([A-Za-z][\w:.-]{0,40})(?:\s[^<>]{0,400})?>(?!\W{0,3}(?:[\w-]+\W{0,3}){0,3}</\1).{0,8000}?(?:</\1\s{0,3}>|\Z)",
+    re.DOTALL,
 )
 """An element with its content, unless that is a word or two."""
 _PASTED = re.compile(
@@ -35,15 +36,16 @@ _PROMPT = re.compile(
     r"\s*[➜❯λ]\s|.{0,60}\bgit:\([^)\n]{1,60}\)|\[[^\]\n]{0,80}[~/][^\]\n]{0,200}\]\s\S|\w{1,40}@[\w.-]{1,60}[ :][^\n]{0,80}[%$#] "
 )
 _ADDRESSES = re.compile(r"\b(?:i|i'm|we|you|my|our|your|let'?s|please|pls)\b", re.IGNORECASE)
-_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s")
+_ITEM = re.compile(r"\s*(?:[-*•]|(?:\d{1,2}|[a-hA-H])[.)])\s")
 _REPEATED_CHARS = 40
 """Lines at least this long that occur again were printed by a program."""
 _MOST_LINES_BETWEEN = 4
 """So many lines that look like prose may lie within one pasted output."""
 _DOCUMENT = re.compile(
-    r"\s{0,3}(?:#{1,6}\s+\S|[-=_*~]{3,})|(?:From|To|Cc|Bcc|Date|Sent|Subject|Reply-To|Message-ID|Return-Path):\s|(?:diff --git|@@ |\+\+\+ |--- )|[^\n]{1,200}\n\s{0,3}(?:={3,}|-{3,})\s*$"
+    r"\s{0,3}(?:#{1,6}\s+\S|[-=_*~]{3,}|[A-Z]{2,}(?: [A-Z]{2,})+\W*$)|(?:From|To|Cc|Bcc|Date|Sent|Subject|Reply-To|Message-ID|Return-Path):\s|[^\n]{1,200}\n\s{0,3}(?:={3,}|-{3,})\s*$"
 )
-"""What begins a document that lasts to the end: a heading, a rule, the header of a mail, a diff."""
+"""What begins a document that lasts to the end: a heading, a rule, the header of a mail."""
+_TITLE = re.compile(r"\n[A-Z](?!(?:\S+ ){6})[^\n.!?:,;]{2,50}\n")
 _SIGNED = re.compile(
     r"^(?:(?:kind|best|warm|many)\s)?(?:regards|wishes|cheers|best|thanks|sincerely|yours(?: \w+)?)[,.!]?[ \t]*\n+[ \t]*[-–—]?\s?[A-Z][\w. ]{1,30}\s*\Z",
     re.MULTILINE | re.IGNORECASE,
@@ -55,7 +57,7 @@ _SPEAKER = re.compile(
 """A line of a dialogue, or a field of a form: a name and a colon."""
 _FIELDS = re.compile(r"\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s[^\n]*)?\n\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s|$)")
 _QUOTES = re.compile(
-    r"\"[^\"\n]{1,600}\"|[“„][^”“\n]{1,600}[”“]|«[^»\n]{1,600}»|「[^」\n]{1,600}」|‘[^’\n]{1,600}’(?!\w)|(?<![\w'])'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w)){1,600}(?<=\S)'(?![\w'])"
+    r"\"[^\"\n]{1,600}\"|[“„][^”“\n]{1,600}[”“]|[«‹][^»›\n]{1,600}[»›]|「[^」\n]{1,600}」|‘[^’\n]{1,600}’(?!\w)|(?<![\w'])'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w)){1,600}(?<=\S)'(?![\w'])"
 )
 _SAYS = (
     r"(?:says|said|tells|told|writes|wrote|states|stated|asks|asked|claims|claimed|suggests|suggested|recommends|recommended|advises|advised|insists|insisted|argues|argued|mentions|mentioned|"
@@ -75,16 +77,21 @@ _ATTRIBUTED = re.compile(
 )
 _INTRODUCES = re.compile(
     r"^(?:please |also |and |just |so |always )*(?:(?:remember|keep in mind|bear in mind|note|be aware|follow|observe|respect|stick to|from now on|going forward|from here on|in general|by default|always|as a rule|whenever|also|please|ps|p\.s|btw|"
-    r"fyi|nb|important|warning|rules?|styles?|preferences?|conventions?|constraints?|requirements?)\b|(?:for|in|on|when|if|before|after|while|regarding|about|as for)\s(?:this|our|my|all|any|every|each|new|future|you|it|\w+ing|\w+s|\w+ \w+s)\b)|"
-    r"\bhow (?:we|i)\s|\b(?:my|our|these|some|few|one|two|three|four|five|six|another|\d)\s(?:\w+\s){0,3}?(?:rule|convention|preference|constraint|requirement|guideline|principle|polic(?:y|ie)|thing|point|note|reminder|request|decision|wish)(?:e?s)?\b",
+    r"fyi|nb|important|warning|rules?|styles?|preferences?|conventions?|constraints?|requirements?)\b|(?:for|in|on|when|if|before|after|while|regarding|about|as for)\s(?:this|our|my|all|any|every|each|new|future|you|we|i|it|the (?:future|record)|\w+ing|\w+s|\w+ \w+s)\b)|"
+    r"\bhow (?:we|i)\s|\b(?:my|our|these|some|few|couple of|several|one|two|three|four|five|six|another|\d)\s(?:\w+\s){0,3}?(?:rule|convention|preference|constraint|requirement|guideline|principle|polic(?:y|ie)|thing|point|note|reminder|request|decision|wish)(?:e?s)?\b",
     re.IGNORECASE,
 )
 """What stands before words of the user's own and a colon."""
 _REFUSED = re.compile(
-    r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite|from|their|his|her|its)\b|n['’]t\b|\w['’]s\b",
+    r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite|from(?! now\b| here\b)|their|his|her|its)\b|n['’]t\b|\w['’]s\b",
     re.IGNORECASE,
 )
+_VERSE = re.compile(r"(?:^(?![-*•\d]).{10,60}\n){1,40}(?:.{10,60},\n(?![-*•\d])){1,40}.{10,60}$", re.MULTILINE)
+"""Short lines that a sentence runs over."""
+_SPEAKS = (patterns.GENERAL, patterns.REQUESTS, patterns.POLITE, *patterns.INSTRUCTS, *patterns.STATES)
+_LOOKS_AT = re.compile(r"[,;]\s[^,;:]{1,60}:$")
 _CORRECTS = re.compile(r"^\W*no\b[,.!]?\s", re.IGNORECASE)
+_BEFORE = re.compile(r":[\s*_]*$|\b(?:the following|below)\b", re.IGNORECASE)
 _COLON = re.compile(r":[*_]{0,2}\s+")
 
 
@@ -108,7 +115,7 @@ def _own_text(message: str) -> str:
         return ""
     for pattern in (_FENCED, _ELEMENT):
         text = pattern.sub(f"\n{_ASIDE}\n", text)
-    text = _QUOTES.sub(lambda match: re.sub(r"\s", _JOINED, match[0]), text)
+    text = _QUOTES.sub(lambda match: re.sub(r"\s", _JOINED, match[0]), _VERSE.sub(f"{_ASIDE}\n", text))
     return "\n".join(_own_lines(text.split("\n")))
 
 
@@ -116,30 +123,39 @@ def _own_lines(lines: list[str]) -> list[str]:
     """Return the lines with a mark instead of those that are pasted, quoted as a block, of another speaker, or introduced by a colon."""
     times = Counter(line.strip() for line in lines if len(line) >= _REPEATED_CHARS)
     is_hunk = any(line[:1] == "+" and line[1:2].strip() for line in lines)
-    pasted = {place for place, line in enumerate(lines) if line.strip() and (_PASTED.match(line[:1_000]) or times[line.strip()] > 1)}
+    pasted = {
+        place
+        for place, line in enumerate(lines)
+        if line.strip() and (_PASTED.match(line[:1_000]) or times[line.strip()] > 1)
+    }
     for one, other in pairwise(sorted(pasted)):
         between = range(one + 1, other)
         if sum(1 for place in between if lines[place].strip()) <= _MOST_LINES_BETWEEN:
             pasted.update(between)
     kept, until = [], ""
     for place, line in enumerate(lines):
-        is_aside = place in pasted or _ASIDE in line or (is_hunk and line[:1] in {"+", "-"})
+        is_aside = place in pasted or _ASIDE in line or (is_hunk and line[:1] in "+-@\\ ")
         if not line.strip():
             until = "" if until == "blank" else until
         elif until != "end":
             two = "\n".join(lines[place : place + 2])
             speaker = _SPEAKER.match(line)
-            if until == "colon":
-                until = "" if is_aside else "list" if _ITEM.match(line) else "end"
+            if until in {"colon", "question"}:
+                until = "list" if _ITEM.match(line) else "end" if until == "colon" and not is_aside else ""
             elif until == "list" and not _ITEM.match(line) and line[:1].strip():
                 until = ""
-            if _DOCUMENT.match(two):
+            if (_DOCUMENT.match(two) and not is_hunk) or (
+                place
+                and _TITLE.fullmatch("\n".join(lines[place - 1 : place + 2]))
+                and not any(pattern.search(line) for pattern in _SPEAKS)
+            ):
                 until = "end"
             elif line.lstrip()[:1] == ">" or _FIELDS.match(two) or (speaker and not _introduces(speaker[1])):
                 until = "blank"
-            elif not (until or is_aside) and line.rstrip(" *_").endswith(":"):
+            elif not (until or is_aside) and (_BEFORE.search(line) or line.rstrip().endswith("?")):
                 kept.append(line)
-                until = "" if _introduces(sentences(line)[-1].rstrip(" *_:")) else "colon"
+                own = _introduces((sentences(line) or [line])[-1].rstrip(" *_:"))
+                until = "" if own else "question" if line.rstrip().endswith("?") else "colon"
                 continue
         kept.append(_ASIDE if (until and line.strip()) or is_aside else line)
     prompts = [place for place in sorted(pasted) if _PROMPT.match(lines[place][:1_000])]
@@ -157,9 +173,9 @@ def _own_sentences(paragraph: str) -> Iterator[str]:
         if _is_attributed(said if introduced else bare) or not bare.strip(f"{_ASIDE} .!?,"):
             yield _ASIDE
         elif not introduced or _introduces(said) or _CORRECTS.match(bare):
-            yield sentence
+            yield _LOOKS_AT.sub("", sentence)
             continue
-        if introduced:
+        if introduced and introduced[0].strip(f"{_ASIDE} .!?,"):
             yield _ASIDE
             return
 

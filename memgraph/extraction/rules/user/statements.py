@@ -65,7 +65,7 @@ def statements_in(message: str) -> list[UserStatement]:
     found: list[UserStatement] = []
     before, was_kept = "", False
     for part in spoken(message):
-        if not part or any(_kind(quoted[0].strip("\"“”„«»'‘’ ")) for quoted in patterns.QUOTED.finditer(part)):
+        if not part or any(_kind(quoted[0].strip("\"“”„«»‹›'‘’ ")) for quoted in patterns.QUOTED.finditer(part)):
             before, was_kept = "", False
             continue
         if patterns.is_question(part) and not patterns.NOTICED.match(part):  # "I want X on Y -- is that what you did?"
@@ -155,7 +155,7 @@ def _kind(sentence: str) -> StatementKind | None:
     text = text.rstrip(" ?") if patterns.NOTICED.match(text) else text
     text = text[marked.end() :].strip() if marked else text
     polite = patterns.POLITE.match(text)
-    if polite and (patterns.GENERAL.search(text) or patterns.FORBIDS.match(text[polite.end() :])):
+    if polite and (patterns.GENERAL.search(patterns.PLACE.sub("", text)) or patterns.FORBIDS.match(text[polite.end() :])):
         text = text[polite.end() :].rstrip(" ?")
     words = text.split()
     if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or patterns.is_question(text):
