@@ -5,10 +5,11 @@ Never the command that failed. No remedy is given if nothing lies between them, 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from memgraph.extraction.error_text import error_lines, error_type
+from memgraph.extraction.error_text import error_lines, error_type, failure_fingerprint
 from memgraph.extraction.rules.causes import causes_in, joined
 from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.session_steps import (
@@ -17,6 +18,7 @@ from memgraph.extraction.rules.session_steps import (
     QUOTED,
     Step,
     is_by_another_program,
+    is_part,
     is_same,
     purpose_of,
     short,
@@ -39,10 +41,10 @@ _UNUSABLE = re.compile(
 """Errors of the way something was called, not of what it found."""
 _NOT_OF_THE_RULES = re.compile(r"not found|invalid|does not exist|not enough", re.IGNORECASE)
 _PASSES = re.compile(
-    r"\b5\d\d\b|unavailable|time(?:d|s)?[- ]?out|rate limit|too many requests|connection (?:reset|refused|closed|aborted)|network|try again|temporar|overloaded|\b429\b",
+    r"\b5\d\d\b|unavailable|time(?:d|s)?[- ]?out|rate limit|too many requests|connection (?:reset|refused|closed|aborted)|network|try again|temporar|cannot (?:allocate memory|fork)|too many open files|input/output error|overloaded|\b429\b",
     re.IGNORECASE,
 )
-"""Errors of a service that pass by themselves: whatever was called next is no remedy."""
+"""Errors of a service or the machine that pass by themselves: whatever was called next is no remedy."""
 _OF_PLACE = re.compile(r"(?:^|[:\s])cd:(?:\d+:)?.{0,200}(?:no such file|not a directory)|^cd: ", re.IGNORECASE)
 """The directory was wrong: the program did not run."""
 _GUESSED = re.compile(
@@ -82,6 +84,10 @@ class _Remedy(NamedTuple):
 def failures(steps: Sequence[Step]) -> Iterator[Finding]:
     """Yield each failure once, with what ended it or as unresolved; failed attempts to edit, and failures without a statement, are left out."""
     told: set[int] = set()
+    struck: defaultdict[str, set[str]] = defaultdict(set)
+    for step in steps:
+        if step.runs and not step.worked:
+            struck[failure_fingerprint(_said_of(step))].add(step.program.partition(" ")[0])
     created: set[str] = set()
     for step in steps:
         if step.creates:
@@ -97,9 +103,10 @@ def failures(steps: Sequence[Step]) -> Iterator[Finding]:
             if not other.worked and is_same(step, other)
         ]
         told |= {other.place for other in alike}
-        if remedy and (found := _recovered(steps, alike, remedy, created)):
+        is_shared = len(struck[failure_fingerprint(_said_of(step))]) > 1
+        if remedy and (found := _recovered(steps, alike, remedy, created, is_shared=is_shared)):
             yield found
-        elif not remedy and (stayed := _stayed(steps, alike)):
+        elif not remedy and not is_shared and (stayed := _stayed(steps, alike)):
             yield stayed
 
 
@@ -107,6 +114,8 @@ def _ended_by(steps: Sequence[Step], failed: Step) -> Step | None:
     near = steps[failed.place + 1 : failed.place + 1 + _NEAR_STEPS]
     is_unusable = _UNUSABLE.search(failed.task.output[-2_000:]) is not None
     for one in near:
+        if one.worked and is_part(one, failed):
+            continue
         if one.worked and is_same(failed, one) and (failed.acts or is_unusable or _is_covered(failed, one)):
             return one
         if one.worked and is_unusable and is_by_another_program(failed, one):
@@ -114,14 +123,16 @@ def _ended_by(steps: Sequence[Step], failed: Step) -> Step | None:
     return None
 
 
-def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, created: set[str]) -> Finding | None:
+def _recovered(
+    steps: Sequence[Step], failed: Sequence[Step], worked: Step, created: set[str], *, is_shared: bool
+) -> Finding | None:
     first, last = failed[0], failed[-1]
     errors = _errors_of(last)
-    said = errors[0] if errors else _last_line(last.task.output)
+    said = _said_of(last)
     if not said or _MISTYPED.search(said):
         return None
     remedy = (
-        _remedy_of_call(last, worked, said) if CALL.match(last.command) else _remedy(steps, last, worked, said, created)
+        _remedy_of_call(last, worked, said) if CALL.match(last.command) else _remedy(steps, last, worked, said, created, is_shared=is_shared)
     )
     if remedy is None:
         return None
@@ -148,15 +159,21 @@ def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, crea
     )
 
 
-def _remedy(steps: Sequence[Step], last: Step, worked: Step, error: str, created: set[str]) -> _Remedy | None:
+def _remedy(
+    steps: Sequence[Step], last: Step, worked: Step, error: str, created: set[str], *, is_shared: bool
+) -> _Remedy | None:
+    """Return what ended a failure; one that struck unrelated commands (`is_shared`) was not ended by wording this one differently."""
     between = [step for step in steps[last.place + 1 : worked.place] if step.worked]
     edits = [step for step in between if step.edits and step.task.files_changed]
-    acts = _distinct([step for step in between if step.acts and not is_same(step, last)])
+    acts = _distinct([step for step in between if step.acts and not (is_same(step, last) or is_part(step, last))])
     differs = last.essence != worked.essence
     if not edits and _PASSES.search(QUOTED.sub("", error)):
         return None
     why = _explained(steps, last, worked)
-    if differs and (_UNUSABLE.search(last.task.output[-2_000:]) or not (edits or acts)):
+    dropped = last.words - worked.words if worked.words < last.words else set()
+    if dropped and not (edits or acts or any(word.strip("-") in error for word in dropped)):
+        return None
+    if differs and not is_shared and (_UNUSABLE.search(last.task.output[-2_000:]) or not (edits or acts)):
         different = _different(last, worked)
         return _Remedy("instead", f"`{different}`", f"`{different}`", why) if different else None
     if edits:
@@ -176,7 +193,7 @@ def _remedy(steps: Sequence[Step], last: Step, worked: Step, error: str, created
         return _Remedy("edit", ", ".join(files[:3]), resolution, f"{why} {changed}".strip())
     if acts:
         named = [act for act in acts if _is_named(act, f"{error} {why}")]
-        chosen = named if 0 < len(named) <= _MAX_ACTS else acts if len(acts) <= _MAX_ACTS else []
+        chosen = named if 0 < len(named) <= _MAX_ACTS else acts if len(acts) <= _MAX_ACTS and not is_shared else []
         told = ", then ".join(f"`{short(act.command)}`" for act in chosen)
         return _Remedy("after", told, told, why) if told else None
     return None
@@ -311,7 +328,7 @@ def _in_vain(steps: Sequence[Step], remedy: _Remedy) -> str:
 def _stayed(steps: Sequence[Step], failed: Sequence[Step]) -> Finding | None:
     last = failed[-1]
     errors = _errors_of(last)
-    said = errors[0] if errors else _last_line(last.task.output)
+    said = _said_of(last)
     after = steps[last.place + 1 : last.place + 2]
     why = [one for step in after for one in causes_in(step.task.reasoning, weak=True, is_about=True)]
     is_worth_it = bool(why) or (len(failed) > 1 and last.runs and bool(errors) and error_type(errors[0]) is not None)
@@ -335,6 +352,10 @@ def _errors_of(failed: Step) -> list[str]:
     """Return the lines that say what failed; of a test run without any, the tests."""
     errors = [line for line in error_lines(failed.task.output, limit=6) if not _STATUS.search(line)][:2]
     return errors or [line.strip()[:240] for line in _FAILED_TEST.findall(failed.task.output[-8_000:])][-1:]
+
+
+def _said_of(failed: Step) -> str:
+    return next(iter(_errors_of(failed)), "") or _last_line(failed.task.output)
 
 
 def _last_line(text: str) -> str:
