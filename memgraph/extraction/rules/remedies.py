@@ -132,7 +132,9 @@ def _recovered(
     if not said or _MISTYPED.search(said):
         return None
     remedy = (
-        _remedy_of_call(last, worked, said) if CALL.match(last.command) else _remedy(steps, last, worked, said, created, is_shared=is_shared)
+        _remedy_of_call(last, worked, said)
+        if CALL.match(last.command)
+        else _remedy(steps, last, worked, said, created, is_shared=is_shared)
     )
     if remedy is None:
         return None

@@ -155,7 +155,9 @@ def _kind(sentence: str) -> StatementKind | None:
     text = text.rstrip(" ?") if patterns.NOTICED.match(text) else text
     text = text[marked.end() :].strip() if marked else text
     polite = patterns.POLITE.match(text)
-    if polite and (patterns.GENERAL.search(patterns.PLACE.sub("", text)) or patterns.FORBIDS.match(text[polite.end() :])):
+    if polite and (
+        patterns.GENERAL.search(patterns.PLACE.sub("", text)) or patterns.FORBIDS.match(text[polite.end() :])
+    ):
         text = text[polite.end() :].rstrip(" ?")
     words = text.split()
     if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or patterns.is_question(text):
