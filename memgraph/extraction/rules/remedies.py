@@ -260,7 +260,8 @@ def _distinct(steps: Sequence[Step]) -> list[Step]:
 def _is_named(act: Step, text: str) -> bool:
     """Return whether the error or the agent names what the command does."""
     words = set(content_words(act.command.replace("-", " "))) - {act.program.split(" ")[0]}
-    return len(words & set(content_words(text.replace("-", " ")))) > 0
+    its = set(act.command.split()[1:]) & set(text.split())
+    return bool(its or words & set(content_words(text.replace("-", " "))))
 
 
 def _different(failed: Step, worked: Step) -> str:
