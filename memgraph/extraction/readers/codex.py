@@ -58,22 +58,14 @@ class Rollout:
 
     def _place(self, told: dict[str, Any], event: dict[str, Any]) -> None:
         """Say after which entry an item was written, as turns can be rolled back, and that a session of an agent has no user."""
-        if (
-            event.get("type") == "thread_rolled_back"
-            and isinstance(number := event.get("num_turns"), int)
-            and number > 0
-        ):
-            kept = max(0, len(self.turns) - number)
-            self.latest, self.turns = [*self.turns, self.latest][kept], self.turns[:kept]
+        number = event.get("num_turns") if event.get("type") == "thread_rolled_back" else 0
+        if isinstance(number, int) and 0 < number <= len(self.turns):
+            self.latest = self.turns[-number]
+            del self.turns[-number:]
         if "message" not in told:
             return
-        if self.by_agent:
-            told["isSidechain"] = True
-        if (
-            told["type"] == "user"
-            and told["message"]["content"]
-            and not told["message"]["content"][0].get("tool_use_id")
-        ):
+        told["isSidechain"] = self.by_agent
+        if told["type"] == "user" and [one for one in told["message"]["content"] if one["type"] == "text"]:
             self.turns.append(self.latest)
         self.line += 1
         told["uuid"], told["parentUuid"] = f"line {self.line}", self.latest
@@ -109,7 +101,7 @@ def _said(role: str, blocks: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _called(item: dict[str, Any]) -> dict[str, Any]:
-    given = _object(item.get("arguments")) or _object(item.get("action"))
+    given = object_of(item.get("arguments")) or object_of(item.get("action"))
     patch = item.get("input") if isinstance(item.get("input"), str) else given.get("input") or given.get("patch")
     name, told = item.get("name"), given
     if isinstance(item.get("namespace"), str) and isinstance(name, str):  # of an MCP server's tool
@@ -136,7 +128,7 @@ def _command(given: dict[str, Any]) -> str:
 def _answered(item: dict[str, Any]) -> dict[str, Any]:
     output = item.get("output")
     text = "\n".join(_texts(output))[:_MAX_OUTPUT_CHARS]
-    told = _object(text) if text.startswith("{") else {}
+    told = object_of(text) if text.startswith("{") else {}
     code = None
     if isinstance(told.get("output"), str):
         text, metadata = told["output"], told.get("metadata")
@@ -158,7 +150,8 @@ def _texts(output: object) -> Iterator[str]:
         yield from (one["text"] for one in output if isinstance(one, dict) and isinstance(one.get("text"), str))
 
 
-def _object(given: object) -> dict[str, Any]:
+def object_of(given: object) -> dict[str, Any]:
+    """Return an object, also one that is written as JSON text; empty for anything else."""
     if isinstance(given, str):
         try:
             given = json.loads(given)

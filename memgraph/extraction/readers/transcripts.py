@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from memgraph.errors import InvalidInputError, SourceError
-from memgraph.extraction.readers.codex import Rollout
+from memgraph.extraction.readers.codex import Rollout, object_of
 from memgraph.extraction.readers.documents import MAX_BUILD_TASKS, Part, loaded, numbered_id, part_of, whole
 from memgraph.extraction.readers.files import MAX_LINE_BYTES, ending, lines, opened
 from memgraph.extraction.readers.source import (
@@ -42,8 +42,6 @@ _MAX_UUID_CHARS = 64
 _OF_NO_SESSION = frozenset({"summary", "file-history-snapshot"})
 """Kinds of entries that Claude Code writes without a session id."""
 _EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch"})
-ASKED = "Asked: "
-"""Begins the context of an answer that the user chose."""
 _WRAPPED = re.compile(r"<(system-reminder|ide_[a-z_]{1,40})>.*?</\1>", re.DOTALL)
 _TOLD_TO_REMEMBER = re.compile(r"<user-memory-input>(.*?)</user-memory-input>", re.DOTALL)
 _NOT_THE_USER = re.compile(
@@ -166,40 +164,34 @@ class TranscriptReader:
             if not session.is_empty:
                 yield session.part()
 
-    def _left(self, stream: BinaryIO) -> set[str]:
+    def _left(self, stream: BinaryIO) -> set[str | None]:
         """Return the entries of branches that the user left by rewinding: another one begins at the same entry and goes on later.
 
         Parallel uses of tools branch, too, but no user speaks in their branches.
         """
-        nodes: dict[str, _Node] = {}
+        parents: dict[str, str | None] = {}
+        turns: set[str | None] = set()
         rollout = Rollout()
         for _, line, _ in lines(stream, self._max_line_bytes):
             entry = entry_of(line, self._max_line_bytes)
-            if isinstance(entry, dict):
-                entry = _message_of(rollout.translated(entry))
-                uuid, parent = entry.get("uuid"), entry.get("parentUuid")
-                if isinstance(uuid, str) and uuid not in nodes and len(nodes) < _MAX_SEEN:
-                    nodes[uuid] = _Node(parent if isinstance(parent, str) else None, len(nodes), _is_turn(entry))
-        living: dict[str, int] = {}
-        for node in reversed(nodes.values()):
-            if node.parent is not None and (before := nodes.get(node.parent)):
-                before.last, before.is_turn = max(before.last, node.last), before.is_turn or node.is_turn
-                if node.is_turn:
-                    living[node.parent] = max(living.get(node.parent, 0), node.last)
-        left: set[str] = set()
-        for uuid, node in nodes.items():
-            if node.parent in left or (node.is_turn and node.last < living.get(node.parent or "", 0)):
+            entry = _message_of(rollout.translated(entry)) if isinstance(entry, dict) else {}
+            uuid, parent = entry.get("uuid"), entry.get("parentUuid")
+            if isinstance(uuid, str) and uuid not in parents and len(parents) < _MAX_SEEN:
+                parents[uuid] = parent if isinstance(parent, str) else None
+                turns.update([uuid] if _is_turn(entry) else [])
+        last: dict[str | None, int] = {uuid: place for place, uuid in enumerate(parents)}
+        living: dict[str | None, int] = {}
+        for uuid, parent in reversed(parents.items()):
+            if parent in last:
+                last[parent] = max(last[parent], last[uuid])
+                if uuid in turns:
+                    turns.add(parent)
+                    living[parent] = max(living.get(parent, 0), last[uuid])
+        left: set[str | None] = set()
+        for uuid, parent in parents.items():
+            if parent in left or (uuid in turns and last[uuid] < living.get(parent, 0)):
                 left.add(uuid)
         return left
-
-
-@dataclass
-class _Node:
-    """An entry in the tree of a session: the place of the last one of its branch, and whether the user speaks in it."""
-
-    parent: str | None
-    last: int
-    is_turn: bool
 
 
 @dataclass
@@ -337,7 +329,7 @@ class _Session:
                 continue
             if (asked := fields.pop("asked")) is not None:
                 for question, answer in _answers(listed(asked), told, output):
-                    self._intervention(answer, about=f"{ASKED}{question}")
+                    self._intervention(answer, about=f"Asked: {question}")
                 continue
             is_error = block.get("is_error") is True
             if is_error and _REJECTED.search(output[:400]):
@@ -405,11 +397,10 @@ def text_of(content: object) -> str:
 def _message_of(entry: dict[str, Any]) -> dict[str, Any]:
     """Return a message that was queued while the agent worked like one that was sent; any other entry as it is."""
     queued = entry.get("attachment")
-    if not (
-        isinstance(queued, dict) and queued.get("type") == "queued_command" and queued.get("commandMode") == "prompt"
-    ):
+    queued = queued if isinstance(queued, dict) else {}
+    if (queued.get("type"), queued.get("commandMode")) != ("queued_command", "prompt"):
         return entry
-    return {**queued, **entry, "type": "user", "message": {"role": "user", "content": queued.get("prompt")}}
+    return {**queued, **entry, "type": "user", "message": {"content": queued.get("prompt")}}
 
 
 def _is_turn(entry: dict[str, Any]) -> bool:
@@ -421,12 +412,8 @@ def _is_turn(entry: dict[str, Any]) -> bool:
 
 def _answers(asked: list[Any], told: object, output: str) -> Iterator[tuple[str, str]]:
     """Yield the questions that a tool asked the user, each with the answer, from its result."""
-    if not isinstance(told, dict):
-        try:
-            told = loaded(output.encode("utf-8", "replace"))
-        except ValueError:
-            return
-    answers = told.get("answers") if isinstance(told, dict) else None
+    told = told if isinstance(told, dict) else object_of(output)
+    answers = told.get("answers")
     names = {named(one.get("id"), ""): one.get("question") for one in asked if isinstance(one, dict)}
     for name, answer in answers.items() if isinstance(answers, dict) else ():
         chosen = answer.get("answers") if isinstance(answer, dict) else answer

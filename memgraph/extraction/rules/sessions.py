@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.extraction.rules.causes import causes, causes_in, joined
@@ -32,8 +31,7 @@ _TELLING_WORDS = 1
 """Minimum number of content words in the words that refuse a call."""
 _MODERATE = 0.7
 """Confidence in a statement that may hold only for what was being done."""
-ASKED = "Asked: "
-"""Begins the context of an answer to an agent's question."""
+_ASKED = "Asked: "
 _REFUSED = "Refused: "
 _MARK = re.compile(r"\W{0,3}(?:(?:option|number) )?(\d{1,2}|[a-h])\W{0,3}(?:please\W{0,2})?", re.IGNORECASE)
 """An answer that names one of the marked lines."""
@@ -46,11 +44,6 @@ _TELLS_HOW = re.compile(
 """What tells a way of doing something from a list of requests."""
 _SCRATCH = re.compile(r"(?:^|/)(?:re?pro\w{0,20}|debug\w{0,20}|scratch\w{0,20}|te?mp\w{0,20})\.\w{1,5}$", re.IGNORECASE)
 """Files that a session makes for itself."""
-
-
-class _Choice(NamedTuple):
-    question: str
-    answer: str
 
 
 def from_session(log: BuildEventLog) -> Iterator[Finding]:
@@ -80,9 +73,10 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         if len(said.action) > _MAX_PASTED_CHARS:
             continue  # pasted text
         if chosen := _chosen(said):
-            told = f"The user chose “{chosen.answer}” when asked “{chosen.question}”"
-            reason = "the user answered a question"
-            yield Finding("statement", 8.3, f"{place}:answer", chosen.answer, reason, said=said, told=told)
+            told = "The user chose “{}” when asked “{}”".format(*chosen)
+            yield Finding(
+                "statement", 8.3, f"{place}:answer", told, "the user answered a question", said=said, told=told
+            )
             continue
         own = own_lines(said.action)
         kept = [entry for number, entry in enumerate(kept) if not takes_back(own, entry[2], is_latest=number >= latest)]
@@ -109,17 +103,17 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         yield Finding(one.kind, salience, key, one.text, reason, said=told, confidence=confidence)
 
 
-def _chosen(said: UserIntervention) -> _Choice | None:
-    """Return what the user chose of what the agent offered, by a tool or as a list of marked lines."""
-    if said.context.startswith(ASKED):
-        return _Choice(said.context.removeprefix(ASKED), said.action)
+def _chosen(said: UserIntervention) -> tuple[str, str] | None:
+    """Return what the user chose of what the agent offered, by a tool or as a list of marked lines, and the question."""
+    if said.context.startswith(_ASKED):
+        return said.action, said.context.removeprefix(_ASKED)
     if mark := _MARK.fullmatch(said.action):
         offered = re.findall(
             rf"^\W{{0,6}}{mark[1]}\W{{1,4}}(\w.{{1,200}})$", said.context, re.MULTILINE | re.IGNORECASE
         )
         asked = [line.strip(" *") for line in said.context.splitlines() if line.rstrip(" *").endswith("?")]
         if len(offered) == 1 and asked:
-            return _Choice(asked[-1], offered[0].strip(" *"))
+            return offered[0].strip(" *"), asked[-1]
     return None
 
 

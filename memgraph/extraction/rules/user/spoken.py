@@ -47,7 +47,7 @@ _DOCUMENT = re.compile(
 """What begins a document that lasts to the end: a heading, a rule, the header of a mail."""
 _TITLE = re.compile(r"\n[A-Z](?!(?:\S+ ){6})[^\n.!?:,;]{2,50}\n")
 _SIGNED = re.compile(
-    r"^(?:(?:kind|best|warm|many)\s)?(?:regards|wishes|cheers|best|thanks|sincerely|yours(?: \w+)?)[,.!]?[ \t]*\n+[ \t]*[-–—]?\s?[A-Z][\w. ]{1,30}\s*\Z",
+    r"^(?:(?:kind|best|warm|many)\s)?(?:regards|wishes|cheers|best|thanks|sincerely|yours(?: \w+)?)[,.!]?[ \t]*\n+[ \t]*[-–—]?\s?(?-i:[A-Z][\w.]{1,20}(?: [A-Z][\w.]{0,20}){0,2})\s*\Z",
     re.MULTILINE | re.IGNORECASE,
 )
 _SPEAKER = re.compile(
@@ -91,7 +91,7 @@ _VERSE = re.compile(r"(?:^(?![-*•\d]).{10,60}\n){1,40}(?:.{10,60},\n(?![-*•\
 _SPEAKS = (patterns.GENERAL, patterns.REQUESTS, patterns.POLITE, *patterns.INSTRUCTS, *patterns.STATES)
 _LOOKS_AT = re.compile(r"[,;]\s[^,;:]{1,60}:$")
 _CORRECTS = re.compile(r"^\W*no\b[,.!]?\s", re.IGNORECASE)
-_BEFORE = re.compile(r":[\s*_]*$|\b(?:the following|below)\b", re.IGNORECASE)
+_BEFORE = re.compile(r":[\s*_]*$|\bthe following\b|\bbelow\W*$", re.IGNORECASE)
 _COLON = re.compile(r":[*_]{0,2}\s+")
 
 
