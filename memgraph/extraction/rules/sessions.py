@@ -14,7 +14,7 @@ from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.remedies import changed_by, confirmed_by, failures
 from memgraph.extraction.rules.session_steps import ENDS, Step, is_same, purpose_of, short
 from memgraph.extraction.rules.subjects import content_words
-from memgraph.extraction.rules.user.spoken import own_lines, spoken
+from memgraph.extraction.rules.user.spoken import spoken
 from memgraph.extraction.rules.user.statements import UserStatement, statements_in, takes_back
 from memgraph.extraction.statements import sentences, steps_in
 from memgraph.model.build import BuildEventLog, UserIntervention
@@ -78,20 +78,19 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
                 "statement", 8.3, f"{place}:answer", told, "the user answered a question", said=said, told=told
             )
             continue
-        own = own_lines(said.action)
+        own = "\n".join(filter(None, spoken(said.action)))
         kept = [entry for number, entry in enumerate(kept) if not takes_back(own, entry[2], is_latest=number >= latest)]
         latest = len(kept)
-        if (steps := steps_in(own)) and _TELLS_HOW.search(_introduction(own, steps[0])):
+        if (steps := steps_in(said.action)) and _tells_how(said.action, own, steps):
             reason = "the user stated the steps"
             alone = said.model_copy(update={"context": ""})
             yield Finding("procedure", 9.2, f"{place}:procedure", own, reason, said=alone, steps=steps)
             continue
         stated = statements_in(said.action)
         kept += [(place, said, one) for one in stated]
-        why = " ".join(filter(None, spoken(said.action)))
-        if not stated and said.context.startswith(_REFUSED) and _says_why(why):
-            alone = said.model_copy(update={"action": why})
-            yield Finding("correction", 9.4, f"{place}:correction", why, "the user refused a call", said=alone)
+        if not stated and said.context.startswith(_REFUSED) and _says_why(own):
+            alone = said.model_copy(update={"action": own})
+            yield Finding("correction", 9.4, f"{place}:correction", own, "the user refused a call", said=alone)
     number: Counter[str] = Counter()
     for place, said, one in kept:
         number[f"{place}:{one.kind}"] += 1
@@ -117,11 +116,12 @@ def _chosen(said: UserIntervention) -> tuple[str, str] | None:
     return None
 
 
-def _introduction(message: str, step: str) -> str:
-    """Return the line in which the first step stands, and the line before it."""
-    before, _, _ = message.partition(step)
-    around = [line for line in before.splitlines() if line.strip()][-2:]
-    return "\n".join([*around, step])
+def _tells_how(message: str, own: str, steps: tuple[str, ...]) -> bool:
+    """Return whether the line of the first step or the one before it says that these are steps, all in the user's own words."""
+    around = [line for line in message.partition(steps[0])[0].splitlines() if line.strip()][-2:]
+    words = own.replace("\n", " ")
+    is_own = all(" ".join(step.split()) in words for step in steps)
+    return is_own and any(_TELLS_HOW.search(line) for line in (*around, steps[0]) if line.strip("-*• ") in words)
 
 
 def _says_why(words: str) -> bool:

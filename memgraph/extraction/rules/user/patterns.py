@@ -78,7 +78,7 @@ PLACE = re.compile(_HERE, re.IGNORECASE)
 GENERAL = re.compile(
     r"\b(?:(?:always|never)(?![-\w])|whenever|every ?time|each time|any ?time|from now on|going forward|from here on|in general|as a rule|rule of thumb|at all times|"
     r"no matter (?:what|how|which)|under no circumstances|by default|(?:do not|don'?t|not) ever|only ever|until further notice|"
-    rf"^{_HERE}|(?:use|prefer|avoid|stick to|keep)\s[^,;]{{1,80}}\s{_HERE}|"
+    rf"^{_HERE}|\bnot?\s\w+\s{_HERE}|(?:use|prefer|avoid|stick to|keep)\s[^,;]{{1,80}}\s{_HERE}|"
     r"(?:before|after) (?:every|each|any)\s\w+|(?:for|on|in|at|with) every\s(?:\w+ )?(?:commit|pr|pull request|push|release|build|run|change|branch|call|new|deploy\w*|message|answer|request)s?\b|^(?:for )?(?:every|each)\s(?!of these)\w+|"
     r"\bnext time\b(?!\W*$)|as per (?:our|the|my)|according to (?:our|my)|occasionally|regularly|periodically|from time to time|(?:every|each) (?:day|week|month|night|sprint|quarter)|out of bounds|"
     r"(?:your|our) (?:directives?|instructions?|guidelines?|principles?) (?:are|is|says?|state)|^you (?:keep|constantly|repeatedly) \w+ing\b|^that'?s how (?:we|i|things|it)\b|^in (?:the )?future\b|(?:our|the|my) (?:rule|convention|policy|standard|workflow|house style)\b|"

@@ -24,7 +24,7 @@ _ELEMENT = re.compile(
 )
 """An element with its content, unless that is a word or two."""
 _PASTED = re.compile(
-    r"\s*(?:[$%|│➜❯λ●■✓✔✗✘✅❌×⎿─═╭╰├└┌⏭♻✨☁💡👀]|[+-]{2,}\S?|={2,}|[#%]\s*$)|.{0,60}\bgit:\([^)\n]{1,60}\)|\[[^\]\n]{0,80}[~/][^\]\n]{0,200}\]|"
+    r"\s*(?:[-*]?\s?\[[ xX]\]\s|/[/*]|[$%|│➜❯λ●■✓✔✗✘✅❌×⎿─═╭╰├└┌⏭♻✨☁💡👀]|[+-]{2,}\S?|={2,}|[#%]\s*$)|.{0,60}\bgit:\([^)\n]{1,60}\)|\[[^\]\n]{0,80}[~/][^\]\n]{0,200}\]|"
     r"\w{1,40}@[\w.-]{1,60}[ :][^\n]{0,80}[%$#] |\s*\[?(?:\d{4}-\d\d-\d\d[T ]?\d|[(\[]?\d{1,2}:\d\d\b|[A-Z][a-z]{2}\s{1,2}\d{1,2}\s\d\d:\d\d)|\s*\d{1,6}\.\d{2,3}\s|\s*(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE)\b|"
     r"\s*\[[A-Za-z][\w. -]{1,30}\](?:\s|$)(?!\S+ #)|\s*(?:npm|yarn|pnpm) (?:ERR!|WARN|error|warn|notice)|\s*(?:at \S{1,200}(?:$| [(<\[])|at async |File \"|Traceback |caused by:)|"
     r"[\w.]{1,80}(?:Error|Exception|Warning)(?: \[?\w+\]?)?: |\s*(?:\S{1,200}[:(]\d{1,6}[:,]\d{1,6}[):]?|\S{1,200}\.\w{1,5}:\d{1,6})(?:\s|$)|@?[\w/-]{1,60}[:#][\w-]{1,40}:|\(\w{1,40}:\d+\)|"
@@ -47,43 +47,44 @@ _DOCUMENT = re.compile(
 """What begins a document that lasts to the end: a heading, a rule, the header of a mail."""
 _TITLE = re.compile(r"\n[A-Z](?!(?:\S+ ){6})[^\n.!?:,;]{2,50}\n")
 _SIGNED = re.compile(
-    r"^(?:(?:kind|best|warm|many)\s)?(?:regards|wishes|cheers|best|thanks|sincerely|yours(?: \w+)?)[,.!]?[ \t]*\n+[ \t]*[-–—]?\s?(?-i:[A-Z][\w.]{1,20}(?: [A-Z][\w.]{0,20}){0,2})\s*\Z",
+    r"^(?:(?:kind|best|warm|many)\s)?(?:regards|wishes|cheers|best|thanks|sincerely|yours(?: \w+)?)[,.!]?[ \t]*\n+[ \t]*[-–—]?\s?(?-i:[A-Z][\w.]{1,20}(?: [A-Z][\w.]{0,20}){0,2})\s*\Z|^sent (?:from|by|via)\s.{1,80}\s*\Z",
     re.MULTILINE | re.IGNORECASE,
 )
 _SPEAKER = re.compile(
     r"\s{0,3}(?:[-*•]\s+)?[*_]{0,3}((?:[A-Z][\w.'’-]{0,30}(?:\s[A-Z][\w.'’-]{0,30}){0,2}|@\w[\w-]{0,38}|(?i:user|human|assistant|system|developer|tool|agent|bot|ai|model|reviewer|q|a)))"
-    r"[*_]{0,3}\s?(?:[(\[<][^\n)\]>]{0,60}[)\]>])?\s?:[*_]{0,3}(?:\s|$)"
+    r"[*_]{0,3}\s?(?:[(\[<][^\n)\]>]{0,60}[)\]>])?\s?(?::|→|[-=]?>)[*_]{0,3}(?:\s|$)"
 )
 """A line of a dialogue, or a field of a form: a name and a colon."""
 _FIELDS = re.compile(r"\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s[^\n]*)?\n\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s|$)")
 _QUOTES = re.compile(
     r"\"[^\"\n]{1,600}\"|[“„][^”“\n]{1,600}[”“]|[«‹][^»›\n]{1,600}[»›]|「[^」\n]{1,600}」|‘[^’\n]{1,600}’(?!\w)|(?<![\w'])'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w)){1,600}(?<=\S)'(?![\w'])"
 )
+_TEXT = r"(?:paragraphs?|comments?|texts?|messages?|e-?mails?|prompts?|sentences?|wiki|readme|articles?|answers?|tickets?|snippets?|quotes?|posts?|threads?|reviews?|notes?|letters?|docs?|documents?|sto(?:ry|ries)|guidelines|transcripts?|logs?|output)"
 _SAYS = (
     r"(?:says|said|tells|told|writes|wrote|states|stated|asks|asked|claims|claimed|suggests|suggested|recommends|recommended|advises|advised|insists|insisted|argues|argued|mentions|mentioned|"
     r"warns|warned|instructs|instructed|demands|demanded|replies|replied|answered|responded|commented|proposes|proposed|thinks|believes|reminds|reminded|quotes|quoted|wants (?:us|me|you|everyone|them) to)"
 )
 _OF_OWN = re.compile(
     rf"\b(?:i|we)(?:['’]ve|['’]d|\s(?:have|had))?(?:\s(?!was\b|were\b|am\b|been\b|got\b)\w+)?\s{_SAYS}\b|\byou(?:['’]re|\sare|\swere|\shave\sbeen)\s(?:\w+\s)?{_SAYS}\b|"
-    rf"\b(?:if|when|whenever|unless|until|once|before|after|what|whatever|whoever|anyone|everyone|nobody)\s(?:[^\s,]+\s){{0,5}}?{_SAYS}\b",
+    rf"\b(?:if|when|whenever|unless|until|once|before|after|what|whatever|whoever|anyone|everyone|nobody|without)\s(?:[^\s,]+\s){{0,5}}?{_SAYS}\b",
     re.IGNORECASE,
 )
 """Where the user says something, or where it depends on what somebody says."""
 _ATTRIBUTED = re.compile(
     rf"\b{_SAYS}\b|\w+s\s(?:say|claim|suggest|recommend|insist|advise|warn)\b(?!\s(?:why|what|how)\b)|\bthey\s(?:say|claim|want|insist|suggest|recommend|tell)\b|"
-    r"\b(?:according\sto|as\sper|in\sthe\swords\sof|quoting|citing)\s(?!our\b|my\b)|^(?:per|via)\s(?!our\b|my\b)\S|"
+    r"\b(?:i|we)\s(?:\w+\s)?(?:read|heard|saw|found)\s(?:\w+\s){0,2}that\b|\b(?:dis)?agree\b|^from\s(?!now\b|here\b|\w+\son\b)|\b(?:according\sto|as\sper|in\sthe\swords\sof|quoting|citing)\s(?!our\b|my\b)|^(?:per|via)\s(?!our\b|my\b)\S|"
     r"(?:\b(?:his|her|their)|(?<!\bour )\b(?!(?:project|repo|team|company|house)\b)\w+['’]s)\s(?:\w+\s){0,2}?(?:rule|advice|opinion|view|motto|policy|preference|suggestion|request|instruction|guideline|demand|idea|words)s?\b",
     re.IGNORECASE,
 )
 _INTRODUCES = re.compile(
     r"^(?:please |also |and |just |so |always )*(?:(?:remember|keep in mind|bear in mind|note|be aware|follow|observe|respect|stick to|from now on|going forward|from here on|in general|by default|always|as a rule|whenever|also|please|ps|p\.s|btw|"
     r"fyi|nb|important|warning|rules?|styles?|preferences?|conventions?|constraints?|requirements?)\b|(?:for|in|on|when|if|before|after|while|regarding|about|as for)\s(?:this|our|my|all|any|every|each|new|future|you|we|i|it|the (?:future|record)|\w+ing|\w+s|\w+ \w+s)\b)|"
-    r"\bhow (?:we|i)\s|\b(?:my|our|these|some|few|couple of|several|one|two|three|four|five|six|another|\d)\s(?:\w+\s){0,3}?(?:rule|convention|preference|constraint|requirement|guideline|principle|polic(?:y|ie)|thing|point|note|reminder|request|decision|wish)(?:e?s)?\b",
+    r"\bhow (?:we|i)\s|\b(?:i|we)\s(?:\w+\s)?(?:told you|said|mentioned|asked you)\b|\b(?:my|our|these|some|few|couple of|several|one|two|three|four|five|six|another|\d)\s(?:\w+\s){0,3}?(?:rule|convention|preference|constraint|requirement|guideline|principle|remark|polic(?:y|ie)|thing|point|note|reminder|request|decision|wish)(?:e?s)?\b",
     re.IGNORECASE,
 )
 """What stands before words of the user's own and a colon."""
 _REFUSED = re.compile(
-    r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite|from(?! now\b| here\b)|their|his|her|its)\b|n['’]t\b|\w['’]s\b",
+    r"\b(?:not|never|no|ignore|disagree|against|drop|remove|delete|wrong|bad|terrible|forget|refuse|reject|disregard|nonsense|false|untrue|opposite|by|from(?! now\b| here\b)|their|his|her|its)\b|n['’]t\b|\w['’]s\b",
     re.IGNORECASE,
 )
 _VERSE = re.compile(r"(?:^(?![-*•\d]).{10,60}\n){1,40}(?:.{10,60},\n(?![-*•\d])){1,40}.{10,60}$", re.MULTILINE)
@@ -91,31 +92,37 @@ _VERSE = re.compile(r"(?:^(?![-*•\d]).{10,60}\n){1,40}(?:.{10,60},\n(?![-*•\
 _SPEAKS = (patterns.GENERAL, patterns.REQUESTS, patterns.POLITE, *patterns.INSTRUCTS, *patterns.STATES)
 _LOOKS_AT = re.compile(r"[,;]\s[^,;:]{1,60}:$")
 _CORRECTS = re.compile(r"^\W*no\b[,.!]?\s", re.IGNORECASE)
+_UNMARKED = re.compile(r"(?<=[a-z] )(?:Always|Never|Please|Do not|Don['’]t|You|We|Only|Use|Prefer|Avoid|Keep|Make) [^\n]*")
+"""A sentence within a sentence: quoted without marks."""
 _BEFORE = re.compile(r":[\s*_]*$|\bthe following\b|\bbelow\W*$", re.IGNORECASE)
-_COLON = re.compile(r":[*_]{0,2}\s+")
+_COLON = re.compile(r":[*_]{0,2}\s+|\s[-–—]\s(?=(?i:always|never|you (?:must|should))\b)")
+
+
+_SHOWS = re.compile(
+    rf"(?:\b(?:this|these)\b|\b(?:here(?:'s|’s| is| are)|found|got|received|copied|pasted|attached)\b.{{0,40}})(?:\s[\w'’-]+){{0,3}}?\s{_TEXT}\b|\b{_SAYS}\W*$",
+    re.IGNORECASE,
+)
+"""A sentence that shows a text: what follows is that text."""
 
 
 def spoken(message: str) -> list[str]:
     """Return the sentences that the user himself speaks, and "" where something was set aside; linear in the length of the message."""
-    return [
-        "" if _ASIDE in part else part.replace(_JOINED, " ")
-        for paragraph in re.split(r"\n{2,}", _own_text(message))
-        for part in _own_sentences(paragraph)
-    ]
-
-
-def own_lines(message: str) -> str:
-    """Return a message without the blocks in which others speak."""
-    return _own_text(message).replace(_ASIDE, "").replace(_JOINED, " ")
+    found: list[str] = []
+    for paragraph in re.split(r"\n{2,}", _own_text(message)):
+        for part in _own_sentences(paragraph):
+            found.append("" if _ASIDE in part else part.replace(_JOINED, " "))
+            if _SHOWS.search(part):
+                return [*found, ""]
+    return found
 
 
 def _own_text(message: str) -> str:
-    text = message.replace("\r\n", "\n")
+    text = message.replace("\r\n", "\n").replace("**", "")
     if _SIGNED.search(text):
         return ""
     for pattern in (_FENCED, _ELEMENT):
         text = pattern.sub(f"\n{_ASIDE}\n", text)
-    text = _QUOTES.sub(lambda match: re.sub(r"\s", _JOINED, match[0]), _VERSE.sub(f"{_ASIDE}\n", text))
+    text = _QUOTES.sub(lambda match: re.sub(r"\s", _JOINED, match[0]), _UNMARKED.sub(_ASIDE, _VERSE.sub(f"{_ASIDE}\n", text)))
     return "\n".join(_own_lines(text.split("\n")))
 
 
@@ -150,14 +157,16 @@ def _own_lines(lines: list[str]) -> list[str]:
                 and not any(pattern.search(line) for pattern in _SPEAKS)
             ):
                 until = "end"
-            elif line.lstrip()[:1] == ">" or _FIELDS.match(two) or (speaker and not _introduces(speaker[1])):
+            elif line.lstrip()[:1] == ">" or (
+                not is_aside and (_FIELDS.match(two) or (speaker and not _introduces(speaker[1])))
+            ):
                 until = "blank"
             elif not (until or is_aside) and (_BEFORE.search(line) or line.rstrip().endswith("?")):
                 kept.append(line)
                 own = _introduces((sentences(line) or [line])[-1].rstrip(" *_:"))
                 until = "" if own else "question" if line.rstrip().endswith("?") else "colon"
                 continue
-        kept.append(_ASIDE if (until and line.strip()) or is_aside else line)
+        kept.append(f"\n{_ASIDE}\n" if (until and line.strip()) or is_aside else line)
     prompts = [place for place in sorted(pasted) if _PROMPT.match(lines[place][:1_000])]
     if not prompts:
         return kept
@@ -170,12 +179,13 @@ def _own_sentences(paragraph: str) -> Iterator[str]:
     for sentence in chain.from_iterable(map(patterns.LOWER_CASE_SENTENCE.split, sentences(paragraph))):
         bare = _QUOTES.sub(_ASIDE, sentence)
         said, *introduced = _COLON.split(patterns.OPENER.sub("", bare).strip(), maxsplit=1)
+        is_own = not introduced or _introduces(said) or _CORRECTS.match(bare)
         if _is_attributed(said if introduced else bare) or not bare.strip(f"{_ASIDE} .!?,"):
             yield _ASIDE
-        elif not introduced or _introduces(said) or _CORRECTS.match(bare):
-            yield _LOOKS_AT.sub("", sentence)
-            continue
-        if introduced and introduced[0].strip(f"{_ASIDE} .!?,"):
+            is_own = not introduced
+        else:
+            yield _LOOKS_AT.sub("", sentence) if is_own else said
+        if not is_own and introduced[0].strip(f"{_ASIDE} .!?,"):
             yield _ASIDE
             return
 
