@@ -55,6 +55,8 @@ _SPEAKER = re.compile(
     r"[*_]{0,3}\s?(?:[(\[<][^\n)\]>]{0,60}[)\]>])?\s?(?::|→|[-=]?>)[*_]{0,3}(?:\s|$)"
 )
 """A line of a dialogue, or a field of a form: a name and a colon."""
+_TIMED = re.compile(r"[^\n:]{1,60}\s[(\[]?\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\.?)?[)\]]?\s*$")
+"""Who wrote when, above a message."""
 _FIELDS = re.compile(r"\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s[^\n]*)?\n\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s|$)")
 _QUOTES = re.compile(
     r"\"[^\"\n]{1,600}\"|[“„][^”“\n]{1,600}[”“]|[«‹][^»›\n]{1,600}[»›]|「[^」\n]{1,600}」|‘[^’\n]{1,600}’(?!\w)|(?<![\w'])'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w)){1,600}(?<=\S)'(?![\w'])"
@@ -146,7 +148,7 @@ def _own_lines(lines: list[str]) -> list[str]:
             until = "" if until == "blank" else until
         elif until != "end":
             two = "\n".join(lines[place : place + 2])
-            speaker = _SPEAKER.match(line)
+            speaker = _SPEAKER.match(line) or (_TIMED.match(line) and not _speaks(line))
             if until in {"colon", "question"}:
                 until = "list" if _ITEM.match(line) else "end" if until == "colon" and not is_aside else ""
             elif until == "list" and not _ITEM.match(line) and line[:1].strip():
@@ -154,11 +156,11 @@ def _own_lines(lines: list[str]) -> list[str]:
             if (_DOCUMENT.match(two) and not is_hunk) or (
                 place
                 and _TITLE.fullmatch("\n".join(lines[place - 1 : place + 2]))
-                and not any(pattern.search(line) for pattern in _SPEAKS)
+                and not _speaks(line)
             ):
                 until = "end"
             elif line.lstrip()[:1] == ">" or (
-                not is_aside and (_FIELDS.match(two) or (speaker and not _introduces(speaker[1])))
+                not is_aside and (_FIELDS.match(two) or (speaker and not _introduces(line.partition(":")[0])))
             ):
                 until = "blank"
             elif not (until or is_aside) and (_BEFORE.search(line) or line.rstrip().endswith("?")):
@@ -188,6 +190,10 @@ def _own_sentences(paragraph: str) -> Iterator[str]:
         if not is_own and introduced[0].strip(f"{_ASIDE} .!?,"):
             yield _ASIDE
             return
+
+
+def _speaks(line: str) -> bool:
+    return any(pattern.search(line) for pattern in _SPEAKS)
 
 
 def _is_attributed(text: str) -> bool:
