@@ -165,12 +165,12 @@ class TranscriptReader:
                 yield session.part()
 
     def _left(self, stream: BinaryIO) -> set[str | None]:
-        """Return the entries of branches that the user left by rewinding: another one begins at the same entry and goes on later.
+        """Return the entries of branches that the user left by rewinding: he spoke later in another one that begins at the same entry.
 
         Parallel uses of tools branch, too, but no user speaks in their branches.
         """
         parents: dict[str, str | None] = {}
-        turns: set[str | None] = set()
+        latest: dict[str | None, int] = {}
         rollout = Rollout()
         for _, line, _ in lines(stream, self._max_line_bytes):
             entry = entry_of(line, self._max_line_bytes)
@@ -178,18 +178,13 @@ class TranscriptReader:
             uuid, parent = entry.get("uuid"), entry.get("parentUuid")
             if isinstance(uuid, str) and uuid not in parents and len(parents) < _MAX_SEEN:
                 parents[uuid] = parent if isinstance(parent, str) else None
-                turns.update([uuid] if _is_turn(entry) else [])
-        last: dict[str | None, int] = {uuid: place for place, uuid in enumerate(parents)}
-        living: dict[str | None, int] = {}
+                latest[uuid] = len(parents) if _is_turn(entry) else 0
         for uuid, parent in reversed(parents.items()):
-            if parent in last:
-                last[parent] = max(last[parent], last[uuid])
-                if uuid in turns:
-                    turns.add(parent)
-                    living[parent] = max(living.get(parent, 0), last[uuid])
+            if parent in parents:
+                latest[parent] = max(latest[parent], latest[uuid])
         left: set[str | None] = set()
         for uuid, parent in parents.items():
-            if parent in left or (uuid in turns and last[uuid] < living.get(parent, 0)):
+            if parent in left or 0 < latest[uuid] < latest.get(parent, 0):
                 left.add(uuid)
         return left
 

@@ -103,11 +103,16 @@ def failures(steps: Sequence[Step]) -> Iterator[Finding]:
             if not other.worked and is_same(step, other)
         ]
         told |= {other.place for other in alike}
+        found = _recovered(steps, alike, remedy, created) if remedy else _stayed(steps, alike)
         is_shared = len(struck[failure_fingerprint(_said_of(step))]) > 1
-        if remedy and (found := _recovered(steps, alike, remedy, created, is_shared=is_shared)):
+        if found and not (is_shared and _is_by_chance(found)):
             yield found
-        elif not remedy and not is_shared and (stayed := _stayed(steps, alike)):
-            yield stayed
+
+
+def _is_by_chance(found: Finding) -> bool:
+    """Return whether a failure that struck unrelated commands stayed, or ended without an edit and by nothing that its error names."""
+    words, named = (set(re.findall(r"\w+", text or "")) for text in (found.resolution, " ".join(found.errors)))
+    return not (found.attempt and found.attempt.worked_how == "edit") and words.isdisjoint(named)
 
 
 def _ended_by(steps: Sequence[Step], failed: Step) -> Step | None:
@@ -123,18 +128,14 @@ def _ended_by(steps: Sequence[Step], failed: Step) -> Step | None:
     return None
 
 
-def _recovered(
-    steps: Sequence[Step], failed: Sequence[Step], worked: Step, created: set[str], *, is_shared: bool
-) -> Finding | None:
+def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, created: set[str]) -> Finding | None:
     first, last = failed[0], failed[-1]
     errors = _errors_of(last)
     said = _said_of(last)
     if not said or _MISTYPED.search(said):
         return None
     remedy = (
-        _remedy_of_call(last, worked, said)
-        if CALL.match(last.command)
-        else _remedy(steps, last, worked, said, created, is_shared=is_shared)
+        _remedy_of_call(last, worked, said) if CALL.match(last.command) else _remedy(steps, last, worked, said, created)
     )
     if remedy is None:
         return None
@@ -161,10 +162,7 @@ def _recovered(
     )
 
 
-def _remedy(
-    steps: Sequence[Step], last: Step, worked: Step, error: str, created: set[str], *, is_shared: bool
-) -> _Remedy | None:
-    """Return what ended a failure; one that struck unrelated commands (`is_shared`) was not ended by wording this one differently."""
+def _remedy(steps: Sequence[Step], last: Step, worked: Step, error: str, created: set[str]) -> _Remedy | None:
     between = [step for step in steps[last.place + 1 : worked.place] if step.worked]
     edits = [step for step in between if step.edits and step.task.files_changed]
     acts = _distinct([step for step in between if step.acts and not (is_same(step, last) or is_part(step, last))])
@@ -175,7 +173,7 @@ def _remedy(
     dropped = last.words - worked.words if worked.words < last.words else set()
     if dropped and not (edits or acts or any(word.strip("-") in error for word in dropped)):
         return None
-    if differs and not is_shared and (_UNUSABLE.search(last.task.output[-2_000:]) or not (edits or acts)):
+    if differs and (_UNUSABLE.search(last.task.output[-2_000:]) or not (edits or acts)):
         different = _different(last, worked)
         return _Remedy("instead", f"`{different}`", f"`{different}`", why) if different else None
     if edits:
@@ -195,7 +193,7 @@ def _remedy(
         return _Remedy("edit", ", ".join(files[:3]), resolution, f"{why} {changed}".strip())
     if acts:
         named = [act for act in acts if _is_named(act, f"{error} {why}")]
-        chosen = named if 0 < len(named) <= _MAX_ACTS else acts if len(acts) <= _MAX_ACTS and not is_shared else []
+        chosen = named if 0 < len(named) <= _MAX_ACTS else acts if len(acts) <= _MAX_ACTS else []
         told = ", then ".join(f"`{short(act.command)}`" for act in chosen)
         return _Remedy("after", told, told, why) if told else None
     return None
@@ -260,8 +258,7 @@ def _distinct(steps: Sequence[Step]) -> list[Step]:
 def _is_named(act: Step, text: str) -> bool:
     """Return whether the error or the agent names what the command does."""
     words = set(content_words(act.command.replace("-", " "))) - {act.program.split(" ")[0]}
-    its = set(act.command.split()[1:]) & set(text.split())
-    return bool(its or words & set(content_words(text.replace("-", " "))))
+    return len(words & set(content_words(text.replace("-", " ")))) > 0
 
 
 def _different(failed: Step, worked: Step) -> str:
