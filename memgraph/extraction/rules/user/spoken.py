@@ -13,8 +13,8 @@ from memgraph.extraction.rules.user import patterns
 from memgraph.extraction.statements import sentences
 from memgraph.text import lazy_re as re
 
-_ASIDE = "\ufffc"
-"""Stands for what was set aside."""
+_ASIDE = "\ufffc" * 3
+"""Stands for what was set aside; long enough for a sentence of its own."""
 _JOINED = "\u2060"
 """Stands for white space in a quotation: no sentence ends there."""
 _FENCED = re.compile(r"(```|~~~|'{3}|\"{3}).{0,8000}?(?:\1|\Z)|<!--.{0,8000}?(?:-->|\Z)", re.DOTALL)
@@ -94,14 +94,15 @@ _VERSE = re.compile(r"(?:^(?![-*•\d]).{10,60}\n){1,40}(?:.{10,60},\n(?![-*•\
 _SPEAKS = (patterns.GENERAL, patterns.REQUESTS, patterns.POLITE, *patterns.INSTRUCTS, *patterns.STATES)
 _LOOKS_AT = re.compile(r"[,;]\s[^,;:]{1,60}:$")
 _CORRECTS = re.compile(r"^\W*no\b[,.!]?\s", re.IGNORECASE)
-_UNMARKED = re.compile(r"(?<=[a-z] )(?:Always|Never|Please|Do not|Don['’]t|You|We|Only|Use|Prefer|Avoid|Keep|Make) [^\n]*")
+_UNMARKED = re.compile(
+    r"(?<=[a-z] )(?:Always|Never|Please|Do not|Don['’]t|You|We|Only|Use|Prefer|Avoid|Keep|Make) [^\n]*"
+)
 """A sentence within a sentence: quoted without marks."""
-_BEFORE = re.compile(r":[\s*_]*$|\bthe following\b|\bbelow\W*$", re.IGNORECASE)
 _COLON = re.compile(r":[*_]{0,2}\s+|\s[-–—]\s(?=(?i:always|never|you (?:must|should))\b)")
 
 
 _SHOWS = re.compile(
-    rf"(?:\b(?:this|these)\b|\b(?:here(?:'s|’s| is| are)|found|got|received|copied|pasted|attached)\b.{{0,40}})(?:\s[\w'’-]+){{0,3}}?\s{_TEXT}\b|\b{_SAYS}\W*$",
+    rf"(?:\b(?:this|these)\b|\b(?:here(?:'s|’s| is| are)|found|got|received|copied|pasted|attached)\b.{{0,40}})(?:\s[\w'’-]+){{0,3}}?\s{_TEXT}\b|\b{_SAYS}\W*$|:[\s*_]*$|\bthe following\b|\bbelow\W*$",
     re.IGNORECASE,
 )
 """A sentence that shows a text: what follows is that text."""
@@ -110,11 +111,14 @@ _SHOWS = re.compile(
 def spoken(message: str) -> list[str]:
     """Return the sentences that the user himself speaks, and "" where something was set aside; linear in the length of the message."""
     found: list[str] = []
+    is_shown = False
     for paragraph in re.split(r"\n{2,}", _own_text(message)):
         for part in _own_sentences(paragraph):
-            found.append("" if _ASIDE in part else part.replace(_JOINED, " "))
-            if _SHOWS.search(part):
+            is_aside = _ASIDE in part
+            if is_shown and not is_aside:
                 return [*found, ""]
+            found.append("" if is_aside else _LOOKS_AT.sub("", part).replace(_JOINED, " "))
+            is_shown = _SHOWS.search(part) is not None and not _introduces(part.rstrip(" *_:"))
     return found
 
 
@@ -124,7 +128,9 @@ def _own_text(message: str) -> str:
         return ""
     for pattern in (_FENCED, _ELEMENT):
         text = pattern.sub(f"\n{_ASIDE}\n", text)
-    text = _QUOTES.sub(lambda match: re.sub(r"\s", _JOINED, match[0]), _UNMARKED.sub(_ASIDE, _VERSE.sub(f"{_ASIDE}\n", text)))
+    text = _QUOTES.sub(
+        lambda match: re.sub(r"\s", _JOINED, match[0]), _UNMARKED.sub(_ASIDE, _VERSE.sub(f"{_ASIDE}\n", text))
+    )
     return "\n".join(_own_lines(text.split("\n")))
 
 
@@ -143,32 +149,21 @@ def _own_lines(lines: list[str]) -> list[str]:
             pasted.update(between)
     kept, until = [], ""
     for place, line in enumerate(lines):
-        is_aside = place in pasted or _ASIDE in line or (is_hunk and line[:1] in "+-@\\ ")
-        if not line.strip():
+        before, two = lines[place - 1] if place else "x", "\n".join(lines[place : place + 2])
+        is_pasted = place in pasted or _ASIDE in line or (is_hunk and line[:1] in "+-@\\ ")
+        is_timed = _TITLE.fullmatch("\n".join([before[:1], two])) or _TIMED.match(line)
+        speaker = _SPEAKER.match(line)
+        if not line.strip() or until == "end":
             until = "" if until == "blank" else until
-        elif until != "end":
-            two = "\n".join(lines[place : place + 2])
-            speaker = _SPEAKER.match(line) or (_TIMED.match(line) and not _speaks(line))
-            if until in {"colon", "question"}:
-                until = "list" if _ITEM.match(line) else "end" if until == "colon" and not is_aside else ""
-            elif until == "list" and not _ITEM.match(line) and line[:1].strip():
-                until = ""
-            if (_DOCUMENT.match(two) and not is_hunk) or (
-                place
-                and _TITLE.fullmatch("\n".join(lines[place - 1 : place + 2]))
-                and not _speaks(line)
-            ):
-                until = "end"
-            elif line.lstrip()[:1] == ">" or (
-                not is_aside and (_FIELDS.match(two) or (speaker and not _introduces(line.partition(":")[0])))
-            ):
-                until = "blank"
-            elif not (until or is_aside) and (_BEFORE.search(line) or line.rstrip().endswith("?")):
-                kept.append(line)
-                own = _introduces((sentences(line) or [line])[-1].rstrip(" *_:"))
-                until = "" if own else "question" if line.rstrip().endswith("?") else "colon"
-                continue
-        kept.append(f"\n{_ASIDE}\n" if (until and line.strip()) or is_aside else line)
+        elif (_DOCUMENT.match(two) and not is_hunk) or (is_timed and not _speaks(line)):
+            until = "end"
+        elif line.lstrip()[:1] == ">" or (before.rstrip().endswith("?") and _ITEM.match(line)):
+            until = "blank"
+        elif not is_pasted and (_FIELDS.match(two) or (speaker and not _introduces(speaker[1]))):
+            until = "blank"
+        kept.append(
+            f"\n{_ASIDE}\n" if (until and line.strip()) or is_pasted else line + "\n" * line.rstrip(" *_").endswith(":")
+        )
     prompts = [place for place in sorted(pasted) if _PROMPT.match(lines[place][:1_000])]
     if not prompts:
         return kept
@@ -183,10 +178,10 @@ def _own_sentences(paragraph: str) -> Iterator[str]:
         said, *introduced = _COLON.split(patterns.OPENER.sub("", bare).strip(), maxsplit=1)
         is_own = not introduced or _introduces(said) or _CORRECTS.match(bare)
         if _is_attributed(said if introduced else bare) or not bare.strip(f"{_ASIDE} .!?,"):
-            yield _ASIDE
+            yield _ASIDE + sentence
             is_own = not introduced
         else:
-            yield _LOOKS_AT.sub("", sentence) if is_own else said
+            yield sentence if is_own else said
         if not is_own and introduced[0].strip(f"{_ASIDE} .!?,"):
             yield _ASIDE
             return
