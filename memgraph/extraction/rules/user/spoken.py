@@ -50,11 +50,6 @@ _SIGNED = re.compile(
     r"^(?:(?:kind|best|warm|many)\s)?(?:regards|wishes|cheers|best|thanks|sincerely|yours(?: \w+)?)[,.!]?[ \t]*\n+[ \t]*[-–—]?\s?(?-i:[A-Z][\w.]{1,20}(?: [A-Z][\w.]{0,20}){0,2})\s*\Z|^sent (?:from|by|via)\s.{1,80}\s*\Z",
     re.MULTILINE | re.IGNORECASE,
 )
-_SPEAKER = re.compile(
-    r"\s{0,3}(?:[-*•]\s+)?[*_]{0,3}((?:[A-Z][\w.'’-]{0,30}(?:\s[A-Z][\w.'’-]{0,30}){0,2}|@\w[\w-]{0,38}|(?i:user|human|assistant|system|developer|tool|agent|bot|ai|model|reviewer|q|a)))"
-    r"[*_]{0,3}\s?(?:[(\[<][^\n)\]>]{0,60}[)\]>])?\s?(?::|→|[-=]?>)[*_]{0,3}(?:\s|$)"
-)
-"""A line of a dialogue, or a field of a form: a name and a colon."""
 _TIMED = re.compile(r"[^\n:]{1,60}\s[(\[]?\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\.?)?[)\]]?\s*$")
 """Who wrote when, above a message."""
 _FIELDS = re.compile(r"\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s[^\n]*)?\n\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s|$)")
@@ -93,14 +88,11 @@ _VERSE = re.compile(r"(?:^(?![-*•\d]).{10,60}\n){1,40}(?:.{10,60},\n(?![-*•\
 """Short lines that a sentence runs over."""
 _SPEAKS = (patterns.GENERAL, patterns.REQUESTS, patterns.POLITE, *patterns.INSTRUCTS, *patterns.STATES)
 _LOOKS_AT = re.compile(r"[,;]\s[^,;:]{1,60}:$")
-_CORRECTS = re.compile(r"^\W*no\b[,.!]?\s", re.IGNORECASE)
 _UNMARKED = re.compile(
     r"(?<=[a-z] )(?:Always|Never|Please|Do not|Don['’]t|You|We|Only|Use|Prefer|Avoid|Keep|Make) [^\n]*"
 )
 """A sentence within a sentence: quoted without marks."""
-_COLON = re.compile(r":[*_]{0,2}\s+|\s[-–—]\s(?=(?i:always|never|you (?:must|should))\b)")
-
-
+_COLON = re.compile(r":[*_]{0,2}\s+|\s(?:→|[-=]>)\s|\s[-–—]\s(?=(?i:always|never|you (?:must|should))\b)")
 _SHOWS = re.compile(
     rf"(?:\b(?:this|these)\b|\b(?:here(?:'s|’s| is| are)|found|got|received|copied|pasted|attached)\b.{{0,40}})(?:\s[\w'’-]+){{0,3}}?\s{_TEXT}\b|\b{_SAYS}\W*$|:[\s*_]*$|\bthe following\b|\bbelow\W*$",
     re.IGNORECASE,
@@ -147,28 +139,31 @@ def _own_lines(lines: list[str]) -> list[str]:
         between = range(one + 1, other)
         if sum(1 for place in between if lines[place].strip()) <= _MOST_LINES_BETWEEN:
             pasted.update(between)
-    kept, until = [], ""
+    kept, until, is_shell = [], "", False
     for place, line in enumerate(lines):
         before, two = lines[place - 1] if place else "x", "\n".join(lines[place : place + 2])
-        is_pasted = place in pasted or _ASIDE in line or (is_hunk and line[:1] in "+-@\\ ")
+        is_shell = is_shell or _PROMPT.match(line[:1_000]) is not None
+        is_pasted = (
+            (is_shell and not _ADDRESSES.search(line))
+            or place in pasted
+            or _ASIDE in line
+            or (is_hunk and line[:1] in "+-@\\ ")
+        )
         is_timed = _TITLE.fullmatch("\n".join([before[:1], two])) or _TIMED.match(line)
-        speaker = _SPEAKER.match(line)
         if not line.strip() or until == "end":
             until = "" if until == "blank" else until
         elif (_DOCUMENT.match(two) and not is_hunk) or (is_timed and not _speaks(line)):
             until = "end"
-        elif line.lstrip()[:1] == ">" or (before.rstrip().endswith("?") and _ITEM.match(line)):
-            until = "blank"
-        elif not is_pasted and (_FIELDS.match(two) or (speaker and not _introduces(speaker[1]))):
+        elif (
+            line.lstrip()[:1] == ">"
+            or (before.rstrip().endswith("?") and _ITEM.match(line))
+            or (_FIELDS.match(two) and not is_pasted)
+        ):
             until = "blank"
         kept.append(
             f"\n{_ASIDE}\n" if (until and line.strip()) or is_pasted else line + "\n" * line.rstrip(" *_").endswith(":")
         )
-    prompts = [place for place in sorted(pasted) if _PROMPT.match(lines[place][:1_000])]
-    if not prompts:
-        return kept
-    after = "\n".join(kept[prompts[0] :]).split("\n\n")
-    return [*kept[: prompts[0]], "", "\n\n".join(part for part in after if _ADDRESSES.search(part))]
+    return kept
 
 
 def _own_sentences(paragraph: str) -> Iterator[str]:
@@ -176,7 +171,7 @@ def _own_sentences(paragraph: str) -> Iterator[str]:
     for sentence in chain.from_iterable(map(patterns.LOWER_CASE_SENTENCE.split, sentences(paragraph))):
         bare = _QUOTES.sub(_ASIDE, sentence)
         said, *introduced = _COLON.split(patterns.OPENER.sub("", bare).strip(), maxsplit=1)
-        is_own = not introduced or _introduces(said) or _CORRECTS.match(bare)
+        is_own = not introduced or _introduces(said) or bare.casefold().startswith(("no,", "no.", "no "))
         if _is_attributed(said if introduced else bare) or not bare.strip(f"{_ASIDE} .!?,"):
             yield _ASIDE + sentence
             is_own = not introduced
