@@ -54,12 +54,12 @@ _TIMED = re.compile(r"[^\n:]{1,60}\s[(\[]?\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[
 """Who wrote when, above a message."""
 _FIELDS = re.compile(r"\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s[^\n]*)?\n\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s|$)")
 _QUOTES = re.compile(
-    r"\"[^\"\n]{1,600}\"|[“„][^”“\n]{1,600}[”“]|[«‹][^»›\n]{1,600}[»›]|「[^」\n]{1,600}」|‘[^’\n]{1,600}’(?!\w)|(?<![\w'])'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w)){1,600}(?<=\S)'(?![\w'])"
+    r"\"[^\"\n]{1,600}\"|`(?:[^`\s]+[ ]){3,60}[^`\s]+`|[“„][^”“\n]{1,600}[”“]|[«‹][^»›\n]{1,600}[»›]|「[^」\n]{1,600}」|‘[^’\n]{1,600}’(?!\w)|(?<![\w'])'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w)){1,600}(?<=\S)'(?![\w'])"
 )
 _TEXT = r"(?:paragraphs?|comments?|texts?|messages?|e-?mails?|prompts?|sentences?|wiki|readme|articles?|answers?|tickets?|snippets?|quotes?|posts?|threads?|reviews?|notes?|letters?|docs?|documents?|sto(?:ry|ries)|guidelines|transcripts?|logs?|output)"
 _SAYS = (
     r"(?:says|said|(?<!stop )saying|tells|told|writes|wrote|states|stated|asks|asked|claims|claimed|suggests|suggested|recommends|recommended|advises|advised|insists|insisted|argues|argued|mentions|mentioned|"
-    r"warns|warned|instructs|instructed|demands|demanded|replies|replied|answered|responded|commented|proposes|proposed|thinks|believes|reminds|reminded|quotes|quoted|wants (?:us|me|you|everyone|them) to)"
+    r"warns|warned|instructs|instructed|demands|demanded|replies|replied|answered|responded|commented|proposes|proposed|complains?|complained|thinks|believes|reminds|reminded|quotes|quoted|wants (?:us|me|you|everyone|them) to)"
 )
 _OF_OWN = re.compile(
     rf"\b(?:i|we)(?:['’]ve|['’]d|\s(?:have|had))?(?:\s(?!was\b|were\b|am\b|been\b|got\b)\w+)?\s{_SAYS}\b|\byou(?:['’]re|\sare|\swere|\shave\sbeen)\s(?:\w+\s)?{_SAYS}\b|"
@@ -74,7 +74,7 @@ _ATTRIBUTED = re.compile(
     re.IGNORECASE,
 )
 _INTRODUCES = re.compile(
-    r"^(?:please |also |and |just |so |always )*(?:(?:remember|keep in mind|bear in mind|note|be aware|follow|observe|respect|stick to|from now on|going forward|from here on|in general|by default|always|as a rule|whenever|also|please|ps|p\.s|btw|"
+    r"^(?:please |also |and |just |so |always |quick |short )*(?:(?:remember|keep in mind|bear in mind|note|be aware|follow|observe|respect|stick to|from now on|going forward|from here on|in general|by default|always|as a rule|whenever|also|please|ps|p\.s|btw|"
     r"fyi|nb|important|warning|rules?|styles?|preferences?|conventions?|constraints?|requirements?)\b|(?:for|in|on|when|if|before|after|while|regarding|about|as for)\s(?:this|our|my|all|any|every|each|new|future|you|we|i|it|the (?:future|record)|\w+ing|\w+s|\w+ \w+s)\b)|"
     r"\bhow (?:we|i)\s|\bmake (?:it|this|that) a (?:habit|rule)\b|\b(?:i|we)\s(?:\w+\s)?(?:told you|said|mentioned|asked you)\b|\b(?:my|our|these|some|few|couple of|several|one|two|three|four|five|six|another|\d)\s(?:\w+\s){0,3}?(?:rule|convention|preference|constraint|requirement|guideline|principle|remark|polic(?:y|ie)|thing|point|note|reminder|request|decision|wish)(?:e?s)?\b",
     re.IGNORECASE,
