@@ -18,13 +18,12 @@ def one_source(path: Path) -> Iterator[None]:
     """Turn whatever fails in reading a source, except the store itself, into a `SourceError`: one source never stops the others."""
     try:
         yield
-    except InvalidInputError as error:
-        raise SourceError(message_of(error), path=path) from None
-    except (MemGraphError, OSError):
-        raise
     except Exception as error:
-        reason = f"an error in memgraph ({type(error).__name__}) kept it from being read; the next run tries it again"
-        raise SourceError(reason, path=path) from error
+        is_told = isinstance(error, (MemGraphError, OSError))
+        if is_told and not isinstance(error, InvalidInputError):
+            raise
+        failed = f"an error in memgraph ({type(error).__name__}) kept it from being read; the next run tries it again"
+        raise SourceError(message_of(error) if is_told else failed, path=path) from error
 
 
 def remote_message_of(error: BaseException) -> str:

@@ -343,7 +343,7 @@ class _Session:
         text = _WRAPPED.sub("", _TOLD_TO_REMEMBER.sub(r"\1", text[: 4 * MAX_SAID_CHARS])).strip()
         action = cleaned(text, MAX_SAID_CHARS)
         if action and not _NOT_THE_USER.match(action) and len(self.interventions) < MAX_BUILD_TASKS:
-            context = about or end(self.said, _CONTEXT_CHARS)
+            context = about or end(self.said, _CONTEXT_CHARS).removeprefix("Asked: ")
             at = self.now or undated(0)
             self.interventions.append({"timestamp": at, "action": action, "context": context})
             self._close()

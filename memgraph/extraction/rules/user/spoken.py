@@ -86,7 +86,6 @@ _REFUSED = re.compile(
 )
 _VERSE = re.compile(r"(?:^(?![-*•\d]).{10,60}\n){1,40}(?:.{10,60},\n(?![-*•\d])){1,40}.{10,60}$", re.MULTILINE)
 """Short lines that a sentence runs over."""
-_SPEAKS = (patterns.GENERAL, patterns.REQUESTS, patterns.POLITE, *patterns.INSTRUCTS, *patterns.STATES)
 _LOOKS_AT = re.compile(r"[,;]\s[^,;:]{1,60}:$")
 _UNMARKED = re.compile(
     r"(?<=[a-z] )(?:Always|Never|Please|Do not|Don['’]t|You|We|Only|Use|Prefer|Avoid|Keep|Make) [^\n]*"
@@ -152,7 +151,9 @@ def _own_lines(lines: list[str]) -> list[str]:
         is_timed = _TITLE.fullmatch("\n".join([before[:1], two])) or _TIMED.match(line)
         if not line.strip() or until == "end":
             until = "" if until == "blank" else until
-        elif (_DOCUMENT.match(two) and not is_hunk) or (is_timed and not _speaks(line)):
+        elif (_DOCUMENT.match(two) and not is_hunk) or (
+            is_timed and not any(one.search(line) for one in (patterns.GENERAL, *patterns.INSTRUCTS, *patterns.STATES))
+        ):
             until = "end"
         elif (
             line.lstrip()[:1] == ">"
@@ -180,10 +181,6 @@ def _own_sentences(paragraph: str) -> Iterator[str]:
         if not is_own and introduced[0].strip(f"{_ASIDE} .!?,"):
             yield _ASIDE
             return
-
-
-def _speaks(line: str) -> bool:
-    return any(pattern.search(line) for pattern in _SPEAKS)
 
 
 def _is_attributed(text: str) -> bool:
