@@ -73,10 +73,9 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         if len(said.action) > _MAX_PASTED_CHARS:
             continue  # pasted text
         if chosen := _chosen(said):
-            told = "The user chose “{}” when asked “{}”".format(*chosen)
-            yield Finding(
-                "statement", 8.3, f"{place}:answer", told, "the user answered a question", said=said, told=told
-            )
+            reason = "the user answered a question"
+            text = "The user chose “{}” when asked “{}”".format(*chosen)
+            yield Finding("statement", 8.3, f"{place}:answer", text, reason, said=said, told=text)
             continue
         own = "\n".join(filter(None, spoken(said.action)))
         kept = [entry for number, entry in enumerate(kept) if not takes_back(own, entry[2], is_latest=number >= latest)]
