@@ -38,12 +38,11 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w{3,80}")
 _HUMP = re.compile(r"[a-z]\d{0,4}[A-Z]")
 _ERROR_NAME = re.compile(r"[A-Z]\w{1,80}(?:Error|Exception|Fault|Warning|Interrupt)")
 _PACKAGE = re.compile(r"@?[a-z][a-z0-9]{0,40}(?:[-_./][a-z0-9]{1,40}){0,5}")
-_CALLED_PACKAGE = re.compile(
-    r"\b(?:packages?|librar(?:y|ies)|dependenc(?:y|ies)|modules?|plugins?|(?:install|bump|upgrade|depend|require|need)(?:s|ed|ing)?(?: on)?) `"
-    r"|` (?:package|library|dependency|module|plugin)\b",
+_OF_PACKAGES = re.compile(
+    r"\b(?:install\w*|depend\w*|packages?|librar(?:y|ies)|module|needs|requires|upgrad\w*|pip|npm|yarn|pnpm|cargo|gem|brew)\b",
     re.IGNORECASE,
 )
-"""What stands around a name in backticks that is one of a package."""
+"""Words beside the name of a package; without them a word in backticks is one of the code."""
 _DOMAIN = re.compile(r"(?:www\.)?[\w-]{1,60}\.(?:com|org|net|io|dev|edu|gov|co|ai|uk|de|fr)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_](?:[\w’'-]{0,60}\w)?\.?|[.!?:;\n]")
 _BRANDS = frozenset(
@@ -126,8 +125,8 @@ def _in_text(memory: AgentMemory) -> Iterator[Entity]:
             hits.append((found.start(), _entity(token, kind)))
     for found in _BACKTICKED.finditer(text):
         token = found[1].strip().removesuffix("()")
-        around = f"{text[max(0, found.start() - 30) : found.start()]}`{text[found.end() : found.end() + 20]}"
-        if kind := _kind_of(token, in_backticks=True, is_package=_CALLED_PACKAGE.search(around) is not None):
+        beside = _OF_PACKAGES.search(text, max(0, found.start() - 60), found.end() + 12)
+        if kind := _kind_of(token, in_backticks=True, is_package=token[:1] == "@" or beside is not None):
             hits.append((found.start(), _entity(token, kind)))
     for name in dict.fromkeys([*memory.agents_involved[:100], *([memory.speaker] if memory.speaker else [])]):
         match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)

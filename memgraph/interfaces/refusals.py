@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError, QueryError
+from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError, QueryError, SourceError
 
 _ABOUT_WHAT_WAS_GIVEN = (InvalidInputError, NotFoundError, QueryError)
 _ABSOLUTE = re.compile(r"(?<![\w./:-])(?:[A-Za-z]:)?[\\/](?:[^\s\\/'\":;,]+[\\/])*([^\s\\/'\":;,]+)")
+
+
+@contextmanager
+def one_source(path: Path) -> Iterator[None]:
+    """Turn whatever fails in reading a source, except the store itself, into a `SourceError`: one source never stops the others."""
+    try:
+        yield
+    except Exception as error:
+        is_told = isinstance(error, (MemGraphError, OSError))
+        if is_told and not isinstance(error, InvalidInputError):
+            raise
+        failed = f"an error in memgraph ({type(error).__name__}) kept it from being read; the next run tries it again"
+        raise SourceError(message_of(error) if is_told else failed, path=path) from error
 
 
 def remote_message_of(error: BaseException) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from memgraph.text import lazy_re as re
@@ -19,9 +19,10 @@ _ITEMS = frozenset({"message", "reasoning", "function_call", "function_call_outp
 _MAX_OUTPUT_CHARS = 100_000
 _EXIT_CODE = re.compile(r"(?:^Exit code:\s{0,4}|[Pp]rocess exited with code )(\d{1,5})\b", re.MULTILINE)
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.{1,1000})$", re.MULTILINE)
-_NOT_THE_USER = re.compile(
-    r"\s*(?:<(?:environment_context|user_instructions|permissions|turn_aborted|INSTRUCTIONS|skill|subagent)|# AGENTS\.md)"
-)
+_NOT_THE_USER = re.compile(r"\s*(?:<([\w-]{1,40})[^>\n]{0,200}>.*</\1[^>\n]{0,200}>\s*\Z|# AGENTS\.md)", re.DOTALL)
+"""Blocks that Codex writes in the user's name: one element, or the project's instructions."""
+_PREAMBLE = re.compile(r"\s*# Context from my IDE setup:.*\n## My request for Codex:", re.DOTALL)
+"""What an IDE puts before a request. A file shown in it may imitate its last line: the last one counts."""
 
 
 @dataclass
@@ -30,6 +31,10 @@ class Rollout:
 
     session: str = ""
     cwd: str = ""
+    by_agent: bool = False
+    line: int = 0
+    latest: str | None = None
+    turns: list[str | None] = field(default_factory=list)
 
     def translated(self, entry: dict[str, Any]) -> dict[str, Any]:
         """Return an entry as Claude Code would have written it; one without content if it has none."""
@@ -47,11 +52,29 @@ class Rollout:
         else:
             return entry
         common = {"sessionId": self.session, "cwd": self.cwd, "timestamp": entry.get("timestamp"), "program": "codex"}
-        return common | _content(item)
+        told = _content(item)
+        self._place(told, payload if isinstance(payload, dict) else {})
+        return common | told
+
+    def _place(self, told: dict[str, Any], event: dict[str, Any]) -> None:
+        """Say after which entry an item was written, as turns can be rolled back, and that a session of an agent has no user."""
+        number = event.get("num_turns") if event.get("type") == "thread_rolled_back" else 0
+        if isinstance(number, int) and 0 < number <= len(self.turns):
+            self.latest = self.turns[-number]
+            del self.turns[-number:]
+        if "message" not in told:
+            return
+        told["isSidechain"] = self.by_agent
+        if told["type"] == "user" and [one for one in told["message"]["content"] if one["type"] == "text"]:
+            self.turns.append(self.latest)
+        self.line += 1
+        told["uuid"], told["parentUuid"] = f"line {self.line}", self.latest
+        self.latest = told["uuid"]
 
     def _begin(self, meta: dict[str, Any], turn: dict[str, Any]) -> None:
         if isinstance(meta.get("id"), str) and not self.session:
             self.session = meta["id"]
+            self.by_agent = "subagent" in str(meta.get("source"))[:200]
         cwd = meta.get("cwd") or turn.get("cwd")
         self.cwd = cwd if isinstance(cwd, str) else self.cwd
 
@@ -63,8 +86,9 @@ def _content(item: dict[str, Any]) -> dict[str, Any]:
         blocks = item.get("content")
         blocks = [one for one in blocks if isinstance(one, dict)] if isinstance(blocks, list) else []
         texts = [one["text"] for one in blocks if isinstance(one.get("text"), str)]
-        own = [text for text in texts if item["role"] == "assistant" or not _NOT_THE_USER.match(text)]
-        return _said(item["role"], [{"type": "text", "text": text} for text in own])
+        if item["role"] == "user":
+            texts = [_PREAMBLE.sub("", text, count=1) for text in texts if not _NOT_THE_USER.match(text)]
+        return _said(item["role"], [{"type": "text", "text": text} for text in texts])
     if kind in {"function_call", "custom_tool_call", "local_shell_call"}:
         return _said("assistant", [_called(item)])
     if kind in {"function_call_output", "custom_tool_call_output"}:
@@ -77,7 +101,7 @@ def _said(role: str, blocks: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _called(item: dict[str, Any]) -> dict[str, Any]:
-    given = _object(item.get("arguments")) or _object(item.get("action"))
+    given = object_of(item.get("arguments")) or object_of(item.get("action"))
     patch = item.get("input") if isinstance(item.get("input"), str) else given.get("input") or given.get("patch")
     name, told = item.get("name"), given
     if isinstance(item.get("namespace"), str) and isinstance(name, str):  # of an MCP server's tool
@@ -104,7 +128,7 @@ def _command(given: dict[str, Any]) -> str:
 def _answered(item: dict[str, Any]) -> dict[str, Any]:
     output = item.get("output")
     text = "\n".join(_texts(output))[:_MAX_OUTPUT_CHARS]
-    told = _object(text) if text.startswith("{") else {}
+    told = object_of(text) if text.startswith("{") else {}
     code = None
     if isinstance(told.get("output"), str):
         text, metadata = told["output"], told.get("metadata")
@@ -126,7 +150,8 @@ def _texts(output: object) -> Iterator[str]:
         yield from (one["text"] for one in output if isinstance(one, dict) and isinstance(one.get("text"), str))
 
 
-def _object(given: object) -> dict[str, Any]:
+def object_of(given: object) -> dict[str, Any]:
+    """Return an object, also one that is written as JSON text; empty for anything else."""
     if isinstance(given, str):
         try:
             given = json.loads(given)

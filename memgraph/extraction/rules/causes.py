@@ -116,7 +116,7 @@ def causes(log: BuildEventLog, steps: Sequence[Step]) -> Iterator[Finding]:
         before = [one for one in dict.fromkeys(vain) if one not in said][-_MAX_VAIN:]
         told = joined(said)
         if before:
-            told = f"{told} Supposed before, and wrong: {joined(before)}"
+            told = f"{told} Supposed before, and not confirmed: {joined(before)}"
         yield Finding(
             "insight",
             7.5 if any(_CAUSE.search(one) for one in said) else 6.0,

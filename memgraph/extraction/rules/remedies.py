@@ -5,10 +5,11 @@ Never the command that failed. No remedy is given if nothing lies between them, 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from memgraph.extraction.error_text import error_lines, error_type
+from memgraph.extraction.error_text import error_lines, error_type, failure_fingerprint
 from memgraph.extraction.rules.causes import causes_in, joined
 from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.session_steps import (
@@ -17,6 +18,7 @@ from memgraph.extraction.rules.session_steps import (
     QUOTED,
     Step,
     is_by_another_program,
+    is_part,
     is_same,
     purpose_of,
     short,
@@ -39,10 +41,10 @@ _UNUSABLE = re.compile(
 """Errors of the way something was called, not of what it found."""
 _NOT_OF_THE_RULES = re.compile(r"not found|invalid|does not exist|not enough", re.IGNORECASE)
 _PASSES = re.compile(
-    r"\b5\d\d\b|unavailable|time(?:d|s)?[- ]?out|rate limit|too many requests|connection (?:reset|refused|closed|aborted)|network|try again|temporar|overloaded|\b429\b",
+    r"\b5\d\d\b|unavailable|time(?:d|s)?[- ]?out|rate limit|too many requests|connection (?:reset|refused|closed|aborted)|network|try again|temporar|cannot (?:allocate memory|fork)|too many open files|input/output error|overloaded|\b429\b",
     re.IGNORECASE,
 )
-"""Errors of a service that pass by themselves: whatever was called next is no remedy."""
+"""Errors of a service or the machine that pass by themselves: whatever was called next is no remedy."""
 _OF_PLACE = re.compile(r"(?:^|[:\s])cd:(?:\d+:)?.{0,200}(?:no such file|not a directory)|^cd: ", re.IGNORECASE)
 """The directory was wrong: the program did not run."""
 _GUESSED = re.compile(
@@ -82,6 +84,10 @@ class _Remedy(NamedTuple):
 def failures(steps: Sequence[Step]) -> Iterator[Finding]:
     """Yield each failure once, with what ended it or as unresolved; failed attempts to edit, and failures without a statement, are left out."""
     told: set[int] = set()
+    struck: defaultdict[str, set[str]] = defaultdict(set)
+    for step in steps:
+        if step.runs and not step.worked:
+            struck[failure_fingerprint(_said_of(step))].add(step.program.partition(" ")[0])
     created: set[str] = set()
     for step in steps:
         if step.creates:
@@ -97,16 +103,24 @@ def failures(steps: Sequence[Step]) -> Iterator[Finding]:
             if not other.worked and is_same(step, other)
         ]
         told |= {other.place for other in alike}
-        if remedy and (found := _recovered(steps, alike, remedy, created)):
+        found = _recovered(steps, alike, remedy, created) if remedy else _stayed(steps, alike)
+        is_shared = len(struck[failure_fingerprint(_said_of(step))]) > 1
+        if found and not (is_shared and _is_by_chance(found)):
             yield found
-        elif not remedy and (stayed := _stayed(steps, alike)):
-            yield stayed
+
+
+def _is_by_chance(found: Finding) -> bool:
+    """Return whether a failure that struck unrelated commands stayed, or ended without an edit and by nothing that its error names."""
+    words, named = (set(re.findall(r"\w+", text or "")) for text in (found.resolution, " ".join(found.errors)))
+    return not (found.attempt and found.attempt.worked_how == "edit") and words.isdisjoint(named)
 
 
 def _ended_by(steps: Sequence[Step], failed: Step) -> Step | None:
     near = steps[failed.place + 1 : failed.place + 1 + _NEAR_STEPS]
     is_unusable = _UNUSABLE.search(failed.task.output[-2_000:]) is not None
     for one in near:
+        if one.worked and is_part(one, failed):
+            continue
         if one.worked and is_same(failed, one) and (failed.acts or is_unusable or _is_covered(failed, one)):
             return one
         if one.worked and is_unusable and is_by_another_program(failed, one):
@@ -117,7 +131,7 @@ def _ended_by(steps: Sequence[Step], failed: Step) -> Step | None:
 def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, created: set[str]) -> Finding | None:
     first, last = failed[0], failed[-1]
     errors = _errors_of(last)
-    said = errors[0] if errors else _last_line(last.task.output)
+    said = _said_of(last)
     if not said or _MISTYPED.search(said):
         return None
     remedy = (
@@ -151,11 +165,14 @@ def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, crea
 def _remedy(steps: Sequence[Step], last: Step, worked: Step, error: str, created: set[str]) -> _Remedy | None:
     between = [step for step in steps[last.place + 1 : worked.place] if step.worked]
     edits = [step for step in between if step.edits and step.task.files_changed]
-    acts = _distinct([step for step in between if step.acts and not is_same(step, last)])
+    acts = _distinct([step for step in between if step.acts and not (is_same(step, last) or is_part(step, last))])
     differs = last.essence != worked.essence
     if not edits and _PASSES.search(QUOTED.sub("", error)):
         return None
     why = _explained(steps, last, worked)
+    dropped = last.words - worked.words if worked.words < last.words else set()
+    if dropped and not (edits or acts or any(word.strip("-") in error for word in dropped)):
+        return None
     if differs and (_UNUSABLE.search(last.task.output[-2_000:]) or not (edits or acts)):
         different = _different(last, worked)
         return _Remedy("instead", f"`{different}`", f"`{different}`", why) if different else None
@@ -311,7 +328,7 @@ def _in_vain(steps: Sequence[Step], remedy: _Remedy) -> str:
 def _stayed(steps: Sequence[Step], failed: Sequence[Step]) -> Finding | None:
     last = failed[-1]
     errors = _errors_of(last)
-    said = errors[0] if errors else _last_line(last.task.output)
+    said = _said_of(last)
     after = steps[last.place + 1 : last.place + 2]
     why = [one for step in after for one in causes_in(step.task.reasoning, weak=True, is_about=True)]
     is_worth_it = bool(why) or (len(failed) > 1 and last.runs and bool(errors) and error_type(errors[0]) is not None)
@@ -335,6 +352,10 @@ def _errors_of(failed: Step) -> list[str]:
     """Return the lines that say what failed; of a test run without any, the tests."""
     errors = [line for line in error_lines(failed.task.output, limit=6) if not _STATUS.search(line)][:2]
     return errors or [line.strip()[:240] for line in _FAILED_TEST.findall(failed.task.output[-8_000:])][-1:]
+
+
+def _said_of(failed: Step) -> str:
+    return next(iter(_errors_of(failed)), "") or _last_line(failed.task.output)
 
 
 def _last_line(text: str) -> str:

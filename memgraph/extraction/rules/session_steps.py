@@ -60,6 +60,7 @@ _PURPOSE = re.compile(
     r"prevent|avoid|support|round|change|replace|remove|update|add) [^\n.;!]{4,80}?)(?=[,.;!\n]|$)"
 )
 _DONE = re.compile(r"\b(?:updated|modified|changed|rewritten|fixed|edited) to ([^\n.;!]{4,160}?)(?=[,.;!\n]|$)")
+_CHAINED = re.compile(r"&&|\|\|?|;")
 _WORD = re.compile(r"[\w./:=@-]+")
 
 
@@ -152,7 +153,15 @@ def is_same(one: Step, other: Step) -> bool:
     if one.edits:
         files = set(one.task.files_changed), set(other.task.files_changed)
         return not (files[0] and files[1]) or not files[0].isdisjoint(files[1])
-    return _overlap(one.words, other.words) >= _SAME_COMMAND_OVERLAP
+    return one.essence == other.essence or _overlap(one.words, other.words) >= _SAME_COMMAND_OVERLAP
+
+
+def is_part(one: Step, other: Step) -> bool:
+    """Return whether `one` runs only some of the commands that `other` chains."""
+    its, others = (
+        set(map(str.strip, _CHAINED.split(_PREPARATION.sub("", step.essence)))) - {""} for step in (one, other)
+    )
+    return its < others
 
 
 def is_by_another_program(one: Step, other: Step) -> bool:

@@ -14,6 +14,7 @@ from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.remedies import changed_by, confirmed_by, failures
 from memgraph.extraction.rules.session_steps import ENDS, Step, is_same, purpose_of, short
 from memgraph.extraction.rules.subjects import content_words
+from memgraph.extraction.rules.user.spoken import spoken
 from memgraph.extraction.rules.user.statements import UserStatement, statements_in, takes_back
 from memgraph.extraction.statements import sentences, steps_in
 from memgraph.model.build import BuildEventLog, UserIntervention
@@ -30,7 +31,10 @@ _TELLING_WORDS = 1
 """Minimum number of content words in the words that refuse a call."""
 _MODERATE = 0.7
 """Confidence in a statement that may hold only for what was being done."""
+_ASKED = "Asked: "
 _REFUSED = "Refused: "
+_MARK = re.compile(r"\W{0,3}(?:(?:option|number) )?(\d{1,2}|[a-h])\W{0,3}(?:please\W{0,2})?", re.IGNORECASE)
+"""An answer that names one of the marked lines."""
 _ORDINARY = re.compile(r"^(?:git|npm (?:install|ci)|pip install|yarn install|rm|mkdir|cp|mv|chmod|kill|pkill|touch)\b")
 _TELLS_HOW = re.compile(
     r"\bhow (?:to|we)\b|\b(?:the|these|our) (?:steps|procedure|checklist|recipe)\b|\bin this order\b|\b(?:always|whenever|every time|each time)\b|\b(?:for|before|after) (?:each|every|any)\s|"
@@ -68,21 +72,24 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         at[said.timestamp] += 1
         if len(said.action) > _MAX_PASTED_CHARS:
             continue  # pasted text
-        kept = [
-            entry
-            for number, entry in enumerate(kept)
-            if not takes_back(said.action, entry[2], is_latest=number >= latest)
-        ]
+        if chosen := _chosen(said):
+            reason = "the user answered a question"
+            text = "The user chose “{}” when asked “{}”".format(*chosen)
+            yield Finding("statement", 8.3, f"{place}:answer", text, reason, said=said, told=text)
+            continue
+        own = "\n".join(filter(None, spoken(said.action)))
+        kept = [entry for number, entry in enumerate(kept) if not takes_back(own, entry[2], is_latest=number >= latest)]
         latest = len(kept)
-        if (steps := steps_in(said.action)) and _TELLS_HOW.search(_introduction(said.action, steps[0])):
+        if (steps := steps_in(said.action)) and _tells_how(said.action, own, steps):
             reason = "the user stated the steps"
             alone = said.model_copy(update={"context": ""})
-            yield Finding("procedure", 9.2, f"{place}:procedure", said.action, reason, said=alone, steps=steps)
+            yield Finding("procedure", 9.2, f"{place}:procedure", own, reason, said=alone, steps=steps)
             continue
         stated = statements_in(said.action)
         kept += [(place, said, one) for one in stated]
-        if not stated and said.context.startswith(_REFUSED) and _says_why(said.action):
-            yield Finding("correction", 9.4, f"{place}:correction", said.action, "the user refused a call", said=said)
+        if not stated and said.context.startswith(_REFUSED) and _says_why(own):
+            alone = said.model_copy(update={"action": own})
+            yield Finding("correction", 9.4, f"{place}:correction", own, "the user refused a call", said=alone)
     number: Counter[str] = Counter()
     for place, said, one in kept:
         number[f"{place}:{one.kind}"] += 1
@@ -94,11 +101,26 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         yield Finding(one.kind, salience, key, one.text, reason, said=told, confidence=confidence)
 
 
-def _introduction(message: str, step: str) -> str:
-    """Return the line in which the first step stands, and the line before it."""
-    before, _, _ = message.partition(step)
-    around = [line for line in before.splitlines() if line.strip()][-2:]
-    return "\n".join([*around, step])
+def _chosen(said: UserIntervention) -> tuple[str, str] | None:
+    """Return what the user chose of what the agent offered, by a tool or as a list of marked lines, and the question."""
+    if said.context.startswith(_ASKED):
+        return said.action, said.context.removeprefix(_ASKED)
+    if mark := _MARK.fullmatch(said.action):
+        offered = re.findall(
+            rf"^\W{{0,6}}{mark[1]}\W{{1,4}}(\w.{{1,200}})$", said.context, re.MULTILINE | re.IGNORECASE
+        )
+        asked = [line.strip(" *") for line in said.context.splitlines() if line.rstrip(" *").endswith("?")]
+        if len(offered) == 1 and asked:
+            return offered[0].strip(" *"), asked[-1]
+    return None
+
+
+def _tells_how(message: str, own: str, steps: tuple[str, ...]) -> bool:
+    """Return whether the line of the first step or the one before it says that these are steps, all in the user's own words."""
+    around = [line for line in message.partition(steps[0])[0].splitlines() if line.strip()][-2:]
+    words = own.replace("\n", " ")
+    is_own = all(" ".join(step.split()) in words for step in steps)
+    return is_own and any(_TELLS_HOW.search(line) for line in (*around, steps[0]) if line.strip("-*• ") in words)
 
 
 def _says_why(words: str) -> bool:

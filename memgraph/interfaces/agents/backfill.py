@@ -15,6 +15,7 @@ from memgraph.extraction.readers.files import files_below
 from memgraph.extraction.rules.extractor import RuleExtractor
 from memgraph.extraction.secrets import redact_any
 from memgraph.facade import MemGraph
+from memgraph.interfaces.refusals import one_source
 from memgraph.model.base import Count, Model
 from memgraph.model.ids import natural_id
 from memgraph.model.results.learning import IngestReport
@@ -90,16 +91,17 @@ def preview_backfill(memory: MemGraph, paths: Sequence[Path], *, progress: Progr
     read = 0
     for number, path in enumerate(paths, start=1):
         try:
-            reader = TranscriptReader(path)
-            builds = [record.build for record in reader.records(_cursor(memory, reader)) if record.build]
+            with one_source(path):
+                reader = TranscriptReader(path)
+                builds = [record.build for record in reader.records(_cursor(memory, reader)) if record.build]
+                logs = [redact_any(build).value if memory.store.config.redact_secrets else build for build in builds]
+                taught = [[one.memory.content for one in extractor.extract(log).candidates] for log in logs]
         except SourceError as error:
             unreadable.append(str(error))
-            builds, reader = [], None
+            builds, taught, reader = [], [], None
         read += reader is not None and not builds
-        for build in builds:
+        for build, texts in zip(builds, taught, strict=True):
             project = found.setdefault(build.project_id, _Project())
-            log = redact_any(build).value if memory.store.config.redact_secrets else build
-            texts = [one.memory.content for one in extractor.extract(log).candidates]
             project.findings += len(texts)
             if len(project.examples) < _EXAMPLES_KEPT:
                 project.examples += map(visible_line, texts[:1])
@@ -120,7 +122,8 @@ def backfill(memory: MemGraph, paths: Sequence[Path], *, progress: Progress | No
     reports = []
     for number, path in enumerate(paths, start=1):
         try:
-            reports.append(memory.ingest(TranscriptReader(path), compress=False))
+            with one_source(path):
+                reports.append(memory.ingest(TranscriptReader(path), compress=False))
         except SourceError:
             continue  # the preview has named it
         finally:

@@ -55,8 +55,9 @@ def learn_from_jobs(memory: MemGraph, client: str, skipped: Collection[Job] = ()
             projects.update(learn_from(memory, client, job))
         except SourceError as error:
             logger.warning("a transcript was not read: %s", error.loggable)
-        except MemGraphError as error:
-            logger.warning("a transcript waits: %s", error.loggable)
+        except Exception as error:  # noqa: BLE001 (one session never stops the others)
+            reason = error.loggable if isinstance(error, MemGraphError) else type(error).__name__
+            logger.warning("a transcript waits: %s", reason)
             failed.add(job)
             return False
         return True

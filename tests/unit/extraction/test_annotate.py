@@ -27,6 +27,8 @@ def named(content: str, **fields: Any) -> list[tuple[str, str]]:
         ("The CartTotal class rounds", ("symbol", "CartTotal")),
         ("set max_retries to three", ("symbol", "max_retries")),
         ("Needs `redis` to run", ("package", "redis")),
+        ("`npm install` missed the `left-pad` package", ("package", "left-pad")),
+        ("`port` is bound already", ("symbol", "port")),
         ("It raised KeyError: 'total'", ("error", "KeyError")),
         ("Caught requests.exceptions.ReadTimeoutError", ("error", "requests.exceptions.ReadTimeoutError")),
         ("Closes #123.", ("issue", "#123")),

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from memgraph.text import lazy_re as re
 
-QUOTED = re.compile(r"[\"“](?:[^\s\"“”]{1,60}\s+){2,60}[^\"“”]{1,80}[\"”]")
+QUOTED = re.compile(
+    r"[\"“„«‹]\s?(?:[^\s\"“”»›]{1,60}\s+){2,60}[^\"“”»›]{1,80}[\"”“»›]|(?<![\w'])['‘](?=\S)(?:[^\s]{1,60}\s+){2,60}?\S{0,60}['’](?!\w)"
+)
 OPENER = re.compile(
     r"^\W{0,4}(?:(?:ok(?:ay)?|yes|very good|excellent|awesome|yeah|yep|sure|right|good|great|nice|cool|perfect|because|thanks?|thank you|please|pls|plz|also|and|but|so(?! far\b)|well|m?hmm+|mmm+|uh+|wait|w8|kk?|y[eu]p|look|moreover|additionally|in addition|therefore|instead(?=,)|(?:fantastic|phenomenal|great+|wonderful|amazing)(?=[,.!]| !)|hello|hi|"
     r"actually|oh|hey|just|again|i think|i guess|imo|imho|no(?=[,.!;:]| no\b)|nope|then|however|one (?:more|last) thing|ps|btw|by the way)\b[\s,:;.!-]{0,4}){1,6}",
@@ -70,9 +72,13 @@ POINTS_AT_END = re.compile(
     re.IGNORECASE,
 )
 
+_HERE = r"(?:in|for|across) (?:this|our|the whole) (?:project|repo|repository|code ?base|team|company)"
+"""Where something holds. At the end of a request it does not make a rule of it."""
+PLACE = re.compile(_HERE, re.IGNORECASE)
 GENERAL = re.compile(
     r"\b(?:(?:always|never)(?![-\w])|whenever|every ?time|each time|any ?time|from now on|going forward|from here on|in general|as a rule|rule of thumb|at all times|"
-    r"no matter (?:what|how|which)|under no circumstances|by default|(?:do not|don'?t|not) ever|only ever|until further notice|(?:in|for|across) (?:this|our|the whole) (?:project|repo|repository|code ?base|team|company)|"
+    r"no matter (?:what|how|which)|under no circumstances|by default|(?:do not|don'?t|not) ever|only ever|until further notice|"
+    rf"^{_HERE}|\bnot?\s\w+\s{_HERE}|(?:use|write|format|spell|prefer)\s.{{1,80}}\severywhere|make (?:it|that|this) a habit|(?:use|prefer|avoid|stick to|keep)\s[^,;]{{1,80}}\s{_HERE}|"
     r"(?:before|after) (?:every|each|any)\s\w+|(?:for|on|in|at|with) every\s(?:\w+ )?(?:commit|pr|pull request|push|release|build|run|change|branch|call|new|deploy\w*|message|answer|request)s?\b|^(?:for )?(?:every|each)\s(?!of these)\w+|"
     r"\bnext time\b(?!\W*$)|as per (?:our|the|my)|according to (?:our|my)|occasionally|regularly|periodically|from time to time|(?:every|each) (?:day|week|month|night|sprint|quarter)|out of bounds|"
     r"(?:your|our) (?:directives?|instructions?|guidelines?|principles?) (?:are|is|says?|state)|^you (?:keep|constantly|repeatedly) \w+ing\b|^that'?s how (?:we|i|things|it)\b|^in (?:the )?future\b|(?:our|the|my) (?:rule|convention|policy|standard|workflow|house style)\b|"
@@ -80,7 +86,7 @@ GENERAL = re.compile(
     re.IGNORECASE,
 )
 NOT_GENERAL = re.compile(
-    r"^now\s(?!that\b|i\b)|^i (?:also |just )?(?:noticed|was|see|saw|reali[sz]ed|found|thought|wonder)\b|\bnever ?mind\b|\b(?:as|like) (?:always|never)\b|\balways (?:the same|been|was|were|has|have|had|fails?|crash\w*|get|gets|shows?|returns?)\b|"
+    r"^now\s(?!that\b|i\b)|^i (?:also |just )?(?:noticed|was|see|saw|reali[sz]ed|found|thought|wonder)\b|\bnever ?mind\b|\b(?:as|like) (?:always|never)\b|(?<=\w\s)(?<!please\s)always (?:the same|been|was|were|has|have|had|fails?|crash\w*|get|gets|shows?|returns?)\b|"
     r"\b(?:i|i've|i have|you|it|that|this|which|they) (?:have |had |has )?(?:never|always) (?:seen?|said|had|heard|did|got|knew|thought|worked?|works|asked|told|see|saw|happen\w*|noticed|finish\w*|return\w*|end\w*)\b|"
     r"\bnever (?:worked|happened|finished|returned|ends?|seen|heard)\b|\bi (?:hate|love) (?:wast|los)ing\b|should have been\b|\bi'?ve reached\b|^you'?re right\b",
     re.IGNORECASE,
@@ -114,8 +120,8 @@ STYLE = re.compile(
     r"(?:answer|reply|respond|speak|talk|write|explain)(?:\s+to me)?\s+(?:in\s+(?!detail|the (?:file|readme|docs?)|a (?:file|new))\w|short|brief|concise|plain|less\b)|"
     rf"(?:write|make|name|format|phrase|word|limit|structure|group|split|squash|sign|prefix|base)\s+(?:\w+\s+)?{_PRODUCTS}\s+(?:in|as|to|by|with|"
     r"short|shorter|small|smaller|long|concise|minimal|simple|under|below|within|without|atomic|lower|first|like|so|after|from)\b|"
-    rf"(?:\w+\s+)?{_PRODUCTS}\s+(?:in|as|under|below|without)\s+\w|prefer\s+{_OTHER}\S|stick\s+(?:to|with)\s+\S|treat\s.{{2,60}}\sas\s|"
-    r"follow\s+.{0,60}\b(?:style|conventions?|guides?|guidelines?|patterns?|pep|standards?)\b|only\s(?:use|run|edit|touch|change|commit|write|test|import|call|add)\s(?!it\b|this\b|that\b|the (?:first|second|last)\b)\S|"
+    rf"use\s{_OTHER}\S{{2,40}}\sfor\s(?:all\s|the\s)?(?:\w+\s)?names\b|(?:\w+\s+)?{_PRODUCTS}\s+(?:in|as|under|below|without)\s+\w|prefer\s+{_OTHER}\S|stick\s+(?:to|with)\s+\S|treat\s.{{2,60}}\sas\s|"
+    r"follow\s+.{0,60}\b(?:style|conventions?|guides?|guidelines?|patterns?|pep|standards?)\b|only\s(?:use|run|edit|touch|change|commit|write|test|import|call|add|delete|remove|push|deploy|install)\s(?!it\b|this\b|that\b|the (?:first|second|last)\b)\S|"
     r"(?:ask|check with|warn|consult|tell)\s+(?:me|us)?\s?(?:first\s)?(?:before|whenever|if)\b)",
     re.IGNORECASE,
 )
@@ -139,7 +145,7 @@ REASONED = re.compile(
 _ACTIONS = r"(?:think|see|look|check|try|go|continue|proceed|start|wait|find|figure|explore|test|talk|discuss|fix|resolve|first|have been|(?:move|be (?:removed|moved|renamed|added|changed|fixed|deleted|done|able))|find|imagine|expect|believe|tell|log|reproduce|do|just|really|know)"
 OBLIGES = re.compile(
     rf"^(?:(?:{_NOUN}|it\s+|they\s+|that\s+|(?:everything|nobody|nothing|all)\s+(?:\w+\s+)?){{1,8}}?(?:must(?:n'?t)?|should(?:n'?t)?|shall|ought to|needs? to|ha(?:s|ve) to|may not|can(?:'?t|not| not| only)|(?:is|are) (?:not )?(?:allowed|supposed) to)|"
-    r"we\s+(?:also\s+|still\s+|will\s+)?(?:need to|must|should|have to|can(?:'?t|not)|may not|(?:are not|aren'?t) allowed to)|"
+    r"we\s+(?:also\s+|still\s+|will\s+)?(?:(?:need|have) to(?=\s+(?:also |always |only |never |not |still |just )*(?:be|have|keep|use|avoid|stay|support|allow|rely|maintain|preserve|remain|respect|follow|comply|handle|ensure|make sure)\b)|must|should|can(?:'?t|not)|may not|(?:are not|aren'?t) allowed to)|"
     r"(?:you|one)\s+(?:must ?n[o']t|must never|may not|can'?t|cannot|can not|can only|may only|are(?:n'?t| not) (?:allowed|supposed) to|should(?:n'?t| not| never)|(?:probably )?(?:have to|need to|must|should)(?=\s+\w+\s.{2,120}\b(?:when(?:ever)?|before|unless|each|every)\b)))"
     rf"\s+(?:also |always |only |never |not |still |just )*(?!{_ACTIONS}\b)(?!\w+\s+(?:it|this|that|them)\b)\w+\s+\S|"
     r"^you (?:don'?t|do not) (?:have|need) to\s(?!worry|bother)\w+\s.{20,}|^you (?:may|can)\s\w+\s.{0,80}\bwithout asking\b|\byou(?:'re| are) (?:\w+ )?(?:instructed|told|supposed|expected) (?:not )?to\s\w+|^it(?:'s| is) (?:\w+ )?(?:important|critical|crucial|essential|vital|mandatory) (?:that|to)\s\w+\s\S|"

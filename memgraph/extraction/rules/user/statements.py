@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from memgraph.extraction.rules.causes import NAMES
 from memgraph.extraction.rules.subjects import content_words
 from memgraph.extraction.rules.user import patterns
-from memgraph.extraction.rules.user.own_words import own_words
+from memgraph.extraction.rules.user.spoken import spoken
 from memgraph.extraction.statements import sentences
 
 StatementKind = Literal["instruction", "statement"]
@@ -64,8 +64,10 @@ def statements_in(message: str) -> list[UserStatement]:
     """Return what a message states beyond its request; linear in its length."""
     found: list[UserStatement] = []
     before, was_kept = "", False
-    parts = (one for part in sentences(own_words(message)) for one in patterns.LOWER_CASE_SENTENCE.split(part))
-    for part in parts:
+    for part in spoken(message):
+        if not part or any(_kind(quoted[0].strip("\"“”„«»‹›'‘’ ")) for quoted in patterns.QUOTED.finditer(part)):
+            before, was_kept = "", False
+            continue
         if patterns.is_question(part) and not patterns.NOTICED.match(part):  # "I want X on Y -- is that what you did?"
             first = patterns.QUESTION_TAIL.split(part, maxsplit=1)[0]
             part = first if first != part and _kind(first) else part  # noqa: PLW2901
@@ -153,7 +155,9 @@ def _kind(sentence: str) -> StatementKind | None:
     text = text.rstrip(" ?") if patterns.NOTICED.match(text) else text
     text = text[marked.end() :].strip() if marked else text
     polite = patterns.POLITE.match(text)
-    if polite and (patterns.GENERAL.search(text) or patterns.FORBIDS.match(text[polite.end() :])):
+    if polite and (
+        patterns.GENERAL.search(patterns.PLACE.sub("", text)) or patterns.FORBIDS.match(text[polite.end() :])
+    ):
         text = text[polite.end() :].rstrip(" ?")
     words = text.split()
     if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or patterns.is_question(text):

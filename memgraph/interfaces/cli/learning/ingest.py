@@ -19,6 +19,7 @@ from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, Subgroup, pass_settings
 from memgraph.interfaces.cli.base.output import count, emit, notice, plain, progress
 from memgraph.interfaces.cli.base.usage import usage_lines
+from memgraph.interfaces.refusals import one_source
 
 if TYPE_CHECKING:
     from memgraph.extraction.readers import Reader
@@ -220,7 +221,7 @@ def _ingested(settings: Settings, memory: MemGraph, kind: Kind, path: Path, proj
         raise SourceError("has a name that is not UTF-8; rename it", path=path) from None
     try:
         reader = kind.reader(path, project)
-        with progress(settings, f"reading {plain(reader.project_id)}") as bar:
+        with one_source(path), progress(settings, f"reading {plain(reader.project_id)}") as bar:
             return memory.ingest(reader, progress=bar, compress=False)
     except SourceError as error:
         if "not a git repository" not in str(error):

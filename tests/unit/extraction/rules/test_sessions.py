@@ -343,7 +343,7 @@ class TestCauses:
             self.at(3, {**edit("hosts.py"), "lesson": self.RIGHT}),
             said=[self.says(0, "The login is lost"), self.says(2, "still broken"), self.says(4, "great, that was it")],
         )
-        assert only(log, "insight").content == f"{self.RIGHT} Supposed before, and wrong: {self.WRONG}"
+        assert only(log, "insight").content == f"{self.RIGHT} Supposed before, and not confirmed: {self.WRONG}"
 
     def test_a_cause_that_the_user_disproved_is_not_kept(self) -> None:
         log = session(
@@ -355,7 +355,7 @@ class TestCauses:
     def test_the_same_failure_disproves_a_cause(self) -> None:
         failed = run("make login", "AuthError: no cookie", ok=False)
         log = session(failed, {**edit("config.py"), "reasoning": self.WRONG}, failed, run("ls", reasoning=self.RIGHT))
-        assert only(log, "insight").content == f"{self.RIGHT} Supposed before, and wrong: {self.WRONG}"
+        assert only(log, "insight").content == f"{self.RIGHT} Supposed before, and not confirmed: {self.WRONG}"
 
     @pytest.mark.parametrize(
         "text",
