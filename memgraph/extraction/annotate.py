@@ -126,7 +126,7 @@ def _in_text(memory: AgentMemory) -> Iterator[Entity]:
     for found in _BACKTICKED.finditer(text):
         token = found[1].strip().removesuffix("()")
         beside = _OF_PACKAGES.search(text, max(0, found.start() - 60), found.end() + 12)
-        if kind := _kind_of(token, in_backticks=True, is_package=token[:1] == "@" or beside is not None):
+        if kind := _kind_of(token, in_backticks=True, is_package=beside is not None):
             hits.append((found.start(), _entity(token, kind)))
     for name in dict.fromkeys([*memory.agents_involved[:100], *([memory.speaker] if memory.speaker else [])]):
         match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
