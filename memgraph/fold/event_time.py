@@ -156,9 +156,8 @@ class Moments:
             return max(self._known[end].changed_at for end in (payload.source_id, payload.target_id))
         if isinstance(payload, MemoryMerged):
             return self._latest([payload.id, *filter(None, [payload.candidate_id])])
-        if isinstance(payload, MemoryRevised):
-            if _changed_fields(event) <= _UPKEEP:
-                return event.timestamp
+        if isinstance(payload, MemoryRevised) and _changed_fields(event) <= _UPKEEP:
+            return event.timestamp
         if isinstance(payload, MemoryRevised | ProcedureMeasured):
             sources = {*self._sources.get(payload.id, ()), *new_sources}
             rests_on = self._latest(sources)

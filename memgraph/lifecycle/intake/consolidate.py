@@ -154,11 +154,13 @@ class ConsolidationPipeline:
                 build.known = self._known(build.log)
                 if not build.is_known:  # otherwise another process has consolidated it meanwhile
                     self._settle(build, batch, told.setdefault(build, []))
-            for build, event in undone.events({one for build in fresh for one in build.added}, batch.now):
-                told.setdefault(build, []).append(event)
+            for by, event in undone.events({one for build in fresh for one in build.added}, batch.now):
+                told.setdefault(by, []).append(event)
+            writes: list[Write] = []
             for build, own in told.items():  # what a build did comes before its own event, by which it is dated
-                own += [build.event(self._store.now())] if build.is_decided and not build.is_known else []
-            writes = [write for own in told.values() for write in own]
+                writes += own
+                if build.is_decided and not build.is_known:
+                    writes.append(build.event(self._store.now()))
             results = [build.result(self._store.now()) for build in builds]
             self._store.commit("global", [*writes, *(also(results) if also else ())])
             new = [one for build in fresh for one in build.added]
