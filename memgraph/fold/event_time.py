@@ -6,9 +6,9 @@ event the time that it would have had if the history had been ingested as it hap
 
 - a new memory: when the remembered thing happened; if it was distilled from others, no earlier than the latest of these;
 - a merge, a move to a renamed file and a restoration by consolidation: the end of the build that caused it;
-- an end (invalid, archived), whoever stated it: the stated time. A replacement: the latest time of the two memories, and no earlier
-  than the time from which the newer text is valid; if the store distilled both, the newer restates the same evidence, so the time is
-  when both existed;
+- an end (invalid, archived), whoever stated it: the stated time. A replacement by the lifecycle or by a build, or by a text that states
+  from when it is valid: the latest time of the two memories, and no earlier than that; if the store distilled both, the newer
+  restates the same evidence, so the time is when both existed;
 - a memory distilled by the store: the time it states, and no earlier than the end of the last build that it names as evidence,
   because it does not include what later builds added to its sources. Its link to a source: when both existed;
 - a link, revision, measurement or unlinking by the lifecycle: the latest time of what it depends on, which is the memories at both
@@ -141,7 +141,8 @@ class Moments:
             return self._of_lifecycle(event, commit.sources[place])
         if isinstance(payload, MemoryLinked):
             linked = payload.source_id, payload.target_id
-            if payload.relation == "SUPERSEDES":
+            is_dated = commit.has_builds or self._known[payload.source_id].valid_at
+            if payload.relation == "SUPERSEDES" and is_dated:
                 return self._replaced_at(*linked)
             return max(commit.build_ends[place] or payload.created_at, self._latest(linked))
         return event.occurred_at
@@ -248,6 +249,8 @@ class _Commit:
         next event that states the same memory.
     build_ends : list of str
         For each event the end of the build that its commit records next; empty after the last build.
+    has_builds : bool
+        Whether it records any.
     """
 
     def __init__(self, events: Sequence[Event]) -> None:
@@ -268,6 +271,7 @@ class _Commit:
             elif isinstance(payload, BuildConsolidated):
                 ended_at = payload.completed_at
             self.build_ends[place] = ended_at
+        self.has_builds = ended_at != ALWAYS
 
 
 def _changed_fields(event: Event) -> frozenset[str]:

@@ -136,7 +136,10 @@ def _content(trouble: Trouble, kind: ErrorKind, said: Mapping[str, str | None], 
 
 def _came_up(trouble: Trouble) -> str:
     is_tried = all(row.get("source") == "trial" for row in (*trouble.failed, *trouble.mended))
-    where, stayed = f"{_counted(trouble.builds, 'trial' if is_tried else 'build')}{when(trouble.met_at)}", len(trouble.stayed)
+    where, stayed = (
+        f"{_counted(trouble.builds, 'trial' if is_tried else 'build')}{when(trouble.met_at)}",
+        len(trouble.stayed),
+    )
     if trouble.is_of_a_task and stayed == len(trouble.builds):
         return f"The same task failed in {where}: “{whole_sentences(trouble.name, _WHAT_CHARS)}”."
     if stayed == len(trouble.builds):

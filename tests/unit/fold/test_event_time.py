@@ -123,7 +123,7 @@ def test_a_replacement_waits_until_it_is_valid(timed: TimedStore) -> None:
 
 def test_a_users_link_dates_from_its_recording_and_an_imported_one_from_its_stated_time(timed: TimedStore) -> None:
     timed.clock.advance(days=1)
-    timed.store.link(timed.late, "RELATED_TO", timed.early)
+    timed.store.link(timed.late, "SUPERSEDES", timed.early)
     assert timed.of_last() == timed.store.now()
     for created_at, moment in (("2024-01-01T00:00:00.000Z",) * 2, ("2022-01-01T00:00:00Z", LATE)):
         link = Link(source_id=timed.late, relation="RELATED_TO", target_id=timed.early, created_at=created_at)
@@ -202,8 +202,12 @@ def test_an_end_has_the_stated_time_whoever_states_it(timed: TimedStore) -> None
     timed.store.invalidate(timed.early, at="2022-01-01", reason="it was switched off")
     assert timed.of_last() == "2022-01-01T00:00:00.000Z"
     assert timed.of_last(recorded=True) == timed.store.now()
-    timed.store.supersede(timed.early, by=timed.late)
-    assert timed.of_last() == LATE
+    newer = timed.add("it was replaced in 2024", valid_at="2024-02-01T00:00:00Z")
+    timed.store.supersede(timed.early, by=newer)
+    assert timed.of_last() == timed.store.now()  # when it was remembered
+    newer = timed.add("it was replaced in 2024 as well", "2023-12-01", valid_at="2024-02-01T00:00:00Z")
+    timed.store.supersede(timed.early, by=newer)
+    assert timed.of_last() == "2024-02-01T00:00:00.000Z"
     timed.store.update_memory(timed.late, content="it was so until 2024", invalid_at="2024-01-01T00:00:00Z")
     assert timed.of_last() == timed.store.now()  # the text is new
 
