@@ -17,10 +17,9 @@ WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR
   AND NOT m.source IN ['compression', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project) AND ($kind = '' OR e.kind = $kind)
 OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)
-WITH e.id AS id, e.name AS entity, e.kind AS kind, m.id AS memory, m.outcome = 'negative' AS is_bad, coalesce(x.about, false) AS is_about,
-     max(coalesce(b.completed_at, m.occurred_at)) AS happened_at
-WITH entity, kind, count(*) AS mentions, count(CASE WHEN is_about THEN 1 END) AS about,
-     count(CASE WHEN is_bad THEN 1 END) AS negative, max(happened_at) AS last_at
+WITH e.name AS entity, e.kind AS kind, max(coalesce(b.completed_at, m.occurred_at)) AS last_at, count(DISTINCT m.id) AS mentions,
+     count(DISTINCT CASE WHEN x.about THEN m.id END) AS about,
+     count(DISTINCT CASE WHEN m.outcome = 'negative' THEN m.id END) AS negative
 RETURN entity, kind, mentions, about, negative, last_at
 ORDER BY mentions DESC, kind, entity
 LIMIT $limit
