@@ -45,6 +45,8 @@ class Attempt:
     mended: Mapping[str, str] = field(default_factory=dict)
     agents: Mapping[str, str] = field(default_factory=dict)
     """Agents by the name of what they did."""
+    said: str = ""
+    """What tools answered in a trial, a line each."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,8 @@ class Raw:
     commits: Mapping[str, datetime] = field(default_factory=dict)
     reverts: Mapping[str, str] = field(default_factory=dict)
     """The reverting commit of each reverted one."""
-    judged: Sequence[bool] = ()
-    """Of each recall whose outcome was recorded: whether it helped."""
+    sittings: Mapping[str, datetime] = field(default_factory=dict)
+    """When each run of commits ended, by its name: one author's, each within three hours of the one before, at most twenty."""
 
     @property
     def is_of_tasks(self) -> bool:
@@ -88,7 +90,12 @@ def read_tau(paths: Sequence[Path]) -> Raw:
     return _trials(
         "tau",
         (
-            (f"task-{one['task_id']}", one["trial"], one["reward"] == 1, json.dumps(one["traj"], ensure_ascii=False))
+            (
+                f"task-{one['task_id']}",
+                one["trial"],
+                one["reward"] == 1,
+                "\n".join(f"{step.get('name', step['role'])}: {step['content']}" for step in one["traj"]),
+            )
             for path in paths
             for one in map(json.loads, path.read_text().splitlines())
         ),
@@ -96,15 +103,15 @@ def read_tau(paths: Sequence[Path]) -> Raw:
 
 
 def read_alfworld(paths: Sequence[Path]) -> Raw:
-    """Read ALFWorld's results of Reflexion, a file a trial; a solved environment is not tried again."""
-    found, solved = [], set[str]()
-    for path in paths:
-        trial = int(re.findall(r"\d+", path.stem)[-1])
-        for one in json.loads(path.read_text()):
-            if one["name"] not in solved:
-                found.append((one["name"], trial, one["is_success"], ""))
-        solved |= {name for name, _, is_solved, _ in found if is_solved}
-    return _trials("alfworld", found)
+    """Read ALFWorld's results of Reflexion, a file a trial."""
+    return _trials(
+        "alfworld",
+        (
+            (one["name"], int(re.findall(r"\d+", path.stem)[-1]), one["is_success"], "")
+            for path in paths
+            for one in json.loads(path.read_text())
+        ),
+    )
 
 
 def _trials(kind: str, tried: Iterable[tuple[str, int, bool, str]]) -> Raw:
@@ -112,22 +119,33 @@ def _trials(kind: str, tried: Iterable[tuple[str, int, bool, str]]) -> Raw:
     for task, trial, is_solved, said in tried:
         at = datetime(2000, 1, 1, tzinfo=UTC) + timedelta(days=trial)
         failed = {} if is_solved else {task: said}
-        attempts.append(Attempt(f"{task}-trial-{trial}", at, "success" if is_solved else "failure", failed))
+        attempts.append(Attempt(f"{task}-trial-{trial}", at, "success" if is_solved else "failure", failed, said=said))
     return Raw(kind, attempts)
 
 
 def read_git(paths: Sequence[Path]) -> Raw:
     """Read the output of ``git log``."""
-    commits, reverts = {}, {}
+    commits: dict[str, datetime] = {}
+    reverts, authors = {}, {}
     for path in paths:
         for block in re.split(r"(?m)^commit (?=[0-9a-f]{40})", path.read_text(errors="replace"))[1:]:
             sha = block[:40]
             (when,) = re.findall(r"(?m)^Date: +(.+)$", block)[:1]
             commits[sha] = datetime.strptime(when, "%a %b %d %H:%M:%S %Y %z").astimezone(UTC)
+            (authors[sha],) = re.findall(r"(?m)^Author: +(.*?) *(?:<.*)?$", block)[:1]
             for gone in re.findall(r"This reverts commit ([0-9a-f]{7,40})", block):
                 reverts[gone] = sha
     full = {gone: next((sha for sha in commits if sha.startswith(gone)), gone) for gone in reverts}
-    return Raw("git", commits=commits, reverts={full[gone]: sha for gone, sha in reverts.items()})
+    sittings: list[list[str]] = []
+    for sha in reversed(commits):
+        last = sittings[-1][-1] if sittings else sha
+        is_near = authors[sha] == authors[last] and abs(commits[sha] - commits[last]) <= timedelta(hours=3)
+        if sittings and is_near and len(sittings[-1]) < 20:
+            sittings[-1].append(sha)
+        else:
+            sittings.append([sha])
+    ends = {f"git-{one[0][:12]}": max(commits[sha] for sha in one) for one in sittings}
+    return Raw("git", commits=commits, reverts={full[gone]: sha for gone, sha in reverts.items()}, sittings=ends)
 
 
 READERS = {"builds": read_builds, "tau": read_tau, "alfworld": read_alfworld, "git": read_git}
@@ -143,13 +161,13 @@ class Tally:
     not_compared: list[str] = field(default_factory=list)
 
     def number(self, where: str, stated: float | None, counted: float | None) -> None:
-        self.numbers[where.split(":")[0]] += 1
+        self.numbers[where.split(":", maxsplit=1)[0]] += 1
         is_same = stated == counted if None in {stated, counted} else abs(stated - counted) < 0.0006  # type: ignore[operator]
         if not is_same:
             self.different.append(f"{where}: {stated} is stated, {counted} counted")
 
     def date(self, where: str, stated: object, counted: object) -> None:
-        self.dates[where.split(":")[0]] += 1
+        self.dates[where.split(":", maxsplit=1)[0]] += 1
         if stated != counted:
             self.different.append(f"{where}: {stated} is stated, {counted} counted")
 
@@ -175,7 +193,7 @@ def recount(raw: Raw, run: Run, folder: Path) -> Tally:
     for name, of in (("series", series), ("page's series", {one["name"]: one for one in page["series"]})):
         _series(tally, name, raw, of)
         _memories(tally, name, page, of)
-    _opening(tally, raw, text, series)
+    _opening(tally, raw, text, page)
     _page(tally, raw, page)
     _queries(tally, raw, run)
     _generalisations(tally, raw, run, page)
@@ -207,7 +225,7 @@ def _failures(raw: Raw) -> list[tuple[datetime, str]]:
 
 def _series(tally: Tally, name: str, raw: Raw, series: Mapping[str, Any]) -> None:
     failures = _failures(raw)
-    for one in ("success_rate", "repeated_failures", "returning_failures", "recalls_helped"):
+    for one in ("success_rate", "repeated_failures", "returning_failures"):
         points = series[one]["points"] if one in series else []
         bucket = series[one]["bucket"] if points else None
         met: set[str] = set()
@@ -219,10 +237,8 @@ def _series(tally: Tally, name: str, raw: Raw, series: Mapping[str, Any]) -> Non
                     continue
                 outcomes = [each.outcome == "success" for each in raw.attempts if _start(each.at, bucket) == begin]
                 value, of = _share(outcomes)
-            elif one == "recalls_helped":
-                value, of = _share(raw.judged)
             elif one == "repeated_failures":
-                if point["group"] != "seen before":
+                if point["group"] != "seen before" or raw.kind == "git":
                     tally.not_compared.append(where)
                     continue
                 value, of = _share(
@@ -239,7 +255,7 @@ def _series(tally: Tally, name: str, raw: Raw, series: Mapping[str, Any]) -> Non
             counted[point["at"]] = value, of
             met |= {point["at"]}
         of_raw = [each.at for each in raw.attempts] if one == "success_rate" else [at for at, _ in failures]
-        if one != "recalls_helped" and of_raw and bucket:
+        if of_raw and bucket:
             tally.date(f"{name}: {one} begins", min(met), str(_start(min(of_raw), bucket)))
             tally.date(f"{name}: {one} ends", max(met), str(_start(max(of_raw), bucket)))
 
@@ -292,9 +308,16 @@ def _memories(tally: Tally, name: str, page: Mapping[str, Any], series: Mapping[
             elif one == "compression_ratio":
                 value, of = _share(any((number, end) in evidence for end in made) for number in episodes)
             elif one == "sources_per_generalisation":
-                value, of = (sum(end in made for _, end in evidence) / len(made) if made else None), len(made)
+                value, of = (
+                    (
+                        sum(end in made and memories[source].added < until for source, end in evidence) / len(made)
+                        if made
+                        else None
+                    ),
+                    len(made),
+                )
             else:
-                if one not in {"success_rate", "repeated_failures", "returning_failures", "recalls_helped"}:
+                if one not in {"success_rate", "repeated_failures", "returning_failures"}:
                     tally.not_compared.append(where)
                 continue
             tally.number(where, point["value"], value)
@@ -336,7 +359,7 @@ def _time(raw: Raw, words: str) -> Callable[[datetime], bool]:
     return lambda at: at.date() < _from_words(day)
 
 
-def _opening(tally: Tally, raw: Raw, text: str, series: Mapping[str, Any]) -> None:
+def _opening(tally: Tally, raw: Raw, text: str, page: Mapping[str, Any]) -> None:
     """Compare the sentences at the head of the page."""
     (said,) = re.findall(r'class="opening">(.*?)</p>', text, re.DOTALL)
     (span,) = re.findall(r'class="span">(.*?)</p>', text, re.DOTALL)
@@ -353,11 +376,13 @@ def _opening(tally: Tally, raw: Raw, text: str, series: Mapping[str, Any]) -> No
         tally.date("page: span", ends[-1], _words(last))
     left = said.replace(span, "")
     if found := re.search(r"In ([\d,]+) builds?", left):
-        if raw.attempts:
-            tally.number(f"{where}, builds", _int(found[1]), len(raw.attempts))
-        else:
-            tally.not_compared.append(f"{where}: {found[0]}")
+        tally.number(f"{where}, builds", _int(found[1]), len(raw.attempts or raw.sittings))
         left = left.replace(found[0], "")
+    kinds = Counter(one.kind for one in _memories_of(page))
+    words = {"generalisation": kinds["generalisation"], "procedure": kinds["procedural"], "fact": kinds["fact"]}
+    for many, word in re.findall(r"([\d,]+) (memor|generalisation|procedure|fact)(?:y|ies|s)?\b", left):
+        tally.number(f"{where}, {word}", _int(many), words.get(word, kinds.total()))
+        left = left.replace(f"{many} {word}", "")
     share = r"(\d+) % \(of ([\d,]+)\)"
     if found := re.search(rf"Attempts that succeeded \w+ from {share} (.+?) to {share} (.+?)\.", left):
         begin = _time(raw, found[3])
@@ -375,9 +400,9 @@ def _opening(tally: Tally, raw: Raw, text: str, series: Mapping[str, Any]) -> No
         again = {what for at, what in failures if not before(at)} & known
         tally.number(f"{where}, again", 0 if found[3] == "none" else _int(found[3]), len(again))
         left = left.replace(found[0], "")
-    elif found := re.search(r"Of the ([\d,]+) (?:failures|tasks) known \w+(?: to fail)?, ([\d,]+) \w+ again (.+?)(?:; of ([\d,]+), ([\d,]+) (.+?))?\.", left):  # fmt: skip
+    elif found := re.search(r"Of the ([\d,]+) (?:failures|tasks) known (?:before|to fail), ([\d,]+) \w+ again (.+?)(?:(?:; of ([\d,]+),| and) ([\d,]+) (.+?))?\.", left):  # fmt: skip
         parts = [(found[1], found[2], found[3])]
-        parts += [(found[4], found[5], found[6])] if found[4] else []
+        parts += [(found[4] or found[1], found[5], found[6])] if found[5] else []
         for many, came, period in parts:
             within = _time(raw, period)
             begins = min(at for at, _ in failures if within(at))
@@ -414,7 +439,9 @@ def _page(tally: Tally, raw: Raw, page: Mapping[str, Any]) -> None:
             is_alone = sum(each == failed[name] for each in failed.values()) == 1
             tally.number(f"page: attempts at {title[:30]}", len(tried), len(of_task))
             if is_alone:
-                tally.number(f"page: successes at {title[:30]}", len(solved), sum(one.outcome == "success" for one in of_task))
+                tally.number(
+                    f"page: successes at {title[:30]}", len(solved), sum(one.outcome == "success" for one in of_task)
+                )
     tally.number("page: failures", len((page["failing"] or {"failures": failed})["failures"]), len(failed))
     told = {place: [at(one) for one in reported] for place, *reported in page["told"]}
     added = 0
@@ -435,7 +462,7 @@ def _told(raw: Raw, text: str) -> list[datetime]:
     bare = re.sub(r"\W+", " ", re.sub(r"\d+", "#", text))
     found = []
     for one in raw.attempts:
-        for what, of in ((what, of) for of in (one.failed, one.mended) for what in of):
+        for what, of in ((what, told) for told in (one.failed, one.mended) for what in told):
             error = re.sub(r"\W+", " ", what.split(") ", 1)[-1]).strip()
             file = what.split()[0]
             if file in text and (of is one.failed) == (" failed at " in text) and error[:40] in bare:
@@ -501,7 +528,9 @@ def _queries(tally: Tally, raw: Raw, run: Run) -> None:
         tally.number(f"failures_by_tag: {row['tag']} reports", row["reports"], len({*met, *mended}))
         tally.date(f"failures_by_tag: {row['tag']} last", _stated(row["last_at"]), max(met, default=None))
     for row in _rows(run, "entities_by_mentions", *every, "-p", "kind=file"):
-        told = [one.at for one in raw.attempts for what in (*one.failed, *one.mended) if what.split()[0] == row["entity"]]
+        told = [
+            one.at for one in raw.attempts for what in (*one.failed, *one.mended) if what.split()[0] == row["entity"]
+        ]
         tally.date(f"entities_by_mentions: {row['entity']} last", _stated(row["last_at"]), max(told, default=None))
     for row in _rows(run, "agents_by_learning"):
         told = [one.at for one in raw.attempts if row["agent"] in one.agents.values()]
@@ -515,25 +544,22 @@ def _has_tag(told: str, tag: str) -> bool:
 def _commits(tally: Tally, raw: Raw, run: Run) -> None:
     """Compare the dates of what was learned from commits, and of its end."""
     asked = (
-        "MATCH (m:Memory) WHERE m.git_commit IS NOT NULL RETURN m.git_commit AS commit, m.occurred_at AS at, "
+        "MATCH (m:Memory) WHERE m.git_commit IS NOT NULL RETURN m.git_commit AS sha, m.occurred_at AS at, "
         "m.invalid_at AS ended, m.invalidation_reason AS why"
     )
     for row in json.loads(run("query", "--cypher", asked, "--json")):
-        tally.date(f"memories: {row['commit'][:12]}", _stated(row["at"]), raw.commits.get(row["commit"]))
+        tally.date(f"memories: {row['sha'][:12]}", _stated(row["at"]), raw.commits.get(row["sha"]))
         if row["ended"]:
-            by = re.findall(r"commit ([0-9a-f]{12})", row["why"] or "") or [raw.reverts.get(row["commit"], "?")[:12]]
+            by = re.findall(r"commit ([0-9a-f]{12})", row["why"] or "") or [raw.reverts.get(row["sha"], "?")[:12]]
             counted = next((at for sha, at in raw.commits.items() if sha.startswith(by[0])), None)
-            tally.date(f"ends: {row['commit'][:12]}", _stated(row["ended"]), counted)
-    for row in _rows(run, "builds", "-p", "limit=100000"):
-        sha = row["build"].removeprefix("git-")
-        ends = [at for one, at in raw.commits.items() if one.startswith(sha)]
-        if ends:
-            tally.date(f"builds: {row['build']}", _stated(row["completed_at"]), ends[0])
-        else:
-            tally.not_compared.append(f"builds: {row['build']}")
+            tally.date(f"ends: {row['sha'][:12]}", _stated(row["ended"]), counted)
+    rows = _rows(run, "builds", "-p", "limit=100000")
+    tally.number("builds: builds", len(rows), len(raw.sittings))
+    for row in rows:
+        tally.date(f"builds: {row['build']}", _stated(row["completed_at"]), raw.sittings.get(row["build"]))
     for row in _rows(run, "sources_read"):
         tally.number("sources_read: records", row["records"], len(raw.commits))
-    times = sorted(raw.commits.values())
+    times = sorted(raw.sittings.values())
     for row in _rows(run, "coverage_by_project"):
         tally.date("coverage_by_project: first", _stated(row["first_at"]), times[0])
         tally.date("coverage_by_project: last", _stated(row["last_at"]), times[-1])
@@ -541,11 +567,15 @@ def _commits(tally: Tally, raw: Raw, run: Run) -> None:
 
 def _worded(tally: Tally, where: str, page: Mapping[str, Any], memory_id: str, times: Sequence[datetime]) -> None:
     """Compare when a generalisation came and got its text: with one of its evidence, and with the last."""
-    places = [place for place in range(len(page["memories"]["text"])) if memory_id.startswith(page["memories"]["id"][8 * place : 8 * place + 8])]
+    places = [
+        place
+        for place in range(len(page["memories"]["text"]))
+        if memory_id.startswith(page["memories"]["id"][8 * place : 8 * place + 8])
+    ]
     for place in places:
         came = page["start"] / 1000 + _memories_of(page)[place].added
         worded = dict(page["worded"]).get(place, _memories_of(page)[place].added)
-        tally.date(f"{where} came", came in [one.timestamp() for one in times], True)  # noqa: FBT003
+        tally.date(f"{where} came", came in [one.timestamp() for one in times], True)
         tally.date(f"{where} worded", page["start"] / 1000 + worded, times[-1].timestamp())
 
 
@@ -557,10 +587,15 @@ def _generalisations(tally: Tally, raw: Raw, run: Run, page: Mapping[str, Any]) 
             tally.not_compared.append(f"{where} (all of it)")
             continue
         counted = len(met)
-        _worded(tally, where, page, row["id"], [then for then, *_ in met])
         tally.number(f"{where} builds", row["builds"], counted)
-        tally.date(f"{where} first", _stated(row["first_at"]), met[0][0])
-        tally.date(f"{where} last", _stated(row["last_at"]), met[-1][0])
+        of = [then for then, *_ in met]
+        if ", solved in " in said:  # of what decided it, the trials that solved it are evidence as well
+            task = f"{met[0][1].rsplit('-trial-', 1)[0]}-trial-"
+            solved = (one.at for one in raw.attempts if one.name.startswith(task) and one.outcome == "success")
+            of = sorted([*of, *list(solved)[:1]])
+        _worded(tally, where, page, row["id"], of)
+        tally.date(f"{where} first", _stated(row["first_at"]), min(of))
+        tally.date(f"{where} last", _stated(row["last_at"]), max(of))
         if found := re.search(r"\bin ([\d,]+) (?:builds|trials|changes)", left):
             tally.number(where, _int(found[1]), counted)
             left = left.replace(found[0], "", 1)
@@ -572,23 +607,26 @@ def _generalisations(tally: Tally, raw: Raw, run: Run, page: Mapping[str, Any]) 
             tally.date(f"{where} to", f"{found[3]} {found[4]}", f"{_MONTHS[last.month - 1]} {last.year}")
             left = left.replace(found[0], "", 1)
         if found := re.search(r", solved in the (\w+)(, not in the last)?", left):
-            task = met[0][1].rsplit("-trial-", 1)[0]
-            tried = [one for one in raw.attempts if one.name.startswith(f"{task}-trial-")]
-            solved = [place for place, one in enumerate(tried) if one.outcome == "success"]
+            tried = [one for one in raw.attempts if one.name.startswith(task)]
+            went_well = [one.outcome == "success" for one in tried]
             if found[1] in _ORDINALS:
-                tally.number(f"{where} solved in", _ORDINALS[found[1]], solved[0] if solved else None)
+                tally.number(f"{where} solved in", _ORDINALS[found[1]], went_well.index(True))
             if found[2]:
                 tally.date(f"{where} last", "failure", tried[-1].outcome)
-        if found := re.search(r"(\d+) of them met the same error: (.+?)[.…]", left):
-            tally.number(f"{where} met", int(found[1]), sum(found[2] in one[2] for one in met))
+        if found := re.search(r"(?:Their last error|The last error of (\d+) of them) was: ([^.…]+)", left):
+            last = ([*re.findall(r"(?m)^\S+: (Error: .+)$", one[2]), ""][-1] for one in met)
+            tally.number(f"{where} last error", int(found[1] or counted), sum(found[2] in one for one in last))
+            left = left.replace(found[0], "", 1)
+        if found := re.search(r" came up.*, and stayed in (\d+) of them", left):
+            tally.number(f"{where} stayed", int(found[1]), sum(_stayed(one[2], error_of(said)) for one in met))
             left = left.replace(found[0], "", 1)
         if raw.kind == "builds":
             for quoted, day in re.findall(rf"“([^”]+)” \(({_DAY})\)", left):
                 days = [one[0].date() for one in met if quoted[:30] in one[2].replace("fix: ", "")]
-                tally.date(f"{where} dated", _from_words(day) in days, True)  # noqa: FBT003
+                tally.date(f"{where} dated", _from_words(day) in days, True)
                 left = left.replace(f"({day})", "", 1)
         frame = left.partition(": ")[0] if left.startswith("The same failed") else left
-        outside = re.sub(r"“[^”]*”|`[^`]*`", "", frame)
+        outside = re.sub(r"“[^”]*”|`[^`]*`|\w+_\d+", "", frame)
         tally.not_compared += [f"{where}: {one}" for one in re.findall(r"\d[\d,]*(?: [a-z]\S*)?", outside)]
 
 
@@ -596,13 +634,11 @@ def _evidence(raw: Raw, said: str, memory_id: str, run: Run) -> list[tuple[datet
     """Return the time, name and words of every attempt of which a generalisation tells; None if it cannot be told from its text."""
     if raw.kind == "git":
         asked = f"MATCH (g:Memory)-[:DERIVED_FROM]->(m:Memory)-[:FROM_BUILD]->(b:Build) WHERE g.id = '{memory_id}' RETURN DISTINCT b.name AS name"
-        shas = [row["name"].removeprefix("git-") for row in json.loads(run("query", "--cypher", asked, "--json"))]
-        ends = [(at, sha, "") for sha, at in raw.commits.items() if any(map(sha.startswith, shas))]
-        return sorted(ends) if len(ends) == len(shas) and ends else None
-    error = re.match(r"“([^”…]+?)[”…,]", said)
-    if " came up in " in said and error:
-        prefix = error[1].split(":", 1)[-1].strip()
-        return sorted((one.at, one.name, told) for one in raw.attempts for told in one.failed.values() if prefix in told)
+        names = [row["name"] for row in json.loads(run("query", "--cypher", asked, "--json"))]
+        return sorted((raw.sittings[name], name, "") for name in names) or None
+    if " came up in " in said:
+        told = ((one, one.said or " ".join(one.failed.values())) for one in raw.attempts)
+        return sorted((one.at, one.name, text) for one, text in told if error_of(said) in text) or None
     if raw.is_of_tasks:
         names = re.findall(r"\b(env_\d+)\b", said)
         tasks = {one.name.rsplit("-trial-", 1)[0]: "" for one in raw.attempts}
@@ -611,7 +647,7 @@ def _evidence(raw: Raw, said: str, memory_id: str, run: Run) -> list[tuple[datet
         quoted = next(iter(re.findall(r"“(.+?)[.?!”]", said)), "\0")
         task = names[0] if names else next((name for name, told in tasks.items() if quoted[:40] in told), None)
         met = [one for one in raw.attempts if one.name.startswith(f"{task}-trial-") and one.outcome != "success"]
-        return sorted((one.at, one.name, next(iter(one.failed.values()))) for one in met) or None
+        return sorted((one.at, one.name, one.said) for one in met) or None
     named = re.search(r"with `([^`]+)`", said)
     if not named:
         return None
@@ -622,6 +658,19 @@ def _evidence(raw: Raw, said: str, memory_id: str, run: Run) -> list[tuple[datet
         for told in (one.mended if is_fix else one.failed).values()
         if named[1] in told.split()[0].split("/")
     ) or None  # fmt: skip
+
+
+def error_of(said: str) -> str:
+    """Return the beginning of the error that a text names first, up to its first number."""
+    return re.split(r"[”…\d]|, ", said.removeprefix("“").removeprefix("Error: "), maxsplit=1)[0].strip()
+
+
+def _stayed(said: str, error: str) -> bool:
+    """Return whether no call of the tool that reported an error went well after it had done so last."""
+    lines = said.split("\n")
+    last = max(place for place, line in enumerate(lines) if error in line)
+    tool = lines[last].partition(":")[0]
+    return not any(line.startswith(f"{tool}: ") and ": Error" not in line for line in lines[last + 1 :])
 
 
 def _int(text: str) -> int:

@@ -130,7 +130,8 @@ def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> T
     found += called
     error, met = _common_error(rows)
     if error:
-        found.append(f"{'They' if met == _many(rows) else f'{met:,} of them'} met the same error: {error}")
+        of_all = met == _many(rows)
+        found.append(f"{'Their last error' if of_all else f'The last error of {met:,} of them'} was: {error}")
     if not (said or acted_on or decided or error or is_decisive):
         return Trials("", None, None, None)
     while len(" ".join(found)) > MAX_CONTENT_CHARS and len(found) > 1:
@@ -190,7 +191,7 @@ def _called(failed: Sequence[Row], solved: Sequence[Row]) -> tuple[list[str], bo
 
 
 def _common_error(rows: Sequence[Row]) -> tuple[str | None, int]:
-    """Return the error that at least two thirds of the trials met, and how many did."""
+    """Return the error that was the last one of at least two thirds of the trials, and of how many."""
     errors = Counter[str]()
     for row in rows:
         if row.get("last_error"):

@@ -187,7 +187,7 @@ class TestOneSeenAgainAndAgain:
             "1). Last error: Error: payment does not add up, total price is 305, but paid 255"
         )
         assert text_of(row(f"Failed trial: {asked}", "failure", outcome="negative"), outcome="negative") == (
-            "Failed in 4 trials: “I'm looking to book a flight from Oslo to Rome.” They met the same error: payment does not add up."
+            "Failed in 4 trials: “I'm looking to book a flight from Oslo to Rome.” Their last error was: payment does not add up."
         )
 
     def test_a_recovery_without_the_call(self) -> None:
