@@ -444,20 +444,20 @@ def _page(tally: Tally, raw: Raw, page: Mapping[str, Any]) -> None:
                 )
     tally.number("page: failures", len((page["failing"] or {"failures": failed})["failures"]), len(failed))
     told = {place: [at(one) for one in reported] for place, *reported in page["told"]}
-    added = 0
-    for place, text in enumerate(page["memories"]["text"]):
-        added += page["memories"]["added"][place]
-        if page["types"][int(page["memories"]["type"][place])] != "episodic" or raw.kind != "builds":
-            continue
-        counted = _told(raw, text)
-        tally.date(f"page: {text[:30]} came", at(added), counted[0] if counted else None)
-        if place in told:
-            tally.number(f"page: builds that told {text[:30]}", len(told[place]), len(counted))
-            for one, other in zip(told[place], counted, strict=False):
-                tally.date(f"page: {text[:30]} was told", one, other)
+    memories = _memories_of(page) if raw.kind == "builds" else []
+    stated: dict[tuple[datetime, ...], set[datetime]] = defaultdict(set)
+    for place, memory in enumerate(memories):
+        if memory.kind == "episodic":  # several memories may tell one error, with the numbers in it
+            counted = _told(raw, page["memories"]["text"][place])
+            tally.date(f"page: memory {place} came", at(memory.added) in counted, True)
+            stated[tuple(counted)] |= {at(memory.added), *told.get(place, ())}
+    for counted, times in stated.items():
+        tally.number("page: builds that told an error", len(times), len(counted))
+        for one, other in zip(sorted(times), counted, strict=False):
+            tally.date("page: an error was told", one, other)
 
 
-def _told(raw: Raw, text: str) -> list[datetime]:
+def _told(raw: Raw, text: str) -> Sequence[datetime]:
     """Return when attempts told of what a text quotes: its failure, or what mended it."""
     bare = re.sub(r"\W+", " ", re.sub(r"\d+", "#", text))
     found = []
@@ -614,7 +614,7 @@ def _generalisations(tally: Tally, raw: Raw, run: Run, page: Mapping[str, Any]) 
             if found[2]:
                 tally.date(f"{where} last", "failure", tried[-1].outcome)
         if found := re.search(r"(?:Their last error|The last error of (\d+) of them) was: ([^.…]+)", left):
-            last = ([*re.findall(r"(?m)^\S+: (Error: .+)$", one[2]), ""][-1] for one in met)
+            last = (["", *re.findall(r"(?m)^\S+: (Error: .+)$", one[2])][-1] for one in met)
             tally.number(f"{where} last error", int(found[1] or counted), sum(found[2] in one for one in last))
             left = left.replace(found[0], "", 1)
         if found := re.search(r" came up.*, and stayed in (\d+) of them", left):

@@ -104,7 +104,7 @@ def test_every_number_and_date_is_that_of_the_builds(run: Run, logs: Path, tmp_p
         ("failures_by_month", lambda text: text.replace('"failures": 2', '"failures": 1')),
         ("failures_by_file", lambda text: text.replace("2026-0", "2025-0")),
         ("generalisations", lambda text: text.replace(" builds, from ", " builds, in February 2026, from ", 1)),
-        ("series", lambda text: text.replace('"count": 3,', '"count": 4,')),
+        ("series", lambda text: text.replace('"count": 3', '"count": 4')),
     ],
 )
 def test_a_figure_that_is_not_so_is_found(

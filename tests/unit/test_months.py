@@ -46,7 +46,12 @@ class Telling:
         before = self.store.get_memory(memory_id)
         builds = [*(before.evidence_build_ids if before else ()), name]
         words = {"content": f"{name} told it at length", "occurred_at": f"{day}T00:00:00.000Z"} if in_its_words else {}
-        self.build(name, day, MemoryMerged(id=memory_id, changed=RecordPatch(evidence_build_ids=builds, **words)), outcome=outcome)
+        self.build(
+            name,
+            day,
+            MemoryMerged(id=memory_id, changed=RecordPatch(evidence_build_ids=builds, **words)),
+            outcome=outcome,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +92,9 @@ def of(store: AgentMemoryStore, name: str, group: str) -> dict[str, int]:
 def test_failures_are_counted_in_the_months_of_their_builds_beside_the_builds_that_went_well(
     store: AgentMemoryStore,
 ) -> None:
-    rows = {row["month"][:7]: (row["builds"], row["failures"], row["share"]) for row in store.query("failures_by_month")}
+    rows = {
+        row["month"][:7]: (row["builds"], row["failures"], row["share"]) for row in store.query("failures_by_month")
+    }
     assert {month: many for month, (many, *_) in rows.items()} == of(store, "success_rate", "builds")
     assert rows == {
         "2026-01": (2, 2, 1.0), "2026-02": (2, 1, 0.5), "2026-03": (1, 0, 0.0), "2026-04": (2, 2, 1.0), "2026-05": (1, 1, 1.0)

@@ -205,11 +205,16 @@ class TestOneSeenAgainAndAgain:
         assert text_of(episode, failed_builds=4) == (
             f"The same failed at first and worked later in 4 builds, which failed all the same, in March 2026: {said}"
         )
-        assert "in 4 builds, 3 of which failed all the same, in March 2026: " in (text_of(episode, failed_builds=3) or "")
+        assert "in 4 builds, 3 of which failed all the same, in March 2026: " in (
+            text_of(episode, failed_builds=3) or ""
+        )
 
     def test_anything_else_says_where_and_how_often(self) -> None:
         told = text_of(row("Fix: Close the pool before the fork. (pool.py)", "fix", title="db/pool.py"), builds=3)
-        assert told == "The same had to be fixed with `pool.py` in 3 builds, in March 2026: Close the pool before the fork."
+        assert (
+            told
+            == "The same had to be fixed with `pool.py` in 3 builds, in March 2026: Close the pool before the fork."
+        )
 
     def test_without_a_sentence_there_is_no_lesson(self) -> None:
         assert text_of(row('{"a": 1}', "auth", "jwt"), outcome="negative") is None
