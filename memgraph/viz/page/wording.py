@@ -101,8 +101,8 @@ def _came_back(series: Series | None, data: PageData) -> list[str]:
         half, failing = _middle(series.points), data.document["failing"] or {"periods": [], "failures": []}
         since = dict(failing["periods"]).get(half.at, 0)
         again = sum(times[0] < since <= times[-1] for _, _, times, *_ in failing["failures"])
-        before = what.removesuffix(" before")
-        said = f"Of the {half.count:,} {before} before {_halfway(series)}, {again or 'none'} {verb} again from then on."
+        known_to = what.removesuffix(" before")
+        said = f"Of the {half.count:,} {known_to} before {_halfway(series)}, {again or 'none'} {verb} again from then on."
         return [said] if half.count >= _FEWEST else []
     if min(known[0].count, known[-1].count) < _FEWEST:
         return []
