@@ -12,7 +12,6 @@ from memgraph import AgentMemoryConfig, AgentMemoryStore
 from memgraph.model.events.intake import BuildConsolidated
 from memgraph.model.events.memories import MemoryMerged, RecordPatch
 from memgraph.testing import FakeClock, FakeEmbedder
-from memgraph.viz.series.measures import SEEN
 from memgraph.viz.series.series import Series, learning_series
 
 NOW = "2026-06-30T12:00:00.000Z"

@@ -102,7 +102,9 @@ def _came_back(series: Series | None, data: PageData) -> list[str]:
         since = dict(failing["periods"]).get(half.at, 0)
         again = sum(times[0] < since <= times[-1] for _, _, times, *_ in failing["failures"])
         known_to = what.removesuffix(" before")
-        said = f"Of the {half.count:,} {known_to} before {_halfway(series)}, {again or 'none'} {verb} again from then on."
+        said = (
+            f"Of the {half.count:,} {known_to} before {_halfway(series)}, {again or 'none'} {verb} again from then on."
+        )
         return [said] if half.count >= _FEWEST else []
     if min(known[0].count, known[-1].count) < _FEWEST:
         return []
