@@ -9,13 +9,14 @@
 // column: generalisations INT64
 // column: procedures INT64
 // column: episodes INT64: their episodes from which something was derived
-// column: last_at TIMESTAMP: when the last of these episodes happened
+// column: last_at TIMESTAMP: when one of these episodes happened last, by the builds that reported it
 // example: memgraph query agents_by_learning --param project=shop
 MATCH (k:Memory)-[:DERIVED_FROM]->(m:Memory)-[:INVOLVES]->(a:Agent)
 WHERE k.archived_at IS NULL AND NOT k.is_suppressed AND (k.invalid_at IS NULL OR k.invalid_at > $at)
   AND NOT m.is_suppressed AND NOT m.source IN ['compression', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project)
-WITH a.name AS agent, max(m.occurred_at) AS last_at, collect(m.id) AS evidence,
+OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)
+WITH a.name AS agent, max(coalesce(b.completed_at, m.occurred_at)) AS last_at, collect(m.id) AS evidence,
      collect(CASE WHEN k.type = 'semantic' THEN k.id END) AS general,
      collect(CASE WHEN k.type = 'procedural' THEN k.id END) AS procedural
 WITH agent, last_at, size(list_distinct(coalesce(evidence, []))) AS episodes,

@@ -5,7 +5,7 @@
 // parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
 // column: agent STRING
 // column: memories INT64
-// column: positive INT64
+// column: positive INT64: of a commit it is only known that it was made, which counts as positive
 // column: negative INT64
 // column: other INT64: neutral or unknown
 // example: memgraph query agents_by_outcome --param project=shop

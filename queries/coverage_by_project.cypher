@@ -11,8 +11,8 @@
 // column: facts INT64: stated facts, such as what the user asked to remember
 // column: learned_from INT64: episodes from which a generalisation or procedure in force was derived
 // column: share DOUBLE: learned_from divided by episodes, from 0 to 1; null without episodes
-// column: first_at TIMESTAMP: when the first of its memories happened
-// column: last_at TIMESTAMP
+// column: first_at TIMESTAMP: when the first of its memories happened, or its first build was completed
+// column: last_at TIMESTAMP: when the last did
 // example: memgraph query coverage_by_project
 MATCH (m:Memory)-[:IN_PROJECT]->(p:Project)
 WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
@@ -32,7 +32,10 @@ WITH project, episodes, generalisations, procedures, facts, first_at, last_at, c
 WITH project, episodes, generalisations, procedures, facts, first_at, last_at,
      size(list_distinct(coalesce(evidence, []))) AS learned_from
 OPTIONAL MATCH (b:Build) WHERE b.project_id = project AND b.consolidated_at IS NOT NULL
-WITH project, episodes, generalisations, procedures, facts, first_at, last_at, learned_from, count(b.id) AS builds
+WITH project, episodes, generalisations, procedures, facts, first_at, last_at, learned_from, count(b.id) AS builds,
+     min(b.completed_at) AS first_build, max(b.completed_at) AS last_build
 RETURN project, builds, episodes, generalisations, procedures, facts, learned_from,
-       CASE WHEN episodes > 0 THEN round(CAST(learned_from AS DOUBLE) / episodes, 3) END AS share, first_at, last_at
+       CASE WHEN episodes > 0 THEN round(CAST(learned_from AS DOUBLE) / episodes, 3) END AS share,
+       CASE WHEN first_build < first_at THEN first_build ELSE first_at END AS first_at,
+       CASE WHEN last_build > last_at THEN last_build ELSE last_at END AS last_at
 ORDER BY episodes DESC, project

@@ -10,14 +10,16 @@
 // column: mentions INT64: memories that mention it
 // column: about INT64: memories that are about it
 // column: negative INT64: memories with a bad outcome that mention it
-// column: last_at TIMESTAMP
+// column: last_at TIMESTAMP: when one of these memories happened last, by the builds that reported it
 // example: memgraph query entities_by_mentions --param kind=error
 MATCH (m:Memory)-[x:MENTIONS]->(e:Entity)
 WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND NOT m.source IN ['compression', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project) AND ($kind = '' OR e.kind = $kind)
-WITH e.name AS entity, e.kind AS kind, count(*) AS mentions, count(CASE WHEN x.about THEN 1 END) AS about,
-     count(CASE WHEN m.outcome = 'negative' THEN 1 END) AS negative, max(m.occurred_at) AS last_at
+OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)
+WITH e.name AS entity, e.kind AS kind, max(coalesce(b.completed_at, m.occurred_at)) AS last_at, count(DISTINCT m.id) AS mentions,
+     count(DISTINCT CASE WHEN x.about THEN m.id END) AS about,
+     count(DISTINCT CASE WHEN m.outcome = 'negative' THEN m.id END) AS negative
 RETURN entity, kind, mentions, about, negative, last_at
 ORDER BY mentions DESC, kind, entity
 LIMIT $limit

@@ -1,5 +1,5 @@
 // name: recalled_in_vain
-// purpose: memories that waste space in prompts: recalled repeatedly and never used
+// purpose: memories that waste space in prompts: recalled repeatedly and never reported as used
 // parameter: project STRING = '': the memory's project; '' for all
 // parameter: times INT64 = 3, at least 1: minimum number of recalls with a known outcome
 // parameter: at TIMESTAMP = now: memories no longer valid at this time are left out

@@ -7,7 +7,7 @@
 // parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: builds INT64: number of builds in which it occurred
 // column: memories INT64
-// column: first_at TIMESTAMP
+// column: first_at TIMESTAMP: when the first of these builds was completed
 // column: last_at TIMESTAMP
 // column: projects STRING[]
 // column: files STRING[]: mentioned by any of the memories
@@ -21,7 +21,8 @@ WHERE m.type = 'episodic' AND m.outcome = 'negative' AND m.failure_fingerprint <
 OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)
 OPTIONAL MATCH (m)-[:MENTIONS]->(e:Entity) WHERE e.kind = 'file'
 WITH m.failure_fingerprint AS fingerprint, size(list_distinct(collect(coalesce(b.id, m.id)))) AS builds,
-     size(list_distinct(collect(m.id))) AS memories, min(m.occurred_at) AS first_at, max(m.occurred_at) AS last_at,
+     size(list_distinct(collect(m.id))) AS memories, min(coalesce(b.completed_at, m.occurred_at)) AS first_at,
+     max(coalesce(b.completed_at, m.occurred_at)) AS last_at,
      collect(m.project_id) AS projects, collect(e.name) AS files, min(m.content) AS example
 WHERE builds >= $builds
 RETURN builds, memories, first_at, last_at, list_sort(list_distinct(coalesce(projects, []))) AS projects,

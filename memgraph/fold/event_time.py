@@ -5,14 +5,15 @@ in one afternoon also causes merges, links and generalisations, which their head
 event the time that it would have had if the history had been ingested as it happened:
 
 - a new memory: when the remembered thing happened; if it was distilled from others, no earlier than the latest of these;
-- a merge by consolidation: the end of the build that repeated the memory;
+- a merge, a move to a renamed file and a restoration by consolidation: the end of the build that caused it;
+- an end (invalid, archived), whoever stated it: the stated time. A replacement by the lifecycle or by a build, or by a text that states
+  from when it is valid: the latest time of the two memories, and no earlier than that; if the store distilled both, the newer
+  restates the same evidence, so the time is when both existed;
 - a memory distilled by the store: the time it states, and no earlier than the end of the last build that it names as evidence,
   because it does not include what later builds added to its sources. Its link to a source: when both existed;
 - a link, revision, measurement or unlinking by the lifecycle: the latest time of what it depends on, which is the memories at both
-  ends, or the memory and its sources. A replacement: no earlier than the time from which its text is valid; if the store distilled
-  both memories, the newer restates the same evidence, so the time is when both existed. An end that the lifecycle states (invalid,
-  archived): the stated time;
-- an imported link: the time it states;
+  ends, or the memory and its sources;
+- another imported link: the time it states;
 - everything else (uses, statements by the user, the collection's floors and summaries): when it was recorded.
 
 No event happens after it was recorded, nor before what it depends on: a revision states values that are derived from the previous
@@ -38,6 +39,7 @@ ALWAYS = ""
 """Earlier than any time. Events about the vectors' model and file get it, because they are not part of the history."""
 _OF_THE_VECTOR = frozenset({"embedded_at", "embedding_model"})
 _ENDS = ("invalid_at", "archived_at")
+_OF_AN_END = frozenset({*_ENDS, "invalidation_reason", "archive_reason", "archive_summary", "updated_at"})
 _NOT_CONTENT = _OF_THE_VECTOR | {
     "relevance_anchor", "relevance_at", "floor", "is_pinned", "is_suppressed", "archived_at", "archive_reason",
     "archive_summary", "updated_at",
@@ -131,12 +133,18 @@ class Moments:
             if event.actor == "system":
                 return max(self._known[payload.id].came_at, self._text_at(payload.source_ids))
             return self._latest([payload.id, *payload.source_ids])
-        if isinstance(payload, MemoryMerged) and (ended_at := commit.build_ends[place]):
-            return max(ended_at, self.content_at(payload.id))
+        if isinstance(payload, MemoryRevised) and (ended_at := self._stated_end(event)):
+            return ended_at
+        if isinstance(payload, MemoryMerged | MemoryRevised) and (ended_at := commit.build_ends[place]):
+            return max(ended_at, self.content_at(payload.id), self._removed_at(event))
         if event.actor == "system":
             return self._of_lifecycle(event, commit.sources[place])
         if isinstance(payload, MemoryLinked):
-            return max(payload.created_at, self._latest([payload.source_id, payload.target_id]))
+            linked = payload.source_id, payload.target_id
+            is_dated = commit.has_builds or self._known[payload.source_id].valid_at
+            if payload.relation == "SUPERSEDES" and is_dated:
+                return self._replaced_at(*linked)
+            return max(commit.build_ends[place] or payload.created_at, self._latest(linked))
         return event.occurred_at
 
     def _of_lifecycle(self, event: Event, new_sources: Collection[str]) -> str:
@@ -144,31 +152,37 @@ class Moments:
         payload = event.payload
         if isinstance(payload, MemoryLinked):
             linked = payload.source_id, payload.target_id
-            if payload.relation != "SUPERSEDES":
-                return self._latest(linked)
-            is_retold = self._distilled.issuperset(linked)
-            both = max(self._known[one].came_at for one in linked) if is_retold else self._latest(linked)
-            return max(self._known[payload.source_id].valid_at, both)
+            return self._replaced_at(*linked) if payload.relation == "SUPERSEDES" else self._latest(linked)
         if isinstance(payload, MemoryUnlinked):
             return max(self._known[end].changed_at for end in (payload.source_id, payload.target_id))
         if isinstance(payload, MemoryMerged):
             return self._latest([payload.id, *filter(None, [payload.candidate_id])])
-        if isinstance(payload, MemoryRevised):
-            changed = event.content.get("changed", {})
-            ends: list[str] = [changed[name] for name in _ENDS if name in changed]
-            if ends:
-                return max(*ends, self.content_at(payload.id))
-            if _changed_fields(event) <= _UPKEEP:
-                return event.timestamp
+        if isinstance(payload, MemoryRevised) and _changed_fields(event) <= _UPKEEP:
+            return event.timestamp
         if isinstance(payload, MemoryRevised | ProcedureMeasured):
             sources = {*self._sources.get(payload.id, ()), *new_sources}
-            is_back = not set(_ENDS).isdisjoint(event.content.get("cleared", ()))  # restored to its former place
             rests_on = self._latest(sources)
             if payload.id in self._distilled and not _OF_THE_EVIDENCE.isdisjoint(event.content.get("changed", ())):
                 rests_on = max(self._up_to(payload.id, event.content["changed"]), self._text_at(sources))
-            back_at = self._known[payload.id].changed_at if is_back else ALWAYS
-            return max(self.content_at(payload.id), rests_on, back_at)
+            return max(self.content_at(payload.id), rests_on, self._removed_at(event))
         return event.occurred_at
+
+    def _stated_end(self, event: Event) -> str:
+        """Return when a memory ended by what a revision states; empty if it states no end, or a user changes the text as well."""
+        memory_id, changed = event.content["id"], event.content.get("changed", {})
+        ends: list[str] = [changed[name] for name in _ENDS if name in changed]
+        is_only_that = event.actor == "system" or _changed_fields(event) <= _OF_AN_END
+        return max(*ends, self.content_at(memory_id)) if ends and is_only_that else ALWAYS
+
+    def _removed_at(self, event: Event) -> str:
+        """Return when the memory that a revision restores was removed; empty if it restores none."""
+        is_back = not set(_ENDS).isdisjoint(event.content.get("cleared", ()))
+        return self._known[event.content["id"]].changed_at if is_back else ALWAYS
+
+    def _replaced_at(self, newer: str, older: str) -> str:
+        is_retold = self._distilled.issuperset((newer, older))
+        both = max(self._known[one].came_at for one in (newer, older)) if is_retold else self._latest((newer, older))
+        return max(self._known[newer].valid_at, both)
 
     def _latest(self, memory_ids: Iterable[str]) -> str:
         return max(map(self.content_at, memory_ids), default=ALWAYS)
@@ -235,6 +249,8 @@ class _Commit:
         next event that states the same memory.
     build_ends : list of str
         For each event the end of the build that its commit records next; empty after the last build.
+    has_builds : bool
+        Whether it records any.
     """
 
     def __init__(self, events: Sequence[Event]) -> None:
@@ -255,6 +271,7 @@ class _Commit:
             elif isinstance(payload, BuildConsolidated):
                 ended_at = payload.completed_at
             self.build_ends[place] = ended_at
+        self.has_builds = ended_at != ALWAYS
 
 
 def _changed_fields(event: Event) -> frozenset[str]:

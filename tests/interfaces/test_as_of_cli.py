@@ -119,3 +119,51 @@ def test_where_no_store_is_none_is_made(run: Run, tmp_path: Path) -> None:
     assert (result.exit_code, result.stdout) == (1, "")
     assert "there is no store at" in result.stderr
     assert not (tmp_path / "none").exists()
+
+
+CACHED = """commit 1111111111111111111111111111111111111111
+Author: Ada <ada@example.org>
+Date:   Mon Mar 3 10:00:00 2025 +0000
+
+    Cache the tide tables for an hour because each request took two seconds
+
+    The harbour's server answers slowly, so every page waited for it.
+
+M\tsrc/tides.py
+"""
+REVERTED = """commit 2222222222222222222222222222222222222222
+Author: Bob <bob@example.org>
+Date:   Tue Apr 8 10:00:00 2025 +0000
+
+    Revert "Cache the tide tables for an hour because each request took two seconds"
+
+    This reverts commit 1111111111111111111111111111111111111111.
+
+    The cache served tables of yesterday because its key lacks the day.
+
+M\tsrc/tides.py
+
+"""
+
+
+def test_an_end_lies_on_the_day_on_which_it_happened_whoever_recorded_it(run: Run, tmp_path: Path) -> None:
+    home, log = tmp_path / "store", tmp_path / "tides.log"
+
+    def done(*args: object) -> Any:
+        result = run(*args, "--json", at=home)
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    def known(when: str) -> list[str]:
+        return sorted(entry["content"][:5] for entry in done("list", "--as-of", when))
+
+    for text in (CACHED, REVERTED + CACHED):  # the revert is read later, as new commits are
+        log.write_text(text)
+        done("ingest", "git", log)
+    assert (known("2025-04-07"), known("2025-04-09")) == (["Cache"], ["Bob r"])
+    (revert,) = done("list")
+    done("invalidate", revert["id"], "--at", "2025-06-01")
+    assert (known("2025-05-31"), known("2025-06-02")) == (["Bob r"], [])
+    churn = next(one["points"] for one in done("viz", "series", "--bucket", "day") if one["name"] == "churn")
+    ends = [(point["at"], point["group"]) for point in churn if point["value"]]
+    assert ends == [("2025-04-08", "superseded"), ("2025-04-08", "invalidated"), ("2025-06-01", "invalidated")]

@@ -1,4 +1,4 @@
-"""A memory that several builds told is put in the same months by the named queries and by the series."""
+"""Named queries and series put builds, and memories that several builds told, in the same months."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from memgraph import AgentMemoryConfig, AgentMemoryStore
 from memgraph.model.events.intake import BuildConsolidated
 from memgraph.model.events.memories import MemoryMerged, RecordPatch
 from memgraph.testing import FakeClock, FakeEmbedder
-from memgraph.viz.series.measures import SEEN
 from memgraph.viz.series.series import Series, learning_series
 
 NOW = "2026-06-30T12:00:00.000Z"
@@ -36,15 +35,22 @@ class Telling:
         place = {"type": "episodic", "project_id": "shop", "build_id": name, "evidence_build_ids": [name]}
         memory = {**place, "content": f"{name} told it", "occurred_at": day, "outcome": outcome, "tags": ["csv"]}
         kept = self.store.insert_memory({**memory, **fields})
-        self.build(name, day)
+        self.build(name, day, outcome=outcome)
         return kept.id
 
-    def again(self, memory_id: str, name: str, day: str, *, in_its_words: bool = False) -> None:
+    def again(
+        self, memory_id: str, name: str, day: str, *, in_its_words: bool = False, outcome: str = "failure"
+    ) -> None:
         """Let a build tell an episode again."""
         before = self.store.get_memory(memory_id)
         builds = [*(before.evidence_build_ids if before else ()), name]
         words = {"content": f"{name} told it at length", "occurred_at": f"{day}T00:00:00.000Z"} if in_its_words else {}
-        self.build(name, day, MemoryMerged(id=memory_id, changed=RecordPatch(evidence_build_ids=builds, **words)))
+        self.build(
+            name,
+            day,
+            MemoryMerged(id=memory_id, changed=RecordPatch(evidence_build_ids=builds, **words)),
+            outcome=outcome,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +63,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentMemoryStore
         telling.again(failed, "b2", "2026-02-10")
         telling.again(failed, "b3", "2026-04-10", in_its_words=True)
         good = telling.add("b4", "2026-02-11", "success")
-        telling.again(good, "b5", "2026-03-11", in_its_words=True)
+        telling.again(good, "b5", "2026-03-11", in_its_words=True, outcome="success")
         telling.add("b6", "2026-04-12", failure_fingerprint="f2")
         store.insert_memory(
             {"type": "episodic", "project_id": "shop", "content": "b6 told it twice", "failure_fingerprint": "f2",
@@ -82,10 +88,21 @@ def of(store: AgentMemoryStore, name: str, group: str) -> dict[str, int]:
     return {point.at[:7]: point.count for point in found.points if point.group == group and point.count}
 
 
-def test_failures_belong_to_the_months_of_the_builds_that_reported_them(store: AgentMemoryStore) -> None:
-    rows = {row["month"][:7]: (row["episodes"], row["failures"]) for row in store.query("failures_by_month")}
-    assert {month: many for month, (_, many) in rows.items() if many} == of(store, "repeated_failures", SEEN)
-    assert rows == {"2026-01": (3, 2), "2026-02": (2, 1), "2026-03": (1, 0), "2026-04": (3, 2), "2026-05": (3, 2)}
+def test_failures_are_counted_in_the_months_of_their_builds_beside_the_builds_that_went_well(
+    store: AgentMemoryStore,
+) -> None:
+    rows = {
+        row["month"][:7]: (row["builds"], row["failures"], row["share"]) for row in store.query("failures_by_month")
+    }
+    assert {month: many for month, (many, *_) in rows.items()} == of(store, "success_rate", "builds")
+    assert rows == {
+        "2026-01": (2, 2, 1.0), "2026-02": (2, 1, 0.5), "2026-03": (1, 0, 0.0), "2026-04": (2, 2, 1.0), "2026-05": (1, 1, 1.0)
+    }  # fmt: skip
+
+
+def test_a_failure_that_was_merged_counts_once_for_each_build(store: AgentMemoryStore) -> None:
+    row = next(row for row in store.query("failures_by_tag", project="shop") if row["tag"] == "csv")
+    assert tuple(row.values()) == ("csv", 7, 9, "2026-05-20T00:00:00.000Z")
 
 
 def test_new_memories_belong_to_the_months_in_which_they_were_first_reported(store: AgentMemoryStore) -> None:

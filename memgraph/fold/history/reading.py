@@ -55,6 +55,8 @@ class _Reading:
         """Existing links of the relations that replace and contradict."""
         self._links_at: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
         """Links that were created, by either end."""
+        self._repeated: tuple[str, list[Life]] = ("", [])
+        """A commit, and the memories that it repeats without a new build."""
         self._cancelled: set[int] = set()
         """Positions of changes that were announced for a later time and then revoked."""
         self._readers: dict[str, Callable[[Event, str], None]] = {
@@ -136,6 +138,9 @@ class _Reading:
         self._update(event, at, memory_id, changed, event.content.get("cleared", ()))
         if event.type == "memory.merged" and life.builds == before and event.actor != "system":
             life.again += (at,)
+            if self._repeated[0] != event.commit_id:
+                self._repeated = (event.commit_id, [])
+            self._repeated[1].append(life)
         is_told_again = event.type == "memory.merged"
         self._relevances.note(
             memory_id, max(at, life.at), changed, cleared=event.content.get("cleared", ()), is_use=is_told_again
@@ -259,6 +264,10 @@ class _Reading:
 
     def _consolidated(self, event: Event, at: str) -> None:  # noqa: ARG002
         content = event.content
+        commit_id, repeated = self._repeated
+        while repeated and commit_id == event.commit_id:  # a build that told it twice
+            life = repeated.pop()
+            life.again = life.again[:-1]
         build = Build(content["completed_at"], sys.intern(content["outcome"]), event.seq)
         self._history.builds[content["project_id"], sys.intern(content["build_id"])] = build
 

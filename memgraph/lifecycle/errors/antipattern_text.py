@@ -64,7 +64,7 @@ def caution_of(
         "evidence_build_ids": list(dict.fromkeys(builds))[-MAX_ITEMS:],
         "source_event_ids": [row["id"] for row in rows][-MAX_ITEMS:],
         "source": source,
-        "occurred_at": rows[-1].get("occurred_at"),
+        "occurred_at": max(trouble.met_at, default=None),
         "reason": "the same error came up again and again",
     }
     return fields, quoted
@@ -135,9 +135,11 @@ def _content(trouble: Trouble, kind: ErrorKind, said: Mapping[str, str | None], 
 
 
 def _came_up(trouble: Trouble) -> str:
-    met = [{"occurred_at": at} for at in trouble.met_at] or in_order([*trouble.failed, *trouble.mended])
     is_tried = all(row.get("source") == "trial" for row in (*trouble.failed, *trouble.mended))
-    where, stayed = f"{_counted(trouble.builds, 'trial' if is_tried else 'build')}{when(met)}", len(trouble.stayed)
+    where, stayed = (
+        f"{_counted(trouble.builds, 'trial' if is_tried else 'build')}{when(trouble.met_at)}",
+        len(trouble.stayed),
+    )
     if trouble.is_of_a_task and stayed == len(trouble.builds):
         return f"The same task failed in {where}: “{whole_sentences(trouble.name, _WHAT_CHARS)}”."
     if stayed == len(trouble.builds):

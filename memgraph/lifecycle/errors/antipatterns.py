@@ -202,17 +202,14 @@ def _with_remedies(met: Sequence[Trouble], episodes: Sequence[Row]) -> list[Trou
 
 
 def _note_passed(view: View, scope: Scope, met: Sequence[Trouble]) -> None:
-    """Note for the repeated errors that only tools reported when they were met, and when later runs passed."""
-    of_tools = [
-        trouble
-        for trouble in met
-        if len(trouble.builds) >= LEAST_BUILDS and trouble.failed and all(map(is_of_a_tool, trouble.failed))
-    ]
-    builds = view.reader.builds(scope[0]) if of_tools else []
-    for trouble in of_tools:
-        ends = {row["name"]: row.get("completed_at", "") for row in builds}
-        trouble.met_at = sorted(ends[build] for build in trouble.builds if build in ends)
-        trouble.passed = passed_after(builds, trouble.failed, trouble.met_at)
+    """Note for the repeated errors when their builds ended, and for those that only tools reported when later runs passed."""
+    repeated = [trouble for trouble in met if len(trouble.builds) >= LEAST_BUILDS]
+    builds = view.reader.builds(scope[0]) if repeated else []
+    ends = {row["name"]: row.get("completed_at", "") for row in builds}
+    for trouble in repeated:
+        trouble.ends = ends
+        if trouble.failed and all(map(is_of_a_tool, trouble.failed)):
+            trouble.passed = passed_after(builds, trouble.failed, trouble.met_at)
 
 
 def _generalisations(view: View, rows: Sequence[Row], now: str) -> list[Row]:

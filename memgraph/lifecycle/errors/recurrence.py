@@ -46,6 +46,7 @@ def recurrences(
         if not stage.is_latest:
             by_name = {one.fingerprint: one for one in troubles(in_order(stage.pattern.members))}
             met = by_name.get(trouble.fingerprint, Trouble(trouble.fingerprint, trouble.error))
+            met.ends = trouble.ends
             if len(met.builds) < LEAST_BUILDS:
                 continue  # its wording was different then
         known = {what: row for what, row in lessons.items() if row.get("occurred_at", "") <= stage.at}

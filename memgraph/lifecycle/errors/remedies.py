@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memgraph.extraction.error_text import failure_fingerprint
@@ -48,8 +48,10 @@ class Trouble:
         Episodes in which it stayed; those that tell what helped.
     faded : frozenset of str
         Builds in which it was met, of episodes that are gone because they had faded.
-    met_at, passed : list of str
-        Of an error that a tool reported: when runs met it, and when later ones passed; ascending.
+    ends : mapping of str to str
+        When builds were completed: a merged episode has the time of one of its builds only.
+    passed : list of str
+        Of an error that a tool reported: when later runs passed; ascending.
     """
 
     fingerprint: str
@@ -58,16 +60,23 @@ class Trouble:
     failed: list[Row] = field(default_factory=list)
     mended: list[Row] = field(default_factory=list)
     faded: frozenset[str] = frozenset()
-    met_at: list[str] = field(default_factory=list)
+    ends: Mapping[str, str] = field(default_factory=dict)
     passed: list[str] = field(default_factory=list)
+
+    @property
+    def met_at(self) -> list[str]:
+        """When it was met, ascending."""
+        return sorted([*self._times([*self.failed, *self.mended]), *(self.ends.get(one, "") for one in self.faded)])
+
+    def _times(self, rows: Sequence[Row]) -> list[str]:
+        found = (self.ends.get(key) or row.get("occurred_at", "") for row in rows for key in evidence_of(row))
+        return sorted(filter(None, found))
 
     @property
     def came_back_at(self) -> str | None:
         """When it was met last after it had been mended, or after a run had passed; None if it was not, or nobody says."""
-        mended = (row.get("occurred_at", "") for row in self.mended)
-        over = min([*self.passed, *filter(None, mended)], default="9999")
-        met = self.met_at or [row.get("occurred_at", "") for row in self.failed]
-        return max((at for at in met if at > over), default=None)
+        over = min([*self.passed, *self._times(self.mended)], default="9999")
+        return max((at for at in self._times(self.failed) if at > over), default=None)
 
     @property
     def is_closed(self) -> bool:

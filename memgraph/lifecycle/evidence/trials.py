@@ -130,7 +130,8 @@ def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> T
     found += called
     error, met = _common_error(rows)
     if error:
-        found.append(f"{'They' if met == len(rows) else f'{met:,} of them'} met the same error: {error}")
+        of_all = met == _many(rows)
+        found.append(f"{'Their last error' if of_all else f'The last error of {met:,} of them'} was: {error}")
     if not (said or acted_on or decided or error or is_decisive):
         return Trials("", None, None, None)
     while len(" ".join(found)) > MAX_CONTENT_CHARS and len(found) > 1:
@@ -190,10 +191,18 @@ def _called(failed: Sequence[Row], solved: Sequence[Row]) -> tuple[list[str], bo
 
 
 def _common_error(rows: Sequence[Row]) -> tuple[str | None, int]:
-    """Return the error that at least two thirds of the trials met, and how many did."""
-    errors = Counter(ended(without_numbers(row["last_error"])) for row in rows if row.get("last_error"))
+    """Return the error that was the last one of at least two thirds of the trials, and of how many."""
+    errors = Counter[str]()
+    for row in rows:
+        if row.get("last_error"):
+            errors[ended(without_numbers(row["last_error"]))] += _many([row])
     error, met = next(iter(errors.most_common(1)), (None, 0))
-    return (error, met) if met >= min(2, len(rows)) and 3 * met >= 2 * len(rows) else (None, 0)
+    return (error, met) if met >= min(2, len(rows)) and 3 * met >= 2 * _many(rows) else (None, 0)
+
+
+def _many(rows: Sequence[Row]) -> int:
+    """Return how many trials some episodes tell of."""
+    return sum(max(1, len(row.get("evidence_build_ids", ()))) for row in rows)
 
 
 def _enumerated(names: Sequence[str]) -> str:

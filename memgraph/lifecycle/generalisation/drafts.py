@@ -199,6 +199,7 @@ def _fields(reader: Reader, stage: Stage, shared: Shared) -> dict[str, Any]:
             shared,
             pattern.experience.outcome,
             seen,
+            times=stage.times,
             solved=pattern.solved,
             failed_builds=_failed_builds(reader, pattern) if kind_of(covered) == "recovery" else 0,
             against=len(frozenset().union(*map(evidence_of, pattern.against)) - pattern.evidence),

@@ -165,6 +165,7 @@ def generalised(
     outcome: str,
     seen: str,
     *,
+    times: Sequence[str] = (),
     solved: Sequence[Row] | None = None,
     failed_builds: int = 0,
     against: int = 0,
@@ -177,6 +178,8 @@ def generalised(
         The episodes, the most typical first.
     seen : str
         How often, as `counted` says it.
+    times : sequence of str
+        When: of all builds that are its evidence, not only of the first that told each episode.
     solved : sequence of Row or None
         Of failed trials, as `of_trials` takes it.
     failed_builds : int
@@ -192,17 +195,18 @@ def generalised(
     if kind not in _FRAMES or (kind in {"recovery", "undone"} and not any(map(_has_remedy, central))):
         return None
     many = seen.split(" ", 2)
-    told = f"{_FRAMES[kind]}{_at(shared)} {seen}{when(central) if len(central) > 1 else ''}"
+    told = f"{_FRAMES[kind]}{_at(shared)} {seen}"
     if failed_builds:
         which = "which" if f"{failed_builds:,}" == many[1] else f"{failed_builds:,} of which"
         told += f", {which} failed all the same"
+    told += when(times)
     if len(central) == 1:
         said = most_central(_repeatable(central[0]), room=_CASE_CHARS)
         return f"{told}: {' '.join(said)}" if said else None
     accounts = _accounts(central)
     if not accounts:
         return None
-    dates = bool(when(central).startswith(", from"))
+    dates = when(times).startswith(", from")
     best, *others = (f"“{said.removesuffix('.')}”{dated(row) if dates else ''}" for said, row in accounts)
     text = f"{told}: {best}."
     rest = f" {_AGAINST[outcome]} in {against:,} other {'build' if against == 1 else 'builds'}." if against else ""
@@ -260,11 +264,11 @@ def _quotes(ordered: Sequence[Row], weakness: Weakness, room: int) -> tuple[list
 
 def _expectation(weakness: Weakness, ordered: Sequence[Row]) -> str:
     """Return what to expect of a weakness, how often and since when."""
-    seen = f"{len(ordered)} changes"
+    seen, months = f"{len(ordered)} changes", when([row.get("occurred_at", "") for row in ordered])
     if weakness.kind == "environment":
-        return f"Expect what works elsewhere to fail on {weakness.name}: {seen} mended faults there{when(ordered)}"
+        return f"Expect what works elsewhere to fail on {weakness.name}: {seen} mended faults there{months}"
     where = f" in `{file_name(weakness)}`" if weakness.file else ""
-    return f"Expect {weakness.name}{where}: {seen} mended such faults{when(ordered)}"
+    return f"Expect {weakness.name}{where}: {seen} mended such faults{months}"
 
 
 def trials_of_one_task(central: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> Trials | None:
@@ -312,9 +316,9 @@ def _is_of_one_task(rows: Sequence[Row]) -> bool:
     return len(tasks) == 1 and None not in tasks
 
 
-def when(episodes: Sequence[Row]) -> str:
+def when(times: Sequence[str]) -> str:
     """Return the months from the first to the last; nothing for trials that nobody dated."""
-    days = sorted(row["occurred_at"][:7] for row in episodes if row.get("occurred_at"))
+    days = sorted(at[:7] for at in times if at)
     if not days or days[0][:4] <= _UNDATED_YEAR:
         return ""
     first, last = (f"{MONTHS[int(day[5:7]) - 1]} {day[:4]}" for day in (days[0], days[-1]))

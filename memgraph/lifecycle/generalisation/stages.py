@@ -35,6 +35,8 @@ class Stage:
     ----------
     at : str
         Time of its latest evidence.
+    times : tuple of str
+        Times of all its evidence, ascending: a merged episode has the time of one of its builds only.
     came : dict of str to str
         Time of arrival of each of its episodes, by id.
     is_latest : bool
@@ -43,6 +45,7 @@ class Stage:
 
     pattern: Pattern
     at: str
+    times: tuple[str, ...]
     came: Mapping[str, str]
     is_latest: bool = True
 
@@ -86,6 +89,10 @@ class _Growth:
         """Return the evidence that existed at a time."""
         return frozenset(key for key, then in self.evidence.items() if then <= at)
 
+    def times(self, at: str) -> tuple[str, ...]:
+        """Return the times of the evidence that existed at a time, ascending."""
+        return tuple(sorted(then for then in self.evidence.values() if then <= at))
+
 
 def _step(many: int) -> int:
     """Return the growth step for a number of builds."""
@@ -124,7 +131,8 @@ def _grows(pattern: Pattern) -> bool:
 
 def _growth(reader: Reader, pattern: Pattern) -> _Growth:
     project = pattern.experience.scope[0]
-    evidence = _times(reader, project, pattern.covered)
+    faded = [{"evidence_build_ids": [key]} for key in sorted(pattern.evidence) if not key.startswith("memory ")]
+    evidence = _times(reader, project, [*pattern.covered, *faded])
     solved = _times(reader, project, pattern.solved or ())
     same = pattern.same
     if same is None:
@@ -140,7 +148,8 @@ def _times(reader: Reader, project: str | None, rows: Iterable[Row]) -> Times:
         for key in evidence_of(row):
             build = reader.record("Build", natural_id("build", key, project_id=project)) or {}
             at: str = build.get("completed_at") or row.get("occurred_at", "")
-            times[key] = min(at, times.get(key, at))
+            if at:
+                times[key] = min(at, times.get(key, at))
     return times
 
 
@@ -156,8 +165,8 @@ def _stages(growth: _Growth, stage_times: Sequence[str], histories: Mapping[str,
             stage_at, min(came[row["id"]] for row in pattern.members)
         )  # the first one recorded may describe a later build
         if at < latest:
-            found[at] = Stage(_as_of(growth, at, came, histories), at, came, is_latest=False)
-    return [*found.values(), Stage(pattern, latest, came)]
+            found[at] = Stage(_as_of(growth, at, came, histories), at, growth.times(at), came, is_latest=False)
+    return [*found.values(), Stage(pattern, latest, growth.times(latest), came)]
 
 
 def _came_at(row: Row, history: Sequence[Event]) -> str:

@@ -40,15 +40,20 @@ _REMOVED = "the code it concerns was removed by commit {}"
 
 @dataclass(slots=True)
 class _Subject:
-    """A memory of a commit, stored or about to be stored, and the fields that change."""
+    """A memory of a commit, stored or about to be stored, and the fields that change, each with the build that changes it."""
 
     memory_id: str
     fields: Mapping[str, Any]
     place: tuple[BuildRun, int] | None = None
     changed: dict[str, Any] = field(default_factory=dict)
+    changed_by: dict[str, BuildRun] = field(default_factory=dict)
 
     def get(self, name: str) -> Any:
         return self.changed.get(name, self.fields.get(name))
+
+    def change(self, by: BuildRun, **fields: Any) -> None:
+        self.changed |= fields
+        self.changed_by |= dict.fromkeys(fields, by)
 
 
 class Undone:
@@ -68,12 +73,12 @@ class Undone:
     ) -> None:
         self._reader = reader
         self._subjects: dict[str, _Subject] = {}
-        self._links: list[tuple[str, str, str, str]] = []
+        self._links: dict[tuple[str, str, str, str], BuildRun] = {}
         self._new: list[_Subject] = []
         for build in builds:
             if build.log.source != "git":
                 continue
-            made = _by_commit(build)
+            self._build, made = build, _by_commit(build)
             for task in build.log.tasks:
                 own = made.get(task.task_id, [])
                 self._apply(task, build.log.project_id, own)
@@ -87,8 +92,8 @@ class Undone:
                         released = {"name": release, "kind": "commit", "about": False}
                         subject.changed["entities"] = [*entities, released]
 
-    def events(self, known: set[str], now: str) -> Iterator[Payload]:
-        """Yield the changes of stored memories, and the links between memories that exist by then.
+    def events(self, known: set[str], now: str) -> Iterator[tuple[BuildRun, Payload]]:
+        """Yield the changes of stored memories, and the links between memories that exist by then, with the build that makes them.
 
         Parameters
         ----------
@@ -96,16 +101,17 @@ class Undone:
             The new memories that are stored in the same commit.
         """
         for subject in self._subjects.values():
-            if subject.place is None and subject.changed:
-                changed = {name: value for name, value in subject.changed.items() if value is not None}
-                cleared = [name for name, value in subject.changed.items() if value is None]
+            for build in dict.fromkeys(subject.changed_by.values()) if subject.place is None else ():
+                own = {name: value for name, value in subject.changed.items() if subject.changed_by[name] is build}
+                changed = {name: value for name, value in own.items() if value is not None}
+                cleared = [name for name, value in own.items() if value is None]
                 patch = RecordPatch.parse({**changed, "updated_at": now})
-                yield MemoryRevised(id=subject.memory_id, changed=patch, cleared=cleared)
+                yield build, MemoryRevised(id=subject.memory_id, changed=patch, cleared=cleared)
         stored = known | {one.memory_id for one in self._subjects.values() if one.place is None}
-        for source, relation, target, reason in dict.fromkeys(self._links):
+        for (source, relation, target, reason), build in self._links.items():
             if {source, target} <= stored:
                 ends = {"source_id": source, "relation": relation, "target_id": target}
-                yield MemoryLinked(**ends, reason=reason, created_at=now)
+                yield build, MemoryLinked(**ends, reason=reason, created_at=now)
 
     def _apply(self, task: BuildTask, project: str, own: Sequence[_Subject]) -> None:
         commit = task.task_id[:_COMMIT_CHARS]
@@ -114,14 +120,14 @@ class Undone:
             for subject in self._of_commit(sha, project) if sha else ():
                 self._end(subject, task, reason.format(commit))
                 said = "what it describes was removed" if reason == _GONE else "the change was reverted"
-                self._links += [(one.memory_id, "SUPERSEDES", subject.memory_id, said) for one in own]
+                self._link(own, "SUPERSEDES", subject, said)
         if task.restores:
             for subject in self._of_commit(task.restores, project):
                 if str(subject.get("invalidation_reason") or "").startswith(_REVERTED.format("")):
-                    subject.changed |= {"invalid_at": None, "invalidation_reason": None}
+                    subject.change(self._build, invalid_at=None, invalidation_reason=None)
         if task.mends:
             for subject in self._of_commit(task.mends, project):
-                self._links += [(one.memory_id, "RELATED_TO", subject.memory_id, "corrects that change") for one in own]
+                self._link(own, "RELATED_TO", subject, "corrects that change")
         if _SWEEPS.match(task.description):
             changed = frozenset(task.files_changed[:_MOST_PATHS])
             for path in sorted(changed):
@@ -141,20 +147,24 @@ class Undone:
     def _end(self, subject: _Subject, task: BuildTask, reason: str) -> None:
         if subject.get("invalid_at") or subject.get("is_pinned") or len(subject.get("source_event_ids") or ()) > 1:
             return  # what other sources say too, holds
-        subject.changed |= {"invalid_at": task.occurred_at, "invalidation_reason": reason}
+        subject.change(self._build, invalid_at=task.occurred_at, invalidation_reason=reason)
+
+    def _link(self, own: Sequence[_Subject], relation: str, subject: _Subject, said: str) -> None:
+        self._links |= {(one.memory_id, relation, subject.memory_id, said): self._build for one in own}
 
     def _move(self, subject: _Subject, old: str, new: str) -> None:
-        subject.changed["files_involved"] = [new if file == old else file for file in subject.get("files_involved")]
+        files = [new if file == old else file for file in subject.get("files_involved")]
+        subject.change(self._build, files_involved=files)
         if subject.get("title") == old:
-            subject.changed["title"] = new
+            subject.change(self._build, title=new)
         if old in (subject.get("location") or ""):
-            subject.changed["location"] = subject.get("location").replace(old, new)[:400]
+            subject.change(self._build, location=subject.get("location").replace(old, new)[:400])
         if subject.place is None:  # a new memory's entities are found when it is stored
-            entities = subject.get("entities") or []
-            subject.changed["entities"] = [
+            entities = [
                 {**entity, "name": new[:400]} if entity["kind"] == "file" and entity["name"] == old[:400] else entity
-                for entity in entities
+                for entity in subject.get("entities") or []
             ]
+            subject.change(self._build, entities=entities)
 
     def _of_commit(self, sha: str, project: str) -> list[_Subject]:
         return self._found("commit", sha[:_COMMIT_CHARS], project, lambda one: one.get("git_commit") == sha)

@@ -67,6 +67,8 @@ class PageData:
         The span shown, ISO 8601; empty if there is nothing to show.
     builds : int
         Number of selected builds.
+    undrawn_recalls : int
+        Number of selected recalls that are left out because they are dated and the trials are not.
     is_of_tasks : bool
         Whether all failures are tasks, identified by build names.
     others : list of str
@@ -84,6 +86,7 @@ class PageData:
     first: str
     last: str
     builds: int = 0
+    undrawn_recalls: int = 0
     is_of_tasks: bool = False
     others: Sequence[str] = ()
     project_id: str | None = None
@@ -155,7 +158,14 @@ def page_data(
         for (name, _), build in history.builds.items()
         if project_id in (None, name) and since_then <= build.at <= until_then
     ]
-    times = times_of([memory.id for memory in memories], lines, history, until_then, builds)
+    recalls = [
+        recall.at
+        for recall in history.recalls.values()
+        if project_id in (None, recall.project_id) and since_then <= recall.at <= until_then
+    ]
+    is_dated = not all(is_undated(line.added) for line in lines.values())
+    done = [*builds, *recalls] if is_dated else builds
+    times = times_of([memory.id for memory in memories], lines, history, until_then, done)
     document, shortened = _document(store, memories, times, rank, pairs)
     asked: dict[str, Any] = {"project_id": project_id, "since": since, "until": until}
     counted = {**asked, "until": times.last, "history": history, "ids": frozenset(ids)}
@@ -166,7 +176,7 @@ def page_data(
     scope = Scope(history, project_id, since_then, times.last, None, store.now(), counted["ids"])
     document["failing"] = _failing(scope, series, memories, times)
     is_of_tasks = bool(scope.failures) and all(failure.which.is_task for failure in scope.failures)
-    shown_to = (times.first, times.last, len(builds), is_of_tasks, others)
+    shown_to = (times.first, times.last, len(builds), 0 if is_dated else len(recalls), is_of_tasks, others)
     return PageData(document, memories, series, kept, hidden, shortened, *shown_to, **asked)
 
 
@@ -241,7 +251,7 @@ def _document(
         "memories": {
             "id": "".join(memory_id[:8] for memory_id in ids),
             "type": "".join(str(KINDS.index(kind)) for kind in kinds),
-            "outcome": "".join(str(OUTCOMES.index(one)) for one in map(_outcome, memories, kinds)),
+            "outcome": "".join(str(OUTCOMES.index(one)) for one in _outcomes(memories, kinds, evidence)),
             "short": "".join("01"[one] for one in is_short),
             "text": [f"{text[:SHORT_CHARS]}…" if cut else text for text, cut in zip(texts, is_short, strict=True)],
             "added": [b - a for a, b in zip([0, *added], added, strict=False)],
@@ -282,9 +292,19 @@ def _document(
     return document | names.lists, sum(is_short)
 
 
-def _outcome(memory: StoredMemory, kind: str) -> str:
-    """Return the outcome to show for a memory: a stated fact has no positive outcome, even if it was stored with one."""
-    return "unknown" if kind == "fact" and memory.outcome == "positive" else memory.outcome
+def _outcomes(
+    memories: Sequence[StoredMemory], kinds: Sequence[str], evidence: Sequence[tuple[int, int]]
+) -> Iterable[str]:
+    """Yield the outcome to show for each memory: a stated fact did not go well, and of a commit only that it was made is known.
+
+    The same holds for what was derived from commits alone.
+    """
+    is_told = [kind != "fact" and memory.source != "git" for memory, kind in zip(memories, kinds, strict=True)]
+    of_others = {made for source, made in evidence if is_told[source]}
+    of_commits = {made for source, made in evidence if memories[source].source == "git"} - of_others
+    for place, memory in enumerate(memories):
+        is_good = memory.outcome == "positive"
+        yield "unknown" if is_good and (not is_told[place] or place in of_commits) else memory.outcome
 
 
 class _Names:

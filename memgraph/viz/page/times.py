@@ -1,6 +1,6 @@
 """The page's temporal data: when memories were added, in force and linked, and how relevant they were.
 
-Times are whole seconds since the first memory was added; nothing is later than the end of the page.
+Times are whole seconds since the first memory or build; nothing is later than the end of the page.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memgraph.viz.series.timeline import Timeline
 
 DAY_S = 86_400
 _PATIENCE_S = 30 * DAY_S
-"""Changes later than this after the last memory was added are not on the slider, which would be mostly empty time."""
+"""Changes later than this after the last memory, build or recall are not on the slider, which would be mostly empty time."""
 _MOST_POINTS = 120
 """Maximum number of points of a memory's curve; the latest are kept."""
 _PINNED = -1
@@ -123,26 +123,29 @@ def _point(one: Relevance, rate: float) -> tuple[int, int, int]:
 
 
 def times_of(
-    ids: Sequence[str], lines: Mapping[str, Timeline], history: History, until: str, builds: Sequence[str] = ()
+    ids: Sequence[str], lines: Mapping[str, Timeline], history: History, until: str, done: Sequence[str] = ()
 ) -> Times:
-    """Return the times of these memories up to a time, by which all of them had come; `builds` are when there was one."""
+    """Return the times of these memories up to a time, by which all of them had come; `done` are when builds and recalls were."""
     turns = transitions_of(history, ids, until)
-    return Times(ids, lines, turns, history, *_span([lines[one] for one in ids], turns, until, builds))
+    again = (at for one in ids for at in history.lives[one].again if at <= until)
+    return Times(ids, lines, turns, history, *_span([lines[one] for one in ids], turns, until, [*done, *again]))
 
 
 def _span(
-    lines: Sequence[Timeline], turns: Mapping[str, Sequence[str]], until: str, builds: Sequence[str]
+    lines: Sequence[Timeline], turns: Mapping[str, Sequence[str]], until: str, done: Sequence[str]
 ) -> tuple[str, str]:
-    """Return the slider's first and last time: of the memories, of changes soon after, and of builds in that time."""
+    """Return the slider's first and last time: of memories, builds, recalls and repeats, and of changes soon after."""
     if not lines:
         return "", ""
-    first, last = min(line.added for line in lines), max(line.added for line in lines)
-    done = [one.at for line in lines for one in line.relevances] + [at for line in lines for at, _, _ in line.changes]
-    done += [at for one in turns.values() for at in one]
-    end = max([last, *(at for at in done if at <= until)])
+    added = [line.added for line in lines]
+    first, last = min(*added, *done, added[0]), max(*added, *done, added[0])
+    changes = [one.at for line in lines for one in line.relevances] + [
+        at for line in lines for at, _, _ in line.changes
+    ]
+    changes += [at for one in turns.values() for at in one]
+    end = max([last, *(at for at in changes if at <= until)])
     latest = _seconds(last) + max(_PATIENCE_S, (_seconds(last) - _seconds(first)) // 4)
-    ends = [end if _seconds(end) <= latest else last, *(at for at in builds if last < at and _seconds(at) <= latest)]
-    return first, max(ends)
+    return first, end if _seconds(end) <= latest else last
 
 
 def _seconds(at: str) -> int:

@@ -16,7 +16,7 @@ from memgraph.viz.series.series import Point, Series
 _FEWEST = 5
 """Smallest sample of which a share is reported."""
 _MOST_SINGLE = 8
-"""With more points than this, halves are compared, because single points differ by chance."""
+"""With more buckets than this, the halves of their span are compared, because single ones differ by chance."""
 _SAME_POINTS = 2
 """Percentages that differ by at most this are reported as equal."""
 _MOST_NAMED = 3
@@ -69,7 +69,7 @@ def sentence_of(data: PageData) -> str:
         return said[0]  # a share over different kinds of work is meaningless
     by_name = {one.name: one for one in data.series}
     said += _went(by_name.get("success_rate"), "builds", "Attempts that succeeded")
-    said += _came_back(by_name.get("returning_failures"), is_of_tasks=data.is_of_tasks)
+    said += _came_back(by_name.get("returning_failures"), data)
     return " ".join(said)
 
 
@@ -83,25 +83,34 @@ def _went(series: Series | None, group: str, what: str) -> list[str]:
     if abs(after - before) <= _SAME_POINTS:
         return [f"{what} stayed at {_percent(last)}."] if 0 < before < 100 or 0 < after < 100 else []
     known = _known(series, group)
-    ends = ["in the first half", "in the second"] if is_halved else [_in_bucket(series, known[at]) for at in (0, -1)]
+    halves = [f"before {_halfway(series)}", "from then on"]
+    ends = halves if is_halved else [_in_bucket(series, known[at]) for at in (0, -1)]
     verb = "rose" if last > first else "fell"
     return [
         f"{what} {verb} from {_percent(first)} (of {of_first:,}) {ends[0]} to {_percent(last)} (of {of_last:,}) {ends[1]}."
     ]
 
 
-def _came_back(series: Series | None, *, is_of_tasks: bool) -> list[str]:
-    """Describe how many known failures came back in the first and last period; with many points, their average share."""
-    group = "came back"
-    known = _known(series, group) if series else []
-    if series is None or not known or min(known[0].count, known[-1].count) < _FEWEST:
+def _came_back(series: Series | None, data: PageData) -> list[str]:
+    """Describe how many known failures came back in the first and last period; with many, in the second half of their span."""
+    known = _known(series, "came back") if series else []
+    if series is None or not known:
         return []
+    what, verb = ("tasks known to fail", "failed") if data.is_of_tasks else ("failures known before", "came")
     if len(known) > _MOST_SINGLE:
-        return _went(series, group, "Known failures that came back")
+        half, failing = _middle(series.points), data.document["failing"] or {"periods": [], "failures": []}
+        since = dict(failing["periods"]).get(half.at, 0)
+        again = sum(times[0] < since <= times[-1] for _, _, times, *_ in failing["failures"])
+        known_to = what.removesuffix(" before")
+        said = (
+            f"Of the {half.count:,} {known_to} before {_halfway(series)}, {again or 'none'} {verb} again from then on."
+        )
+        return [said] if half.count >= _FEWEST else []
+    if min(known[0].count, known[-1].count) < _FEWEST:
+        return []
     ends = [known[0], known[-1]]
     (many, before), (rest, after) = ((round((end.value or 0.0) * end.count), end.count) for end in ends)
     first, last = (_in_bucket(series, end) for end in ends)
-    what, verb = ("tasks known to fail", "failed") if is_of_tasks else ("failures known before", "came")
     if len(known) == 1:
         return [f"Of the {before:,} {what}, {many:,} {verb} again {first}."]
     if before == after:
@@ -122,22 +131,33 @@ def _in_bucket(series: Series, point: Point) -> str:
     return f"in {point.at[:4]}" if series.bucket == "year" else f"in the ten years from {point.at[:4]}"
 
 
+def _middle(points: Sequence[Point]) -> Point:
+    """Return the point with which the second half of a span begins."""
+    return points[len(points) // 2]
+
+
+def _halfway(series: Series) -> str:
+    at = _middle(series.points).at
+    return f"trial {trial_of(at)}" if series.undated else in_words(at)
+
+
 def _known(series: Series, group: str) -> list[Point]:
     """Return the points of a group that have a value."""
     return [point for point in series.points if point.group == group and point.value is not None]
 
 
 def parts_of(series: Series | None, group: str) -> tuple[tuple[float, int], tuple[float, int], bool] | None:
-    """Return a share's first and last value, each with its sample size, and whether they are averages of halves.
+    """Return a share's first and last value, each with its sample size, and whether they are those of the halves of its span.
 
     With few points the first and the last are compared. None if there is only one, or if a part's sample is too small.
     """
     points = _known(series, group) if series else []
-    if len(points) < 2:
+    if series is None or len(points) < 2:
         return None
+    half = _middle(series.points).at
     is_halved = len(points) > _MOST_SINGLE
-    each = len(points) // 2 if is_halved else 1
-    first, last = _share(points[:each]), _share(points[-each:])
+    before = [point for point in points if point.at < half] if is_halved else points[:1]
+    first, last = _share(before), _share(points[len(before) :] if is_halved else points[-1:])
     return None if first is None or last is None else (first, last, is_halved)
 
 
@@ -168,6 +188,10 @@ def left_out_of(data: PageData) -> list[str]:
     if data.memories and not data.document["undated"] and is_undated(data.first):
         said.append(
             "Undated trials are shown at the beginning, as days from January 2000 on; use --project or --since to see one history alone."
+        )
+    if data.undrawn_recalls:
+        said.append(
+            f"{_count(data.undrawn_recalls, 'recall is', 'recalls are')} not in the charts: recalls are dated, and these trials are not."
         )
     if data.shortened:
         said.append(

@@ -197,6 +197,32 @@ def test_a_merged_near_duplicate_dates_from_the_later_memory(timed: TimedStore) 
     assert timed.of_last() == LATE
 
 
+def test_an_end_has_the_stated_time_whoever_states_it(timed: TimedStore) -> None:
+    timed.clock.advance(days=1)
+    timed.store.invalidate(timed.early, at="2022-01-01", reason="it was switched off")
+    assert timed.of_last() == "2022-01-01T00:00:00.000Z"
+    assert timed.of_last(recorded=True) == timed.store.now()
+    newer = timed.add("it was replaced in 2024", valid_at="2024-02-01T00:00:00Z")
+    timed.store.supersede(timed.early, by=newer)
+    assert timed.of_last() == timed.store.now()  # when it was remembered
+    newer = timed.add("it was replaced in 2024 as well", "2023-12-01", valid_at="2024-02-01T00:00:00Z")
+    timed.store.supersede(timed.early, by=newer)
+    assert timed.of_last() == "2024-02-01T00:00:00.000Z"
+    timed.store.update_memory(timed.late, content="it was so until 2024", invalid_at="2024-01-01T00:00:00Z")
+    assert timed.of_last() == timed.store.now()  # the text is new
+
+
+def test_what_the_commits_of_a_build_undo_move_and_restore_has_the_time_of_the_build(timed: TimedStore) -> None:
+    end, moved = revised(timed.early, invalid_at=LATE), revised(timed.early, files_involved=["new.py"])
+    back = MemoryRevised(id=timed.early, changed=RecordPatch(), cleared=["invalid_at"])
+    link = timed.link("RELATED_TO", timed.early, timed.late)
+    for event, year in ((end, 2023), (moved, 2024), (back, 2025), (link, 2025)):
+        timed.built(f"build of {year}", f"{year}-05-02T00:00:00.000Z", event)
+    at = {event.seq: moment for event, moment in timed.moments()}
+    built = [event.seq for event, _ in timed.moments() if event.type == "build.consolidated"][-4:]
+    assert [at[seq - 1][:10] for seq in built] == ["2023-05-01", "2024-05-02", "2025-05-02", "2025-05-02"]
+
+
 def test_an_end_stated_by_the_store_has_the_stated_time(timed: TimedStore) -> None:
     timed.by_itself(revised(timed.early, invalid_at="2022-01-01T00:00:00Z", invalidation_reason="its text says so"))
     assert timed.of_last() == "2022-01-01T00:00:00.000Z"

@@ -128,7 +128,7 @@ OF_DATES: dict[str, Callable[[str], Any]] = {
 OF_MONTHS: dict[str, Callable[[int], str]] = {
     "in_words": lambda month: in_words(f"2026-{month:02d}-05"),
     "indexed": lambda month: indexed_text({"occurred_at": f"2026-{month:02d}-05T00:00:00.000Z", "content": ""}),
-    "when": lambda month: when([{"occurred_at": f"{date(2026, month, 5)}"}, {"occurred_at": "2026-12-05"}]),
+    "when": lambda month: when([f"{date(2026, month, 5)}", "2026-12-05"]),
 }
 OF_NAMES: dict[str, Callable[[list[str]], str]] = {"enumerated": enumerated}
 

@@ -21,7 +21,8 @@ def row(content: str, *tags: str, **fields: Any) -> Row:
 
 def text_of(*episodes: Row, outcome: str = "positive", builds: int = 4, **told: Any) -> str | None:
     evidence = frozenset(f"b{n}" for n in range(builds))
-    return generalised(list(episodes), shared_by(episodes), outcome, counted(evidence, episodes), **told)
+    times = sorted(one["occurred_at"] for one in episodes)
+    return generalised(list(episodes), shared_by(episodes), outcome, counted(evidence, episodes), times=times, **told)
 
 
 class TestTheSame:
@@ -186,7 +187,7 @@ class TestOneSeenAgainAndAgain:
             "1). Last error: Error: payment does not add up, total price is 305, but paid 255"
         )
         assert text_of(row(f"Failed trial: {asked}", "failure", outcome="negative"), outcome="negative") == (
-            "Failed in 4 trials: “I'm looking to book a flight from Oslo to Rome.” They met the same error: payment does not add up."
+            "Failed in 4 trials: “I'm looking to book a flight from Oslo to Rome.” Their last error was: payment does not add up."
         )
 
     def test_a_recovery_without_the_call(self) -> None:
@@ -199,16 +200,21 @@ class TestOneSeenAgainAndAgain:
         assert text_of(episode) is None  # what helped belongs to one case
         episode["explained"] = "The price includes the bags."
         said = f"{said} The price includes the bags."
-        assert text_of(episode) == f"The same failed at first and then went well in 4 builds: {said}"
+        assert text_of(episode) == f"The same failed at first and then went well in 4 builds, in March 2026: {said}"
         # that the call was accepted later does not mean that the build went well
         assert text_of(episode, failed_builds=4) == (
-            f"The same failed at first and worked later in 4 builds, which failed all the same: {said}"
+            f"The same failed at first and worked later in 4 builds, which failed all the same, in March 2026: {said}"
         )
-        assert "in 4 builds, 3 of which failed all the same: " in (text_of(episode, failed_builds=3) or "")
+        assert "in 4 builds, 3 of which failed all the same, in March 2026: " in (
+            text_of(episode, failed_builds=3) or ""
+        )
 
     def test_anything_else_says_where_and_how_often(self) -> None:
         told = text_of(row("Fix: Close the pool before the fork. (pool.py)", "fix", title="db/pool.py"), builds=3)
-        assert told == "The same had to be fixed with `pool.py` in 3 builds: Close the pool before the fork."
+        assert (
+            told
+            == "The same had to be fixed with `pool.py` in 3 builds, in March 2026: Close the pool before the fork."
+        )
 
     def test_without_a_sentence_there_is_no_lesson(self) -> None:
         assert text_of(row('{"a": 1}', "auth", "jwt"), outcome="negative") is None

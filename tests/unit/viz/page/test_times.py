@@ -10,12 +10,13 @@ import pytest
 
 from memgraph.fold.history.relevance import Relevance, Relevances
 from memgraph.fold.history.trials import is_undated, trial_of
+from memgraph.model.events.memories import MemoryMerged
 from memgraph.model.relevance import decayed
 from memgraph.model.timestamps import epoch_days
 from memgraph.testing import FakeClock
 from memgraph.viz.page.data import PageData, page_data
 from memgraph.viz.page.wording import left_out_of, span_of
-from tests.unit.viz.conftest import IDS
+from tests.unit.viz.conftest import IDS, RECALLS, _recall
 
 START = "2026-02-02T09:00:00.000Z"
 DAY = 86_400
@@ -204,3 +205,30 @@ def test_trials_past_thirty_are_trials(opened: Any, tmp_path: Any) -> None:
             np.sum(mixed.document["memories"]["added"]) * 1000 + mixed.document["start"]
             == epoch_days(START) * DAY * 1000
         )
+
+
+def test_the_page_ends_where_builds_repeats_and_recalls_end(opened: Any, tmp_path: Any) -> None:
+    clock = FakeClock("2026-03-01T09:00:00.000Z")
+    with opened(tmp_path, clock) as store:
+        store.insert_memory({"type": "episodic", "content": "It began", "project_id": "shop"})
+        assert page_data(store).last[:10] == "2026-03-01"
+        clock.set("2026-06-01T09:00:00.000Z")
+        store.commit("system", [_recall(store, RECALLS[0], [])])
+        store.record_outcome(RECALLS[0], "success")
+        page = page_data(store)
+        assert page.last[:10] == "2026-06-01"  # three months without a new text
+        helped = next(one for one in page.document["series"] if one["name"] == "recalls_helped")
+        assert [(point["value"], point["count"]) for point in helped["points"]] == [(1.0, 1)]
+        clock.set("2026-09-01T09:00:00.000Z")
+        store.commit("global", [MemoryMerged.parse({"id": page.memories[0].id, "changed": {"confidence": 0.9}})])
+        assert page_data(store).last[:10] == "2026-09-01"
+        assert page_data(store, until="2026-08-01").last[:10] == "2026-06-01"
+
+
+def test_recalls_of_undated_trials_are_counted_beside_their_page(opened: Any, tmp_path: Any) -> None:
+    with opened(tmp_path, FakeClock(START)) as store:
+        store.insert_memory({"type": "episodic", "content": "Trial", "project_id": "shop", "occurred_at": "2000-01-02"})
+        store.commit("system", [_recall(store, RECALLS[0], [])])
+        page = page_data(store)
+        assert span_of(page) == "trial 1"
+        assert left_out_of(page) == ["1 recall is not in the charts: recalls are dated, and these trials are not."]
