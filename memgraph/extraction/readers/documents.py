@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from memgraph.errors import InvalidInputError, SourceError
 from memgraph.extraction.readers.files import MAX_LINE_BYTES, ending, lines, opened
-from memgraph.extraction.readers.source import SourceRecord
+from memgraph.extraction.readers.source import SourceRecord, unless_cut
 from memgraph.extraction.secrets import redact
 from memgraph.model.build import BuildEventLog, BuildTask
 from memgraph.text import lazy_re as re
@@ -117,7 +117,11 @@ def whole(path: Path, cursor: str | None, read: Callable[[BinaryIO, str], Iterab
 
 
 def _with_problem(parts: Iterable[Part], problem: Callable[[], str | None]) -> Iterator[Part]:
-    yield from parts
+    for part in parts:
+        build = part.build
+        if build is not None and problem():  # what was lost may have failed
+            build = build.model_copy(update={"build_outcome": unless_cut(build.build_outcome, is_cut=True)})
+        yield part._replace(build=build)
     if problem_text := problem():
         yield Part(None, 1, problem_text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import zlib
@@ -117,9 +118,44 @@ class Unpacked(io.RawIOBase):
         return True
 
 
+class _FromUtf16(Unpacked):
+    """A text in UTF-16 as UTF-8."""
+
+    def __init__(self, packed: BinaryIO, encoding: str) -> None:
+        self._encoding = encoding
+        super().__init__(packed)
+
+    def _rewind(self) -> None:
+        self._packed.seek(0)
+        self._decoder = codecs.getincrementaldecoder(self._encoding)("replace")
+        self._ready = b""
+        self._at = 0
+        self.problem = None
+
+    def _next(self, size: int) -> bytes:
+        data = b"."
+        while data and not self._ready:
+            data = self._packed.read(64 * 1024)
+            self._ready = self._decoder.decode(data, not data).encode()
+        taken, self._ready = self._ready[:size], self._ready[size:]
+        self._at += len(taken)
+        return taken
+
+
+def _utf16(head: bytes) -> str | None:
+    """Return which UTF-16 a text begins in, by its mark, or by ASCII in every second byte; None if it is not."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    even, odd = head[0:8:2], head[1:8:2]
+    for zeros, others, name in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
+        if len(head) >= 8 and not any(zeros) and all(others):
+            return name
+    return None
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], str | None]]]:
-    """Open a text file, gzipped or not, for a block.
+    """Open a text file, gzipped or not, for a block; UTF-16 is read as UTF-8.
 
     Yields
     ------
@@ -140,6 +176,9 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], str | None]]]:
         if raw.read(2) == _GZIP:
             unpacked = Unpacked(raw)
             raw = io.BufferedReader(unpacked, _CHUNK_BYTES)
+        raw.seek(0)
+        if encoding := _utf16(raw.read(8)):
+            raw = io.BufferedReader(_FromUtf16(raw, encoding), _CHUNK_BYTES)
         raw.seek(0)
         if _is_binary(raw.read(_HEAD_BYTES)):
             raise SourceError("contains binary data, not UTF-8 text", path=path)

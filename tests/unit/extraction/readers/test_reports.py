@@ -88,7 +88,6 @@ def test_an_undated_report_is_known_by_its_content(tmp_path: Path) -> None:
     "text",
     [
         '<!DOCTYPE x [<!ENTITY a "b">]><testsuite><testcase name="&a;"/></testsuite>',
-        '<!DOCTYPE x SYSTEM "file:///etc/passwd"><testsuite/>',
         "<html/>",
         "",
         "no xml",

@@ -1,0 +1,191 @@
+"""``memgraph ingest junit`` and ``ci-log``: reports and logs as other programs write them, also when they are damaged."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+from memgraph.interfaces.cli.group import cli
+
+Read = Callable[[str, Mapping[str, bytes]], dict[str, "Kept"]]
+
+
+class Kept(NamedTuple):
+    """The store's content of one file: the outcome of its build, or why there is none, and the texts of its memories."""
+
+    outcome: str
+    texts: str
+
+
+@pytest.fixture
+def needs_database() -> bool:
+    return True
+
+
+@pytest.fixture
+def run(tmp_path: Path, settings: Callable[[], Any]) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        arguments = ["--home", str(tmp_path / "store"), *map(str, args)]
+        shown = CliRunner().invoke(cli, arguments, prog_name="memgraph", obj=settings())
+        assert shown.exception is None or isinstance(shown.exception, SystemExit), shown.exc_info
+        return shown
+
+    return call
+
+
+@pytest.fixture
+def read(tmp_path: Path, run: Callable[..., Any]) -> Read:
+    """Ingest files of a kind; return what is kept of each."""
+
+    def call(kind: str, files: Mapping[str, bytes]) -> dict[str, Kept]:
+        paths = [tmp_path / name for name in files]
+        for path, data in zip(paths, files.values(), strict=True):
+            path.write_bytes(data)
+        refused = run("ingest", kind, *paths).stderr
+        builds = "MATCH (b:Build) RETURN b.project_id AS project, b.outcome AS outcome"
+        memories = "MATCH (m:Memory) RETURN m.project_id AS project, m.content AS text"
+        outcomes = {
+            row["project"]: row["outcome"] for row in json.loads(run("query", "--cypher", builds, "--json").stdout)
+        }
+        texts: dict[str, str] = {}
+        for row in json.loads(run("query", "--cypher", memories, "--json").stdout):
+            texts[row["project"]] = f"{texts.get(row['project'], '')}\n{row['text']}"
+        said = {path.name: line for path in paths for line in refused.splitlines() if str(path) in line}
+        return {
+            name: Kept(outcomes.get(name.split(".")[0], said.get(name, "nothing")), texts.get(name.split(".")[0], ""))
+            for name in files
+        }
+
+    return call
+
+
+def suite(content: str, attributes: str = "", head: str = '<?xml version="1.0" encoding="UTF-8"?>\n') -> bytes:
+    return f'{head}<testsuites><testsuite name="till" {attributes}>{content}</testsuite></testsuites>'.encode()
+
+
+FAILED = '<testcase classname="till.Sums" name="rounds"><failure message="expected 12 but was 11"/></testcase>'
+PASSED = '<testcase classname="till.Sums" name="adds"/>'
+
+
+def test_one_character_that_xml_forbids_hides_no_failure(read: Read) -> None:
+    marks = {
+        "reference": b"&#27;[31mred&#27;[0m",
+        "hexadecimal": b"&#x1B;[1m",
+        "nul": b"&#0;",
+        "noncharacter": b"&#xFFFF;",
+        "raw": b"\x1b[31mred\x1b[0m",
+        "bell": b"\x07",
+        "latin": b"caf\xe9",
+    }
+    text = suite(f"<testcase name='a'><system-out>MARK</system-out></testcase>{FAILED}")
+    kept = read("junit", {f"{name}.xml": text.replace(b"MARK", mark) for name, mark in marks.items()})
+    assert {name: one.outcome for name, one in kept.items()} == dict.fromkeys(kept, "failure")
+    assert all("expected 12 but was 11" in one.texts for one in kept.values())
+
+
+def test_colours_in_a_failure_are_left_out_of_its_text(read: Read) -> None:
+    colours = {"raw": "\x1b[31mfirst\x1b[39m total is wrong", "reference": "&#27;[31mfirst&#27;[39m total is wrong"}
+    files = {
+        f"{name}.xml": suite(f"<testcase name='a'><failure>{text}</failure></testcase>")
+        for name, text in colours.items()
+    }
+    kept = read(
+        "junit",
+        files | {"message.xml": suite(f"<testcase name='a'><failure message='{colours['reference']}'/></testcase>")},
+    )
+    assert len(kept) == 3
+    assert all("first total is wrong" in one.texts for one in kept.values())
+
+
+def test_a_suite_that_did_not_start_has_failed(read: Read) -> None:
+    why = '<error message="no container for postgres" type="LaunchError"/>'
+    kept = read(
+        "junit",
+        {
+            "error.xml": suite(why),
+            "failure.xml": suite(why.replace("error", "failure") + PASSED),
+            "all.xml": f"<testsuites>{why}</testsuites>".encode(),
+            "counted.xml": suite(PASSED, 'tests="2" failures="0" errors="1"'),
+            "status.xml": suite('<testcase name="a" status="failed"/>'),
+        },
+    )
+    assert {name: one.outcome for name, one in kept.items()} == dict.fromkeys(kept, "failure")
+    assert all("no container for postgres" in kept[name].texts for name in ("error.xml", "failure.xml", "all.xml"))
+
+
+def test_the_reason_of_a_failure_is_kept_wherever_the_report_has_it(read: Read) -> None:
+    cases = {
+        "nested": "<failure><message>sum is 11</message><stack-trace>at Till.Sum()</stack-trace></failure>",
+        "printed": "<failure type='failure'/><system-out>sum is 11</system-out>",
+        "errors": "<failure/><system-err>sum is 11</system-err>",
+        "cdata": "<error><![CDATA[\nsum is 11\n]]></error>",
+        "second": "<failure message='first'>first</failure><failure message='sum is 11'/>",
+        "flaky": "<flakyFailure message='sum is 11'><stackTrace>at Till.Sum()</stackTrace></flakyFailure>",
+        "flakyerror": "<flakyError><stackTrace>sum is 11</stackTrace></flakyError>",
+        "rerun": "<failure message='sum is 11'/><rerunFailure message='sum is 11'/>",
+    }
+    files = {
+        f"{name}.xml": suite(f"<testcase classname='{name}' name='sums'>{case}</testcase>", f'hostname="{name}"')
+        for name, case in cases.items()
+    }
+    kept = read("junit", files)
+    assert {name: "sum is 11" in one.texts for name, one in kept.items()} == dict.fromkeys(files, True)
+    assert {one.outcome for name, one in kept.items() if name.startswith("flaky")} == {"success"}
+
+
+def test_a_document_type_and_other_encodings_are_read(read: Read) -> None:
+    text = suite(FAILED).decode()
+    declared = text.replace("UTF-8", "UTF-16")
+    files = {
+        "doctype.xml": text.replace("<testsuites>", "<!DOCTYPE testsuites>\n<testsuites>").encode(),
+        "system.xml": text.replace("<testsuites>", '<!DOCTYPE x SYSTEM "junit.dtd">\n<testsuites>').encode(),
+        "marked.xml": declared.encode("utf-16"),
+        "big.xml": ("\ufeff" + declared).encode("utf-16-be"),
+        "unmarked.xml": declared.encode("utf-16-le"),
+        "packed.xml.gz": gzip.compress(declared.encode("utf-16")),
+        "untrue.xml": declared.encode(),
+        "bom.xml": text.encode("utf-8-sig"),
+        "blank.xml": f"\n  {text}".encode(),
+        "latin.xml": text.replace("UTF-8", "ISO-8859-1").replace("adds", "ads é").encode("latin-1"),
+    }
+    kept = read("junit", files)
+    assert {name: one.outcome for name, one in kept.items()} == dict.fromkeys(files, "failure")
+    assert all("expected 12 but was 11" in one.texts for one in kept.values())
+
+
+def test_entities_are_not_expanded(tmp_path: Path, read: Read) -> None:
+    (tmp_path / "secret.txt").write_text("the word is swordfish", "utf-8")
+    outside = f'<!DOCTYPE a [<!ENTITY b SYSTEM "file://{tmp_path}/secret.txt">]>'
+    bomb = "<!DOCTYPE a [" + "".join(f'<!ENTITY e{n + 1} "{f"&e{n};" * 50}">' for n in range(8)) + "]>"
+    files = {
+        "outside.xml": suite("<testcase name='a'><failure>&b;</failure></testcase>", head=outside),
+        "bomb.xml": suite("<testcase name='a'><failure>&e8;</failure></testcase>", head=bomb),
+        "undefined.xml": suite("<testcase name='a'><failure>&nbsp;</failure></testcase>"),
+    }
+    kept = read("junit", files)
+    assert all("declares entities, which is not allowed" in kept[name].outcome for name in ("outside.xml", "bomb.xml"))
+    assert kept["undefined.xml"].outcome == "partial"
+    assert not any("swordfish" in one.texts for one in kept.values())
+
+
+def test_a_report_that_cannot_be_read_whole_is_not_a_success(read: Read) -> None:
+    text = suite(PASSED + FAILED)
+    at = text.index(b"<failure")
+    files = {
+        "cut.xml": text[:at],
+        "early.xml": text[: text.index(b"<testcase")],
+        "ampersand.xml": text.replace(b'name="rounds"', b'name="a & b"'),
+        "unclosed.xml": text.replace(b"</testcase>", b""),
+        "deep.xml": suite(PASSED + "<properties>" * 200 + FAILED + "</properties>" * 200),
+        "packed.xml.gz": gzip.compress(text * 1, mtime=0)[:-12],
+    }
+    outcomes = {name: one.outcome for name, one in read("junit", files).items()}
+    assert len(outcomes) == len(files)
+    assert "success" not in outcomes.values(), outcomes
+    assert read("junit", {"whole.xml": suite(PASSED)})["whole.xml"].outcome == "success"
