@@ -189,3 +189,85 @@ def test_a_report_that_cannot_be_read_whole_is_not_a_success(read: Read) -> None
     assert len(outcomes) == len(files)
     assert "success" not in outcomes.values(), outcomes
     assert read("junit", {"whole.xml": suite(PASSED)})["whole.xml"].outcome == "success"
+
+
+def hosted(command: str, *printed: str) -> str:
+    """Return a step as a hosted runner logs it."""
+    lines = [f"##[group]Run {command}", command, "shell: /usr/bin/bash -e {0}", "##[endgroup]", *printed]
+    return "".join(f"2026-05-04T10:00:{number:02}.1234567Z {line}\n" for number, line in enumerate(lines))
+
+
+OK = "==== 9 passed in 0.31s ===="
+BROKEN = ("FAILED tests/test_till.py::test_rounds - assert 11 == 12", "==== 1 failed, 8 passed in 0.31s ====")
+EXIT = "##[error]Process completed with exit code 1."
+CLEAN = "Cleaning up orphan processes"
+
+
+def test_a_cancelled_run_is_not_a_success(read: Read) -> None:
+    ends = {
+        "operation": hosted("pytest", "..", "##[error]The operation was canceled.", CLEAN),
+        "shutdown": hosted("pytest", OK, "##[error]The runner has received a shutdown signal. It was stopped.", CLEAN),
+        "gitlab": "section_start:1:x\n$ pytest\n..\nERROR: Job failed: canceled\n",
+        "jenkins": "Started by user ada\n+ pytest\n..\nFinished: ABORTED\n",
+        "unstable": "Started by user ada\n+ pytest\n..\nFinished: UNSTABLE\n",
+        "travis": "$ pytest\n..\nDone: Job Cancelled\n",
+    }
+    kept = read("ci-log", {f"{name}.log": text.encode() for name, text in ends.items()})
+    assert {name: one.outcome for name, one in kept.items()} == dict.fromkeys(kept, "partial")
+
+
+def test_a_log_is_a_success_only_if_its_end_says_so(read: Read) -> None:
+    first, second = hosted("pytest tests", OK), hosted("pytest slow", *BROKEN, EXIT)
+    cut = {
+        "half": first + second[: second.index("FAILED")],
+        "between": first,
+        "gitlab": f"section_start:1:x\n$ pytest\n{OK}\n",
+        "shell": f"+ pytest\n{OK}\n+ pytest slow\n..\n",
+        "bare": "$ make\ncc till.c\n",
+        "tail": hosted("pytest", OK, "##[error]No space left on device", CLEAN),
+        "ignored": f"$ pytest || true\n{BROKEN[0]}\nexit status 0\n",
+    }
+    whole = {
+        "hosted": first + hosted("ls", CLEAN),
+        "jenkins": f"Started by user ada\n10:00:01  + pytest\n10:00:02  {OK}\n10:00:03  Finished: SUCCESS\n",
+        "passed": f"$ pytest\n{OK}\n",
+        "quiet": "$ pytest -q\n9 passed, 1 skipped in 0.31s\n",
+        "exit": "$ make\nexit status 0\n",
+        "jest": "$ jest\nTests:       9 passed, 9 total\n",
+    }
+    kept = read("ci-log", {f"{name}.log": text.encode() for name, text in (cut | whole).items()})
+    assert not [name for name in cut if kept[f"{name}.log"].outcome == "success"]
+    assert {name: kept[f"{name}.log"].outcome for name in whole} == dict.fromkeys(whole, "success")
+    packed = gzip.compress(f"$ pytest\n{OK}\n".encode() * 300)
+    assert read("ci-log", {"packed.log.gz": packed[:-9]})["packed.log.gz"].outcome == "partial"
+
+
+def test_the_reason_of_a_failure_is_kept_in_the_logs_of_each_tool(read: Read) -> None:
+    jest = (
+        "FAIL src/till.test.ts",
+        "  ● till › rounds",
+        "",
+        "    Error: sum is 11",
+        "      at till.test.ts:3:1",
+        "",
+        "x",
+    )
+    npm = "npm error code ERESOLVE", "npm error sum is 11"
+    files = {
+        "jest": hosted("npm test", *jest, EXIT),
+        "console": hosted("npm test", jest[0], "  ● Console", "    noise", *jest[1:], EXIT),
+        "docker": hosted("docker build .", *(f"#9 3.45{n} {line}" for n, line in enumerate(npm)), EXIT),
+        "spaces": hosted("pytest", "FAILED tests/test_till.py::test_sum[1 - 2 [x]] - sum is 11", EXIT),
+        "doctest": hosted("pytest", "FAILED docs/till.md::till.md - sum is 11", EXIT),
+        "folder": hosted("pytest", "FAILED my tests/test_till.py::Sums::test - sum is 11", EXIT),
+        "jenkins": "10:00:01  + pytest\n10:00:02  FAILED tests/test_till.py::test - sum is 11\n10:00:03  Finished: FAILURE\n",
+        "bracketed": "[10:00:01] + pytest\n[10:00:02] FAILED tests/test_till.py::test - sum is 11\n",
+    }
+    encoded = {f"{name}.log": text.encode() for name, text in files.items()}
+    encoded["powershell.log"] = files["jenkins"].replace("\n", "\r\n").encode("utf-16")
+    kept = read("ci-log", encoded)
+    assert {name: ("sum is 11" in one.texts, one.outcome) for name, one in kept.items()} == dict.fromkeys(
+        encoded, (True, "failure")
+    )
+    assert "test_sum[1 - 2 [x]]" in kept["spaces.log"].texts
+    assert "noise" not in kept["console.log"].texts

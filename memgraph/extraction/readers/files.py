@@ -18,6 +18,7 @@ from memgraph.text import lazy_re as re
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_UNPACKED_BYTES = 8 * 1024 * 1024 * 1024
 """Maximum unpacked size, against decompression bombs."""
+_MAX_UTF16_BYTES = 256 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
 _HEAD_BYTES = 8192
 _GZIP = b"\x1f\x8b"
@@ -118,39 +119,12 @@ class Unpacked(io.RawIOBase):
         return True
 
 
-class _FromUtf16(Unpacked):
-    """A text in UTF-16 as UTF-8."""
-
-    def __init__(self, packed: BinaryIO, encoding: str) -> None:
-        self._encoding = encoding
-        super().__init__(packed)
-
-    def _rewind(self) -> None:
-        self._packed.seek(0)
-        self._decoder = codecs.getincrementaldecoder(self._encoding)("replace")
-        self._ready = b""
-        self._at = 0
-        self.problem = None
-
-    def _next(self, size: int) -> bytes:
-        data = b"."
-        while data and not self._ready:
-            data = self._packed.read(64 * 1024)
-            self._ready = self._decoder.decode(data, not data).encode()
-        taken, self._ready = self._ready[:size], self._ready[size:]
-        self._at += len(taken)
-        return taken
-
-
 def _utf16(head: bytes) -> str | None:
-    """Return which UTF-16 a text begins in, by its mark, or by ASCII in every second byte; None if it is not."""
+    """Return which UTF-16 a text is in, by its mark, or by ASCII in every second byte of its beginning; None if it is not."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    even, odd = head[0:8:2], head[1:8:2]
-    for zeros, others, name in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
-        if len(head) >= 8 and not any(zeros) and all(others):
-            return name
-    return None
+    zeros = tuple(not byte for byte in head)
+    return {(False, True) * 4: "utf-16-le", (True, False) * 4: "utf-16-be"}.get(zeros)
 
 
 @contextmanager
@@ -178,7 +152,14 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], str | None]]]:
             raw = io.BufferedReader(unpacked, _CHUNK_BYTES)
         raw.seek(0)
         if encoding := _utf16(raw.read(8)):
-            raw = io.BufferedReader(_FromUtf16(raw, encoding), _CHUNK_BYTES)
+            raw.seek(0)
+            text = raw.read(_MAX_UTF16_BYTES + 1).decode(encoding, "replace")
+            if len(text) > _MAX_UTF16_BYTES // 2:
+                raise SourceError(
+                    f"is in UTF-16 and exceeds {_MAX_UTF16_BYTES:,} bytes; convert it to UTF-8", path=path
+                )
+            raw.close()
+            raw = io.BytesIO(text.encode())
         raw.seek(0)
         if _is_binary(raw.read(_HEAD_BYTES)):
             raise SourceError("contains binary data, not UTF-8 text", path=path)
