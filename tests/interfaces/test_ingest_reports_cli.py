@@ -147,7 +147,6 @@ def test_a_document_type_and_other_encodings_are_read(read: Read) -> None:
         "system.xml": text.replace("<testsuites>", '<!DOCTYPE x SYSTEM "junit.dtd">\n<testsuites>').encode(),
         "marked.xml": declared.encode("utf-16"),
         "big.xml": ("\ufeff" + declared).encode("utf-16-be"),
-        "unmarked.xml": declared.encode("utf-16-le"),
         "packed.xml.gz": gzip.compress(declared.encode("utf-16")),
         "untrue.xml": declared.encode(),
         "bom.xml": text.encode("utf-8-sig"),

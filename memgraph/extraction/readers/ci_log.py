@@ -95,7 +95,6 @@ class _Command:
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=_TAIL_LINES))
     code: int | None = None
     went_wrong: bool = False
-    is_unfinished: bool = False
     is_explained: bool = False
     output: str = ""
 
@@ -116,9 +115,7 @@ class _Command:
 
     @property
     def outcome(self) -> TaskOutcome:
-        if self.code or (self.code is None and self.went_wrong):
-            return "failure"
-        return "partial" if self.is_unfinished else "success"
+        return "failure" if self.code or (self.code is None and self.went_wrong) else "success"
 
 
 class CiLogReader:
@@ -223,13 +220,11 @@ class _Log:
         """The outcome of the run: by its last exit code, otherwise by whether anything failed, or by how it ended."""
         if self._code or (self._went_wrong and self._code is None):
             return "failure"
-        if self._went_wrong or self._is_cancelled or not self._is_whole:
-            return "partial"
-        return "success"
+        return "success" if self._is_whole and not self._went_wrong else "partial"
 
     @property
     def _is_whole(self) -> bool:
-        return self._has_ended or (self._has_passed and not self._has_runner)
+        return not self._is_cancelled and (self._has_ended or (self._has_passed and not self._has_runner))
 
     def tasks(self) -> list[BuildTask]:
         """Return the commands, then the failures."""
@@ -339,7 +334,7 @@ class _Log:
             wrong, self._has_passed = bool(self._code), not self._code
             current.code = self._code
         elif _CANCELLED.fullmatch(line):
-            self._is_cancelled = current.is_unfinished = True
+            self._is_cancelled = True
         elif _ENDED.fullmatch(line):
             self._has_ended = True
         elif _PASSED.fullmatch(line):

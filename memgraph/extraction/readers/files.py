@@ -119,14 +119,6 @@ class Unpacked(io.RawIOBase):
         return True
 
 
-def _utf16(head: bytes) -> str | None:
-    """Return which UTF-16 a text is in, by its mark, or by ASCII in every second byte of its beginning; None if it is not."""
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    zeros = tuple(not byte for byte in head)
-    return {(False, True) * 4: "utf-16-le", (True, False) * 4: "utf-16-be"}.get(zeros)
-
-
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], str | None]]]:
     """Open a text file, gzipped or not, for a block; UTF-16 is read as UTF-8.
@@ -151,15 +143,12 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], str | None]]]:
             unpacked = Unpacked(raw)
             raw = io.BufferedReader(unpacked, _CHUNK_BYTES)
         raw.seek(0)
-        if encoding := _utf16(raw.read(8)):
-            raw.seek(0)
-            text = raw.read(_MAX_UTF16_BYTES + 1).decode(encoding, "replace")
-            if len(text) > _MAX_UTF16_BYTES // 2:
-                raise SourceError(
-                    f"is in UTF-16 and exceeds {_MAX_UTF16_BYTES:,} bytes; convert it to UTF-8", path=path
-                )
+        if (data := raw.read(2)) in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
+            data += raw.read(_MAX_UTF16_BYTES)
+            if len(data) > _MAX_UTF16_BYTES:
+                raise SourceError("is in UTF-16 and too large for that; convert it to UTF-8", path=path)
             raw.close()
-            raw = io.BytesIO(text.encode())
+            raw = io.BytesIO(data.decode("utf-16", "replace").encode())
         raw.seek(0)
         if _is_binary(raw.read(_HEAD_BYTES)):
             raise SourceError("contains binary data, not UTF-8 text", path=path)

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -23,7 +24,6 @@ from memgraph.extraction.readers.source import (
     overall,
     project_of,
     time_of,
-    unless_cut,
 )
 from memgraph.model.build import BuildTask, TaskOutcome
 from memgraph.model.timestamps import from_iso, to_iso
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 _PRINTED_TAIL_CHARS = 2_000
 _MAX_DEPTH = 100
 _MAX_TESTS = 1_000_000
-_CHUNK_BYTES = 64 * 1024
-_MAX_REFERENCE_CHARS = 16
 _SUITES = frozenset({"testsuite", "testsuites"})
 _WRONG = frozenset({"failure", "error"})
 _WRONG_ONCE = frozenset({"flakyFailure", "flakyError"})
@@ -99,13 +97,15 @@ class JunitReader:
         report = _Report()
         problem = ""
         try:
-            report.read(_Text(stream, self._max_bytes))
+            report.read(_legal(stream.read(self._max_bytes)))
         except DefusedXmlException:
             problem = "declares entities, which is not allowed"
         except (ParseError, ValueError, LookupError) as error:  # LookupError: an unknown encoding
             problem = f"not well-formed XML: {error}"
         if not report.is_one:
             raise SourceError(problem or "contains no <testsuite>: not a JUnit report", path=self._path)
+        if problem:
+            yield Part(None, 1, problem)
         name = f"junit-{report.name or 'tests'}-{report.started or mark}"
         for number, tasks in in_parts(report.tasks):
             fields = {
@@ -113,52 +113,23 @@ class JunitReader:
                 "project_id": self.project_id,
                 "tasks": tasks,
                 "build_summary": report.summary(is_whole=not problem),
-                "build_outcome": unless_cut(overall(tasks) if number > 1 else report.outcome(), is_cut=bool(problem)),
+                "build_outcome": overall(tasks) if number > 1 else report.outcome(),
                 "started_at": report.started or changed_at(self._path),
                 "completed_at": report.completed() or changed_at(self._path),
                 "source": "test report",
                 "trust_class": "tool",
             }
             yield part_of("report", fields, len(tasks) or 1)
-        if problem:
-            yield Part(None, 1, problem)
 
 
-class _Text:
-    """The characters of a document that XML allows. It ends after a number of bytes, which makes a longer one incomplete.
-
-    Raises
-    ------
-    LookupError
-        The document is in an unknown encoding.
-    """
-
-    def __init__(self, stream: BinaryIO, limit: int) -> None:
-        self._stream = stream
-        self._left = limit
-        self._held = ""
-        declared = _ENCODING.match(stream.read(256).removeprefix(codecs.BOM_UTF8).lstrip())
-        stream.seek(0)
-        encoding = declared[1].decode().lower() if declared else "utf-8"
-        if encoding.startswith(("utf", "ucs")):  # a declaration that can be read byte by byte is not in UTF-16
-            encoding = "utf-8-sig"
-        "".encode(encoding)  # refuses codecs that are no text encodings
-        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
-        self._is_begun = False
-
-    def read(self, _size: int = -1) -> str:
-        """Return the next characters, or "" at the end."""
-        text, data = "", b"."
-        while data and not text:
-            data = self._stream.read(min(_CHUNK_BYTES, self._left))
-            self._left -= len(data)
-            text = self._held + self._decoder.decode(data, not data)
-            at = text.rfind("&", max(0, len(text) - _MAX_REFERENCE_CHARS)) if data else -1
-            text, self._held = (text[:at], text[at:]) if at >= 0 else (text, "")
-            text = _ILLEGAL.sub("", _REFERENCE.sub(_allowed, text).replace("\x1b", _ESCAPE))
-            text = text if self._is_begun else text.lstrip()
-        self._is_begun = True
-        return text
+def _legal(data: bytes) -> str:
+    """Return the characters of a document that XML allows."""
+    declared = _ENCODING.match(data.removeprefix(codecs.BOM_UTF8).lstrip())
+    encoding = declared[1].decode().lower() if declared else "utf-8"
+    if encoding.startswith(("utf", "ucs")):  # a declaration that can be read byte by byte is not in UTF-16
+        encoding = "utf-8-sig"
+    text = _REFERENCE.sub(_allowed, data.decode(encoding, "replace").lstrip())
+    return _ILLEGAL.sub("", text.replace("\x1b", _ESCAPE))
 
 
 def _allowed(reference: re.Match[str]) -> str:
@@ -179,12 +150,12 @@ class _Report:
         self.tasks: list[BuildTask] = []
         self.counts: Counter[str] = Counter()
 
-    def read(self, stream: _Text) -> None:
+    def read(self, text: str) -> None:
         """Read a document, releasing each test once it is read."""
         from defusedxml.ElementTree import iterparse
 
         open_elements: list[Element] = []
-        for event, element in iterparse(stream, events=("start", "end")):
+        for event, element in iterparse(StringIO(text), events=("start", "end")):
             tag = _tag(element)
             if event == "start":
                 open_elements.append(element)

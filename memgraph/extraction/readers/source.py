@@ -190,11 +190,6 @@ def overall(tasks: Iterable[BuildTask]) -> TaskOutcome:
     return outcomes.pop() if len(outcomes) == 1 else "partial" if outcomes else "success"
 
 
-def unless_cut(outcome: TaskOutcome, *, is_cut: bool) -> TaskOutcome:
-    """Return an outcome; partial for the success of a build that could not be read whole, as the rest may have failed."""
-    return "partial" if is_cut and outcome == "success" else outcome
-
-
 def project_of(path: Path, given: str | None) -> str:
     """Return the caller's project, else the name of the file (without its suffixes) or directory."""
     if given is not None:

@@ -103,7 +103,7 @@ def test_entities_and_what_is_no_report_are_refused(tmp_path: Path, text: str) -
 def test_a_report_that_breaks_off_gives_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "report.xml"
     path.write_text(JUNIT[: JUNIT.index('<testcase name="loads"')], "utf-8")
-    built, skipped = JunitReader(path).records(None)
+    skipped, built = JunitReader(path).records(None)
     assert built.build is not None
     assert len(built.build.tasks) == 2
     assert (skipped.skipped or "").startswith("not well-formed XML")
