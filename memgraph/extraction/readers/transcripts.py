@@ -139,7 +139,7 @@ class TranscriptReader:
                 continue
             entry = rollout.translated(entry)
             key, kind = _session_of(entry), entry.get("type")
-            if not key and not isinstance(kind, str):
+            if not key and (not isinstance(kind, str) or kind in {"user", "assistant"}):
                 yield Part(None, 1, f"line {number}: no entry of a session")
                 continue
             is_told = is_told or (isinstance(kind, str) and kind in _OF_NO_SESSION)  # it has no content to read
@@ -213,12 +213,13 @@ class _Session:
         self._close()
         started = self.started or undated(0)
         project = self.given_project or self.project or "unnamed"
+        outcome = overall(self.tasks)
         fields = {
             "build_id": numbered_id(f"{self.agent}-{self.key}"[:380], self.number),
             "project_id": project,
             "tasks": self.tasks,
             "user_interventions": self.interventions,
-            "build_outcome": overall(self.tasks),
+            "build_outcome": "partial" if self.running and outcome == "success" else outcome,
             "started_at": started,
             "completed_at": max(self.now, started),
             "source": "transcript",
