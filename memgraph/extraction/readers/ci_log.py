@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import BinaryIO
 
 from memgraph.errors import InvalidInputError, SourceError
@@ -15,13 +14,13 @@ from memgraph.extraction.readers.files import ending, text_lines
 from memgraph.extraction.readers.source import (
     MAX_OUTPUT_CHARS,
     MAX_SAID_CHARS,
+    FileReader,
     SourceRecord,
     beginning,
     changed_at,
     cleaned,
     named,
     one_line,
-    project_of,
     time_of,
     without_ansi,
 )
@@ -118,7 +117,7 @@ class _Command:
         return "failure" if self.code or (self.code is None and self.went_wrong) else "success"
 
 
-class CiLogReader:
+class CiLogReader(FileReader):
     """Reads the text log of a CI run.
 
     Commands are recognised by how the log shows them (a step's group in GitHub Actions, ``$ …``, ``+ …``, ``>
@@ -138,24 +137,6 @@ class CiLogReader:
     """
 
     kind = "ci-log"
-
-    def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
-        self._path = Path(path).absolute()
-        self.project_id = project_of(self._path, project_id)
-
-    @property
-    def locator(self) -> str:
-        """Absolute path of the file."""
-        return str(self._path)
-
-    @property
-    def source_id(self) -> str:
-        """``ci-log:`` and the absolute path."""
-        return f"ci-log:{self._path}"
-
-    def count(self) -> int | None:
-        """Return None: a log is read as a whole."""
-        return None
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
         """Yield one record per log; see `Reader.records`."""

@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from memgraph.errors import InvalidInputError, SourceError
 from memgraph.extraction.readers.documents import MAX_WHOLE_BYTES, Part, in_parts, numbered_id, part_of, whole
 from memgraph.extraction.readers.source import (
     MAX_OUTPUT_CHARS,
+    FileReader,
     SourceRecord,
     changed_at,
     cleaned,
@@ -22,7 +22,6 @@ from memgraph.extraction.readers.source import (
     named,
     one_line,
     overall,
-    project_of,
     time_of,
 )
 from memgraph.model.build import BuildTask, TaskOutcome
@@ -43,11 +42,10 @@ _WRONG_STATUS = frozenset({"fail", "failed", "failure", "error"})
 _ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding=["']([A-Za-z][\w.-]{0,40})""")
 _REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,10}));")
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ESCAPE = "\ue01b"
-"""Stands in for the character that begins a terminal's codes, which XML does not allow."""
+_COLOUR = re.compile("\x1b\\[[0-9;]{0,20}[A-Za-z]")
 
 
-class JunitReader:
+class JunitReader(FileReader):
     """Reads a JUnit XML test report, as written by most test runners.
 
     Skipped tests are counted in the build's summary but are not tasks, since they have no outcome. A report without a
@@ -57,33 +55,12 @@ class JunitReader:
     Parameters
     ----------
     path : path-like
-        XML, optionally gzipped, of at most `max_bytes`.
+        XML, optionally gzipped; what follows the first 64 MB is not read.
     project_id : str, optional
         Default: the file's name without its suffixes.
-    max_bytes : int
-        The rest is not read.
     """
 
     kind = "junit"
-
-    def __init__(self, path: str | Path, *, project_id: str | None = None, max_bytes: int = MAX_WHOLE_BYTES) -> None:
-        self._path = Path(path).absolute()
-        self.project_id = project_of(self._path, project_id)
-        self._max_bytes = max_bytes
-
-    @property
-    def locator(self) -> str:
-        """Absolute path of the file."""
-        return str(self._path)
-
-    @property
-    def source_id(self) -> str:
-        """``junit:`` and the absolute path, since successive runs write the same file."""
-        return f"junit:{self._path}"
-
-    def count(self) -> int | None:
-        """Return None: a report is read as a whole."""
-        return None
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
         """Yield one record per report; see `Reader.records`."""
@@ -97,7 +74,7 @@ class JunitReader:
         report = _Report()
         problem = ""
         try:
-            report.read(_legal(stream.read(self._max_bytes)))
+            report.read(_legal(stream.read(MAX_WHOLE_BYTES)))
         except DefusedXmlException:
             problem = "declares entities, which is not allowed"
         except (ParseError, ValueError, LookupError) as error:  # LookupError: an unknown encoding
@@ -129,13 +106,13 @@ def _legal(data: bytes) -> str:
     if encoding.startswith(("utf", "ucs")):  # a declaration that can be read byte by byte is not in UTF-16
         encoding = "utf-8-sig"
     text = _REFERENCE.sub(_allowed, data.decode(encoding, "replace").lstrip())
-    return _ILLEGAL.sub("", text.replace("\x1b", _ESCAPE))
+    return _ILLEGAL.sub("", _COLOUR.sub("", text))
 
 
 def _allowed(reference: re.Match[str]) -> str:
     code = int(reference[1], 16) if reference[1] else int(reference[2])
     if code == ord("\x1b"):
-        return _ESCAPE
+        return "\x1b"
     return reference[0] if code < 0x110000 and not _ILLEGAL.match(chr(code)) else ""
 
 
@@ -262,10 +239,10 @@ def _output(wrong: Sequence[Element], test: Element) -> str:
         printed.get("system-out") or " ".join(one.get("type") or "" for one in wrong)
     ]
     texts += [f"stderr: {printed['system-err']}"] if printed.get("system-err") else []
-    return cleaned("\n".join(texts).replace(_ESCAPE, "\x1b"), MAX_OUTPUT_CHARS)
+    return cleaned("\n".join(texts), MAX_OUTPUT_CHARS)
 
 
 def _said(element: Element) -> str:
     """Return an element's text, also if it lies in elements below it."""
     parts = (text.strip("\n") for text in element.itertext() if text.strip())
-    return cleaned("\n".join(parts).replace(_ESCAPE, "\x1b"), MAX_OUTPUT_CHARS)
+    return cleaned("\n".join(parts), MAX_OUTPUT_CHARS)
