@@ -270,3 +270,37 @@ def test_the_reason_of_a_failure_is_kept_in_the_logs_of_each_tool(read: Read) ->
     )
     assert "test_sum[1 - 2 [x]]" in kept["spaces.log"].texts
     assert "noise" not in kept["console.log"].texts
+
+
+def test_the_file_of_the_mcp_memory_server_is_imported(tmp_path: Path, run: Callable[..., Any]) -> None:
+    path = tmp_path / "memory.jsonl"
+    lines = [
+        {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["rounds sums down", "likes tea"]},
+        {"type": "entity", "name": "till", "entityType": "project", "observations": []},
+        {"type": "relation", "from": "Ada", "to": "till", "relationType": "maintains"},
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    assert "`memgraph import FILE`" in run("ingest", "builds", path).stderr
+    assert "Imported 3 memories" in run("import", path).stdout
+    assert "Imported 0 memories, skipped 3" in run("import", path).stdout
+    listed = run("list").stdout
+    for fact in ("Ada: rounds sums down", "Ada: likes tea", "Ada maintains till"):
+        assert f"[source: imported] {fact}" in listed
+    path.write_text(path.read_text("utf-8")[:-9], "utf-8")
+    assert "not a complete JSON document" in run("import", path).stderr
+
+
+def test_exported_chats_are_refused_with_what_to_do(tmp_path: Path, run: Callable[..., Any]) -> None:
+    message = {"id": "m", "message": {"author": {"role": "user"}, "content": {"parts": ["Round sums down."]}}}
+    chats = {
+        "chatgpt.json": [{"title": "Sums", "create_time": 1.5, "mapping": {"m": message}, "current_node": "m"}],
+        "claude.json": [{"uuid": "u", "name": "Sums", "account": {"uuid": "a"}, "chat_messages": [{"text": "Hello"}]}],
+    }
+    for name, document in chats.items():
+        (tmp_path / name).write_text(json.dumps(document), "utf-8")
+        for kind in ("builds", "transcripts", "tau-bench", "reflexion"):
+            shown = run("ingest", kind, tmp_path / name)
+            assert shown.exit_code == 1
+            assert "exported chats of ChatGPT or Claude" in shown.stderr, kind
+            assert "`memgraph remember TEXT`" in shown.stderr
+        assert "`memgraph docs sources`" in run("import", tmp_path / name).stderr

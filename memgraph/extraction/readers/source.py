@@ -104,15 +104,7 @@ class Reader(Protocol):
 
 
 class FileReader:
-    """Base of the readers of single files that are read as a whole.
-
-    Parameters
-    ----------
-    path : path-like
-        Optionally gzipped.
-    project_id : str, optional
-        Default: the file's name without its suffixes.
-    """
+    """Base of the readers of files; a project that is not given is named after the file."""
 
     kind = "file"
 
