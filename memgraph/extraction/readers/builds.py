@@ -9,13 +9,19 @@ from typing import Any
 from memgraph.errors import InvalidInputError
 from memgraph.extraction.readers.documents import MAX_WHOLE_BYTES, JsonSource, Part, reason
 from memgraph.extraction.readers.files import MAX_LINE_BYTES
-from memgraph.extraction.readers.source import SourceRecord, project_of, shortened, storable_text, without_ansi
+from memgraph.extraction.readers.source import (
+    FileReader,
+    SourceRecord,
+    shortened,
+    storable_text,
+    without_ansi,
+)
 from memgraph.model.build import BuildEventLog
 
 _MAX_TEXT_CHARS = 200_000
 
 
-class BuildLogReader:
+class BuildLogReader(FileReader):
     """Reads seed 0's build logs from a file.
 
     JSON lines are streamed and may grow: a later run continues after the last complete line. An array or single object
@@ -41,20 +47,9 @@ class BuildLogReader:
         max_line_bytes: int = MAX_LINE_BYTES,
         max_whole_bytes: int = MAX_WHOLE_BYTES,
     ) -> None:
-        self._path = Path(path).absolute()
+        super().__init__(path, project_id=project_id)
         self._overrides_project = project_id is not None
-        self.project_id = project_of(self._path, project_id)
         self._source = JsonSource(self._path, max_line_bytes=max_line_bytes, max_whole_bytes=max_whole_bytes)
-
-    @property
-    def locator(self) -> str:
-        """Absolute path of the file."""
-        return str(self._path)
-
-    @property
-    def source_id(self) -> str:
-        """``builds:`` and the absolute path, since such a file has no lasting id of its own."""
-        return f"builds:{self._path}"
 
     def count(self) -> int | None:
         """Return the number of non-blank lines, or None for a document that is read as a whole."""

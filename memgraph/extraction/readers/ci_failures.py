@@ -1,4 +1,4 @@
-"""Recognition of failures in the output of pytest, tsc, cargo, go test and npm, line by line."""
+"""Recognition of failures in the output of pytest, tsc, cargo, go test, jest and npm, line by line."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ class Pytest:
     """The short summary names the failures; the sections before it contain the details (``E`` lines)."""
 
     _HEADER = re.compile(r"_{3,} (?:ERROR at (?:setup|teardown) of )?(\S.{0,300}?) _{3,}")
-    _SUMMARY = re.compile(r"(FAILED|ERROR) ([^\s:]+\.py)((?:::\S+(?: \S+\])?)?)(?: - (.*))?")
+    _SUMMARY = re.compile(
+        r"(FAILED|ERROR) ([^\s:]+\.py|[^:]{1,300}\.\w{1,10}(?=::))((?:::[^\[]+?(?:\[.*?\])?)?)(?: - (.*))?"
+    )
     _EVIDENCE = re.compile(r"(?:E {3,}|>\s{2,})\S|\S+\.py:\d+: ")
 
     def __init__(self) -> None:
@@ -186,6 +188,32 @@ class GoTest:
             self._before.add(self._running, line.strip())
 
 
+class Jest:
+    """``FAIL`` and a file, then a block for each failed test, which begins with a bullet."""
+
+    _FILE = re.compile(r"\s*FAIL\s+(?:\S+ )?(\S+\.\w+)(?: \([\d.]+ m?s\))?")
+    _TEST = re.compile(r"\s{0,4}● (.{1,400})")
+
+    def __init__(self) -> None:
+        self._file = ""
+        self._open: Failure | None = None
+
+    def feed(self, line: str) -> Failure | None:
+        """Return the failure begun by a line, if any."""
+        if match := self._FILE.fullmatch(line):
+            self._file, self._open = match[1], None
+        elif (match := self._TEST.fullmatch(line)) and self._file:
+            self._open = None
+            if match[1] != "Console":
+                self._open = Failure(f"jest {self._file} {match[1]}", f"{self._file}: {match[1]}", [], self._file)
+                return self._open
+        elif line[:1].strip():
+            self._open = None
+        elif self._open is not None and line.strip():
+            self._open.add(line.strip())
+        return None
+
+
 class Npm:
     """A block of ``npm ERR!`` lines (``npm error`` in later versions) that starts with a code."""
 
@@ -213,6 +241,6 @@ class Npm:
         return self._open
 
 
-def recognisers() -> tuple[Pytest, Tsc, Cargo, GoTest, Npm]:
+def recognisers() -> tuple[Pytest, Tsc, Cargo, GoTest, Jest, Npm]:
     """Return one recogniser of each kind, for one log."""
-    return Pytest(), Tsc(), Cargo(), GoTest(), Npm()
+    return Pytest(), Tsc(), Cargo(), GoTest(), Jest(), Npm()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import BinaryIO
 
 from memgraph.errors import InvalidInputError, SourceError
@@ -15,13 +14,13 @@ from memgraph.extraction.readers.files import ending, text_lines
 from memgraph.extraction.readers.source import (
     MAX_OUTPUT_CHARS,
     MAX_SAID_CHARS,
+    FileReader,
     SourceRecord,
     beginning,
     changed_at,
     cleaned,
     named,
     one_line,
-    project_of,
     time_of,
     without_ansi,
 )
@@ -44,6 +43,10 @@ _COLUMNS = re.compile(r"[^\t]{1,200}\t[^\t]{1,200}\t(?=\ufeff?\d{4}-)")
 _STAMP = re.compile(
     r"\ufeff?\[?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d))\]? ?(?:\d\d[OE][ +])?"
 )
+_CLOCK = re.compile(r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\]? {1,2}")
+"""The time of day, which Jenkins puts before each line."""
+_LAYER = re.compile(r"#\d{1,4} \d{1,6}\.\d{1,3} ")
+"""Step and time, which ``docker build`` puts before each line."""
 _GROUP = re.compile(r"##\[group\]Run (.+)")
 _ACTION = re.compile(r"[\w.-]+/[\w./-]+@\S+|\./\S+$")
 _SETTINGS = re.compile(r"(?:shell|with|env): ?")
@@ -55,9 +58,26 @@ _EXIT = re.compile(
     r"Command failed with exit code|script returned exit code) (\d{1,5})\.?"
 )
 _SUMMARY = re.compile(
-    r"=+ .*\b[1-9]\d* (?:failed|errors?)\b.* =+|test result: FAILED\..*|FAIL\s+\S+\s+(?:[\d.]+s|\[.+\])|"
-    r"Found [1-9]\d* errors?(?: in .*)?\.?|BUILD FAILED.*|make(?:\[\d+\])?: \*\*\* .*"
+    r"=+ .*\b[1-9]\d* (?:failed|errors?)\b.* =+|[1-9]\d* (?:failed|errors?)(?:, \d+ \w+)* in [\d.]+s.*|"
+    r"test result: FAILED\..*|FAIL\s+\S+\s+(?:[\d.]+s|\[.+\])|(?:Tests:)?\s+(?:Tests\s+)?[1-9]\d* failed[,| ].*|"
+    r"Found [1-9]\d* errors?(?: in .*)?\.?|(?:\[\w+\] )?BUILD FAIL(?:ED|URE).*|make(?:\[\d+\])?: \*\*\* .*"
 )
+_FAILED = re.compile(
+    r"##\[error\].*|ERROR: (?:Job failed|failed to solve: ).*|Finished: FAILURE|=+ (?:FAILURES|ERRORS) =+", re.DOTALL
+)
+_CANCELLED = re.compile(
+    r"(?:##\[error\])?(?:The (?:operation|job|run) was cancell?ed|The runner has received a shutdown signal|"
+    r"ERROR: Job failed: cancell?ed|Job (?:was )?cancell?ed|Done: Job Cancelled|Finished: (?:ABORTED|NOT_BUILT|UNSTABLE)).*"
+)
+_ENDED = re.compile(
+    r"Cleaning up orphan processes|##\[section\]Finishing: Job|Job succeeded|Finished: SUCCESS|Done\. Your build exited with 0\."
+)
+_PASSED = re.compile(
+    r"(?:=+ )?\d+ passed(?:, \d+ (?:skipped|deselected|xfailed|xpassed|warnings?))* in [\d.]+s.*|(?:#|ℹ) fail 0|"
+    r"Tests:\s+(?:\d+ (?:skipped|todo), )*\d+ passed, \d+ total|(?:\[INFO\] )?BUILD SUCCESS(?:FUL)?.*"
+)
+"""Final lines of tools: proof of success, unless a runner's own final line is to come."""
+_RUNNER = re.compile(r"##\[(?:group|section)\]|section_start:\d|\[Pipeline\]|Running with gitlab-runner|Started by ")
 _NODE_FAILED = re.compile(r"(?:#|ℹ) fail [1-9]\d*")
 """The final lines of ``node --test``: they show that a command failed, but alone do not make a file a log."""
 _NOISE = re.compile(r"##\[(?:group|endgroup|debug)\]|section_(?:start|end):\d+:")
@@ -97,14 +117,16 @@ class _Command:
         return "failure" if self.code or (self.code is None and self.went_wrong) else "success"
 
 
-class CiLogReader:
+class CiLogReader(FileReader):
     """Reads the text log of a CI run.
 
     Commands are recognised by how the log shows them (a step's group in GitHub Actions, ``$ …``, ``+ …``, ``>
     package@version script``); a command failed if a non-zero exit or a failure appears before the next one. Failures of
-    pytest, tsc, cargo, go test and npm become tasks of their own, in place of the command that ended with them; npm's
-    message about a script is dropped if the script's own failure is recognised. Colours and time stamps are removed. A
-    log without a time is dated by its file.
+    pytest, tsc, cargo, go test, jest and npm become tasks of their own, in place of the command that ended with them;
+    npm's message about a script is dropped if the script's own failure is recognised. A log is a success only if its end
+    says so (an exit code of 0, the runner's or the tool's final line): one without such an end may be cut, and one of a
+    cancelled run stopped early; both are partial. Colours and time stamps are removed. A log without a time is dated by
+    its file.
 
     Parameters
     ----------
@@ -115,24 +137,6 @@ class CiLogReader:
     """
 
     kind = "ci-log"
-
-    def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
-        self._path = Path(path).absolute()
-        self.project_id = project_of(self._path, project_id)
-
-    @property
-    def locator(self) -> str:
-        """Absolute path of the file."""
-        return str(self._path)
-
-    @property
-    def source_id(self) -> str:
-        """``ci-log:`` and the absolute path."""
-        return f"ci-log:{self._path}"
-
-    def count(self) -> int | None:
-        """Return None: a log is read as a whole."""
-        return None
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
         """Yield one record per log; see `Reader.records`."""
@@ -174,12 +178,14 @@ class _Log:
         self._recognisers = recognisers()
         self._group: list[str] | None = None
         self._is_script = self._is_settings = self._went_wrong = False
+        self._has_runner = self._is_cancelled = self._has_ended = self._has_passed = False
         self._code: int | None = None
 
     def add(self, raw: str) -> None:
         """Add a line as it is in the file."""
         self.lines += 1
         line = self._plain(raw)
+        self._has_runner = self._has_runner or _RUNNER.match(line) is not None
         if self._group is not None:
             self._in_group(line)
         elif not self._begins(line):
@@ -192,10 +198,14 @@ class _Log:
 
     @property
     def outcome(self) -> TaskOutcome:
-        """The outcome of the run: by its last exit code, otherwise by whether anything failed."""
-        if self._code is not None:
-            return "failure" if self._code else "success"
-        return "failure" if self._went_wrong else "success"
+        """The outcome of the run: by its last exit code, otherwise by whether anything failed, or by how it ended."""
+        if self._code or (self._went_wrong and self._code is None):
+            return "failure"
+        return "success" if self._is_whole and not self._went_wrong else "partial"
+
+    @property
+    def _is_whole(self) -> bool:
+        return not self._is_cancelled and (self._has_ended or (self._has_passed and not self._has_runner))
 
     def tasks(self) -> list[BuildTask]:
         """Return the commands, then the failures."""
@@ -207,6 +217,8 @@ class _Log:
         for number, command in enumerate(self._commands):
             if command.outcome == "failure" and (command.is_explained or id(command) in told_by):
                 continue  # the failures that it ended with are more informative
+            if command is self._commands[-1] and command.outcome == "success" and not self._is_whole:
+                continue  # the log may be cut: nothing says that it succeeded
             try:
                 found.append(
                     BuildTask(
@@ -240,8 +252,10 @@ class _Log:
             self.now = time_of(match[1][:19] + "Z" if match[1].endswith("Z") else match[1]) or self.now
             self.started = self.started or self.now
             line = line[match.end() :]
+        line = _CLOCK.sub("", line, count=1)
         # a terminal shows what follows the last carriage return
-        return beginning(without_ansi(line).rstrip().rpartition("\r")[2].removeprefix("[command]"), _MAX_LINE_CHARS)
+        line = without_ansi(line).rstrip().rpartition("\r")[2].removeprefix("[command]")
+        return beginning(_LAYER.sub("", line, count=1), _MAX_LINE_CHARS)
 
     def _in_group(self, line: str) -> None:
         group = self._group or []
@@ -280,6 +294,7 @@ class _Log:
     def _run(self, text: str, title: str) -> None:
         if len(self._commands) < _MAX_COMMANDS:
             self._close()
+            self._has_passed = False
             self._commands.append(_Command(text, title, self.now or None))
 
     def _close(self) -> None:
@@ -297,12 +312,18 @@ class _Log:
         wrong = False
         if match := _EXIT.fullmatch(line.strip()):
             self._code = int(match[1])
-            wrong = bool(self._code)
+            wrong, self._has_passed = bool(self._code), not self._code
             current.code = self._code
+        elif _CANCELLED.fullmatch(line):
+            self._is_cancelled = True
+        elif _ENDED.fullmatch(line):
+            self._has_ended = True
+        elif _PASSED.fullmatch(line):
+            self._has_passed = True
         elif len(line) <= _MAX_SUMMARY_CHARS and _SUMMARY.fullmatch(line):
             self.summary = one_line(line.strip("= "))
             wrong = True
-        elif self._commands and _NODE_FAILED.fullmatch(line):
+        elif _FAILED.match(line) or (self._commands and _NODE_FAILED.fullmatch(line)):
             wrong = True
         for recogniser in self._recognisers:
             if failure := recogniser.feed(beginning(line, _MAX_TOLD_CHARS)):

@@ -21,6 +21,8 @@ MAX_BUILD_TASKS = 20_000
 _CHUNK_BYTES = 1024 * 1024
 _LINES_CURSOR = re.compile(r"lines:(\d{1,18}):(\d{1,18}):([0-9a-f]{16}|)")
 _WHOLE_CURSOR = re.compile(r"whole:(\d{1,18}|all):([0-9a-f]{16})")
+_DERIVED = frozenset({"test report", "ci log", "transcript", "trajectory"})
+"""Sources whose builds end as all that was read of them: what could not be read may have failed, so they are no success."""
 _LINE_ENDINGS = frozenset({".jsonl", ".ndjson"})
 
 
@@ -117,7 +119,13 @@ def whole(path: Path, cursor: str | None, read: Callable[[BinaryIO, str], Iterab
 
 
 def _with_problem(parts: Iterable[Part], problem: Callable[[], str | None]) -> Iterator[Part]:
-    yield from parts
+    is_cut = False
+    for part in parts:
+        is_cut = is_cut or part.problem is not None or problem() is not None
+        build = part.build
+        if is_cut and build is not None and build.source in _DERIVED and build.build_outcome == "success":
+            build = build.model_copy(update={"build_outcome": "partial"})
+        yield part._replace(build=build)
     if problem_text := problem():
         yield Part(None, 1, problem_text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import zlib
@@ -17,6 +18,7 @@ from memgraph.text import lazy_re as re
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_UNPACKED_BYTES = 8 * 1024 * 1024 * 1024
 """Maximum unpacked size, against decompression bombs."""
+_MAX_UTF16_BYTES = 256 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
 _HEAD_BYTES = 8192
 _GZIP = b"\x1f\x8b"
@@ -119,7 +121,7 @@ class Unpacked(io.RawIOBase):
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], str | None]]]:
-    """Open a text file, gzipped or not, for a block.
+    """Open a text file, gzipped or not, for a block; UTF-16 is read as UTF-8.
 
     Yields
     ------
@@ -140,6 +142,13 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], str | None]]]:
         if raw.read(2) == _GZIP:
             unpacked = Unpacked(raw)
             raw = io.BufferedReader(unpacked, _CHUNK_BYTES)
+        raw.seek(0)
+        if (data := raw.read(2)) in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
+            data += raw.read(_MAX_UTF16_BYTES)
+            if len(data) > _MAX_UTF16_BYTES:
+                raise SourceError("is in UTF-16 and too large for that; convert it to UTF-8", path=path)
+            raw.close()
+            raw = io.BytesIO(data.decode("utf-16", "replace").encode())
         raw.seek(0)
         if _is_binary(raw.read(_HEAD_BYTES)):
             raise SourceError("contains binary data, not UTF-8 text", path=path)

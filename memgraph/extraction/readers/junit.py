@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from pathlib import Path
+from io import StringIO
 from typing import TYPE_CHECKING, BinaryIO
 
 from memgraph.errors import InvalidInputError, SourceError
 from memgraph.extraction.readers.documents import MAX_WHOLE_BYTES, Part, in_parts, numbered_id, part_of, whole
 from memgraph.extraction.readers.source import (
     MAX_OUTPUT_CHARS,
+    FileReader,
     SourceRecord,
     changed_at,
     cleaned,
@@ -20,57 +22,45 @@ from memgraph.extraction.readers.source import (
     named,
     one_line,
     overall,
-    project_of,
-    shortened,
     time_of,
 )
-from memgraph.model.build import BuildTask
+from memgraph.model.build import BuildTask, TaskOutcome
 from memgraph.model.timestamps import from_iso, to_iso
+from memgraph.text import lazy_re as re
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-_ERR_TAIL_CHARS = 2_000
+_PRINTED_TAIL_CHARS = 2_000
 _MAX_DEPTH = 100
 _MAX_TESTS = 1_000_000
+_SUITES = frozenset({"testsuite", "testsuites"})
+_WRONG = frozenset({"failure", "error"})
+_WRONG_ONCE = frozenset({"flakyFailure", "flakyError"})
+"""Elements of a test that passed when it was run again."""
+_WRONG_STATUS = frozenset({"fail", "failed", "failure", "error"})
+_ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding=["']([A-Za-z][\w.-]{0,40})""")
+_REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,10}));")
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_COLOUR = re.compile("\x1b\\[[0-9;]{0,20}[A-Za-z]")
 
 
-class JunitReader:
+class JunitReader(FileReader):
     """Reads a JUnit XML test report, as written by most test runners.
 
     Skipped tests are counted in the build's summary but are not tasks, since they have no outcome. A report without a
-    time is dated by its file. Document types and entities are rejected.
+    time is dated by its file. Characters that XML does not allow are left out, a document type is ignored, and entities are
+    rejected. A report that cannot be read whole, or that counts failures which it does not contain, is not a success.
 
     Parameters
     ----------
     path : path-like
-        XML, optionally gzipped, of at most `max_bytes`.
+        XML, optionally gzipped; what follows the first 64 MB is not read.
     project_id : str, optional
         Default: the file's name without its suffixes.
-    max_bytes : int
-        The rest is not read.
     """
 
     kind = "junit"
-
-    def __init__(self, path: str | Path, *, project_id: str | None = None, max_bytes: int = MAX_WHOLE_BYTES) -> None:
-        self._path = Path(path).absolute()
-        self.project_id = project_of(self._path, project_id)
-        self._max_bytes = max_bytes
-
-    @property
-    def locator(self) -> str:
-        """Absolute path of the file."""
-        return str(self._path)
-
-    @property
-    def source_id(self) -> str:
-        """``junit:`` and the absolute path, since successive runs write the same file."""
-        return f"junit:{self._path}"
-
-    def count(self) -> int | None:
-        """Return None: a report is read as a whole."""
-        return None
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
         """Yield one record per report; see `Reader.records`."""
@@ -84,20 +74,22 @@ class JunitReader:
         report = _Report()
         problem = ""
         try:
-            report.read(_Limited(stream, self._max_bytes))
+            report.read(_legal(stream.read(MAX_WHOLE_BYTES)))
         except DefusedXmlException:
-            problem = "declares a document type or entities, which is not allowed"
+            problem = "declares entities, which is not allowed"
         except (ParseError, ValueError, LookupError) as error:  # LookupError: an unknown encoding
             problem = f"not well-formed XML: {error}"
         if not report.is_one:
             raise SourceError(problem or "contains no <testsuite>: not a JUnit report", path=self._path)
+        if problem:
+            yield Part(None, 1, problem)
         name = f"junit-{report.name or 'tests'}-{report.started or mark}"
         for number, tasks in in_parts(report.tasks):
             fields = {
                 "build_id": numbered_id(name[:380], number),
                 "project_id": self.project_id,
                 "tasks": tasks,
-                "build_summary": report.summary(),
+                "build_summary": report.summary(is_whole=not problem),
                 "build_outcome": overall(tasks) if number > 1 else report.outcome(),
                 "started_at": report.started or changed_at(self._path),
                 "completed_at": report.completed() or changed_at(self._path),
@@ -105,21 +97,23 @@ class JunitReader:
                 "trust_class": "tool",
             }
             yield part_of("report", fields, len(tasks) or 1)
-        if problem:
-            yield Part(None, 1, problem)
 
 
-class _Limited:
-    """A stream that ends after a number of bytes, which makes a longer document incomplete."""
+def _legal(data: bytes) -> str:
+    """Return the characters of a document that XML allows."""
+    declared = _ENCODING.match(data.removeprefix(codecs.BOM_UTF8).lstrip())
+    encoding = declared[1].decode().lower() if declared else "utf-8"
+    if encoding.startswith(("utf", "ucs")):  # a declaration that can be read byte by byte is not in UTF-16
+        encoding = "utf-8-sig"
+    text = _REFERENCE.sub(_allowed, data.decode(encoding, "replace").lstrip())
+    return _ILLEGAL.sub("", _COLOUR.sub("", text))
 
-    def __init__(self, stream: BinaryIO, limit: int) -> None:
-        self._stream = stream
-        self._left = limit
 
-    def read(self, size: int = -1) -> bytes:
-        data = self._stream.read(min(size if size >= 0 else self._left, self._left))
-        self._left -= len(data)
-        return data
+def _allowed(reference: re.Match[str]) -> str:
+    code = int(reference[1], 16) if reference[1] else int(reference[2])
+    if code == ord("\x1b"):
+        return "\x1b"
+    return reference[0] if code < 0x110000 and not _ILLEGAL.match(chr(code)) else ""
 
 
 class _Report:
@@ -129,26 +123,30 @@ class _Report:
         self.is_one = False
         self.name = self.started = ""
         self.seconds = 0.0
+        self.declared = 0
         self.tasks: list[BuildTask] = []
         self.counts: Counter[str] = Counter()
 
-    def read(self, stream: _Limited) -> None:
+    def read(self, text: str) -> None:
         """Read a document, releasing each test once it is read."""
         from defusedxml.ElementTree import iterparse
 
         open_elements: list[Element] = []
-        for event, element in iterparse(stream, events=("start", "end"), forbid_dtd=True):
+        for event, element in iterparse(StringIO(text), events=("start", "end")):
             tag = _tag(element)
             if event == "start":
                 open_elements.append(element)
                 if len(open_elements) > _MAX_DEPTH:
                     raise ValueError(f"nested deeper than {_MAX_DEPTH}")
-                if tag in {"testsuite", "testsuites"}:
+                if tag in _SUITES:
                     self._suite(element)
                 continue
             open_elements.pop()
-            if tag == "testcase" and self.is_one and self.counts.total() < _MAX_TESTS:
+            if tag == "testcase" and self.is_one:
                 self._case(element, open_elements)
+            elif tag in _WRONG and open_elements and _tag(open_elements[-1]) in _SUITES:  # it did not start
+                self.counts["failed"] += 1
+                self._add(one_line(open_elements[-1].get("name"), 180), open_elements, [element])
             if open_elements and not any(_tag(parent) == "testcase" for parent in open_elements):
                 open_elements[-1].remove(element)
 
@@ -156,43 +154,56 @@ class _Report:
         self.is_one = True
         self.name = self.name or one_line(element.get("name"), 120)
         self.started = self.started or time_of(element.get("timestamp")) or ""
+        self.declared = max(self.declared, *(int(_number(element.get(key))) for key in ("failures", "errors")))
         if _tag(element) == "testsuite":
-            self.seconds += _seconds(element.get("time"))
+            self.seconds += _number(element.get("time"))
 
     def _case(self, element: Element, parents: list[Element]) -> None:
-        kinds = {_tag(child): child for child in reversed(list(element))}
-        went_wrong = kinds.get("failure", kinds.get("error"))
-        state = "skipped" if went_wrong is None and "skipped" in kinds else "passed" if went_wrong is None else "failed"
-        self.counts[state] += 1
-        if state == "skipped":
+        kinds = {_tag(child) for child in element}
+        name = "::".join(filter(None, (one_line(element.get(key), 180) for key in ("classname", "name"))))
+        is_wrong = bool(kinds & _WRONG) or not _WRONG_STATUS.isdisjoint(
+            (element.get(key) or "").lower() for key in ("status", "result")
+        )
+        if "skipped" in kinds and not is_wrong:
+            self.counts["skipped"] += 1
             return
-        suites = [parent for parent in reversed(parents) if _tag(parent) == "testsuite"]
-        place = [one_line(element.get(key), 180) for key in ("classname", "name")]
-        test = "::".join(filter(None, place)) or f"test {self.counts.total()}"
-        when = (time_of(one.get("timestamp")) for one in (element, *suites))
+        wrong = [child for child in element if _tag(child) in (_WRONG if is_wrong else _WRONG_ONCE)]
+        self.counts["failed" if is_wrong else "passed"] += 1
+        if wrong and not is_wrong:
+            self._add(name, [*parents, element], wrong, run=" (first run)")
+        self._add(name, [*parents, element], wrong, is_wrong=is_wrong)
+
+    def _add(
+        self, name: str, places: Sequence[Element], wrong: Sequence[Element], *, is_wrong: bool = True, run: str = ""
+    ) -> None:
+        if self.counts.total() > _MAX_TESTS:
+            raise ValueError(f"more than {_MAX_TESTS:,} tests")
+        test = name or f"test {self.counts.total()}"
+        suites = [place for place in reversed(places) if _tag(place) != "testsuites"]
+        when = (time_of(one.get("timestamp")) for one in suites)
         try:
             self.tasks.append(
                 BuildTask(
-                    task_id=test,
+                    task_id=f"{test}{run}",
                     agent_name=named(next((one.get("hostname") for one in suites if one.get("hostname")), ""), "tests"),
                     description=one_line(f"Test {test}"),
-                    output=_output(went_wrong, kinds.get("system-err")),
-                    outcome="success" if went_wrong is None else "failure",
+                    output=_output(wrong, places[-1]) if is_wrong else "",
+                    outcome="failure" if is_wrong else "success",
                     occurred_at=next(filter(None, when), None),
                 )
             )
         except InvalidInputError:  # cleaned texts should be valid; if not, only this test is lost
             return
 
-    def outcome(self) -> str:
-        """Failure if any test failed."""
-        return "failure" if self.counts["failed"] else "success"
+    def outcome(self) -> TaskOutcome:
+        """Failure if any test failed, or if the report counts one that it does not contain."""
+        return "failure" if self.counts["failed"] or self.declared else "success"
 
-    def summary(self) -> str:
+    def summary(self, *, is_whole: bool) -> str:
         """Return the counts in words."""
-        return f"{self.counts.total()} tests: " + ", ".join(
-            f"{self.counts[state]} {state}" for state in ("passed", "failed", "skipped")
-        )
+        counts = ", ".join(f"{self.counts[state]} {state}" for state in ("passed", "failed", "skipped"))
+        missing = f"; the report counts {self.declared} failed" if self.declared > self.counts["failed"] else ""
+        return f"{self.counts.total()} tests: {counts}{missing}{'' if is_whole else '; the rest could not be read'}"
 
     def completed(self) -> str:
         """Return when the tests ended: start time plus duration; "" if unknown."""
@@ -208,21 +219,30 @@ def _tag(element: Element) -> str:
     return element.tag.rsplit("}", 1)[-1] if isinstance(element.tag, str) else ""
 
 
-def _seconds(text: str | None) -> float:
+def _number(text: str | None) -> float:
     try:
-        seconds = float((text or "0").replace(",", ""))
+        number = float((text or "0").replace(",", ""))
     except ValueError:
         return 0.0
-    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
+    return number if math.isfinite(number) and number > 0 else 0.0
 
 
-def _output(went_wrong: Element | None, system_err: Element | None) -> str:
-    if went_wrong is None:
-        return ""
-    message, text = went_wrong.get("message") or "", went_wrong.text or ""
-    texts = [went_wrong.get("type") or ""] if not (message or text.strip()) else []
-    texts += [message] if message.strip() and message.strip() not in text else []
-    texts += [shortened(text, MAX_OUTPUT_CHARS)] if text.strip() else []
-    err = end(cleaned(system_err.text, 4 * _ERR_TAIL_CHARS), _ERR_TAIL_CHARS) if system_err is not None else ""
-    texts += [f"stderr: {err}"] if err else []
+def _output(wrong: Sequence[Element], test: Element) -> str:
+    """Return what failures say: their messages and texts, else what the test printed, else their types; and the end of its errors."""
+    printed = {_tag(child): end(_said(child), _PRINTED_TAIL_CHARS) for child in test}
+    texts: list[str] = []
+    for one in wrong:
+        message, text = (one.get("message") or "").strip(), _said(one)
+        texts += [message] if message and message not in text else []
+        texts += [text] if text else []
+    texts = list(dict.fromkeys(texts)) or [
+        printed.get("system-out") or " ".join(one.get("type") or "" for one in wrong)
+    ]
+    texts += [f"stderr: {printed['system-err']}"] if printed.get("system-err") else []
     return cleaned("\n".join(texts), MAX_OUTPUT_CHARS)
+
+
+def _said(element: Element) -> str:
+    """Return an element's text, also if it lies in elements below it."""
+    parts = (text.strip("\n") for text in element.itertext() if text.strip())
+    return cleaned("\n".join(parts), MAX_OUTPUT_CHARS)

@@ -106,6 +106,30 @@ class Reader(Protocol):
         ...
 
 
+class FileReader:
+    """Base of the readers of files; a project that is not given is named after the file."""
+
+    kind = "file"
+
+    def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
+        self._path = Path(path).absolute()
+        self.project_id = project_of(self._path, project_id)
+
+    @property
+    def locator(self) -> str:
+        """Absolute path of the file."""
+        return str(self._path)
+
+    @property
+    def source_id(self) -> str:
+        """The kind and the absolute path, since such a file does not identify its run."""
+        return f"{self.kind}:{self._path}"
+
+    def count(self) -> int | None:
+        """Return None: the file is read as a whole."""
+        return None
+
+
 def storable_text(text: str) -> str:
     """Return `text` without unstorable characters: NUL and lone surrogates."""
     return _UNSTORABLE.sub("", text)

@@ -144,7 +144,7 @@ class TranscriptReader:
                 continue
             entry = rollout.translated(entry)
             key, kind = _session_of(entry), entry.get("type")
-            if not key and not isinstance(kind, str):
+            if not key and (not isinstance(kind, str) or kind in {"user", "assistant"}):
                 yield Part(None, 1, f"line {number}: no entry of a session")
                 continue
             is_told = is_told or (isinstance(kind, str) and kind in _OF_NO_SESSION)  # it has no content to read
@@ -206,6 +206,8 @@ class _Session:
     closing: str = ""
     said_is_used: bool = False
     said_is_answered: bool = False
+    has_lost: bool = False
+    """Whether a use of a tool failed that the file does not show."""
     tasks: list[BuildTask] = field(default_factory=list)
     interventions: list[dict[str, str]] = field(default_factory=list)
     running: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -243,12 +245,13 @@ class _Session:
         self._close()
         started = self.started or undated(0)
         project = self.given_project or self.project or "unnamed"
+        outcome = overall(self.tasks)
         fields = {
             "build_id": numbered_id(f"{self.agent}-{self.key}"[:380], self.number),
             "project_id": project,
             "tasks": self.tasks,
             "user_interventions": self.interventions,
-            "build_outcome": overall(self.tasks),
+            "build_outcome": "partial" if (self.running or self.has_lost) and outcome == "success" else outcome,
             "started_at": started,
             "completed_at": max(self.now, started),
             "source": "transcript",
@@ -318,7 +321,9 @@ class _Session:
             if block.get("type") != "tool_result":
                 continue
             self.said_is_answered = True  # it explained these calls, not later ones without a text
-            fields = self.running.pop(named(block.get("tool_use_id"), ""), None)
+            task_id = named(block.get("tool_use_id"), "")
+            self.has_lost = self.has_lost or (block.get("is_error") is True and task_id not in self.seen)
+            fields = self.running.pop(task_id, None)
             output = cleaned(_TAGS.sub("", text_of(block.get("content"))), MAX_OUTPUT_CHARS)
             if fields is None or _NOTHING_DONE.match(output):
                 continue

@@ -22,6 +22,8 @@ from memgraph.text import lazy_re as re
 
 _TRIAL = re.compile(r"BEGIN TRIAL (\d{1,6})\s*")
 _SECTION = re.compile(r"-{3,}\s*BEGIN (CORRECT|INCORRECT|HALTED) AGENTS\s*-{3,}\s*")
+_LIKE_A_SECTION = re.compile(r".{0,3}-{5}|.{0,40}\bAGENTS\b.{0,3}-{3}")
+"""A damaged beginning of a section: how its questions ended is not known."""
 _STEP = re.compile(r"(Thought|Action|Observation) (\d{1,4}):\s*(.*)")
 _BOILERPLATE = "You have attempted to answer following question before and failed."
 _ANSWER = re.compile(r"Finish\[(.*)\]")
@@ -148,6 +150,8 @@ def _trials(stream: BinaryIO) -> Iterator[_Trial]:
             continue
         elif match := _SECTION.fullmatch(line):
             section = match[1]
+        elif _LIKE_A_SECTION.match(line):
+            section = ""
         elif line.startswith("Question:") and not section:
             trial.unplaced += 1
         elif line.startswith("Question:"):
@@ -162,6 +166,7 @@ def _trials(stream: BinaryIO) -> Iterator[_Trial]:
 
 def _task(question: _Question, number: int, later: _Question | None, trial: int) -> BuildTask:
     is_correct = question.section == "CORRECT"
+    is_denied = question.observations[-1:] and "INCORRECT" in question.observations[-1]
     answer = next((match[1] for action in reversed(question.actions) if (match := _ANSWER.search(action))), "")
     texts = [f"Answered: {answer}" if answer else f"Gave no answer in {len(question.actions)} steps"]
     texts += question.thoughts[-1:]
@@ -174,7 +179,7 @@ def _task(question: _Question, number: int, later: _Question | None, trial: int)
         description=one_line(question.text),
         reasoning=cleaned(question.reflections[-1], MAX_SAID_CHARS) if question.reflections else "",
         output=cleaned("\n".join(texts), MAX_SAID_CHARS),
-        outcome="success" if is_correct else "failure",
+        outcome="failure" if not is_correct else "success" if answer and not is_denied else "partial",
         lesson=cleaned(later.reflections[-1], MAX_SAID_CHARS) if is_new and later is not None else "",
         occurred_at=undated(trial),
         attempt=trial,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from memgraph.errors import InvalidInputError
@@ -12,12 +11,12 @@ from memgraph.extraction.readers.documents import MAX_BUILD_TASKS, JsonSource, P
 from memgraph.extraction.readers.source import (
     MAX_OUTPUT_CHARS,
     MAX_SAID_CHARS,
+    FileReader,
     SourceRecord,
     cleaned,
     end,
     named,
     one_line,
-    project_of,
     undated,
 )
 from memgraph.model.build import BuildTask, TaskOutcome
@@ -33,7 +32,7 @@ READS = re.compile(
 """Calls that change nothing."""
 
 
-class TauBenchReader:
+class TauBenchReader(FileReader):
     """Reads conversations between an agent and a simulated user, with the reward of each.
 
     The first task of a build stands for the whole trial; its outcome follows the reward: 1 is a success, less a
@@ -48,20 +47,6 @@ class TauBenchReader:
     """
 
     kind = "tau-bench"
-
-    def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
-        self._path = Path(path).absolute()
-        self.project_id = project_of(self._path, project_id)
-
-    @property
-    def locator(self) -> str:
-        """Absolute path of the file."""
-        return str(self._path)
-
-    @property
-    def source_id(self) -> str:
-        """``tau-bench:`` and the absolute path."""
-        return f"tau-bench:{self._path}"
 
     def count(self) -> int | None:
         """Return the number of trials, if the file consists of lines."""

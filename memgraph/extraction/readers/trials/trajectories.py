@@ -11,12 +11,12 @@ from memgraph.extraction.readers.documents import JsonSource, Part, in_parts, nu
 from memgraph.extraction.readers.source import (
     MAX_OUTPUT_CHARS,
     MAX_SAID_CHARS,
+    FileReader,
     SourceRecord,
     changed_at,
     cleaned,
     named,
     one_line,
-    project_of,
 )
 from memgraph.model.build import BuildTask, TaskOutcome
 from memgraph.text import lazy_re as re
@@ -48,7 +48,7 @@ _ISSUE = re.compile(r"^.{0,200}\n(?:ISSUE|TASK):\s*\n|^We're currently solving [
 _FOLDER = re.compile(r"""['"]working_dir['"]:\s*['"]([^'"]{1,1000})['"]""")
 
 
-class TrajectoryReader:
+class TrajectoryReader(FileReader):
     """Reads an SWE-agent trajectory.
 
     A step's outcome is derived from its observation. The build succeeded if something was submitted and nothing else
@@ -66,25 +66,9 @@ class TrajectoryReader:
     kind = "trajectories"
 
     def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
-        self._path = Path(path).absolute()
-        self._given = project_id is not None
-        by_name = _INSTANCE.search(self._path.name)
-        self.project_id = by_name[1] if by_name and not self._given else project_of(self._path, project_id)
-        self._named = self._given or by_name is not None
-
-    @property
-    def locator(self) -> str:
-        """Absolute path of the file."""
-        return str(self._path)
-
-    @property
-    def source_id(self) -> str:
-        """``trajectories:`` and the absolute path."""
-        return f"trajectories:{self._path}"
-
-    def count(self) -> int | None:
-        """Return None: a trajectory is read as a whole."""
-        return None
+        by_name = _INSTANCE.search(Path(path).name)
+        self._named = project_id is not None or by_name is not None
+        super().__init__(path, project_id=by_name[1] if by_name and project_id is None else project_id)
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
         """Yield one record; see `Reader.records`."""

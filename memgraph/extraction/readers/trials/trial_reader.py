@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from memgraph.extraction.readers.documents import Part
-from memgraph.extraction.readers.source import SourceRecord, overall, project_of, undated
+from memgraph.extraction.readers.source import FileReader, SourceRecord, overall, undated
 from memgraph.model.build import BuildTask
 
 AGENT = "reflexion"
 
 
-class TrialReader(ABC):
+class TrialReader(FileReader, ABC):
     """Base of trial readers: a path, and a project shared by all runs of a benchmark.
 
     Parameters
@@ -28,22 +28,7 @@ class TrialReader(ABC):
     kind = "trials"
 
     def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
-        self._path = Path(path).absolute()
-        self.project_id = self.kind if project_id is None else project_of(self._path, project_id)
-
-    @property
-    def locator(self) -> str:
-        """Absolute path of the file."""
-        return str(self._path)
-
-    @property
-    def source_id(self) -> str:
-        """The kind and the absolute path, since such a file does not identify its run."""
-        return f"{self.kind}:{self._path}"
-
-    def count(self) -> int | None:
-        """Return None: the file is read as a whole."""
-        return None
+        super().__init__(path, project_id=self.kind if project_id is None else project_id)
 
     @abstractmethod
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:

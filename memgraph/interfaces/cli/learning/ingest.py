@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,14 @@ if TYPE_CHECKING:
     from memgraph.model.results.learning import IngestReport
 
 _REASONS_SHOWN = 5
+_FOREIGN = {
+    rb'\[\s*\{[^{}\[\]]*(?:"account":\s*\{[^{}]*\},\s*)?"(?:mapping|chat_messages)"\s*:\s*[\[{]': (
+        "holds exported chats of ChatGPT or Claude, which do not say how anything ended, so nothing is learned from them. "
+        "Save what should be kept with `memgraph remember TEXT`, or write it as build logs: see `memgraph docs sources`"
+    ),
+    rb'\{\s*"type"\s*:\s*"(?:entity|relation)"': "is of the MCP memory server: read it with `memgraph import FILE`",
+}
+"""How files of other products begin, and what to say of them."""
 _NOTHING = "none of the {} sources could be read"
 _NO_REPOSITORY = (
     "is not a git repository; to read saved output of `git log --name-status`, name the files themselves: "
@@ -219,6 +228,7 @@ def _ingested(settings: Settings, memory: MemGraph, kind: Kind, path: Path, proj
         str(path).encode()
     except UnicodeEncodeError:
         raise SourceError("has a name that is not UTF-8; rename it", path=path) from None
+    _check_kind(path)
     try:
         reader = kind.reader(path, project)
         with one_source(path), progress(settings, f"reading {plain(reader.project_id)}") as bar:
@@ -227,6 +237,16 @@ def _ingested(settings: Settings, memory: MemGraph, kind: Kind, path: Path, proj
         if "not a git repository" not in str(error):
             raise
         raise SourceError(_NO_REPOSITORY, path=path) from None
+
+
+def _check_kind(path: Path) -> None:
+    from memgraph.extraction.readers.files import opened as opened_file
+
+    if path.is_file():
+        with opened_file(path) as (stream, _):
+            head = stream.read(16_384).removeprefix(b"\xef\xbb\xbf").lstrip()
+        for problem in (problem for beginning, problem in _FOREIGN.items() if re.match(beginning, head)):
+            raise SourceError(problem, path=path)
 
 
 def _was_read(report: IngestReport) -> bool:

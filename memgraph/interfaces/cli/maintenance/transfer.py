@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def export(settings: Settings, file: str, shareable: bool) -> None:
 @click.argument("file")
 @pass_settings
 def import_(settings: Settings, file: str) -> None:
-    """Import an export; '-' reads standard input."""
+    """Import an export, or the file of the MCP memory server; '-' reads standard input."""
     document = _read(file)
     with opened(settings) as memory, progress(settings, "embedding") as bar:
         result = memory.commands.import_memories(document, progress=bar)
@@ -76,11 +77,41 @@ def _read(file: str) -> dict[str, Any]:
         raise Refused(f"{file} cannot be read: {error.strerror}") from None
     if len(data) > MAX_IMPORT_BYTES:
         raise Refused(f"{file} is larger than {MAX_IMPORT_BYTES >> 20:,} MB; import it in parts")
+    if export := _of_mcp_server(data):
+        return export
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         why = "it is truncated" if error.pos >= len(data.rstrip()) - 1 else f"{error.msg}, line {error.lineno}"
         raise Refused(f"{file} is not a complete JSON document ({why}); export it again") from None
     if not isinstance(document, dict):
-        raise Refused(f"{file} is not an export: it must be a JSON object with version and memories")
+        raise Refused(
+            f"{file} is not an export: it must be a JSON object with version and memories; `memgraph docs sources` says what else is read"
+        )
     return document
+
+
+def _of_mcp_server(data: bytes) -> dict[str, Any] | None:
+    """Return an export of what the MCP memory server's file states: a line is an entity or a relation; None for another file."""
+    import orjson
+
+    from memgraph.model.ids import natural_id
+    from memgraph.model.results.listing import EXPORT_VERSION
+
+    facts: dict[str, None] = {}
+    for line in filter(None, map(bytes.strip, data.splitlines())):
+        try:
+            entry = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return None
+        kind = entry.get("type") if isinstance(entry, dict) else None
+        if kind == "entity" and isinstance(entry.get("observations"), list):
+            facts |= dict.fromkeys(f"{entry.get('name')}: {one}" for one in entry["observations"])
+        elif kind == "relation":
+            facts[" ".join(str(entry.get(key)) for key in ("from", "relationType", "to"))] = None
+        else:
+            return None
+    common = {"type": "semantic", "source": "mcp memory server", "trust_class": "imported"}
+    memories = [{**common, "id": natural_id("imported", fact), "content": fact} for fact in facts]
+    at = datetime.now(UTC).isoformat()
+    return {"version": EXPORT_VERSION, "exported_at": at, "total_memories": len(memories), "memories": memories}
