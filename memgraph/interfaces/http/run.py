@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from memgraph.errors import InvalidInputError
+from memgraph.graph.zeroed_memory import give_back, limit_heaps
 from memgraph.interfaces.http.access.gate import Gate
 from memgraph.interfaces.http.access.refusals import RefusedTokenError
 from memgraph.interfaces.http.access.stores import Stores, lock_of
@@ -22,6 +25,9 @@ from memgraph.interfaces.operations import Caller
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
+
+_GIVE_BACK_S = 5
+"""Seconds after an operation in which freed memory is given back, once a second: the engine's buffers are hundreds of megabytes, and a graph is closed when it was idle."""
 
 
 @contextmanager
@@ -166,6 +172,8 @@ def serve(
     class Timed(HeadTimed):
         head_s = within.head_s
         stalled_s = within.stalled_s
+        heads = max(1, within.connections // 4)
+        begun: Counter[str] = Counter()
 
     config = uvicorn.Config(
         app_of(gate, limits=within, close_stores=close_stores, on_limit=on_limit),
@@ -186,6 +194,21 @@ def serve(
             gate.is_ending = True
             await super().shutdown(sockets)
 
-    server = Ending(config)
+    server, has_ended = Ending(config), threading.Event()
+
+    def tidy() -> None:
+        seen = left = 0
+        while not has_ended.wait(1.0):
+            seen, left = gate.done, _GIVE_BACK_S if seen != gate.done else max(0, left - 1)
+            if left:
+                give_back()
+
+    limit_heaps()
+    tidying = threading.Thread(target=tidy, name="memory", daemon=True)
+    tidying.start()
     on_start(server)
-    server.run(sockets=[listening])
+    try:
+        server.run(sockets=[listening])
+    finally:
+        has_ended.set()
+        tidying.join()
