@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from http import HTTPStatus
 from time import monotonic
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -244,7 +244,7 @@ class HeadTimed(H11Protocol):
     head_s = Limits().head_s
     stalled_s = Limits().stalled_s
     heads = Limits().connections // 4
-    begun: Counter[str] = Counter()
+    begun: ClassVar[Counter[str]] = Counter()
     """Connections by address whose first head is not there yet; of one server."""
     _stalled: asyncio.TimerHandle | None = None
     _is_waiting = False

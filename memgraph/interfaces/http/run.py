@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import uvicorn
 
@@ -173,7 +173,7 @@ def serve(
         head_s = within.head_s
         stalled_s = within.stalled_s
         heads = max(1, within.connections // 4)
-        begun: Counter[str] = Counter()
+        begun: ClassVar[Counter[str]] = Counter()
 
     config = uvicorn.Config(
         app_of(gate, limits=within, close_stores=close_stores, on_limit=on_limit),
