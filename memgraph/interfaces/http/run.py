@@ -8,10 +8,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import uvicorn
+from starlette.types import Receive, Scope, Send
 
 from memgraph.errors import InvalidInputError
 from memgraph.graph.zeroed_memory import give_back, limit_heaps
@@ -21,6 +23,7 @@ from memgraph.interfaces.http.access.stores import Stores, lock_of
 from memgraph.interfaces.http.access.tokens import Token, token_file
 from memgraph.interfaces.http.app import app_of
 from memgraph.interfaces.http.limits import HeadTimed, Limits, OnLimit, ignore
+from memgraph.interfaces.http.problems import problem
 from memgraph.interfaces.operations import Caller
 
 if TYPE_CHECKING:
@@ -175,15 +178,23 @@ def serve(
         heads = max(1, within.connections // 4)
         begun: ClassVar[Counter[str]] = Counter()
 
+    app = app_of(gate, limits=within, close_stores=close_stores, on_limit=on_limit)
+
+    async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a request of a connection too many; uvicorn's own limit does not say when to come again."""
+        is_full = scope["type"] == "http" and len(server.server_state.connections) > within.connections
+        detail = f"{within.connections} connections are open; send it again after the time in Retry-After"
+        full = problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Connection": "close"})
+        await (full if is_full else app)(scope, receive, send)
+
     config = uvicorn.Config(
-        app_of(gate, limits=within, close_stores=close_stores, on_limit=on_limit),
+        crowded,
         http=Timed,
         ws="none",
         lifespan="on",
         access_log=False,
         log_config=None,
         server_header=False,
-        limit_concurrency=within.connections,
         timeout_keep_alive=int(within.head_s),
         timeout_graceful_shutdown=int(within.ending_s),
         h11_max_incomplete_event_size=16_384,
