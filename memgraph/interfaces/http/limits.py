@@ -54,7 +54,8 @@ class Limits(Model):
         Requests that run or wait for a slot; another one is answered with 503. What exceeds half of them, or of `buffered_bytes`, for one
         client is answered with 429, so that the others have the rest.
     connections : int
-        Open connections; another one is answered with 503. A quarter of them may be of one address and without a whole head.
+        Open connections; another one is answered with 503. Of those of one address whose head is not whole, a quarter of that
+        number may be open: the oldest is closed for one more.
     ending_s : float
         Time that requests have to end when the server is stopped; then they are answered with 503.
     closing_s : float
@@ -244,27 +245,30 @@ class HeadTimed(H11Protocol):
     head_s = Limits().head_s
     stalled_s = Limits().stalled_s
     heads = Limits().connections // 4
-    begun: ClassVar[Counter[str]] = Counter()
-    """Connections by address whose first head is not there yet; of one server."""
+    begun: ClassVar[dict[str, dict[HeadTimed, None]]] = {}
+    """Connections by address whose first head is not there yet, the oldest first; of one server."""
     _stalled: asyncio.TimerHandle | None = None
     _is_waiting = False
     _timer: asyncio.TimerHandle
-    _address: str | None = None
+    _address = ""
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first request."""
         super().connection_made(transport)
         self._await_head()
         self._address = self.client[0] if self.client else ""
-        self.begun[self._address] += 1
-        if self.begun[self._address] > self.heads:
-            transport.close()
+        waiting = self.begun.setdefault(self._address, {})
+        waiting[self] = None
+        if len(waiting) > self.heads:
+            oldest = next(iter(waiting))
+            oldest.has_head()  # it does not count any more
+            oldest.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
         self._timer.cancel()
         self._flows()
-        self._has_head()
+        self.has_head()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -276,7 +280,7 @@ class HeadTimed(H11Protocol):
             self._is_waiting = False
             self._timer.cancel()
         if self.cycle is not None:
-            self._has_head()
+            self.has_head()
 
     def pause_writing(self) -> None:
         """Begin to wait for the client to take what was sent."""
@@ -289,9 +293,10 @@ class HeadTimed(H11Protocol):
         super().resume_writing()
 
     def _has_head(self) -> None:
-        if self._address is not None:
-            _take(self.begun, self._address, 1)
-            self._address = None
+        waiting = self.begun.get(self._address, {})
+        waiting.pop(self, None)
+        if not waiting:
+            self.begun.pop(self._address, None)
 
     def _flows(self) -> None:
         if self._stalled is not None:

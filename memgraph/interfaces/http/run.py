@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import socket
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -176,7 +175,7 @@ def serve(
         head_s = within.head_s
         stalled_s = within.stalled_s
         heads = max(1, within.connections // 4)
-        begun: ClassVar[Counter[str]] = Counter()
+        begun: ClassVar[dict[str, dict[HeadTimed, None]]] = {}
 
     app = app_of(gate, limits=within, close_stores=close_stores, on_limit=on_limit)
 
