@@ -295,10 +295,16 @@ class TestWhoMayCall:
             assert not [one.text for one in refused + found if "SECRETWORD" in one.text]
             for readable in (mine, shared):
                 assert client.get(f"/v1/memories/{readable}").status_code == 200
-            mine_and_shared = len(client.get("/v1/memories?limit=1000").json()["data"]["memories"])
-            assert client.post("/v1/stats", json={}).json()["data"]["total"] == mine_and_shared
-            everywhere = client.post("/v1/stats", json={}, headers=bearer(anywhere)).json()["data"]["total"]
-            assert everywhere > mine_and_shared
+
+            def total() -> int:
+                return int(client.post("/v1/stats", json={}).json()["data"]["total"])
+
+            before = total()
+            told = {"text": "The vault has two doors."}
+            client.post("/v1/save_observation", json=told, headers={**bearer(anywhere), **other})
+            assert total() == before
+            client.post("/v1/save_episode", json={**EPISODE, "task": "Open the window"})
+            assert total() == before + 1
         assert memory.store.get_memory(mine).project_id == project
 
     def test_the_counts_are_those_of_what_the_agent_may_read(self, memory, tokens):

@@ -292,7 +292,8 @@ class HeadTimed(H11Protocol):
         self._flows()
         super().resume_writing()
 
-    def _has_head(self) -> None:
+    def has_head(self) -> None:
+        """Count it no longer among those whose head is awaited."""
         waiting = self.begun.get(self._address, {})
         waiting.pop(self, None)
         if not waiting:
