@@ -86,12 +86,14 @@ class Connection:
         self._prepared: dict[Any, Any] = {}
         self.shapes: set[tuple[str, ...]] = set()
         """Statements that create edges and that the engine has planned."""
+        self._files = (path, path.with_name(f"{path.name}.wal"))
         zeroed_memory.begin()
         try:
             self._connection = self._opened(path, buffer_pool_size=pool_bytes, read_only=read_only)
         except BaseException:
             zeroed_memory.end()
             raise
+        self._keep_private()
 
     def run(self, query: str, params: Mapping[str, Any] | None = None) -> list[list[Any]]:
         """Run one statement and return its rows."""
@@ -119,6 +121,7 @@ class Connection:
                 self.run("ROLLBACK")
             raise
         self.run("COMMIT")
+        self._keep_private()
 
     def checkpoint(self) -> None:
         """Checkpoint: merge the log into the database file."""
@@ -153,6 +156,13 @@ class Connection:
             raise GraphError("the graph could not be closed", engine_says=str(error)) from None
         finally:
             zeroed_memory.end()
+
+    def _keep_private(self) -> None:
+        """Let only the owner read what the engine has created, which it lets everybody read."""
+        for path in self._files:
+            with suppress(OSError):  # it is not there yet, or another user's
+                if path.stat().st_mode & 0o077:
+                    path.chmod(0o600)
 
     def _opened(self, path: Path, **options: Any) -> Any:
         until = time.monotonic() + _ORPHAN_S

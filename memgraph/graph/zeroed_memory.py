@@ -1,4 +1,4 @@
-"""Zeroes the memory that this process gets while an engine is open.
+"""Tunes the C library's memory: zeroes what this process gets while an engine is open, and gives back what a server has freed.
 
 The engine writes whole pages from buffers of which it fills only a part (Kùzu 0.11.3: the ends of the header, the catalogue and the
 metadata), so the rest holds what the process had there before: that may be a text that was purged, or one of another store.
@@ -13,6 +13,9 @@ from collections.abc import Callable
 _M_PERTURB = -6
 """Option of ``mallopt`` of the GNU C library: new memory is filled with the complement of a byte, freed memory with the byte; 0 is off."""
 _ZEROES = 255
+_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3
+_ARENAS = 1
+_MAPPED_FROM_BYTES = 64 << 10
 
 
 class ZeroedMemory:
@@ -44,10 +47,28 @@ class ZeroedMemory:
                 self._fill(0)
 
 
-def _fill(byte: int) -> None:
+def _library() -> ctypes.CDLL | None:
+    """Return the C library if it is GNU's: others have no such options."""
     library = ctypes.CDLL(None)
-    if hasattr(library, "gnu_get_libc_version"):  # others have no such option
+    return library if hasattr(library, "gnu_get_libc_version") else None
+
+
+def _fill(byte: int) -> None:
+    if library := _library():
         library.mallopt(_M_PERTURB, byte)
+
+
+def limit_heaps() -> None:
+    """Keep what threads free together, not in a heap for each few of them. Before they are started."""
+    if library := _library():
+        library.mallopt(_M_ARENA_MAX, _ARENAS)
+        library.mallopt(_M_MMAP_THRESHOLD, _MAPPED_FROM_BYTES)
+
+
+def give_back() -> None:
+    """Give the system the memory that was freed."""
+    if library := _library():
+        library.malloc_trim(0)
 
 
 zeroed_memory = ZeroedMemory(_fill)

@@ -1,4 +1,4 @@
-"""A store that is opened at the first call and kept open, and opened again if its journal was replaced."""
+"""A store that is opened at the first call and kept open."""
 
 from __future__ import annotations
 
@@ -8,18 +8,13 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from memgraph.errors import ClosedError, MemGraphError
-from memgraph.logs import logger_of
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
 
-logger = logger_of(__name__)
-
 
 class Resident:
     """Opens a store when it is first needed. An attempt that fails is made again at a later call. Thread-safe.
-
-    A store whose journal another process has resealed, or restored from a backup, is closed and opened again at the next call.
 
     Parameters
     ----------
@@ -48,10 +43,6 @@ class Resident:
         with self._lock:
             if self._is_closed:
                 raise ClosedError("the process that serves the store is shutting down")
-            if self._memory is not None and self._memory.store.is_replaced():
-                logger.warning("the journal was replaced; opening the store again")
-                outlived, self._memory = self._memory, None
-                _close(outlived)
             if self._memory is None:
                 if self._failed is not None and time.monotonic() < self._failed[0]:
                     raise self._failed[1]
@@ -80,11 +71,3 @@ class Resident:
             memory, self._memory = self._memory, None
         if memory is not None and not leaves:
             memory.close()
-
-
-def _close(memory: MemGraph) -> None:
-    """Close a store whose journal was replaced: uses of memories that were not committed yet cannot be any more."""
-    try:
-        memory.close()
-    except MemGraphError as error:
-        logger.warning("the uses of memories in the last second are not recorded: %s", error.loggable)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from collections.abc import Callable, Iterator
@@ -286,7 +287,7 @@ class Segments:
                 f"nothing was recorded: there is room for {free / 1e6:,.1f} MB, and {RESERVE_BYTES / 1e6:.0f} MB are kept "
                 "free for the graph; free some disk space and try again",
                 path=path,
-            )
+            ) from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         try:
             if tail.offset and not path.exists():  # it was closed, and what followed it was cut off
                 files.unpack(self.folder, tail.segment)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from memgraph.store.access.auditing import Auditing
 from memgraph.store.analysis import Queries
@@ -14,7 +14,6 @@ from memgraph.store.commit.writer import Writer
 from memgraph.store.listing import OwnersListings
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
 from memgraph.store.maintenance.reembedding import Reembedding
-from memgraph.store.maintenance.replacement import Replacement
 from memgraph.store.maintenance.reset import Resetting
 from memgraph.store.maintenance.vector_repair import DamagedVectors
 from memgraph.store.maintenance.verifying import Verifying
@@ -32,8 +31,9 @@ def _delegated(part: str, method: Callable[Concatenate[Any, P], T]) -> Callable[
 
     @wraps(method)
     def carried_out(store: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        store._check_open()  # noqa: SLF001 - a method of the store
-        return method(getattr(store, part), *args, **kwargs)
+        is_repeatable = not any(isinstance(one, Iterator) for one in (*args, *kwargs.values()))  # they can be read once
+        carry_out = store._carry_out  # noqa: SLF001 - a method of the store
+        return cast("T", carry_out(lambda: method(getattr(store, part), *args, **kwargs), is_repeatable=is_repeatable))
 
     return carried_out
 
@@ -78,8 +78,6 @@ class Delegating:
     rebuild = _delegated("_batches", Batches.rebuild)
 
     reset = _delegated("_resetting", Resetting.reset)
-
-    is_replaced = _delegated("_replacement", Replacement.is_replaced)
 
     backup = _delegated("_backups", Backups.backup)
     backups = _delegated("_backups", Backups.backups)

@@ -21,7 +21,7 @@ from memgraph.model.results.listing import MemoryStats
 from memgraph.privacy.access import OWNER, Access
 from memgraph.store.access.auditing import Auditing
 from memgraph.store.access.permitted import everything
-from memgraph.store.access.scope import Scope, concerning
+from memgraph.store.access.scope import Scope, concerning, of_or_none
 from memgraph.store.access.visible import visible
 from memgraph.store.query import Mask, Reader
 
@@ -198,10 +198,13 @@ class Listings:
         """Return all listed memories, most relevant first."""
         return self.list_memories(include_suppressed=include_suppressed)
 
-    def get_stats(self) -> MemoryStats:
-        """Count memories that are neither archived nor deleted."""
+    def get_stats(self, *, only_project: str | None = None) -> MemoryStats:
+        """Count memories that are neither archived nor deleted; with `only_project`, those of this project and of none."""
         with self._reader.frozen():
-            return self._reader.stats(self._mask())
+            mask = self._mask()
+            if only_project is not None:
+                mask = mask & of_or_none(self._reader.index, "project", only_project)
+            return self._reader.stats(mask)
 
 
 def only_id(beginning: str, ids_from: Callable[[str], Sequence[str]]) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache, partial
-from typing import Any, Self
+from threading import RLock
+from typing import Any, Self, TypeVar
 
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import read_only_message
 from memgraph.embedding import default_embedder
-from memgraph.errors import ClosedError
+from memgraph.errors import ClosedError, MemGraphError
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.journal.envelope import Event
+from memgraph.journal.swap import ReplacedJournalError
+from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import checked
 from memgraph.model.events.payload import Actor, WriteScope
@@ -47,11 +50,15 @@ from memgraph.store.purge.purging import Purging
 from memgraph.store.query import Reader
 from memgraph.store.states import Transitions
 
+logger = logger_of(__name__)
+T = TypeVar("T")
+
 
 class AgentMemoryStore(Delegating):
     """A store of memories in one directory: a context manager, thread-safe.
 
-    Every write is durable and visible when its call returns; access records follow within a second.
+    Every write is durable and visible when its call returns; access records follow within a second. If another process replaces the journal
+    (reseals it, or restores a backup), the next use opens the new one, unless an `engine` was given.
 
     Parameters
     ----------
@@ -79,6 +86,9 @@ class AgentMemoryStore(Delegating):
         The store's vectors were made by another model.
     """
 
+    _open_parts: Callable[[Embedder], None] | None = None
+    """Opens the journal and all that works on it; None for a view, and with an engine that was given, which is closed once."""
+
     def __init__(
         self,
         config: AgentMemoryConfig | None = None,
@@ -91,18 +101,23 @@ class AgentMemoryStore(Delegating):
     ) -> None:
         check_parts(embedder=embedder, clock=clock, keys=keys, annotator=annotator, engine=engine)
         config = load_config() if config is None else AgentMemoryConfig.parse(config)
-        embedder, time = embedder or default_embedder(config), clock or utc_now
-        journal = open_store_journal(config, keys, lambda: to_iso(time()))
-        place = place_of(config.home, has_key=journal.has_key)
-        self._assemble(
-            config,
-            place,
-            open_projector(config, journal, place.folder, engine),
-            now=lambda: max(to_iso(time()), journal.tail.chain.timestamp),
-            embedder=embedder,
-            annotator=annotator or RuleAnnotator(),
-            refused=read_only_message(place.refused) if place.copy else "",
-        )
+        time = clock or utc_now
+
+        def open_parts(embedder: Embedder) -> None:
+            journal = open_store_journal(config, keys, lambda: to_iso(time()))
+            place = place_of(config.home, has_key=journal.has_key)
+            self._assemble(
+                config,
+                place,
+                open_projector(config, journal, place.folder, engine),
+                now=lambda: max(to_iso(time()), journal.tail.chain.timestamp),
+                embedder=embedder,
+                annotator=annotator or RuleAnnotator(),
+                refused=read_only_message(place.refused) if place.copy else "",
+            )
+
+        self._open_parts, self._opening = open_parts if engine is None else None, RLock()
+        open_parts(embedder or default_embedder(config))
 
     def _assemble(
         self,
@@ -191,15 +206,16 @@ class AgentMemoryStore(Delegating):
         InvalidInputError
             An event is reserved for the store itself.
         """
-        self._check_open()
         check_commit(write_scope, events, task_id=task_id, actor=actor)
-        return self._writer.commit(write_scope, events, task_id=task_id, actor=actor)
+        return self._carry_out(
+            lambda: self._writer.commit(write_scope, events, task_id=task_id, actor=actor), is_repeatable=True
+        )
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the writer lock for a block: what is read in it is still valid when it commits. Nests."""
-        self._check_open()
-        with self._writer.exclusive():
+        with ExitStack() as stack:
+            self._carry_out(lambda: stack.enter_context(self._writer.exclusive()), is_repeatable=True)
             yield
 
     def flush(self) -> None:
@@ -275,11 +291,16 @@ class AgentMemoryStore(Delegating):
         if self._is_closed:
             return
         try:
+            self._let_go()
+        finally:
+            self._is_closed = True
+
+    def _let_go(self) -> None:
+        try:
             if not self._journal.is_read_only:
                 self._reader.settle()
                 self._batches.close()
         finally:
-            self._is_closed = True
             self._writer.pending.stop()
             self._usage.close()
             self._views.close()
@@ -296,6 +317,36 @@ class AgentMemoryStore(Delegating):
     def _check_open(self) -> None:
         if self._is_closed:
             raise ClosedError("the store is closed; open it again")
+        if self._open_parts is not None and self._replacement.is_replaced():
+            self._open_again(self._open_parts)
+
+    def _carry_out(self, call: Callable[[], T], *, is_repeatable: bool) -> T:
+        """Run a use of the open store. If the journal was replaced while it waited for the lock, and it has committed nothing, run it again on the new one."""
+        self._check_open()
+        journal, seq = self._journal, self._journal.tail.chain.seq
+        try:
+            return call()
+        except ReplacedJournalError:
+            if not is_repeatable or journal.tail.chain.seq != seq:
+                raise
+            self._check_open()
+            if self._journal is journal:
+                raise
+            return call()
+
+    def _open_again(self, open_parts: Callable[[Embedder], None]) -> None:
+        """Open the journal that is in the place of the one that was opened, and all that works on it."""
+        with self._opening:
+            if self._is_closed:
+                raise ClosedError("the store is closed; open it again")
+            if not self._replacement.is_replaced():
+                return  # another thread has opened it
+            logger.warning("the journal was replaced; opening the store again")
+            try:
+                self._let_go()
+            except MemGraphError as error:
+                logger.warning("the uses of memories in the last second are not recorded: %s", error.loggable)
+            open_parts(self.embedder)
 
 
 class PastStore(AgentMemoryStore):

@@ -94,7 +94,7 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def serving(place: Path, *, has_tokens: bool = False) -> Iterator[Served]:
+def serving(place: Path, *, has_tokens: bool = False, **limits: Any) -> Iterator[Served]:
     """Serve in this process for a block, with short times."""
     home = place / "store"
     with MemGraph.open(home, keys_home=place / "keys", embedder=FakeEmbedder(), keys=FakeKeys()) as memory:
@@ -103,7 +103,7 @@ def serving(place: Path, *, has_tokens: bool = False) -> Iterator[Served]:
         listening = listener("127.0.0.1", 0, asks=False)
         servers: list[uvicorn.Server] = []
         given = {
-            "limits": Limits(head_s=0.3, body_s=0.3, stalled_s=0.3),
+            "limits": Limits(**{"head_s": 0.3, "body_s": 0.3, "stalled_s": 0.3, **limits}),
             "on_start": servers.append,
             "close_stores": False,
         }

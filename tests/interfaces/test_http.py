@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -23,7 +24,7 @@ from memgraph.interfaces.http.access.answers import KEPT_S, Answers
 from memgraph.interfaces.http.access.gate import Gate
 from memgraph.interfaces.http.access.refusals import STATUSES, KeyRunningError, PartlyStoredError, RefusedTokenError
 from memgraph.interfaces.http.access.stores import Stores
-from memgraph.interfaces.http.access.tokens import TokenFile, token_file
+from memgraph.interfaces.http.access.tokens import Token, TokenFile, token_file
 from memgraph.interfaces.http.app import app_of
 from memgraph.interfaces.http.limits import Limited, Limits
 from memgraph.interfaces.http.problems import problem_of
@@ -73,6 +74,11 @@ def client(memory: MemGraph, tokens: TokenFile, project: str) -> Iterator[TestCl
     with client_of(gate_on(memory, tokens), secret) as opened:
         opened.headers["Memgraph-Project"] = project
         yield opened
+
+
+def call_of(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return a call of a tool as MCP has it."""
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
 
 
 def bearer(secret: str) -> dict[str, str]:
@@ -273,7 +279,6 @@ class TestWhoMayCall:
                 client.get("/", headers=other),
                 client.post("/v1/query", json={"cypher": "MATCH (m:Memory) RETURN m.content"}),
                 client.post("/query", data={"cypher": "MATCH (m:Memory) RETURN m.content"}),
-                client.post("/v1/stats", json={}),
                 client.post("/v1/sleep", json={}),
             ]
             assert [one.status_code for one in refused] == [403] * len(refused)
@@ -290,7 +295,31 @@ class TestWhoMayCall:
             assert not [one.text for one in refused + found if "SECRETWORD" in one.text]
             for readable in (mine, shared):
                 assert client.get(f"/v1/memories/{readable}").status_code == 200
+
+            def total() -> int:
+                return int(client.post("/v1/stats", json={}).json()["data"]["total"])
+
+            before = total()
+            told = {"text": "The vault has two doors."}
+            client.post("/v1/save_observation", json=told, headers={**bearer(anywhere), **other})
+            assert total() == before
+            client.post("/v1/save_episode", json={**EPISODE, "task": "Open the window"})
+            assert total() == before + 1
         assert memory.store.get_memory(mine).project_id == project
+
+    def test_the_counts_are_those_of_what_the_agent_may_read(self, memory, tokens):
+        _, coach = tokens.create("read", agent="coach")
+        _, other = tokens.create("read", agent="planner")
+
+        def counted() -> list[Any]:
+            return [client.post("/v1/stats", json={}, headers=bearer(one)).json()["data"] for one in (coach, other)]
+
+        with client_of(gate_on(memory, tokens)) as client:
+            before = counted()
+            memory.store.insert_memory(EpisodicMemory(content="Took insulin at noon", domain="health", source="test"))
+            after = counted()
+        assert after[0]["total"] == before[0]["total"] + 1
+        assert after[1] == before[1], "not even the size of what others store"
 
 
 class TestTenants:
@@ -813,14 +842,14 @@ class TestLimits:
                 for _ in range(4):
                     group.start_soon(post, b"x" * 900, b"")
                 await anyio.wait_all_tasks_blocked()
-                assert statuses == [429, 429], "two bodies are within the limit"
+                assert statuses == [503, 503], "two bodies are within the limit"
                 may_end.set()
             may_end = anyio.Event()
             may_end.set()
             await post(b"x" * 900, b"")
             return statuses
 
-        assert anyio.run(talk) == [429, 429, 200, 200, 200]
+        assert anyio.run(talk) == [503, 503, 200, 200, 200]
 
     def test_more_requests_than_may_wait_are_told_when_to_come_again(self, memory, tokens):
         began, may_end = threading.Event(), threading.Event()
@@ -836,11 +865,100 @@ class TestLimits:
             slow = pool.submit(client.post, "/v1/stats", json={})
             assert began.wait(30)
             refused = client.post("/v1/stats", json={})
-            assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
             assert client.get("/healthz").status_code == 200
             may_end.set()
             assert slow.result().status_code == 200
             assert client.post("/v1/stats", json={}).status_code == 200
+
+    @pytest.mark.parametrize(
+        ("path", "given", "most"),
+        [
+            ("/v1/query", {"json": {"cypher": "RETURN 1 AS x"}}, 1),
+            ("/query", {"data": {"cypher": "RETURN 1 AS x"}}, 1),
+            ("/mcp/full", {"json": call_of("query", {"cypher": "RETURN 1 AS x"})}, 1),
+            ("/v1/recall", {"json": {"task": "the harbour"}}, 2),
+            ("/v1/memories", {}, 2),
+        ],
+    )
+    def test_what_one_client_asks_for_slowly_holds_few_slots_and_nobody_else(self, memory, tokens, path, given, most):
+        """Sixteen requests of one token run for ever; another token has its recall, its query and its page."""
+        may_end, busy, running = threading.Event(), threading.Semaphore(0), []
+        slow, secret = tokens.create("write")
+        _, other = tokens.create("write")
+
+        class SlowGate(Gate):
+            def run(self, token: Token, *arguments: Any, **options: Any) -> Any:
+                if token.id == slow.id:
+                    running.append(token.id)
+                    busy.release()
+                    assert may_end.wait(60)
+                return super().run(token, *arguments, **options)
+
+        gate = SlowGate(Stores(lambda _: memory.store.config.home, lambda _: memory), tokens)
+        accept = {"Accept": "application/json, text/event-stream"}
+        with client_of(gate) as client, ThreadPoolExecutor(16) as pool:
+            ask = partial(
+                client.request, "POST" if given else "GET", path, headers={**bearer(secret), **accept}, **given
+            )
+            try:
+                asked = [pool.submit(ask) for _ in range(16)]
+                for _ in range(most):
+                    assert busy.acquire(timeout=30)
+                for once, more in (
+                    ("/v1/recall", {"json": {"task": "the harbour"}}),
+                    ("/v1/query", {"json": {"cypher": "RETURN 1 AS x"}}),
+                    ("/", None),
+                ):
+                    found = client.request("POST" if more else "GET", once, headers=bearer(other), **(more or {}))
+                    assert found.status_code == 200, once
+                assert len(running) == most
+                assert not any(one.done() for one in asked)
+            finally:
+                may_end.set()
+            assert {one.result().status_code for one in asked} == {200}
+
+    def test_one_client_leaves_the_others_half_of_the_requests(self, memory, tokens):
+        may_end, busy = threading.Event(), threading.Semaphore(0)
+        slow, secret = tokens.create("read")
+        _, other = tokens.create("read")
+
+        class SlowGate(Gate):
+            def run(self, token: Token, *arguments: Any, **options: Any) -> Any:
+                if token.id == slow.id:
+                    busy.release()
+                    assert may_end.wait(60)
+                return super().run(token, *arguments, **options)
+
+        gate = SlowGate(Stores(lambda _: memory.store.config.home, lambda _: memory), tokens)
+        with client_of(gate, limits=Limits(requests=4)) as client, ThreadPoolExecutor(2) as pool:
+            try:
+                asked = [pool.submit(client.post, "/v1/stats", json={}, headers=bearer(secret)) for _ in range(2)]
+                for _ in asked:
+                    assert busy.acquire(timeout=30)
+                refused = client.post("/v1/stats", json={}, headers=bearer(secret))
+                assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+                assert client.post("/v1/stats", json={}, headers=bearer(other)).status_code == 200
+            finally:
+                may_end.set()
+            assert {one.result().status_code for one in asked} == {200}
+
+    @pytest.mark.parametrize("path", ["/healthz", "/v1/recall", "/v1/memories", "/mcp", "/mcp/full", "/query"])
+    def test_a_final_slash_changes_nothing(self, client, path):
+        def asked(path: str) -> int:
+            if path.strip("/") in {"healthz", "v1/memories", "query"}:
+                return client.get(path).status_code
+            given = {"task": "x"} if "recall" in path else call_of("recall", {"task": "x"})
+            accept = {"Accept": "application/json, text/event-stream"}
+            return client.post(path, json=given, headers=accept).status_code
+
+        assert [asked(path), asked(path + "/")] == [200, 200]
+
+    def test_a_final_slash_needs_the_token_too(self, memory, tokens):
+        tokens.create("read")
+        with client_of(gate_on(memory, tokens)) as client:
+            assert client.get("/v1/memories/").status_code == 401
+            assert client.post("/mcp/", json={}).status_code == 401
 
 
 class TestPages:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -14,9 +15,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from click.testing import CliRunner, Result
@@ -194,6 +195,132 @@ class TestSlowClients:
         assert post(port, "stats", {})[0] == 200
         for one in slow:
             one.close()
+
+
+class TestManyConnections:
+    HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+    @pytest.fixture
+    def open(self) -> Iterator[Callable[..., socket.socket]]:
+        """Opens a connection from an address and sends something."""
+        with ExitStack() as stack:
+
+            def opened(port: int, sent: bytes, *, address: str = "127.0.0.1") -> socket.socket:
+                made = stack.enter_context(
+                    socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(address, 0))
+                )
+                made.sendall(sent)
+                return made
+
+            yield opened
+
+    def is_served(self, connection: socket.socket) -> bool:
+        said = b""
+        while not said.endswith(b'"ok"}') and (part := connection.recv(4_096)):
+            said += part
+        return said.startswith(b"HTTP/1.1 200")
+
+    def test_half_a_head_keeps_few_connections_of_an_address_open_and_nobody_out(self, tmp_path, open):
+        with serving(tmp_path, connections=8, head_s=30.0) as server:
+            idle = []
+            for _ in range(3):
+                idle.append(open(server.port, self.HEALTH))
+                assert self.is_served(idle[-1])
+            begun = [open(server.port, b"GET /healthz HTTP/1.1\r\nX-A: ") for _ in range(12)]
+            for one in begun[:-2]:
+                with suppress(ConnectionError):
+                    assert one.recv(4_096) == b"", "it is closed: a quarter of the connections may wait"
+            for one in (*idle, *begun[-2:]):
+                one.sendall(self.HEALTH if one in idle else b"b\r\nHost: localhost\r\n\r\n")
+                assert self.is_served(one)
+            begun = [open(server.port, b"GET /healthz HTTP/1.1\r\nX-A: ") for _ in range(2)]
+            for address in ("127.0.0.1", "127.0.0.2"):
+                assert self.is_served(open(server.port, self.HEALTH, address=address))
+
+    def test_a_connection_too_many_is_told_when_to_come_again(self, tmp_path, open):
+        with serving(tmp_path, connections=4, head_s=30.0) as server:
+            for _ in range(4):
+                assert self.is_served(open(server.port, self.HEALTH))
+            refused = open(server.port, self.HEALTH)
+            said = b""
+            while part := refused.recv(4_096):
+                said += part
+            assert said.startswith(b"HTTP/1.1 503")
+            assert b"\r\nretry-after: 1\r\n" in said.lower()
+
+    @pytest.mark.parametrize("path", [b"/healthz", b"/v1/stats"])
+    @pytest.mark.parametrize("first", [b"Content-Length: 5", b"Transfer-Encoding: chunked"])
+    def test_a_body_with_two_ends_is_refused_and_nothing_after_it_is_read(self, port, open, path, first):
+        lengths = {b"Content-Length: 5", b"Transfer-Encoding: chunked"}
+        [second] = lengths - {first}
+        head = b"\r\n".join((b"POST " + path + b" HTTP/1.1", b"Host: localhost", first, second))
+        asked = open(port, head + b"\r\n\r\n0\r\n\r\n" + self.HEALTH)
+        said = b""
+        with suppress(ConnectionResetError):
+            while part := asked.recv(4_096):
+                said += part
+        assert said.count(b"HTTP/1.1 ") == 1
+        assert said.startswith(b"HTTP/1.1 400")
+
+
+def test_what_it_stores_is_for_its_owner_alone(server):
+    before = os.umask(0o022)
+    try:
+        for number in range(3):
+            assert post(server.port, "save_episode", {**EPISODE, "task": f"Task {number}"})[0] == 200
+        assert post(server.port, "query", {"cypher": "MATCH (m:Memory) RETURN m.id"})[1]["data"]["total"] == 3
+        files = [one for one in server.memory.store.config.home.rglob("*") if one.is_file()]
+        assert {"memgraph.kuzu", "memgraph.kuzu.wal"} <= {one.name for one in files}
+        assert [one.name for one in files if one.stat().st_mode & 0o077] == []
+    finally:
+        os.umask(before)
+
+
+class TestAFullDisk:
+    KEY: ClassVar = {"Idempotency-Key": "full"}
+
+    @pytest.fixture
+    def disk(self, tmp_path: Path) -> Iterator[Path]:
+        """A disk of 120 MB, if one can be mounted."""
+        place = tmp_path / "disk"
+        place.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", "size=120m", "tmpfs", str(place)]
+        if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("no file system can be mounted here")
+        yield place
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+    @pytest.mark.parametrize("left", [0, 20 << 20])
+    @pytest.mark.parametrize("headers", [{}, KEY])
+    def test_a_write_says_so_and_passes_when_there_is_room_again(self, disk, headers, left):
+        with serving(disk, body_s=30.0) as server:
+            assert post(server.port, "recall", {"task": "the harbour"})[0] == 200
+            ballast = disk / "ballast"
+            ballast.write_bytes(bytes(shutil.disk_usage(disk).free - left))
+            self.refuse(server, headers)
+            ballast.unlink()
+            self.take(server, headers)
+
+    def test_so_does_one_that_a_limit_on_the_size_of_files_stops(self, server):
+        post(server.port, "save_episode", {**EPISODE, "task": "The first"}, **{"Idempotency-Key": "first"})
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20 << 20, hard))
+        try:
+            self.refuse(server, self.KEY)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        self.take(server, self.KEY)
+
+    def refuse(self, server: Served, headers: dict[str, str]) -> None:
+        for _ in range(2):
+            status, answer = post(server.port, "save_episode", {**EPISODE, "task": "The last"}, **headers)
+            assert (status, "free some disk space" in answer["detail"]) == (507, True), answer
+
+    def take(self, server: Served, headers: dict[str, str]) -> None:
+        status, answer = post(server.port, "save_episode", {**EPISODE, "task": "The last"}, **headers)
+        assert status == 200, answer
+        assert [one.content for one in server.memory.store.list_memories()].count("The last") <= 1
+        assert answer["data"]["episode_id"] in {one.id for one in server.memory.store.list_memories()}
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")

@@ -13,9 +13,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from memgraph import MemGraph
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
+from memgraph.interfaces.http.access.tokens import Token
 from memgraph.testing import FakeEmbedder
+from tests.interfaces.servers import client_of, gate_on
 
 NEW = "cd" * 32
 
@@ -367,3 +370,76 @@ def test_dev_needs_the_flag(run: Any, key_file: Path, monkeypatch: pytest.Monkey
     assert "read-only" in run("remember", "x", code=1)
     monkeypatch.setenv("MEMGRAPH_SECURITY_MODE", "developer")
     assert "is missing" in run("list", code=1)
+
+
+class TestAnOpenStoreWhoseJournalIsResealed:
+    """Another process signs the journal anew while a program, or a server, has the store open."""
+
+    @pytest.fixture
+    def reseal(self, run: Any, key_file: Path) -> Any:
+        return lambda: run("keys", "rotate", "--reseal", "--yes")
+
+    def test_a_program_goes_on_writing_and_reading(self, reseal: Any, run: Any, tmp_path: Path) -> None:
+        with MemGraph.open(tmp_path / "s", embedder=FakeEmbedder()) as memory:
+            memory.recall("the cache")
+            store = memory.store
+            for number, write in enumerate(
+                (
+                    lambda: memory.save_observation("The port is 8080."),
+                    lambda: store.insert_memory({"type": "semantic", "content": "The queue is empty", "source": "x"}),
+                    lambda: memory.commands.remember("The disk is full"),
+                    lambda: memory.tasks.upsert("Empty the disk"),
+                    lambda: memory.curation.tag(store.list_memories()[0].id, ["old"]),
+                )
+            ):
+                reseal()
+                write()
+                assert len(store.list_memories()) == min(2 + number, 4)
+            reseal()
+            assert memory.recall("the port").memories
+        assert run("list").count("\n") == 4
+        assert "Verified" in run("verify")
+
+    def test_a_block_of_reads_sees_one_journal(self, reseal: Any, tmp_path: Path) -> None:
+        with MemGraph.open(tmp_path / "s", embedder=FakeEmbedder()) as memory:
+            with memory.store.reader.frozen():
+                before = memory.store.reader
+                reseal()
+                assert memory.store.reader is before
+            assert memory.store.reader is not before
+
+    def test_a_write_that_waits_while_it_is_resealed_is_stored_once(
+        self, reseal: Any, run: Any, tmp_path: Path
+    ) -> None:
+        class Resealing(FakeEmbedder):
+            """Makes vectors before the store is locked, as a slow model does."""
+
+            is_due = False
+
+            def embed(self, texts: Any) -> Any:
+                if self.is_due:
+                    self.is_due = False
+                    reseal()
+                return super().embed(texts)
+
+        embedder = Resealing()
+        with MemGraph.open(tmp_path / "s", embedder=embedder) as memory:
+            for text in ("The port is 8080.", "The queue is empty."):
+                embedder.is_due = True
+                memory.save_observation(text)
+                assert not embedder.is_due
+            embedder.is_due = True
+            memory.store.insert_memory({"type": "semantic", "content": "The disk is full", "source": "x"})
+        assert run("list").count("\n") == 4
+        assert "Verified" in run("verify")
+
+    def test_a_server_stores_what_it_is_sent(self, reseal: Any, run: Any, tmp_path: Path) -> None:
+        with MemGraph.open(tmp_path / "s", embedder=FakeEmbedder()) as memory:
+            local = Token(id="local", sha256="", scope="admin", created_at="2000-01-01T00:00:00.000Z")
+            with client_of(gate_on(memory, None, unasked=local)) as client:
+                for number in range(2):
+                    reseal()
+                    given = {"text": f"The port of service {number} is {8080 + number}."}
+                    found = client.post("/v1/save_observation", json=given, headers={"Idempotency-Key": f"k{number}"})
+                    assert found.status_code == 200, found.text
+        assert run("list").count("\n") == 3

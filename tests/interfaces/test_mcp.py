@@ -13,7 +13,6 @@ import threading
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -225,8 +224,6 @@ class TestFailures:
             return memory
 
         class Memory:
-            store = SimpleNamespace(is_replaced=lambda: False)
-
             def close(self) -> None:
                 opened.append("closed")
 

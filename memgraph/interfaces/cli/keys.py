@@ -99,8 +99,7 @@ def rotate(settings: Settings, reseals: bool, only_reseal: bool, yes: bool) -> N
                 f"{count(resealed.seq, 'event')} signed anew with {resealed.key_id}; no longer needed: {freed}."
             )
             lines.append(
-                "The next command builds graph and index anew. Servers open the store again by themselves; other processes that have it "
-                "open must open it again."
+                "The next command builds graph and index anew. Processes that have the store open open it again at their next use."
             )
     emit(settings, document, [plain(line) for line in lines])
 

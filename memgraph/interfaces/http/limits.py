@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Collection
 from http import HTTPStatus
 from time import monotonic
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -26,7 +27,8 @@ SECURITY = {
     "Cache-Control": "no-store",
 }
 """Headers of every response that has none of its own."""
-OnLimit = Callable[[Literal["requests", "buffered_bytes"], int, int], None]
+LimitName = Literal["requests", "buffered_bytes"]
+OnLimit = Callable[[LimitName, int, int], None]
 
 
 def ignore(_name: str, _value: int, _limit: int) -> None:
@@ -43,15 +45,17 @@ class Limits(Model):
     open_body_bytes : int
         The same for paths that need no token.
     buffered_bytes : int
-        Bodies that are held at the same time, of all requests together; what exceeds it is answered with 429.
+        Bodies that are held at the same time, of all requests together; what exceeds it is answered with 503.
     body_s, head_s : float
         Time for the body, and for the head, to arrive.
     stalled_s : float
         Time in which a client has to take what was sent to it.
     requests : int
-        Requests that run or wait for a thread; another one is answered with 429.
+        Requests that run or wait for a slot; another one is answered with 503. What exceeds half of them, or of `buffered_bytes`, for one
+        client is answered with 429, so that the others have the rest.
     connections : int
-        Open connections; another one is answered with 503.
+        Open connections; another one is answered with 503. Of those of one address whose head is not whole, a quarter of that
+        number may be open: the oldest is closed for one more.
     ending_s : float
         Time that requests have to end when the server is stopped; then they are answered with 503.
     closing_s : float
@@ -95,6 +99,9 @@ class Secured:
 
     def _refusal(self, headers: Headers) -> Response | None:
         host, origin = headers.get("host", ""), headers.get("origin")
+        if "content-length" in headers and "transfer-encoding" in headers:  # a proxy may see another end of the body
+            detail = "a request has Content-Length or Transfer-Encoding, not both"
+            return problem(HTTPStatus.BAD_REQUEST, detail, headers={"Connection": "close"})
         if self._only_loopback and _parts(f"//{host}")[0] not in LOOPBACK:
             detail = (
                 "without tokens this server answers only to localhost: another name may be a site's that rebinds it"
@@ -132,15 +139,20 @@ class Limited:
         self._limits = limits
         self._open_paths = open_paths
         self._on_limit = on_limit
-        self._buffered = 0
-        self.running = 0
+        self._buffered: Counter[str] = Counter()
+        self._running: Counter[str] = Counter()
+
+    @property
+    def running(self) -> int:
+        """Number of requests that run or wait."""
+        return self._running.total()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         if scope["type"] != "http" or scope["path"] == "/healthz":
             await self._app(scope, receive, send)
             return
-        body, size = bytearray(), 0
+        body, size, client = bytearray(), 0, _client(scope)
         try:
             refusal = await self._read_into(body, scope, receive)
             if refusal is not None:
@@ -150,24 +162,36 @@ class Limited:
             body.clear()  # or it would be held twice
             await self._run(whole, scope, receive, send)
         finally:
-            self._buffered -= len(body) + size
+            _take(self._buffered, client, len(body) + size)
 
     async def _run(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.running >= self._limits.requests:
-            self._on_limit("requests", self.running, self._limits.requests)
-            detail = f"{self.running} requests are running or waiting; send it again after the time in Retry-After"
-            await problem(HTTPStatus.TOO_MANY_REQUESTS, detail)(scope, receive, send)
+        client, what = _client(scope), "requests are running or waiting"
+        if refusal := self._refusal("requests", self._running, client, 1, self._limits.requests, what):
+            await refusal(scope, receive, send)
             return
         messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
         async def replay() -> Message:
             return next(messages, None) or await receive()
 
-        self.running += 1
+        self._running[client] += 1
         try:
             await self._app(scope, replay, send)
         finally:
-            self.running -= 1
+            _take(self._running, client, 1)
+
+    def _refusal(
+        self, name: LimitName, held: Counter[str], client: str, more: int, limit: int, what: str
+    ) -> Response | None:
+        """Return what refuses a request that would exceed a limit of the server, or the half of it that one client may have."""
+        total, own = held.total() + more, held[client] + more
+        if total <= limit and (not client or own <= max(1, limit // 2)):
+            return None
+        self._on_limit(name, total, limit)
+        is_full = total > limit
+        detail = f"{total - more if is_full else own - more:,} {what}{'' if is_full else ' for this client'}"
+        status = HTTPStatus.SERVICE_UNAVAILABLE if is_full else HTTPStatus.TOO_MANY_REQUESTS
+        return problem(status, f"{detail}; send it again after the time in Retry-After")
 
     async def _read_into(self, body: bytearray, scope: Scope, receive: Receive) -> Response | None:
         """Read the body, counted in `_buffered`; return the response that refuses it and closes the connection, if any."""
@@ -192,14 +216,27 @@ class Limited:
             part = message.get("body", b"")
             if len(body) + len(part) > most:
                 return too_large
-            if self._buffered + len(part) > self._limits.buffered_bytes:
-                self._on_limit("buffered_bytes", self._buffered + len(part), self._limits.buffered_bytes)
-                detail = "the bodies of other requests take all the memory there is for them; send it again after the time in Retry-After"
-                return problem(HTTPStatus.TOO_MANY_REQUESTS, detail, headers=closing)
+            client, most_held = _client(scope), self._limits.buffered_bytes
+            what = "bytes of other requests' bodies are held"
+            if refusal := self._refusal("buffered_bytes", self._buffered, client, len(part), most_held, what):
+                refusal.headers.update(closing)
+                return refusal
             body += part
-            self._buffered += len(part)
+            self._buffered[client] += len(part)
             if message["type"] == "http.disconnect" or not message.get("more_body"):
                 return None
+
+
+def _client(scope: Scope) -> str:
+    """Return the client whose share of the limits a request uses; an empty text if there are no clients to share with."""
+    token = scope.get("memgraph.token")
+    return token.client if token else ""
+
+
+def _take(held: Counter[str], client: str, number: int) -> None:
+    held[client] -= number
+    if not held[client]:
+        del held[client]
 
 
 class HeadTimed(H11Protocol):
@@ -207,19 +244,31 @@ class HeadTimed(H11Protocol):
 
     head_s = Limits().head_s
     stalled_s = Limits().stalled_s
+    heads = Limits().connections // 4
+    begun: ClassVar[dict[str, dict[HeadTimed, None]]] = {}
+    """Connections by address whose first head is not there yet, the oldest first; of one server."""
     _stalled: asyncio.TimerHandle | None = None
     _is_waiting = False
     _timer: asyncio.TimerHandle
+    _address = ""
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first request."""
         super().connection_made(transport)
         self._await_head()
+        self._address = self.client[0] if self.client else ""
+        waiting = self.begun.setdefault(self._address, {})
+        waiting[self] = None
+        if len(waiting) > self.heads:
+            oldest = next(iter(waiting))
+            oldest.has_head()  # it does not count any more
+            oldest.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
         self._timer.cancel()
         self._flows()
+        self.has_head()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -230,6 +279,8 @@ class HeadTimed(H11Protocol):
         if self.cycle is not None and not self._is_answered():
             self._is_waiting = False
             self._timer.cancel()
+        if self.cycle is not None:
+            self.has_head()
 
     def pause_writing(self) -> None:
         """Begin to wait for the client to take what was sent."""
@@ -240,6 +291,13 @@ class HeadTimed(H11Protocol):
         """Send more."""
         self._flows()
         super().resume_writing()
+
+    def has_head(self) -> None:
+        """Count it no longer among those whose head is awaited."""
+        waiting = self.begun.get(self._address, {})
+        waiting.pop(self, None)
+        if not waiting:
+            self.begun.pop(self._address, None)
 
     def _flows(self) -> None:
         if self._stalled is not None:

@@ -9,6 +9,7 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
+from functools import partial
 from html import escape
 from http import HTTPStatus
 from typing import Any
@@ -104,7 +105,7 @@ class Pages:
             check(token, "read")
             caller = caller_of(token, request)
             project = caller.chosen_project(request.query_params.get("project"))
-            text = await self._gate.in_thread(self._rendered, token, caller, project)
+            text = await self._gate.in_thread(token, "query", partial(self._rendered, token, caller, project))
         except MemGraphError as error:
             return _refused("Learning", error)
         found = _META_POLICY.search(text)
@@ -134,7 +135,8 @@ class Pages:
         token = token_of(request)
         try:
             arguments = _arguments(given)
-            answer, _ = await self._gate.in_thread(self._gate.run, token, caller_of(token, request), "query", arguments)
+            call = partial(self._gate.run, token, caller_of(token, request), "query", arguments)
+            answer, _ = await self._gate.in_thread(token, "query", call)
         except MemGraphError as error:
             return _refused("Queries", error, _query_form(given))
         rows, total = answer.data["rows"], answer.data["total"]

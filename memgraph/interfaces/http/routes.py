@@ -70,9 +70,8 @@ async def _post(gate: Gate, name: str | None, request: Request) -> Response:
         return problem(HTTPStatus.BAD_REQUEST, "the body must be a JSON object of arguments")
     token = token_of(request)
     named = name or request.path_params["name"]
-    answer, is_kept = await gate.in_thread(
-        gate.run, token, caller_of(token, request), named, arguments, key=request.headers.get(KEY)
-    )
+    call = partial(gate.run, token, caller_of(token, request), named, arguments, key=request.headers.get(KEY))
+    answer, is_kept = await gate.in_thread(token, named, call)
     return json_response(answer.model_dump(mode="json"), {"Idempotency-Replayed": "true"} if is_kept else {})
 
 
@@ -80,7 +79,8 @@ async def _list(gate: Gate, request: Request) -> Response:
     given = request.query_params
     arguments = {name: values[0] if len(values := given.getlist(name)) == 1 else values for name in given}
     token = token_of(request)
-    answer, _ = await gate.in_thread(gate.run, token, caller_of(token, request), "list_memories", arguments)
+    call = partial(gate.run, token, caller_of(token, request), "list_memories", arguments)
+    answer, _ = await gate.in_thread(token, "list_memories", call)
     following = answer.data["next_offset"]
     more = {"Link": f'</v1/memories?{urlencode({**arguments, "offset": following})}>; rel="next"'} if following else {}
     return tagged(request, answer, more)
@@ -89,7 +89,8 @@ async def _list(gate: Gate, request: Request) -> Response:
 async def _get(gate: Gate, request: Request) -> Response:
     token = token_of(request)
     arguments = {"id": request.path_params["id"], **request.query_params}
-    answer, _ = await gate.in_thread(gate.run, token, caller_of(token, request), "get_memory", arguments)
+    call = partial(gate.run, token, caller_of(token, request), "get_memory", arguments)
+    answer, _ = await gate.in_thread(token, "get_memory", call)
     return tagged(request, answer)
 
 

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import uvicorn
+from starlette.types import Receive, Scope, Send
 
 from memgraph.errors import InvalidInputError
+from memgraph.graph.zeroed_memory import give_back, limit_heaps
 from memgraph.interfaces.http.access.gate import Gate
 from memgraph.interfaces.http.access.refusals import RefusedTokenError
 from memgraph.interfaces.http.access.stores import Stores, lock_of
 from memgraph.interfaces.http.access.tokens import Token, token_file
 from memgraph.interfaces.http.app import app_of
 from memgraph.interfaces.http.limits import HeadTimed, Limits, OnLimit, ignore
+from memgraph.interfaces.http.problems import problem
 from memgraph.interfaces.operations import Caller
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
+
+_GIVE_BACK_S = 5
+"""Seconds after an operation in which freed memory is given back, once a second: the engine's buffers are hundreds of megabytes, and a graph is closed when it was idle."""
 
 
 @contextmanager
@@ -166,16 +174,26 @@ def serve(
     class Timed(HeadTimed):
         head_s = within.head_s
         stalled_s = within.stalled_s
+        heads = max(1, within.connections // 4)
+        begun: ClassVar[dict[str, dict[HeadTimed, None]]] = {}
+
+    app = app_of(gate, limits=within, close_stores=close_stores, on_limit=on_limit)
+
+    async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a request of a connection too many; uvicorn's own limit does not say when to come again."""
+        is_full = scope["type"] == "http" and len(server.server_state.connections) > within.connections
+        detail = f"{within.connections} connections are open; send it again after the time in Retry-After"
+        full = problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Connection": "close"})
+        await (full if is_full else app)(scope, receive, send)
 
     config = uvicorn.Config(
-        app_of(gate, limits=within, close_stores=close_stores, on_limit=on_limit),
+        crowded,
         http=Timed,
         ws="none",
         lifespan="on",
         access_log=False,
         log_config=None,
         server_header=False,
-        limit_concurrency=within.connections,
         timeout_keep_alive=int(within.head_s),
         timeout_graceful_shutdown=int(within.ending_s),
         h11_max_incomplete_event_size=16_384,
@@ -186,6 +204,21 @@ def serve(
             gate.is_ending = True
             await super().shutdown(sockets)
 
-    server = Ending(config)
+    server, has_ended = Ending(config), threading.Event()
+
+    def tidy() -> None:
+        seen = left = 0
+        while not has_ended.wait(1.0):
+            seen, left = gate.done, _GIVE_BACK_S if seen != gate.done else max(0, left - 1)
+            if left:
+                give_back()
+
+    limit_heaps()
+    tidying = threading.Thread(target=tidy, name="memory", daemon=True)
+    tidying.start()
     on_start(server)
-    server.run(sockets=[listening])
+    try:
+        server.run(sockets=[listening])
+    finally:
+        has_ended.set()
+        tidying.join()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -30,10 +30,12 @@ class Tools:
             request = _request.get()
             token = token_of(request)
             caller = caller_of(token, request)
-            with gate.working():
-                return gate.run(token, caller, name, arguments, toolset=toolset, progress=progress)[0]
+            return gate.run(token, caller, name, arguments, toolset=toolset, progress=progress)[0]
 
-        server = server_of(run, toolset=toolset, limiter=gate.threads, message=remote_message_of)
+        async def in_thread(name: str, call: Callable[[], Answer]) -> Answer:
+            return await gate.in_thread(token_of(_request.get()), name, call)
+
+        server = server_of(run, toolset=toolset, in_thread=in_thread, message=remote_message_of)
         self.manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=body_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -7,7 +7,7 @@ of the high-level one would derive another schema from a function's signature, a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -76,30 +76,35 @@ def server_of(
     *,
     toolset: Toolset = "core",
     answer: Perform | None = None,
-    limiter: CapacityLimiter | None = None,
+    in_thread: Callable[[str, Callable[[], Answer]], Awaitable[Answer]] | None = None,
     message: Callable[[BaseException], str] = message_of,
 ) -> Server[dict[str, Any]]:
     """Return a server that offers the operations of a toolset.
 
-    `perform` is called in threads, up to four at a time unless a `limiter` says otherwise, and may raise a `MemGraphError`. With `answer`, which performs operations of
+    `perform` is called in threads, up to four at a time unless `in_thread` decides, and may raise a `MemGraphError`. With `answer`, which performs operations of
     any toolset, clients that offer sampling are asked to answer work orders. `message` renders errors for the client.
     """
     tools = [_tool(one) for one in offered(toolset)]
-    threads = limiter or CapacityLimiter(_AT_ONCE)
+    threads = CapacityLimiter(_AT_ONCE)
+
+    async def in_a_thread(_name: str, call: Callable[[], Answer]) -> Answer:
+        return await to_thread.run_sync(call, limiter=threads)
+
+    run_sync = in_thread or in_a_thread
 
     async def run(context: _Context, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Perform an operation in a thread. If the call is cancelled, the operation ends at its next report of progress, or as usual."""
-        return await in_thread(name, partial(perform, name, arguments, _Reporter(context)))
+        return await result(name, partial(perform, name, arguments, _Reporter(context)))
 
     async def run_unasked(name: str, arguments: Mapping[str, Any]) -> tuple[Answer | None, str]:
         try:
-            return await in_thread(name, partial(answer or perform, name, arguments, None)), ""
+            return await result(name, partial(answer or perform, name, arguments, None)), ""
         except _FailedError as error:
             return None, str(error)
 
-    async def in_thread(name: str, call: Callable[[], Answer]) -> Answer:
+    async def result(name: str, call: Callable[[], Answer]) -> Answer:
         try:
-            return await to_thread.run_sync(call, limiter=threads)
+            return await run_sync(name, call)
         except (MemGraphError, OSError) as error:
             raise _FailedError(message(error)) from None
         except Exception as error:

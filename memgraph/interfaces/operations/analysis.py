@@ -45,7 +45,9 @@ def _query(call: Call, given: Query) -> Answer:
 
 
 def _stats(call: Call, _given: Stats) -> Answer:
-    found = call.listings.get_stats().model_dump(mode="json")
+    caller = call.caller
+    counted = call.listings.get_stats(only_project=caller.project if caller.is_project_fixed else None)
+    found = counted.model_dump(mode="json", exclude={"db_size_bytes"})  # which changes with what others store
     return Answer(text="\n".join(f"{name}: {value}" for name, value in found.items()), data=found)
 
 
@@ -64,11 +66,10 @@ OPERATIONS = (
     ),
     Operation(
         name="stats",
-        description="Return the counts of the store.",
+        description="Return the counts of the memories that you may read.",
         arguments=Stats,
         run=_stats,
         effect="read",
-        is_store_wide=True,
         is_idempotent=True,
     ),
 )

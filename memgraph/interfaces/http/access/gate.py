@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from threading import Condition
-from typing import Any
+from typing import Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import HTTPConnection
@@ -21,11 +21,32 @@ from memgraph.logs import logger_of
 from memgraph.ports import Progress
 
 logger = logger_of(__name__)
-AT_ONCE = 4
-"""Operations that run at the same time. One that needs a view of what an agent may have takes 200 MB and more."""
+T = TypeVar("T")
 ENDING = "the server is ending; send the request again, a write with the same Idempotency-Key"
 NEEDS: Mapping[Effect, Scope] = {"read": "read", "write": "write", "maintain": "admin"}
 """The scope that an operation needs, by its effect."""
+
+
+class Slots:
+    """Slots for operations of one kind: who waits gets one in the order of asking, and one client never has them all.
+
+    Parameters
+    ----------
+    total : int
+        Operations that run at the same time.
+    each : int
+        Those of one client.
+    """
+
+    def __init__(self, total: int, each: int) -> None:
+        self._all = CapacityLimiter(total)
+        self._each = each
+        self._of_client: dict[str, CapacityLimiter] = {}
+
+    async def run(self, client: str, call: Callable[[], T]) -> T:
+        """Run a function in a thread when a slot is free."""
+        async with self._of_client.setdefault(client, CapacityLimiter(self._each)):
+            return await to_thread.run_sync(call, limiter=self._all)
 
 
 class Gate:
@@ -43,9 +64,13 @@ class Gate:
         self.stores = stores
         self._tokens = tokens
         self._unasked = unasked
-        self.threads = CapacityLimiter(AT_ONCE)
+        # A query may take half a minute, and maintenance an hour: each kind has slots of its own, so that it delays no other.
+        slots = {None: (4, 2), "query": (2, 1), "sleep": (1, 1)}
+        self._slots = {kind: Slots(total, each if self.asks else total) for kind, (total, each) in slots.items()}
         self._turn = Condition()
         self._working = 0
+        self.done = 0
+        """Counts the operations that have ended."""
         self._is_closed = False
         self.is_ending = False
         """Whether the server is ending: it takes no more requests."""
@@ -114,14 +139,14 @@ class Gate:
             is_one_commit=operation.is_one_commit,
         )
 
-    async def in_thread(self, function: Any, *args: Any, **kwargs: Any) -> Any:
-        """Run a function in one of the few threads. Once begun it ends by itself, whatever becomes of the request; `close` waits for it."""
+    async def in_thread(self, token: Token, name: str, call: Callable[[], T]) -> T:
+        """Run what an operation needs in one of its few slots. Once begun it ends by itself, whatever becomes of the request; `close` waits for it."""
 
-        def run() -> Any:
+        def run() -> T:
             with self.working():
-                return function(*args, **kwargs)
+                return call()
 
-        return await to_thread.run_sync(run, limiter=self.threads)
+        return await self._slots.get(name, self._slots[None]).run(token.client, run)
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -141,6 +166,7 @@ class Gate:
         finally:
             with self._turn:
                 self._working -= 1
+                self.done += 1
                 self._turn.notify_all()
 
     def close(self, *, wait_s: float) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import errno
+import sqlite3
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
 from memgraph import errors
+from memgraph.disk.space import FULL
+from memgraph.journal.swap import ReplacedJournalError
 
 
 class RefusedTokenError(errors.MemGraphError):
@@ -62,14 +64,22 @@ STATUSES: tuple[tuple[type[errors.MemGraphError], HTTPStatus], ...] = (
     (errors.BusyError, HTTPStatus.SERVICE_UNAVAILABLE),
     (UnavailableError, HTTPStatus.SERVICE_UNAVAILABLE),
     (errors.ClosedError, HTTPStatus.SERVICE_UNAVAILABLE),
+    (ReplacedJournalError, HTTPStatus.SERVICE_UNAVAILABLE),
 )
-"""The first that fits; other errors are the server's: 500."""
+"""The first that fits; other errors are 507 if a full disk caused them, else the server's: 500."""
 
 
 def status_of(error: BaseException) -> int:
     """Return the HTTP status of an error."""
     if isinstance(error, PartlyStoredError):
         return error.status
-    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return HTTPStatus.INSUFFICIENT_STORAGE
-    return next((found for kind, found in STATUSES if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR)
+    if found := next((status for kind, status in STATUSES if isinstance(error, kind)), None):
+        return found
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in FULL:
+            return HTTPStatus.INSUFFICIENT_STORAGE
+        if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            return HTTPStatus.INSUFFICIENT_STORAGE
+        cause = cause.__cause__ or cause.__context__
+    return HTTPStatus.INTERNAL_SERVER_ERROR

@@ -69,6 +69,11 @@ class Token(Model):
     created_at: Timestamp
     expires_at: Timestamp | None = None
 
+    @property
+    def client(self) -> str:
+        """The client in whose share of the server's limits it is: its tenant, or this token; empty for a server without tokens."""
+        return self.tenant or (self.id if self.sha256 else "")
+
     def allows(self, scope: Scope) -> bool:
         """Return whether this scope is within the token's."""
         return SCOPES.index(scope) <= SCOPES.index(self.scope)
