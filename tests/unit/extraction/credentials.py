@@ -183,7 +183,8 @@ _NAMED = {
 }  # fmt: skip
 
 
-def _drawn(form: str, seed: str) -> str:
+def drawn(form: str, seed: str) -> str:
+    """Return a form with its places filled: ``<20h>`` are 20 hexadecimal digits."""
     chance = random.Random(seed)
     return re.sub(
         r"<(\d+)(\w?)>",
@@ -196,13 +197,13 @@ def credentials() -> dict[str, list[tuple[str, str]]]:
     """Return the kinds; of each the secret, and the text that holds it, three times."""
     kinds = {name: (form, ASSIGNED, TOLD, LOGGED) for name, form in _ISSUED.items()} | _NAMED
     return {
-        name: [(secret, text.format(secret)) for text in texts for secret in (_drawn(form, f"{name} {text}"),)]
+        name: [(secret, text.format(secret)) for text in texts for secret in (drawn(form, f"{name} {text}"),)]
         for name, (form, *texts) in kinds.items()
     }
 
 
 def is_left(secret: str, redacted: str) -> bool:
     """Return whether a third of a secret or more, without what everybody knows of an address, is still to be read."""
-    part = secret.rsplit("/", 1)[-1] if secret.startswith("https:") else secret
+    part = re.split(r"/|sig=", secret)[-1] if secret.startswith("https:") else secret
     length = max(6, len(part) // 3)
     return any(part[start : start + length] in redacted for start in range(max(1, len(part) - length + 1)))
