@@ -47,7 +47,7 @@ FORMATS = (
     Format("API key", "sk-<20w>", "platform.openai.com, docs.anthropic.com, openrouter.ai, langfuse.com", "", r"\bsk-(?=[A-Za-z0-9_-]{0,80}\d)[A-Za-z0-9_-]{20,255}"),
     Format("API key", "gsk_<40>, xai-<60>, pplx-<40>, r8_<30>, tvly-<28w>, pcsk_<40w>, lsv2_pt_<32h>_<10h>, lsv2_sk_<32h>_<10h>", "console.groq.com, docs.x.ai, docs.perplexity.ai, replicate.com, docs.tavily.com, docs.pinecone.io, docs.smith.langchain.com"),
     Format("Stripe key", "sk_live_<10>, sk_test_<10>, rk_live_<10>, rk_test_<10>, whsec_<10b>", "docs.stripe.com/keys"),
-    Format("Slack token", "xoxb-<10w>, xoxp-<10w>, xapp-1-<10w>, xoxe.xoxp-1-<10w>", "api.slack.com/authentication/token-types", "xox xapp-", r"\b(?:xoxe\.)?xox[a-z]-[A-Za-z0-9-]{10,255}|\bxapp-\d-[A-Za-z0-9-]{10,255}"),
+    Format("Slack token", "xoxb-<12d>, xoxp-<12d>, xapp-1-<12c>, xoxe.xoxp-1-<12c>", "api.slack.com/authentication/token-types", "xox xapp-", r"\b(?:xoxe\.)?xox[a-z]-[A-Za-z0-9-]{10,255}|\bxapp-\d-[A-Za-z0-9-]{10,255}"),
     Format("webhook address", "hooks.slack.com/services/<9>/<9>/<24>, discord.com/api/webhooks/<18d>/<68w>, acme.webhook.office.com/webhookb2/<36w>@<36w>/IncomingWebhook/<32h>/<36w>", "api.slack.com, discord.com/developers, learn.microsoft.com/microsoftteams", "…hooks.slack.com …/webhooks/ …/webhookb2/", r"\bhooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,100}|\bdiscord(?:app)?\.com/api/webhooks/[A-Za-z0-9/_-]{20,120}|\bwebhook\.office\.com/webhookb2/[A-Za-z0-9/@_-]{20,300}"),
     Format("Discord token", "MT<22w>.<6w>.<27w>", "discord.com/developers/docs/reference (authentication)", "MT Mj Mz ND NT Nj Nz OD OT", r"\b(?:M[Tjz]|N[DTjz]|O[DT])[A-Za-z0-9_-]{21,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}"),
     Format("Telegram token", "<8d>:AA<33w>", "core.telegram.org/bots/features (authorization token)", "…:AA", r"\b\d{8,10}:AA[A-Za-z0-9_-]{33}\b"),
@@ -133,7 +133,7 @@ def _assignments(name: str) -> tuple[str, ...]:
     )
 
 
-_NAME_ENDS = r"[\w-]{0,30}(?:[\\\"']{0,2}\s{0,3}[=:：]|[^\n]{0,120}?\d)"
+_NAME_ENDS = r"[\w-]{0,30}+[\\\"']{0,2}\s{0,3}[=:：]|[^\n]{0,150}?\d"
 _ASSIGNED: tuple[tuple[Sequence[str], str, Sequence[str]], ...] = (
     (
         ("key", "token", "secret", "pass", "pwd", "credential"),
