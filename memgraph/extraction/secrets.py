@@ -119,21 +119,23 @@ _FURTHER = (
 _NOT_A_VALUE = r"(?!\$|<|\{|\[|%|\*|xxx|x{6}|None\b|null\b|true\b|false\b|undefined\b|your[_-]|example|changeme|process\.|os\.|env\.|self\.|this\.|[a-z_]\w{0,40}(?:\.[a-z_]\w{0,40}){1,5}(?![\w.]))"
 _MIXED = rf"[\"'`]?(?P<value>{_NOT_A_VALUE}(?=[^\s]{{0,60}}\d)(?=[^\s]{{0,60}}[A-Za-z])(?:base64:)?[\w.~!@#$%^&*+/=-]{{8,255}})(?![\w(])"
 """A bare word with letters and digits: prose uses the same phrases."""
-_OF = r"(?:\s+(?:for|of|to|de|del|do|da|du|für|voor|от|к)\s+(?:\w{2,3}\s+)?[\w./@-]{1,40})?"
-_IS = r"(?:\s{0,3}(?:=|:=?|：|—|是|为|為|は)\s{0,3}|\s+(?:is|ist|lautet|est|es|è|é|to|är)\s+|(?:(?<=[_-]key)|(?<=[_-]token)|(?<=[_-]secret)|(?<=[_-]password))\s+)"
+_OF = r"(?:\s+(?:for|of|to|on|at|de|del|do|da|du|für|voor|от|к)\s+(?:\w{2,3}\s+)?[\w./@-]{1,40})?"
+_IS = r"(?:\s{0,3}(?:=|:=?|[-=]>|：|—|是|为|為|は)\s{0,3}|\s+(?:is|ist|lautet|est|es|è|é|to|är)\s+|(?:(?<=[_-]key)|(?<=[_-]token)|(?<=[_-]secret)|(?<=[_-]password))\s+)"
 
 
 def _assignments(name: str) -> tuple[str, ...]:
     return (
         # password="…", 'api_key': '…': quoted values
         rf"(?i:{name}{_FURTHER}(?:\\?[\"'])?\s{{0,3}}(?:=|:=?|=>)\s{{0,3}}\\?[\"'](?P<value>{_NOT_A_VALUE}[^\s\"'\\]{{6,255}})\\?[\"'])",
-        # password: …, password for staging is …, --token …, with password …
+        # password: …, password for staging is …, --token …; password …
         rf"(?i:{name}{_FURTHER}{_OF}{_IS}{_MIXED})",
-        rf"(?i:\b(?:with|using|use|mit|avec|con|com|met|med)\s+(?:(?:the|user|my)\s+){{0,2}}{name}\s+{_MIXED})",
+        rf"(?i:{name}(?<!\bpass)\s+(?:[-–]\s)?{_MIXED})",
+        # <password>…</password>
+        rf"(?i:<{name}>(?P<value>{_NOT_A_VALUE}[^<\s]{{6,255}})</)",
     )
 
 
-_NAME_ENDS = r"[\w-]{0,30}+[\\\"']{0,2}\s{0,3}[=:：]|[^\n]{0,150}?\d"
+_NAME_ENDS = r"[\w-]{0,30}+[\\\"']{0,2}\s{0,3}[=:：>]|[^\n]{0,150}?\d"
 _ASSIGNED: tuple[tuple[Sequence[str], str, Sequence[str]], ...] = (
     (
         ("key", "token", "secret", "pass", "pwd", "credential"),

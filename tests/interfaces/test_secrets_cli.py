@@ -33,7 +33,7 @@ def ids(run: Run, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Memories that were stored while nothing was redacted, by what they hold."""
     monkeypatch.setenv("MEMGRAPH_REDACT_SECRETS", "false")
     texts = {
-        "token": f"The dashboards are read by the nightly job with {TOKEN} since Monday",
+        "token": f"Read the dashboards with {TOKEN} in the nightly job",
         "tag": "Dashboards are exported as JSON before each release",
         "history": f"The staging server takes the password {PASSWORD} from everybody, and that is to change",
         "clean": "The staging server is called heron and runs Debian",
