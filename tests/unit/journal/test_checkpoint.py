@@ -100,7 +100,7 @@ def test_tampering_before_and_after_it_is_detected(
         lambda stored: json.dumps({**stored, "hmac": 7}).encode(),
         lambda stored: json.dumps({**stored, "hmac": "\u00e9"}).encode(),
         lambda stored: json.dumps({**stored, "body": 7}).encode(),
-        lambda stored: json.dumps({**stored, "body": {**stored["body"], "sha256": "0" * 64}}).encode(),
+        lambda stored: json.dumps({**stored, "body": {**stored["body"], "digest": "0" * 64}}).encode(),
         lambda stored: json.dumps({**stored, "body": {**stored["body"], "extra": 1}}).encode(),
     ],
 )
