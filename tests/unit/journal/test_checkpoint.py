@@ -123,8 +123,12 @@ def test_a_checkpoint_of_another_store_is_ignored(
 ) -> None:
     keys = {"keys": EnvKeys({"MEMGRAPH_KEY": "0f" * 32})} if same_key else {}
     journal, other = open_one(**keys), open_one("other", **keys)
-    for one in (journal, other):
-        write(one, added(1))
+    for one, numbers in (
+        (journal, [1]),
+        (other, [1, 2, 3]),
+    ):  # a longer one would also say that this journal was truncated
+        for number in numbers:
+            write(one, added(number))
         one.checkpoint()
     (journal.folder / "verified.json").write_bytes((other.folder / "verified.json").read_bytes())
     unsealed.clear()
