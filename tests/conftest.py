@@ -6,6 +6,7 @@ import gc
 import ipaddress
 import os
 import shutil
+import signal
 import socket
 import sys
 import tempfile
@@ -31,6 +32,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Let the tests be interrupted and interrupt, and spare stores and processes what they need not do."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs without it
+    _spare(config)
+
+
+def _spare(config: pytest.Config) -> None:
     """Spare thousands of stores the disk, and hundreds of processes what they need not do. Workers inherit it.
 
     Half of a small store's life is waiting until the disk has what was synced. What a process handed to the system outlives it in

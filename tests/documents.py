@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memgraph.config import default_settings
+from memgraph.extraction.secrets import FORMATS
 from memgraph.interfaces.cli.base.commands import GROUPS
 from memgraph.interfaces.cli.docs import topics
 from memgraph.interfaces.cli.group import COMMANDS
@@ -103,6 +104,12 @@ def operations() -> str:
     return table(("tool", "toolset", "what it does"), rows)
 
 
+def secrets() -> str:
+    """Return the kinds of secrets with the beginnings of their forms and where their issuers publish them."""
+    rows = [(one.kind, f"``{re.sub(r'<.*?>', '…', one.forms)}``", one.source) for one in FORMATS]
+    return table(("kind", "forms", "as published at"), rows)
+
+
 def links() -> str:
     """Return the topics with their summaries, each linked to its page."""
     rows = [(f"[{one.name}](memgraph/docs/{one.name}.md)", one.summary) for one in topics().values()]
@@ -141,6 +148,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "failures": failures,
     "folders": folders,
     "operations": operations,
+    "secrets": secrets,
     "settings": settings,
     "topics": links,
 }

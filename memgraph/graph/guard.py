@@ -235,7 +235,7 @@ def _check_function(query: str, name: str, position: int) -> None:
     if name.upper() == "RANGE":
         found = _RANGE.match(query, position)
         low, high, step = (int(part or 1) for part in found.groups()) if found else (0, 0, 0)
-        if not step or (high - low) // step > MAX_RANGE:
+        if not step or (high - low) // step >= MAX_RANGE:  # both ends are items
             raise QueryError(f"range takes literal integers and returns at most {MAX_RANGE:,} items")
 
 

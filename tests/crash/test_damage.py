@@ -477,7 +477,7 @@ def checkpoint_of_zeros(scene: Any, stranger: Any) -> None:
 
 @way(CHECKPOINT, "silent")
 def checkpoint_flipped(scene: Any, stranger: Any) -> None:
-    scene.checkpoint.write_bytes(scene.checkpoint.read_bytes().replace(b'"sha256": "', b'"sha256": "0'))
+    scene.checkpoint.write_bytes(scene.checkpoint.read_bytes().replace(b'"digest": "', b'"digest": "0'))
 
 
 @way(CHECKPOINT, "silent")
@@ -768,7 +768,9 @@ def needs_database() -> bool:
 
 @pytest.mark.parametrize(("case", "name"), ALL)
 def test_each_case_of_damage(scene: Any, stranger: Any, rows: Any, case: Case, name: str) -> None:
+    before = contents(scene)
     case.ways[name](scene, stranger)
+    assert contents(scene) != before, "the harm harms"
     scene.heard.clear()
     row = rows[case.what]
     if case.outcome == "refused":
@@ -779,6 +781,12 @@ def test_each_case_of_damage(scene: Any, stranger: Any, rows: Any, case: Case, n
         goes_on(scene, with_rebuild=name == next(iter(case.ways)))
         said = [message for message in scene.heard if not message.startswith("rebuilding the graph")]
         assert {row.fits(message) for message in said} == ({True} if case.outcome == "reported" else set()), said
+
+
+def contents(scene: Any) -> dict[Path, tuple[int, bytes | None]]:
+    """Return the mode of each file and directory, and what files contain."""
+    found = [path for path in scene.folder.rglob("*") if not path.is_socket()]
+    return {path: (path.lstat().st_mode, path.read_bytes() if path.is_file() else None) for path in found}
 
 
 def refused(scene: Any, case: Case, row: Any) -> None:

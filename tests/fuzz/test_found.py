@@ -41,13 +41,10 @@ def test_a_head_file_that_is_taken_can_be_read_again(tmp_path: Path) -> None:
     journal = opened(tmp_path)
     path = tmp_path / "keys" / "heads" / journal.store_id
     path.write_text(json.dumps({**json.loads(path.read_text()), "more": "x" * 100}))
-    try:
-        journal = opened(tmp_path)
-    except memgraph.JournalError:
-        return  # to refuse it is as good
+    journal = opened(tmp_path)
     with journal.locked():
         journal.append([CommitDraft("system", [DecayApplied(applied_at=NOW, updated=0, below_threshold=0)])], NOW)
-    opened(tmp_path)
+    assert opened(tmp_path).tail == journal.tail
 
 
 def test_an_update_keeps_to_the_highest_relevance(tmp_path: Path) -> None:

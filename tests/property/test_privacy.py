@@ -53,7 +53,7 @@ NOT_READERS = {
     "edit", "pin", "unpin", "tag", "untag", "merge", "split", "undo", "ingest", "remember", "forget", "unforget", "observe", "episode", "feedback", "outcome", "queries list", "queries show", "compress",
     "proposals approve", "proposals reject", "proposals reopen", "contradictions find", "contradictions resolve",
     "contradictions dismiss", "distil answer", "distil skip", "sleep", "collect", "archive",
-    "unarchive", "invalidate", "revalidate", "supersede", "unsupersede", "delete", "undelete", "purge", "link", "unlink", "import", "embed", "reembed",
+    "unarchive", "invalidate", "revalidate", "supersede", "unsupersede", "delete", "undelete", "purge", "secrets scan", "link", "unlink", "import", "embed", "reembed",
     "format-age", "completion", "rebuild", "verify", "audit", "doctor", "reset", "repair", "backup", "restore", "migrate", "compact", "config init", "config show", "docs", "demo",
     "connect", "disconnect", "mcp", "worker run", "worker status", "worker stop", "serve", "token create", "token list", "token revoke",
     "task new", "task switch", "task resume", "task link", "task unlink", "task archive", "task close", "task status", "task add", "task done",

@@ -103,7 +103,7 @@ OPTIONS: dict[str, list[str]] = {
     "build_agent_context": ["max_tokens"],
     "cypher": ["parameter"],
     "link": ["score", "reason"],
-    "purge": ["match", "project", "source", "keep_copies", "everything"],
+    "purge": ["match", "project", "source", "secrets", "keep_copies", "everything"],
     "query": ["since", "limit", "project"],
     "recall": ["max_tokens", "agents", "privacy_tiers", "task_embedding", "session_id"],
     "save_episode": ["tags", "user_feedback", "occurred_at"],

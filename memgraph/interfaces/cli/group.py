@@ -119,6 +119,7 @@ COMMANDS: dict[str, Entry] = {
     "delete": Entry("memories.states", "delete", "Remove memories from every view; their history stays.", "correct"),
     "undelete": Entry("memories.states", "undelete", "Restore a deleted memory and its links.", "correct"),
     "purge": Entry("privacy.purge", "purge", "Remove memories and their words for good.", "correct"),
+    "secrets": Entry("privacy.purge", "secrets", "List what holds a secret, or purge it.", "correct"),
     "link": Entry("memories.states", "link", "Link two memories.", "correct"),
     "unlink": Entry("memories.states", "unlink", "Remove a link between two memories.", "correct"),
     "ingest": Entry(

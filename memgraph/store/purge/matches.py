@@ -7,18 +7,18 @@ from collections.abc import Iterable, Mapping
 from memgraph.journal.purge.carrying import CARRIES, STATES_MEMORY
 from memgraph.ports import Row
 from memgraph.store.purge.records import Record, strings_in
-from memgraph.store.purge.selection import plain
+from memgraph.store.purge.selection import Says
 from memgraph.text.cutting import preview
 
 HISTORY = "history"
 
 
-def shows(match: str, row: Row) -> bool:
+def shows(is_meant: Says, row: Row) -> bool:
     """Return whether the preview of a memory's text shows the words."""
-    return plain(match) in plain(preview(row.get("content", "")))
+    return is_meant(preview(row.get("content", "")))
 
 
-def matched_in(records: Iterable[Record], match: str, rows: Mapping[str, Row]) -> dict[str, list[str]]:
+def matched_in(records: Iterable[Record], is_meant: Says, rows: Mapping[str, Row]) -> dict[str, list[str]]:
     """Return the fields of memories that contain the words, or `HISTORY` where only an earlier version does. One pass over the journal.
 
     Parameters
@@ -31,10 +31,9 @@ def matched_in(records: Iterable[Record], match: str, rows: Mapping[str, Row]) -
     dict
         Memories that contain the words nowhere have an empty list.
     """
-    pattern = plain(match)
 
     def says(value: object, name: str = "") -> bool:
-        return any(pattern in plain(text) for text in strings_in(value, name))
+        return any(map(is_meant, strings_in(value, name)))
 
     found = {one: sorted(name for name, value in row.items() if says(value, name)) for one, row in rows.items()}
     waiting = {one for one, names in found.items() if not names}

@@ -12,7 +12,7 @@ from memgraph.ports import Row
 from memgraph.store.purge.lost_tasks import lost_tasks
 from memgraph.store.purge.records import Record, strings_in, texts_of
 from memgraph.store.purge.restating import Restated, agents_only_of, cleared, named_builds, stacks
-from memgraph.store.purge.selection import Criteria, plain, selected
+from memgraph.store.purge.selection import Criteria, selected
 from memgraph.text.runs import Runs
 
 Read = Callable[[], Iterable[Record]]
@@ -93,8 +93,8 @@ def plan_of(read: Read, criteria: Criteria, present: Present, *, keeps_copies: b
         if not found.ids.keys().isdisjoint(_stated(record)):
             texts |= dict.fromkeys(texts_of(record))
     runs = Runs([*texts, *filter(None, [criteria.match])])
-    pattern = plain(criteria.match or "")
-    plan.is_said = lambda text: runs.are_in(text) or bool(pattern and pattern in plain(text))
+    says = criteria.says
+    plan.is_said = lambda text: runs.are_in(text) or bool(says and says(text))
     repeating = [one for one in read() if one.type not in KEPT and any(map(runs.are_in, strings_in(one.content)))]
     if keeps_copies:
         repeating = _kept(plan, found.ids, repeating, products, present)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError
+from memgraph.extraction.secrets import redact, redact_any
 from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.purge.intent import Intent
@@ -52,7 +53,7 @@ from memgraph.store.purge.receipts import (
 )
 from memgraph.store.purge.records import records
 from memgraph.store.purge.remaining import phrase_of, remaining_names, without_names
-from memgraph.store.purge.selection import Criteria
+from memgraph.store.purge.selection import Criteria, Says
 from memgraph.store.query import Reader
 from memgraph.store.undeletion import deleted, undeletions
 from memgraph.text.cutting import preview
@@ -96,25 +97,30 @@ class Purging:
         match: str | None = None,
         project: str | None = None,
         source: str | None = None,
+        secrets: bool = False,
         keep_copies: bool = False,
     ) -> PurgePreview:
-        """Return what `purge` would remove. Nothing is changed."""
+        """Return what `purge` would remove. Nothing is changed. Secrets are redacted in the answer to `secrets`, which may be empty."""
         checked(bool, keep_copies, "keep_copies")
-        criteria = self._criteria(ids, match, project, source)
+        criteria = self._criteria(ids, match, project, source, secrets=secrets)
         self._reader.settle()
         with self._projector.holding():
-            plan = self._planned(criteria, keeps_copies=keep_copies)
+            plan = self._planned(criteria, keeps_copies=keep_copies, may_be_empty=secrets)
             remaining = self._remaining(plan)
-            shown = [
-                PurgedMemory(id=one, content=preview(row.get("content", "")), why=why, is_deleted=not self._is_there(one), matched_in=places)
+
+            def shown(text: str) -> str:
+                return redact(text).value if secrets else text
+
+            memories = [
+                PurgedMemory(id=one, content=preview(shown(row.get("content", ""))), why=why, is_deleted=not self._is_there(one), matched_in=places)
                 for why, named in (
                     ("asked", plan.ids), ("derived", plan.derived), ("copied", plan.copied),
                     ("restated", plan.restated), ("kept", plan.kept),
                 )
-                for one, (row, places) in self._last_rows(named, match).items()
+                for one, (row, places) in self._last_rows(named, criteria.says).items()
             ]  # fmt: skip
-        return PurgePreview(
-            memories=shown,
+        found = PurgePreview(
+            memories=memories,
             events=len(plan.seqs),
             others=dict(plan.others),
             lost_tasks=plan.lost_tasks,
@@ -122,6 +128,7 @@ class Purging:
             exports=self._exports(),
             is_everything=plan.is_everything,
         )
+        return redact_any(found).value if secrets else found
 
     def purge(
         self,
@@ -130,6 +137,7 @@ class Purging:
         match: str | None = None,
         project: str | None = None,
         source: str | None = None,
+        secrets: bool = False,
         keep_copies: bool = False,
         everything: bool = False,
     ) -> PurgeReceipt:
@@ -145,6 +153,8 @@ class Purging:
             Memories, deleted ones included. Either these or one of the following.
         match : str
             Everything that contains this text, in whatever case.
+        secrets : bool
+            Everything that contains a secret of a kind that is redacted today.
         project, source : str
             Everything of a project; everything that rests on a source: its name on memories, or the id, kind or place of one that was read.
         keep_copies : bool
@@ -165,7 +175,7 @@ class Purging:
         """
         checked(bool, keep_copies, "keep_copies")
         checked(bool, everything, "everything")
-        criteria = self._criteria(ids, match, project, source)
+        criteria = self._criteria(ids, match, project, source, secrets=secrets)
         with self._writer.exclusive():
             self._writer.flush()
             # refused here, because a purge that is recorded could not be carried out
@@ -260,16 +270,19 @@ class Purging:
             counts["events"] = len(payload.seqs())
         return receipt
 
-    def _criteria(self, ids: Sequence[str], match: str | None, project: str | None, source: str | None) -> Criteria:
+    def _criteria(
+        self, ids: Sequence[str], match: str | None, project: str | None, source: str | None, *, secrets: bool
+    ) -> Criteria:
         known = checked(list[Name], [ids] if isinstance(ids, str) else ids, "ids")
         return Criteria(
             tuple(dict.fromkeys(known)),
             checked(Text | None, match, "match"),
             checked(Name | None, project, "project"),
             checked(Name | None, source, "source"),
+            checked(bool, secrets, "secrets"),
         )
 
-    def _planned(self, criteria: Criteria, *, keeps_copies: bool) -> Plan:
+    def _planned(self, criteria: Criteria, *, keeps_copies: bool, may_be_empty: bool = False) -> Plan:
         """Return the plan of a purge; requires the graph.
 
         Raises
@@ -282,7 +295,7 @@ class Purging:
         plan = plan_of(lambda: records(self._journal.lines()), criteria, self._present, keeps_copies=keeps_copies)
         if missing := [one for one in criteria.ids if one not in plan.ids]:
             raise NotFoundError("memory", missing[0])
-        if not plan.seqs:
+        if not plan.seqs and not may_be_empty:
             raise NotFoundError("memory", _asked(criteria), problem=self._nothing(criteria, plan))
         if max(len(plan.gone()), len(plan.related), len(plan.followers)) > MAX_PURGED:
             problem = (
@@ -297,6 +310,13 @@ class Purging:
 
     def _nothing(self, criteria: Criteria, plan: Plan) -> str:
         """Return the message that there is nothing to purge."""
+        if criteria.secrets:
+            left = without_names(self._remaining(plan))
+            return (
+                f"nothing with a recognised secret can be removed: it is only in {phrase_of(left)}"
+                if left
+                else "no recognised secret is stored"
+            )
         if criteria.match is None:
             if criteria.project is not None:
                 advice = f"`memgraph query --cypher '{_PROJECTS}'` lists the projects"
@@ -370,16 +390,16 @@ class Purging:
     def _is_there(self, memory_id: str) -> bool:
         return self._present(memory_id) is not None
 
-    def _last_rows(self, memory_ids: Sequence[str], match: str | None) -> dict[str, tuple[Row, list[str]]]:
+    def _last_rows(self, memory_ids: Sequence[str], says: Says | None) -> dict[str, tuple[Row, list[str]]]:
         """Return the present rows of memories, or the last ones of deleted memories; and where they match, unless their preview shows it."""
         found = {one: row for one in memory_ids if (row := self._present(one)) is not None}
         missing = [one for one in memory_ids if one not in found]
         found |= {one.row["id"]: one.row for one in deleted(self._journal, missing)}
         rows = {one: found.get(one, {}) for one in memory_ids}
-        unclear = {} if match is None else {one: row for one, row in rows.items() if not shows(match, row)}
-        places = matched_in(records(self._journal.lines()), match, unclear) if match and unclear else {}
+        unclear = {one: row for one, row in rows.items() if not shows(says, row)} if says else {}
+        places = matched_in(records(self._journal.lines()), says, unclear) if says and unclear else {}
         return {one: (row, places.get(one, [])) for one, row in rows.items()}
 
 
 def _asked(criteria: Criteria) -> str:
-    return criteria.match or criteria.project or criteria.source or ", ".join(criteria.ids)
+    return criteria.match or criteria.project or criteria.source or ", ".join(criteria.ids) or "secrets"

@@ -1,14 +1,17 @@
-"""What is to be purged: memories by id, by their words, by project or by source."""
+"""What is to be purged: memories by id, by their words, by the secrets in them, by project or by source."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
 
 from memgraph.errors import InvalidInputError
+from memgraph.extraction.secrets import kinds_of_secrets
 from memgraph.journal.purge.carrying import STATES_MEMORY
 from memgraph.store.purge.records import Record, strings_in
+
+Says = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +27,20 @@ class Criteria:
     project : str or None
     source : str or None
         The source of memories (``trial``), or the id, kind or place of a source that was read.
+    secrets : bool
+        Everything that contains a recognised secret.
     """
 
     ids: tuple[str, ...] = ()
     match: str | None = None
     project: str | None = None
     source: str | None = None
+    secrets: bool = False
 
     def __post_init__(self) -> None:
-        given = [name for name in ("ids", "match", "project", "source") if getattr(self, name) not in (None, ())]
+        given = [f.name for f in fields(self) if getattr(self, f.name) not in (None, (), False)]
         if len(given) != 1:
-            problem = "give one of: ids of memories, match, project or source"
+            problem = "give one of: ids of memories, match, project, source or secrets"
             raise InvalidInputError(problem, field=given[1] if given else "ids", value=", ".join(given))
         for name in ("match", "project", "source"):
             value = getattr(self, name)
@@ -42,6 +48,16 @@ class Criteria:
                 raise InvalidInputError(
                     "is empty, which matches everything; name what is to go", field=name, value=value
                 )
+
+    @property
+    def says(self) -> Says | None:
+        """Whether a text is meant; None if texts do not matter."""
+        if self.secrets:
+            return lambda text: bool(kinds_of_secrets(text))
+        if self.match is None:
+            return None
+        pattern = plain(self.match)
+        return lambda text: pattern in plain(text)
 
 
 @dataclass(slots=True)
@@ -73,7 +89,7 @@ def selected(records: Iterable[Record], criteria: Criteria) -> Selected:
     found = Selected()
     builds: dict[str, set[str]] = defaultdict(set)
     rests_on: dict[str, set[str]] = defaultdict(set)
-    pattern = plain(criteria.match) if criteria.match is not None else ""
+    says = criteria.says
     tasks: set[str] = set()
     waiting: list[Record] = []
     commit_id = ""
@@ -94,9 +110,9 @@ def selected(records: Iterable[Record], criteria: Criteria) -> Selected:
                 waiting = []
         if memory_id is not None:
             _note_builds(record, memory_id, rests_on)
-            if _is_meant(record, memory_id, criteria, pattern):
+            if _is_meant(record, memory_id, criteria, says):
                 found.ids[memory_id] = None
-        elif (pattern and _says(record, pattern)) or _is_of_project(record, criteria.project, tasks):
+        elif (says and _says(record, says)) or _is_of_project(record, criteria.project, tasks):
             found.seqs.add(record.seq)
     named = set().union(*builds.values())
     found.ids |= {one: None for one, names in rests_on.items() if names & named}
@@ -115,19 +131,19 @@ def _note_builds(record: Record, memory_id: str, rests_on: dict[str, set[str]]) 
     rests_on[memory_id].update(filter(None, [row.get("build_id"), *row.get("evidence_build_ids", ())]))
 
 
-def _is_meant(record: Record, memory_id: str, criteria: Criteria, pattern: str) -> bool:
+def _is_meant(record: Record, memory_id: str, criteria: Criteria, says: Says | None) -> bool:
     if criteria.ids:
         return memory_id in criteria.ids
-    if pattern:
-        return _says(record, pattern)
+    if says:
+        return _says(record, says)
     row = record.content.get("memory") or record.content.get("changed") or {}
     if criteria.project is not None:
         return bool(row.get("project_id") == criteria.project)
     return criteria.source is not None and plain(row.get("source", "")) == plain(criteria.source)
 
 
-def _says(record: Record, pattern: str) -> bool:
-    return any(pattern in plain(text) for text in strings_in(record.content))
+def _says(record: Record, says: Says) -> bool:
+    return any(map(says, strings_in(record.content)))
 
 
 def _is_of_project(record: Record, project: str | None, tasks: set[str]) -> bool:

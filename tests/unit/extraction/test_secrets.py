@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import sysconfig
 import time
 import timeit
 from pathlib import Path
@@ -12,10 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import memgraph
 from memgraph import MemoryCommands
 from memgraph.extraction.readers import BuildLogReader
-from memgraph.extraction.secrets import redact
+from memgraph.extraction.secrets import FORMATS, kinds_of_secrets, redact, redact_any
 from memgraph.lifecycle import ingest
+from tests.unit.extraction.credentials import credentials, drawn, is_left
 
 # put together here, so that no scanner of this repository takes them for real ones
 SECRETS = {
@@ -52,6 +56,7 @@ ASSIGNED = (
     ("mysql -u root -p{} shop", "S3cretPw"),
     ("mysql -uroot -p{}", "S3cretPw0rd"),
     ("deploy --password={} --now", "abcdefghij"),
+    ("mariadb -u root -p{} shop", "S3cretPw"),
     ('"body": "{{\\"password\\": \\"{}\\"}}"', "S3cretPw0rd"),
     ('token="{}', "SECRET0123456789ab"),
 )
@@ -100,6 +105,67 @@ def test_mentions_of_secrets_are_kept(text: str) -> None:
     assert redact(text) == (text, 0)
 
 
+def test_credentials_of_150_kinds_are_hidden() -> None:
+    kinds = credentials()
+    texts = [(kind, secret, text) for kind, some in kinds.items() for secret, text in some]
+    left = [(kind, text) for kind, secret, text in texts if is_left(secret, redact(text).value)]
+    print(f"{len(kinds)} kinds, {len(texts)} texts, {len(texts) - len(left)} hidden")
+    assert len(kinds) >= 150
+    assert left == []
+
+
+@pytest.mark.parametrize("row", FORMATS, ids=lambda row: f"{row.kind}: {row.forms[:20]}")
+def test_each_row_of_the_table_hides_its_examples(row: Any) -> None:
+    examples = [drawn(form, form) for form in row.forms.split(", ")]
+    assert examples
+    assert row.source
+    for example in examples:
+        hidden = redact(f"with {example} at the end")
+        assert hidden.number == 1
+        assert hidden.value.startswith("with ")
+        assert hidden.value.endswith(" at the end")
+        assert kinds_of_secrets(example) == [row.kind]
+
+
+def test_ordinary_lines_are_not_taken_for_secrets() -> None:
+    """2,000 lines of Python's own library and of the documentation."""
+    modules = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
+    pages = sorted((Path(memgraph.__file__).parent / "docs").glob("*.md"))
+    code, prose = (
+        [line for path in paths for line in path.read_text("utf-8").splitlines() if line.strip()]
+        for paths in (modules, pages)
+    )
+    lines = [*random.Random(32).sample(code, 1_000), *random.Random(32).sample(prose, 1_000)]
+    taken = [line for line in lines if redact(line).number]
+    print(f"{len(lines)} lines, {len(taken)} taken for a secret")
+    assert len(taken) <= len(lines) * 0.002, taken
+
+
+@pytest.mark.parametrize(("length", "is_one"), [(15, False), (16, True), (17, False)])
+def test_an_aws_key_has_sixteen_characters_after_its_prefix(length: int, is_one: bool) -> None:
+    assert redact("it said " + "AKIA" + "Q" * length).number == is_one
+
+
+@pytest.mark.parametrize(
+    ("length", "stand_in"), [(18, "[redacted: secret]"), (17, "[secret]"), (8, "[secret]"), (7, "***")]
+)
+def test_a_stand_in_is_never_longer_than_the_secret(length: int, stand_in: str) -> None:
+    assert redact(f"password='{'a1' * 9:.{length}}'").value == f"password='{stand_in}'"
+
+
+def test_a_redacted_tuple_is_a_tuple() -> None:
+    assert redact_any(("password='abcdef1'", 1)).value == ("password='***'", 1)
+
+
+def test_a_secret_is_found_where_lower_case_changes_the_length() -> None:
+    assert redact("İ" * 300 + " password='abcdef1'").value.endswith("password='***'")
+
+
+def test_secrets_far_apart_are_all_found() -> None:
+    text = ("password='abcdef1' " + "words between them " * 50) * 20
+    assert redact(text) == (text.replace("abcdef1", "***"), 20)
+
+
 @given(st.lists(st.sampled_from([*SECRETS.values(), *HARMLESS, *(t.format(s) for t, s in ASSIGNED)]), max_size=5))
 def test_redaction_is_idempotent_and_never_lengthens(parts: list[str]) -> None:
     text = "\n".join(parts)
@@ -120,6 +186,12 @@ def test_redaction_is_idempotent_and_never_lengthens(parts: list[str]) -> None:
         "token: a1",
         "secret",
         "curl -u a ",
+        "token=",
+        "password:a1",
+        "ghp_a1b2-",
+        "machine a login ",
+        "seed phrase: ",
+        "sig=",
     ],
 )
 def test_hostile_text_costs_no_more_than_its_length(part: str) -> None:

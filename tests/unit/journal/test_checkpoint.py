@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,10 @@ import pytest
 
 from memgraph.errors import DamagedJournalError, JournalError, TruncatedJournalError
 from memgraph.journal import replay
+from memgraph.journal.closed.digest import JournalDigest
+from memgraph.journal.envelope import canonical
 from memgraph.journal.journal import Journal
+from memgraph.journal.keys.local import EnvKeys
 from memgraph.journal.segments import JournalLimits
 from memgraph.model.events.memories import MemoryAdded
 
@@ -100,7 +104,7 @@ def test_tampering_before_and_after_it_is_detected(
         lambda stored: json.dumps({**stored, "hmac": 7}).encode(),
         lambda stored: json.dumps({**stored, "hmac": "\u00e9"}).encode(),
         lambda stored: json.dumps({**stored, "body": 7}).encode(),
-        lambda stored: json.dumps({**stored, "body": {**stored["body"], "sha256": "0" * 64}}).encode(),
+        lambda stored: json.dumps({**stored, "body": {**stored["body"], "digest": "0" * 64}}).encode(),
         lambda stored: json.dumps({**stored, "body": {**stored["body"], "extra": 1}}).encode(),
     ],
 )
@@ -113,27 +117,63 @@ def test_a_tampered_checkpoint_is_ignored(
     assert unsealed == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("same_key", [False, True])
 def test_a_checkpoint_of_another_store_is_ignored(
-    checked: Journal, open_one: Open, unsealed: list[int], write: Any, added: Added
+    open_one: Open, unsealed: list[int], write: Any, added: Added, same_key: bool
 ) -> None:
-    other = open_one("other")
-    write(other, added(1))
-    other.checkpoint()
-    (checked.folder / "verified.json").write_bytes((other.folder / "verified.json").read_bytes())
+    keys = {"keys": EnvKeys({"MEMGRAPH_KEY": "0f" * 32})} if same_key else {}
+    journal, other = open_one(**keys), open_one("other", **keys)
+    for one, numbers in (
+        (journal, [1]),
+        (other, [1, 2, 3]),
+    ):  # a longer one would also say that this journal was truncated
+        for number in numbers:
+            write(one, added(number))
+        one.checkpoint()
+    (journal.folder / "verified.json").write_bytes((other.folder / "verified.json").read_bytes())
     unsealed.clear()
+    assert open_one(**keys).tail == journal.tail
+    assert unsealed == [1, 2]
+
+
+def test_a_signature_of_something_else_makes_no_checkpoint(
+    open_one: Open, unsealed: list[int], write: Any, added: Added
+) -> None:
+    """The key signs events, too: what it signed under another label proves nothing."""
+    key = "0f" * 32
+    keys = {"keys": EnvKeys({"MEMGRAPH_KEY": key})}
+    journal = open_one(**keys)
+    write(journal, added(1))
+    journal.checkpoint()
+    path = journal.folder / "verified.json"
+    body = json.loads(path.read_bytes())["body"]
+    signed = hmac.digest(bytes.fromhex(key), canonical(body), "sha256").hex()
+    path.write_text(json.dumps({"body": body, "hmac": signed}))
+    unsealed.clear()
+    assert open_one(**keys).tail == journal.tail
+    assert unsealed == [1, 2]
+
+
+def test_a_checkpoint_that_is_nested_too_deeply_is_ignored(
+    checked: Journal, open_one: Open, unsealed: list[int]
+) -> None:
+    (checked.folder / "verified.json").write_text("[" * 200_000)
     assert open_one().tail == checked.tail
     assert unsealed == [1, 2, 3, 4, 5]
 
 
 def test_forging_both_journal_and_checkpoint_is_detected(checked: Journal, open_one: Open, segment: Paths) -> None:
-    """A forger who changes bytes and recomputes the plain SHA-256 lacks the key."""
-    import hashlib
-
+    """A forger who changes bytes and computes the digest anew lacks the key."""
     path = segment(checked)
     data = path.read_bytes().replace(b"Memory 1", b"Memory X")
     path.write_bytes(data)
     stored = json.loads((checked.folder / "verified.json").read_bytes())
-    stored["body"]["sha256"] = hashlib.sha256(data[: stored["body"]["position"]["offset"]]).hexdigest()
+    position, before, digest = stored["body"]["position"], stored["body"]["digest"], JournalDigest()
+    digest.add(path.name, data[: position["offset"]].replace(b"Memory X", b"Memory 1"))
+    assert digest.hexdigest() == before
+    digest = JournalDigest()
+    digest.add(path.name, data[: position["offset"]])
+    stored["body"]["digest"] = digest.hexdigest()
     (checked.folder / "verified.json").write_text(json.dumps(stored))
     with pytest.raises(DamagedJournalError):
         open_one()

@@ -14,6 +14,7 @@ import memgraph
 from memgraph.errors import DamagedJournalError
 from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.model.events.memories import MemoryUndeleted
+from memgraph.model.link import REPLACED
 
 Open = Callable[..., Any]
 See = Callable[[Any], dict[str, Any]]
@@ -353,6 +354,16 @@ class TestLinks:
         assert house.store.unsupersede(house.id, by=other) == []
         house.store.supersede(house.id, by=other)
         assert sorted(house.store.unsupersede(house.id)) == sorted([other, house.newer])
+
+    def test_a_replaced_memory_is_true_again_only_when_nothing_replaces_it(self, house: House) -> None:
+        other = house.store.insert_memory({"type": "episodic", "content": "No queue at all"}).id
+        house.enter("superseded")
+        house.store.supersede(house.id, by=other)
+        house.store.invalidate(house.id, reason=REPLACED)
+        house.store.unsupersede(house.id, by=other)
+        assert house.store.get_memory(house.id).invalid_at is not None
+        house.store.unsupersede(house.id, by=house.newer)
+        assert house.store.get_memory(house.id).invalid_at is None
 
 
 @pytest.fixture

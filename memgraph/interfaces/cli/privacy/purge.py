@@ -1,4 +1,4 @@
-"""``purge``: remove memories and their words for good."""
+"""``purge`` and ``secrets``: remove memories and their words, or what holds a secret, for good."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
-from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.options import Command, Settings, Subgroup, pass_settings
 from memgraph.interfaces.cli.base.output import backup_lines, count, emit, plain, progress, remaining_lines
 
 if TYPE_CHECKING:
@@ -88,17 +88,61 @@ def purge(
             with progress(settings, "searching the journal"):
                 found = memory.store.preview_purge(**selection)
             emit(settings, found, list(_preview_lines(found)))
-            alone = "" if not found.is_everything or everything else "--all, because no memory would be left, and "
-            raise Refused(f"nothing was purged; add {alone}--yes to purge this for good")
-        from memgraph.store.purge.receipts import FOLDER as RECEIPTS
+            raise _not_purged(found, everything=everything)
+        _purge(settings, memory, receipt, everything=everything, **selection)
 
-        with progress(settings, "purging"):
-            done = memory.store.purge(**selection, everything=everything)
-        if receipt is not None:
-            from memgraph.viz.files import write_files
 
-            write_files({receipt: done.model_dump_json(indent=2).encode()})
-        kept = memory.store.config.home / RECEIPTS / f"{done.event:012d}.json"
+@click.group(cls=Subgroup)
+def secrets() -> None:
+    """List what holds a secret, or purge it."""
+
+
+@secrets.command(cls=Command)
+@click.option(
+    "--purge", "purges", is_flag=True, help="Remove for good what holds a secret; without --yes nothing is removed."
+)
+@click.option("--all", "everything", is_flag=True, help="With --purge: also if no memory would be left.")
+@click.option("--yes", is_flag=True, help="With --purge: purge; without it, only list what would go.")
+@pass_settings
+def scan(settings: Settings, *, purges: bool, everything: bool, yes: bool) -> None:
+    """List what holds a secret of a kind that is redacted today, without showing it. Exit code 1 if anything does.
+
+    Secrets are stored if they came before memgraph recognised their kind, or with redact_secrets switched off.
+    """
+    if not purges and (everything or yes):
+        raise click.UsageError("--all and --yes belong to --purge")
+    with opened(settings) as memory:
+        with progress(settings, "searching the journal"):
+            found = memory.store.preview_purge(secrets=True)
+        if purges and yes and found.events:
+            _purge(settings, memory, None, everything=everything, secrets=True)
+            return
+    if not (found.events or found.remaining):
+        emit(settings, found, "No recognised secret is stored.")
+        return
+    emit(settings, found, list(_preview_lines(found)))
+    if purges and found.events:
+        raise _not_purged(found, everything=everything)
+    raise Refused(
+        "secrets are stored: revoke them where they are valid, then run `memgraph secrets scan --purge --yes`"
+    )
+
+
+def _not_purged(found: PurgePreview, *, everything: bool) -> Refused:
+    alone = "" if not found.is_everything or everything else "--all, because no memory would be left, and "
+    return Refused(f"nothing was purged; add {alone}--yes to purge this for good")
+
+
+def _purge(settings: Settings, memory: MemGraph, receipt: Path | None, **selection: Any) -> None:
+    from memgraph.store.purge.receipts import FOLDER as RECEIPTS
+
+    with progress(settings, "purging"):
+        done = memory.store.purge(**selection)
+    if receipt is not None:
+        from memgraph.viz.files import write_files
+
+        write_files({receipt: done.model_dump_json(indent=2).encode()})
+    kept = memory.store.config.home / RECEIPTS / f"{done.event:012d}.json"
     emit(settings, done, list(_lines(done, (receipt or kept).absolute())))
 
 

@@ -82,4 +82,6 @@ _WORDS = st.lists(
 
 @given(message=_STORABLE | _WORDS, rule=_STORABLE | _WORDS)
 def test_any_texts_can_be_compared(message: str, rule: str) -> None:
-    assert asks_for_forbidden(message, rule) in (True, False)
+    """No text is refused, and a rule without a word forbids nothing."""
+    assert asks_for_forbidden(message, rule) == asks_for_forbidden(f"{message}\n", f"{rule}\n")
+    assert not asks_for_forbidden(message, "")
