@@ -39,7 +39,7 @@ from memgraph.ports import Embedder, Row, TokenCounter
 from memgraph.privacy.access import Access
 from memgraph.retrieval.context.budget import count_tokens
 from memgraph.retrieval.context.prefix import format_prefix
-from memgraph.retrieval.pipeline import ranked
+from memgraph.retrieval.pipeline import ranked, weighted
 from memgraph.retrieval.results import (
     AskedTasks,
     Related,
@@ -120,9 +120,10 @@ class MemoryRetrieval:
             The length of the query's embedding differs from the store's.
         """
         began, query = perf_counter(), RetrievalQuery.parse(query)
-        text = query.task_description[:MAX_SEARCHED_CHARS]
+        task = query.task_description[:MAX_SEARCHED_CHARS]
+        text = "\n".join([*query.also, task])
         vector, notice = self._vector(text, query.task_embedding)
-        if len(text) < len(query.task_description):
+        if len(task) < len(query.task_description):
             said = f"the task is long: only its first {MAX_SEARCHED_CHARS:,} characters were used for the search"
             notice = f"{said}; {notice}" if notice else said
         most = self._most(query)
@@ -130,11 +131,20 @@ class MemoryRetrieval:
         asked = asked_tasks(self._store, query.task_id, query.session_id, query.session, all_tasks=query.all_tasks)
         scope = scope_of(query, access, task_id=asked.task_id)
         least = floor_of(self._store, vector, query.floor)
-        identity = ranking_of(self._config, least, self._store.vector_model)
+        config = weighted(self._store, self._config, text, task)
+        identity = ranking_of(config, least, self._store.vector_model)
         items = self._items(asked.items, scope, vector)
         with self._store.reader.frozen(), timed(logger, logging.DEBUG, "ranked for a recall") as counts:
             ranking = ranked(
-                self._store, text, vector, scope, self._config, wanted=max(most.values()), least=least, items=items
+                self._store,
+                text,
+                vector,
+                scope,
+                config,
+                wanted=max(most.values()),
+                least=least,
+                items=items,
+                task=task,
             )
             ranking.keep_near()
             slots = ranking.best_of_types(most, self._limit(None, "max_task_items", "task_items"))
@@ -142,7 +152,7 @@ class MemoryRetrieval:
             lines = lines_of(self._store, ranking, slots, asked.task_id)
             opposed = [[ranking.id_of(slot) for slot in pair] for pair in opposed_among(ranking.search, slots)]
             held = {ranking.id_of(slot) for slot in ranking.search.constraints.tolist()}
-            related = self._related(asked, scope, text, vector, least)
+            related = self._related(asked, scope, text, vector, least, config, task)
         found = [*lines, *related.lines]
         tokens = [self._count_tokens(one.memory.content) for one in found]
         budget = self._store.config.prompt_budget.constraints
@@ -283,7 +293,7 @@ class MemoryRetrieval:
         with self._store.reader.frozen():
             ranking = ranked(self._store, text, vector, scope, self._config, wanted=limit, least=least, items=items)
             lines = lines_of(self._store, ranking, ranking.best(limit), asked.task_id)
-            lines += self._related(asked, scope, text, vector, least).lines[: limit - len(lines)]
+            lines += self._related(asked, scope, text, vector, least, self._config, text).lines[: limit - len(lines)]
         self._store.auditing.record_disclosure(access, "search", [one.memory for one in lines])
         return [
             ScoredMemory(
@@ -361,7 +371,14 @@ class MemoryRetrieval:
         return candidates(rows, scope, self._item_cache, None if vector is None else self._embedder)
 
     def _related(
-        self, asked: AskedTasks, scope: Scope, text: str, vector: Vector | None, least: float | None
+        self,
+        asked: AskedTasks,
+        scope: Scope,
+        text: str,
+        vector: Vector | None,
+        least: float | None,
+        config: RetrievalConfig,
+        task: str,
     ) -> Related:
         """Return what the linked tasks give: the same pipeline over them alone, so that they change nothing in the task's own ranking."""
         most = self._limit(None, "max_related", "related")
@@ -369,7 +386,7 @@ class MemoryRetrieval:
             return Related()
         linked = replace(scope, task_id=None, linked=asked.linked)
         items = self._items(asked.linked_items, linked, vector)
-        ranking = ranked(self._store, text, vector, linked, self._config, wanted=most, least=least, items=items)
+        ranking = ranked(self._store, text, vector, linked, config, wanted=most, least=least, items=items, task=task)
         ranking.keep_near()
         lines = lines_of(self._store, ranking, ranking.best_lines(most))
         stage = StageReport(stage="related", counts={"tasks": len(asked.linked), "chosen": len(lines)})

@@ -230,6 +230,40 @@ def test_contradictions_in_a_list_are_reported_by_a_notice(filled: Run) -> None:
     assert older.endswith("older; contradicted by the newer line above)")
 
 
+TINY = "Nobody may exhaust the server with tiny fields"
+PARTS = "Limit the number of multipart form parts"
+
+
+def test_phrases_find_what_the_words_of_the_task_do_not(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMGRAPH_RETRIEVAL_FLOOR", "0.7")
+    run("remember", PARTS)
+    assert PARTS not in run("recall", TINY).stdout
+    found = run("recall", TINY, "--also", "limit multipart parts", "--also", "maximum form size", "--explain")
+
+    assert PARTS in found.stdout
+    [line] = [one for one in found.stderr.splitlines() if "by the words " in one]
+    assert set(line.partition("by the words ")[2].split(", ")) == {"limit", "multipart", "parts", "form"}
+
+
+@pytest.mark.parametrize(
+    ("phrases", "said"),
+    [
+        ([""], "must not be empty"),
+        ([" \t"], "must not be empty"),
+        (["a"] * 6, "at most 5"),
+        (["a" * 201], "at most 200 characters"),
+    ],
+)
+def test_a_phrase_that_is_empty_or_too_long_and_a_sixth_one_are_refused(
+    run: Run, phrases: list[str], said: str
+) -> None:
+    given = [part for phrase in phrases for part in ("--also", phrase)]
+    refused = run("recall", TINY, *given, code=1).stderr
+
+    assert "also" in refused
+    assert said in refused
+
+
 def test_the_floor_is_an_option_of_a_recall_and_a_mark_in_a_search(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMGRAPH_RETRIEVAL_FLOOR", "0.7")
     run("remember", BILLING)

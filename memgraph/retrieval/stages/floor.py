@@ -30,7 +30,6 @@ from memgraph.retrieval.stages.state import Counts, Scores, Search, Slots
 from memgraph.retrieval.stages.walk import rests_on
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Mask, pinned_constraints
-from memgraph.text.sentences import is_question
 
 AUTO = 0.7
 """The calibrated floor: see `tests/benchmarks/README.md` for the curve from which it was chosen."""
@@ -123,7 +122,7 @@ def leading_lines(search: Search, slots: Sequence[int]) -> list[int]:
     A question needs every piece of its answer, and keeps all lines. A task needs the few that bear on it: beside a line with much evidence, those with
     far less only distract. The first line stays, and so does what is there for another reason: constraints and matching saved facts.
     """
-    if not search.floor or is_question(search.text):
+    if not search.floor or search.is_question:
         return list(slots)
     given = {*search.constraints.tolist(), *search.matching.tolist()}
     judged = [slot for slot in slots if slot not in given]

@@ -39,7 +39,7 @@ def by_meaning(search: Search) -> Counts:
     search.length_factor = _spread(length_factor[words], slots, len(index))
     corrected = search.cosines(search.vector, slots) * length_factor[words]
     low, span = search.dense_range = _range(corrected, _DENSE_EPSILON)
-    search.dense_weight = search.config.dense_weight
+    search.dense_weight = search.config.dense_weight or 0.0
     scaled = (corrected - low) * (search.dense_weight / span)
     search.meaning, search.dense = _spread(corrected, slots, len(index)), _spread(scaled, slots, len(index))
     return {"compared": count}
@@ -72,7 +72,7 @@ def by_words(search: Search) -> Counts:
         weights = occurrences / (occurrences + norms[slots])
         weights *= idf * (config.k1 + 1.0)
         scores[slots] += weights
-        search.terms.append(Term(idf, slots, weights))
+        search.terms.append(Term(term, idf, slots, weights))
     return {"terms": len(search.terms), "matched": int(np.count_nonzero(scores))}
 
 
