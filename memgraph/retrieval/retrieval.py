@@ -208,6 +208,7 @@ class MemoryRetrieval:
             is_over_budget=is_over_budget,
             constraints_left_out=fitting.left_out,
             notice=notice,
+            has_phrases=bool(query.also),
         )
 
     def search_memories(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,9 @@ def test_nothing_remembered_is_no_text_but_a_document(run: Run) -> None:
 def test_nothing_remembered_is_said_in_the_text_unless_the_setting_says_otherwise(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = "Nothing in memory concerns this task.\n"
+    line = run("recall", "anything").stdout
+    assert re.fullmatch(r"Nothing in memory concerns this task\. Ask again with three phrases .*, such as “[^”]+”, .*`--also`\.\n", line)
+    assert run("recall", "anything", "--also", "something").stdout == "Nothing in memory concerns this task.\n"
     result = run("recall", "anything")
     assert (result.stdout, "no memory is relevant" in result.stderr) == (line, False)
     assert json.loads(run("recall", "anything", "--json").stdout)["formatted"] == line.strip()
@@ -269,7 +272,7 @@ def test_the_floor_is_an_option_of_a_recall_and_a_mark_in_a_search(run: Run, mon
     run("remember", BILLING)
     other = "bake sourdough bread"
 
-    assert run("recall", other).stdout == "Nothing in memory concerns this task.\n"
+    assert run("recall", other).stdout.startswith("Nothing in memory concerns this task.")
     assert BILLING in run("recall", other, "--floor", "off").stdout
     assert BILLING in run("recall", other, "--floor", "0").stdout
     assert "floor" in run("recall", other, "--floor", "high", code=2).stderr

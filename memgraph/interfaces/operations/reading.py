@@ -10,7 +10,7 @@ from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Op
 from memgraph.model.base import Name
 from memgraph.model.ids import MIN_ID_CHARS
 from memgraph.model.memory import MemoryType, StoredMemory, TrustClass
-from memgraph.model.results.retrieval import MAX_TASK_CHARS, Phrases, ScoredMemory
+from memgraph.model.results.retrieval import MAX_TASK_CHARS, WANTED_PHRASES, Phrases, ScoredMemory
 from memgraph.text.safe import visible_line
 
 _VECTOR = {"embedding"}
@@ -183,6 +183,7 @@ OPERATIONS = (
         description=(
             "Call FIRST, before planning or editing, and again when something fails. Returns what is known from earlier work "
             "that concerns the task: what to do, what to avoid, facts, and what happened, with the beginning of each memory's id. "
+            f"Give {WANTED_PHRASES}, in `also`: they find what the words of the task do not. "
             "It may be nothing. The last line is the query_id for record_outcome."
         ),
         arguments=Recall,

@@ -20,6 +20,11 @@ Phrases = Annotated[
     list[Annotated[Name, StringConstraints(max_length=MAX_PHRASE_CHARS)]], Field(max_length=MAX_PHRASES)
 ]
 """Phrases that are searched for with a task: it says what shall be done, they the words in which past work was written down."""
+WANTED_PHRASES = (
+    "three phrases in the words that past messages would have used, such as “rate limit login attempts”, “lock account after failed logins” "
+    "and “brute force protection” for “nobody may guess passwords”"
+)
+"""What every text asks an agent for: its phrases find more than any ranking of the task's own words."""
 
 TaskText = Annotated[str, StringConstraints(max_length=MAX_TASK_CHARS), AfterValidator(storable)]
 Bounded = Annotated[float, Field(ge=0.0, le=0.05)]
@@ -314,6 +319,8 @@ class RetrievalResult(Model):
         By id, the class of what is no memory but holds in a task: a decision, a constraint and so on. It stands among the memories.
     constraints_left_out : int
         Pinned constraints that hold but do not fit their budget.
+    has_phrases : bool
+        Whether phrases were given with the task.
     """
 
     query_id: str
@@ -334,6 +341,7 @@ class RetrievalResult(Model):
     is_over_budget: bool = False
     constraints_left_out: Count = 0
     notice: str | None = None
+    has_phrases: bool = False
 
 
 class ScoredMemory(Model):
