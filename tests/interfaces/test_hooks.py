@@ -140,7 +140,9 @@ def test_what_the_overview_holds_is_not_given_again_until_the_context_is_lost(
     assert LESSON in hook(prompt, session_id="b")
 
 
-def test_a_session_begins_with_a_request_for_phrases_if_anything_is_known(memory: MemGraph, hook: Any, events: Any) -> None:
+def test_a_session_begins_with_a_request_for_phrases_if_anything_is_known(
+    memory: MemGraph, hook: Any, events: Any
+) -> None:
     start = named(events, "SessionStart")
     assert hook(start) == ""
     saved(memory)

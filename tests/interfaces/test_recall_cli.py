@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from memgraph import MemGraph
+from memgraph.embedding.onnx import MiniLMEmbedder
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.cli.memories.recall import FORMATS as OFFERED
 from memgraph.interfaces.lookups import explanation
@@ -102,7 +104,9 @@ def test_nothing_remembered_is_said_in_the_text_unless_the_setting_says_otherwis
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = run("recall", "anything").stdout
-    assert re.fullmatch(r"Nothing in memory concerns this task\. Ask again with three phrases .*, such as “[^”]+”, .*`--also`\.\n", line)
+    assert re.fullmatch(
+        r"Nothing in memory concerns this task\. Ask again with three phrases .*, such as “[^”]+”, .*`--also`\.\n", line
+    )
     assert run("recall", "anything", "--also", "something").stdout == "Nothing in memory concerns this task.\n"
     result = run("recall", "anything")
     assert (result.stdout, "no memory is relevant" in result.stderr) == (line, False)
@@ -265,6 +269,50 @@ def test_a_phrase_that_is_empty_or_too_long_and_a_sixth_one_are_refused(
 
     assert "also" in refused
     assert said in refused
+
+
+@pytest.fixture(scope="module")
+def minilm() -> MiniLMEmbedder:
+    return MiniLMEmbedder()
+
+
+FACTS = {
+    "german": [f"Die Pumpe im {where} heißt {name}" for where, name in (("Keller", "Ludwig"), ("Garten", "Otto"), ("Stall", "Frieda"), ("Hafen", "Greta"))],
+    "greek": [f"Η πόρτα του {where} ανοίγει με το κλειδί {name}" for where, name in (("σχολείου", "Άλφα"), ("μουσείου", "Βήτα"), ("σταθμού", "Γάμμα"))],
+    "japanese": [f"{where}の鍵は{place}にある" for where, place in (("倉庫", "赤い箱"), ("図書館", "青い棚"), ("台所", "白い壺"), ("教室", "緑の机"))],
+    "ids": [*(f"GHSA-2024-{number} was closed" for number in (31415, 27182, 16180, 14142)), "Ticket #90417 waits for paper", "BOX-7 holds keys", "BOX-9 holds maps"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("facts", "task", "place"),
+    [
+        ("german", "Wie heißt die Pumpe im Stall?", 2),
+        ("german", "Wie heißt die Pumpe im Hafen?", 3),
+        ("german", "Wie heißt die Pumpe im Bahnhof?", None),
+        ("greek", "Με ποιο κλειδί ανοίγει η πόρτα του σταθμού;", 2),
+        ("greek", "Πόσο κοστίζει το ψωμί;", None),
+        ("japanese", "図書館の鍵はどこ？", 1),
+        ("japanese", "教室の鍵はどこ？", 3),
+        ("ids", "GHSA-2024-27182", 1),
+        ("ids", "close GHSA-2024-14142", 3),
+        ("ids", "GHSA-2024-99999", None),
+        ("ids", "fix #90417", 4),
+        ("ids", "#90418", None),
+        ("ids", "open BOX-9", 6),
+        ("ids", "BOX-8", None),
+        ("ids", "2024", None),
+    ],
+)
+def test_words_that_the_model_does_not_cover_find_the_fact_that_has_all_of_them(
+    facts: str, task: str, place: int | None, open_store: Any, minilm: MiniLMEmbedder
+) -> None:
+    memory = MemGraph(open_store(embedder=minilm))
+    for text in FACTS[facts]:
+        memory.commands.remember(text)
+
+    found = [one.content for one in memory.recall(task).memories]
+    assert found[:1] == ([] if place is None else [FACTS[facts][place]])
 
 
 def test_the_floor_is_an_option_of_a_recall_and_a_mark_in_a_search(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

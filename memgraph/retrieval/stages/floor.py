@@ -23,6 +23,7 @@ from memgraph.retrieval.stages.evidence import (
     deviations,
     evidence,
     has_cosine,
+    is_year,
     names_a_matter,
 )
 from memgraph.retrieval.stages.rank import best
@@ -143,7 +144,8 @@ def _put_first(search: Search, slots: Slots, *, by: float = 0.0) -> None:
     """Raise the scores of some candidates above all others, by more the nearer they are to the query."""
     if len(slots):
         highest = float(search.scores[search.slots].max())
-        gains = highest - search.scores[slots] + np.maximum(0.0, cosines(search, slots)) + by
+        near = np.where(has_cosine(search, slots), np.maximum(0.0, cosines(search, slots)), search.evidence[slots])
+        gains = highest - search.scores[slots] + near + by
         search.add("saved", slots, np.maximum(0.0, gains))
 
 
@@ -240,6 +242,8 @@ def _matching_saved(search: Search, floor: float) -> Slots:
         return saved
     shared = np.zeros(len(search.index), dtype=np.int32)
     for term in set(search.query_terms) - GENERIC:
+        if is_year(term):
+            continue
         code = search.index.vocabulary.find(term)
         if code >= 0:
             shared[search.index.postings.get(code)[0]] += 1
@@ -250,7 +254,12 @@ def _matching_saved(search: Search, floor: float) -> Slots:
     if standing is not None:
         by_words &= standing >= _SAVED_WORD_STANDING_OUT * scale
         by_meaning &= standing + _SAVED_COSINE_WEIGHT * near >= _SAVED_STANDING_OUT * scale
-    matching: Slots = saved[shares_words & (by_words | ~has_cosine(search, saved)) | by_meaning]
+    without = ~has_cosine(search, saved)
+    if not search.is_covered:
+        without &= search.is_near[
+            saved
+        ]  # one word of a question is in every fact of its kind: without meaning, all words must tell
+    matching: Slots = saved[shares_words & (by_words | without) | by_meaning]
     return matching
 
 
