@@ -18,6 +18,8 @@ _SURROUNDED = 100
 _EXACT = 64
 _MANY = 1_000
 _COMMON, _AROUND = 0.9, 0.2
+_WORDS_ALONE = 0.55 / 0.45
+"""What the words of a memory that awaits its vector weigh, as a multiple of the vectors' weight: a task would not find it otherwise."""
 _SAMPLED = 8
 _NO_SLOTS = np.empty(0, dtype=np.int32)
 
@@ -86,7 +88,8 @@ def fuse(search: Search) -> Counts:
     answer in the next are found together.
     """
     mask, named, dense, text = search.mask, search.scores, search.dense, search.text_score
-    share = 1.0 - search.dense_weight
+    by_words = 1.0 - search.dense_weight
+    share = np.where(search.length_factor > 0, by_words, max(by_words, min(1.0, _WORDS_ALONE * search.dense_weight)))
     epsilon = _TEXT_EPSILON_SHARE * sum(term.idf for term in search.terms)
     lowest = float(text.min(where=mask, initial=np.inf)) if mask.any() else 0.0
     highest = float(text.max(initial=lowest))
@@ -107,7 +110,8 @@ def fuse(search: Search) -> Counts:
     text *= share / span
     _compare_exactly(search, _top(named[slots] + dense[slots] + text[slots], slots, max(_EXACT, 2 * search.wanted)))
     if search.config.fusion == "rrf":
-        meant, said = (1.0 - share) * _reciprocal_ranks(dense[slots]), share * _reciprocal_ranks(text[slots])
+        meant = (1.0 - share[slots]) * _reciprocal_ranks(dense[slots])
+        said = share[slots] * _reciprocal_ranks(text[slots])
         dense[:], text[:] = 0.0, 0.0  # slots that are not candidates have no rank
         dense[slots], text[slots] = meant, said
     dense[slots], text[slots] = np.round(dense[slots], DECIMALS), np.round(text[slots], DECIMALS)
