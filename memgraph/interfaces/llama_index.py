@@ -31,8 +31,7 @@ class MemGraphBlock(BaseMemoryBlock[str]):
     domain : str, optional
         Domain of what is stored, which decides its privacy tier; without one it is public.
     also : callable, optional
-        Returns up to five phrases for a message, in the words that past messages would have used: best written by a language model. It
-        is called in a thread.
+        Returns up to five phrases for a message, in the words that past messages would have used; called in a thread.
     """
 
     name: str = "memgraph"

@@ -51,8 +51,7 @@ class MemGraphMemory(AbstractCapability[Any]):
     outcome_of : callable, optional
         Returns how a run ended, from its result: success, failure, partial or pending. If given, it is recorded as the outcome of the recall.
     also : callable, optional
-        Returns up to five phrases for a run's prompt, in the words that past messages would have used: best written by a language model. It
-        is called in a thread.
+        Returns up to five phrases for a run's prompt, in the words that past messages would have used; called in a thread.
     """
 
     memory: MemGraph

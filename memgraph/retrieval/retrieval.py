@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -39,7 +40,7 @@ from memgraph.ports import Embedder, Row, TokenCounter
 from memgraph.privacy.access import Access
 from memgraph.retrieval.context.budget import count_tokens
 from memgraph.retrieval.context.prefix import format_prefix
-from memgraph.retrieval.pipeline import ranked, weighted
+from memgraph.retrieval.pipeline import Ranking, ranked, weighted
 from memgraph.retrieval.results import (
     AskedTasks,
     Related,
@@ -132,27 +133,18 @@ class MemoryRetrieval:
         scope = scope_of(query, access, task_id=asked.task_id)
         least = floor_of(self._store, vector, query.floor)
         config = weighted(self._store, self._config, text, task)
+        rank = partial(ranked, self._store, text, vector, config=config, least=least, task=task)
         identity = ranking_of(config, least, self._store.vector_model)
         items = self._items(asked.items, scope, vector)
         with self._store.reader.frozen(), timed(logger, logging.DEBUG, "ranked for a recall") as counts:
-            ranking = ranked(
-                self._store,
-                text,
-                vector,
-                scope,
-                config,
-                wanted=max(most.values()),
-                least=least,
-                items=items,
-                task=task,
-            )
+            ranking = rank(scope=scope, wanted=max(most.values()), items=items)
             ranking.keep_near()
             slots = ranking.best_of_types(most, self._limit(None, "max_task_items", "task_items"))
             counts |= {"candidates": len(ranking.search.slots), "chosen": len(slots)}
             lines = lines_of(self._store, ranking, slots, asked.task_id)
             opposed = [[ranking.id_of(slot) for slot in pair] for pair in opposed_among(ranking.search, slots)]
             held = {ranking.id_of(slot) for slot in ranking.search.constraints.tolist()}
-            related = self._related(asked, scope, text, vector, least, config, task)
+            related = self._related(asked, scope, vector, rank)
         found = [*lines, *related.lines]
         tokens = [self._count_tokens(one.memory.content) for one in found]
         budget = self._store.config.prompt_budget.constraints
@@ -291,10 +283,11 @@ class MemoryRetrieval:
         text = text[:MAX_SEARCHED_CHARS]
         vector, _ = self._vector(text, _as_vector(embedding))
         least, items = floor_of(self._store, vector), self._items(asked.items, scope, vector)
+        rank = partial(ranked, self._store, text, vector, config=self._config, least=least)
         with self._store.reader.frozen():
-            ranking = ranked(self._store, text, vector, scope, self._config, wanted=limit, least=least, items=items)
+            ranking = rank(scope=scope, wanted=limit, items=items)
             lines = lines_of(self._store, ranking, ranking.best(limit), asked.task_id)
-            lines += self._related(asked, scope, text, vector, least, self._config, text).lines[: limit - len(lines)]
+            lines += self._related(asked, scope, vector, rank).lines[: limit - len(lines)]
         self._store.auditing.record_disclosure(access, "search", [one.memory for one in lines])
         return [
             ScoredMemory(
@@ -371,23 +364,14 @@ class MemoryRetrieval:
         """Return the items that a query may score."""
         return candidates(rows, scope, self._item_cache, None if vector is None else self._embedder)
 
-    def _related(
-        self,
-        asked: AskedTasks,
-        scope: Scope,
-        text: str,
-        vector: Vector | None,
-        least: float | None,
-        config: RetrievalConfig,
-        task: str,
-    ) -> Related:
+    def _related(self, asked: AskedTasks, scope: Scope, vector: Vector | None, rank: Callable[..., Ranking]) -> Related:
         """Return what the linked tasks give: the same pipeline over them alone, so that they change nothing in the task's own ranking."""
         most = self._limit(None, "max_related", "related")
         if not asked.linked or not most:
             return Related()
         linked = replace(scope, task_id=None, linked=asked.linked)
         items = self._items(asked.linked_items, linked, vector)
-        ranking = ranked(self._store, text, vector, linked, config, wanted=most, least=least, items=items, task=task)
+        ranking = rank(scope=linked, wanted=most, items=items)
         ranking.keep_near()
         lines = lines_of(self._store, ranking, ranking.best_lines(most))
         stage = StageReport(stage="related", counts={"tasks": len(asked.linked), "chosen": len(lines)})

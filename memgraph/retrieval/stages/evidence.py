@@ -40,16 +40,15 @@ _SENTENCE_END = ".!?:;\n\"“”'(-•*#"
 def names_a_matter(search: Search) -> bool:
     """Tell whether the query says what it is about: "1", "y", "2025" and "fix it" do not, "#48213" does. One that is a vector alone does."""
     telling = (term for term in search.query_terms if term not in GENERIC)
-    return any(_is_name(term) for term in telling) or not search.text.strip()
+    return (
+        any(len(term) >= _ID_DIGITS and not is_year(term) if term.isdigit() else len(term) > 1 for term in telling)
+        or not search.text.strip()
+    )
 
 
 def is_year(term: str) -> bool:
     """Tell whether a term is a year: the date of every memory has one, so it is no word in common."""
     return _YEAR.fullmatch(term) is not None
-
-
-def _is_name(term: str) -> bool:
-    return len(term) >= _ID_DIGITS and not is_year(term) if term.isdigit() else len(term) > 1
 
 
 def evidence(search: Search, slots: Slots) -> Scores:

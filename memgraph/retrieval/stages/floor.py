@@ -241,9 +241,7 @@ def _matching_saved(search: Search, floor: float) -> Slots:
     if not len(saved):
         return saved
     shared = np.zeros(len(search.index), dtype=np.int32)
-    for term in set(search.query_terms) - GENERIC:
-        if is_year(term):
-            continue
+    for term in {one for one in search.query_terms if not is_year(one)} - GENERIC:
         code = search.index.vocabulary.find(term)
         if code >= 0:
             shared[search.index.postings.get(code)[0]] += 1
@@ -256,9 +254,7 @@ def _matching_saved(search: Search, floor: float) -> Slots:
         by_meaning &= standing + _SAVED_COSINE_WEIGHT * near >= _SAVED_STANDING_OUT * scale
     without = ~has_cosine(search, saved)
     if not search.is_covered:
-        without &= search.is_near[
-            saved
-        ]  # one word of a question is in every fact of its kind: without meaning, all words must tell
+        without &= search.is_near[saved]  # a word may be in every fact of its kind: without meaning, all must tell
     matching: Slots = saved[shares_words & (by_words | without) | by_meaning]
     return matching
 

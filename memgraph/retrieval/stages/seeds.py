@@ -137,10 +137,8 @@ def _from_around(search: Search) -> Scores:
     slots, weight = search.slots, search.config.context_weight
     count = int(np.count_nonzero(search.mask))
     telling = [term for term in search.terms if count < _MANY or len(term.slots) <= _AROUND * count]
-    if not search.is_covered:
-        telling = [
-            term for term in telling if not is_year(term.name)
-        ]  # words alone decide, and all dates of a year have this one
+    if not search.is_covered:  # words alone decide, and all dates of a year have this one
+        telling = [term for term in telling if not is_year(term.name)]
     beside = [(near.shares * weight, near.slots) for near in search.beside]
     gained, covered = np.zeros(len(slots)), np.zeros(len(slots))
     held = np.zeros(len(search.index) + 1)  # the last element is for −1: no neighbour

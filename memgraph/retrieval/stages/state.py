@@ -205,9 +205,7 @@ class Search:
         spelled = {term: word for word in reversed(_WORD.findall(self.text)) for term in analyse(word)}
         found: list[list[str]] = [[] for _ in slots]
         for term in sorted(self.terms, key=lambda one: -one.idf):
-            word = (
-                spelled.get(term.name, term.name) if term.name.isascii() else term.name
-            )  # a term of Chinese is a part of a run
+            word = spelled.get(term.name, term.name) if term.name.isascii() else term.name  # of Chinese a part of a run
             for place in np.flatnonzero(np.isin(slots, term.slots)).tolist():
                 if word not in found[place]:
                     found[place].append(word)
