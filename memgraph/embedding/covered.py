@@ -9,6 +9,7 @@ from functools import cache
 from memgraph.embedding.onnx import VOCABULARY
 
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_DIGIT, _FEW_WORDS = re.compile(r"\d"), 3
 _LETTERS = re.compile(r"[^\W\d_]+")
 _LONG = 4
 _SHORT = frozenset(
@@ -22,8 +23,12 @@ _MAX_CHARS = 2_000
 
 
 def is_covered(text: str) -> bool:
-    """Tell whether the packaged model has words for a text, so that its cosines say something. A text without letters is covered."""
-    folded = unicodedata.normalize("NFD", _HUMP.sub(" ", text[:_MAX_CHARS]).lower())
+    """Tell whether the packaged model has words for a text, so that its cosines say something. Ids with hardly a word beside them are not covered; no text is."""
+    pieces = text[:_MAX_CHARS].split()
+    words = [one for one in pieces if not _DIGIT.search(one)]
+    if len(words) < len(pieces) and len(words) <= min(_FEW_WORDS, len(pieces) - len(words)):
+        return False
+    folded = unicodedata.normalize("NFD", _HUMP.sub(" ", " ".join(words)).lower())
     words = _LETTERS.findall("".join(char for char in folded if not unicodedata.combining(char)))
     counted = [word for word in words if len(word) >= _LONG or word in _SHORT] or words
     known = _vocabulary()

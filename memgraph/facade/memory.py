@@ -173,9 +173,20 @@ class MemGraph:
             self.distillation.request()
         return report
 
-    def recall(self, task: str, *, agent: str = UNNAMED, project: str | None = None, **query: Any) -> RetrievalResult:
-        """Return the memories that are relevant to a task and that the agent may have, with the text to put before the prompt."""
-        asked = {"task_description": task, "agent_name": agent, "project_id": project, **query}
+    def recall(
+        self, task: str, also: Sequence[str] = (), *, agent: str = UNNAMED, project: str | None = None, **query: Any
+    ) -> RetrievalResult:
+        """Return the memories that are relevant to a task and that the agent may have, with the text to put before the prompt.
+
+        Parameters
+        ----------
+        also : sequence of str
+            Up to five phrases in the words that past messages would have used, such as ``["limit number of multipart form parts"]`` for
+            the task "Nobody may exhaust the server with tiny fields". They are searched for together with the task.
+        query : Any
+            Further fields of `RetrievalQuery`.
+        """
+        asked = {"task_description": task, "also": also, "agent_name": agent, "project_id": project, **query}
         return self.retrieval.retrieve(asked)
 
     def overview(self, project: str | None, *, agent: str = UNNAMED) -> AgentContext:
@@ -183,16 +194,18 @@ class MemGraph:
         return project_overview(self.store, project, agent=agent)
 
     def build_agent_context(
-        self, task: str, *, agent: str = UNNAMED, project: str | None = None, **query: Any
+        self, task: str, also: Sequence[str] = (), *, agent: str = UNNAMED, project: str | None = None, **query: Any
     ) -> AgentContext:
         """Recall memories for a task, grouped by type: semantic, episodic and procedural.
 
         Parameters
         ----------
+        also : sequence of str
+            Phrases, as those of `recall`.
         query : Any
             Further fields of `RetrievalQuery`, such as privacy_tiers, agents, max_semantic, max_tokens.
         """
-        return agent_context(self.recall(task, agent=agent, project=project, **query))
+        return agent_context(self.recall(task, also, agent=agent, project=project, **query))
 
     def format_context_for_prompt(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -28,16 +29,20 @@ class MemGraphRetriever(BaseRetriever):
         For whom memories are recalled, and in which project and session.
     max_tokens : int, optional
         Maximum number of tokens of text; default: the store's setting.
+    also : callable, optional
+        Returns up to five phrases for a query, in the words that past messages would have used: best written by a language model.
     """
 
     memory: MemGraph = Field(exclude=True, repr=False)
     caller: Caller = Field(default_factory=Caller)
     max_tokens: int | None = None
+    also: Callable[[str], Sequence[str]] | None = Field(default=None, exclude=True, repr=False)
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:  # noqa: ARG002
         if not query.strip():
             return []
-        arguments: dict[str, Any] = {"task": query[:MAX_TASK_CHARS], "max_tokens": self.max_tokens}
+        also = self.also(query) if self.also else []
+        arguments: dict[str, Any] = {"task": query[:MAX_TASK_CHARS], "also": also, "max_tokens": self.max_tokens}
         found = perform(self.memory, self.caller, "recall", arguments).data
         return [self._document(one, found["query_id"]) for one in found["memories"]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -29,17 +30,21 @@ class MemGraphBlock(BaseMemoryBlock[str]):
         For whom memories are read and stored, and in which project and session.
     domain : str, optional
         Domain of what is stored, which decides its privacy tier; without one it is public.
+    also : callable, optional
+        Returns up to five phrases for a message, in the words that past messages would have used; called in a thread.
     """
 
     name: str = "memgraph"
     memory: MemGraph = Field(exclude=True, repr=False)
     caller: Caller = Field(default_factory=Caller)
     domain: str | None = None
+    also: Callable[[str], Sequence[str]] | None = Field(default=None, exclude=True, repr=False)
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **_block_kwargs: Any) -> str:
         if not (said := next((_text(one) for one in reversed(messages or []) if one.role == "user"), "")):
             return ""
-        given = {"task": said[:MAX_TASK_CHARS]}
+        also = await asyncio.to_thread(self.also, said) if self.also else []
+        given = {"task": said[:MAX_TASK_CHARS], "also": also}
         found = await asyncio.to_thread(perform, self.memory, self.caller, "recall", given)
         return str(found.data["formatted"]) if found.data["memories"] else ""
 

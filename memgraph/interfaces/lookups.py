@@ -25,6 +25,7 @@ def recall(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
     _check_task(memory, given["scope"]["task_id"])
     result = memory.recall(
         given["task"],
+        given["also"],
         agent=agent,
         justification=given["justification"],
         project=given["project"],
@@ -196,13 +197,14 @@ def explanation(result: RetrievalResult) -> list[str]:
         counts = ", ".join(f"{name} {number:,}" for name, number in report.counts.items())
         lines.append(f"  {report.stage}: {counts}")
     for scored in result.explanations:
-        fields = scored.model_dump(exclude={"score", "path"})
+        fields = scored.model_dump(exclude={"score", "path", "words"})
         terms = [f"{name} {value:.3f}" for name, value in fields.items() if isinstance(value, float) and value]
         path = ", ".join(f"{hop.memory_id} via {hop.relation}" for hop in scored.path)
         over = ", ".join(f"{one.memory_id} by {one.reason}, {one.lead:+.6f}" for one in scored.overrode)
         parts = [f"{scored.memory_id}  {scored.score:.3f} =", *terms, *([f"from {path}"] if path else [])]
         parts += [scored.authority] if scored.authority != "memory" else []
         parts += [f"before {over}"] if over else []
+        parts += [f"by the words {', '.join(scored.words)}"] if scored.words else []
         lines.append("  ".join(parts))
     return lines
 

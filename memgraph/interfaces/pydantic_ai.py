@@ -50,6 +50,8 @@ class MemGraphMemory(AbstractCapability[Any]):
         What the instructions say about the tools.
     outcome_of : callable, optional
         Returns how a run ended, from its result: success, failure, partial or pending. If given, it is recorded as the outcome of the recall.
+    also : callable, optional
+        Returns up to five phrases for a run's prompt, in the words that past messages would have used; called in a thread.
     """
 
     memory: MemGraph
@@ -57,6 +59,7 @@ class MemGraphMemory(AbstractCapability[Any]):
     recalls: bool = True
     guide: str = GUIDE
     outcome_of: Callable[[AgentRunResult[Any]], str] | None = None
+    also: Callable[[str], Sequence[str]] | None = None
     recalled: Mapping[str, Any] | None = field(default=None, init=False, repr=False)
     """What was recalled for this run."""
 
@@ -66,7 +69,8 @@ class MemGraphMemory(AbstractCapability[Any]):
         task = _text_of(ctx.prompt)
         if self.recalls and task.strip():
             try:
-                arguments = {"task": task[:MAX_TASK_CHARS]}
+                also = await asyncio.to_thread(self.also, task) if self.also else []
+                arguments = {"task": task[:MAX_TASK_CHARS], "also": also}
                 found = await asyncio.to_thread(perform, self.memory, self.caller, "recall", arguments)
                 own.recalled = found.data
             except MemGraphError as error:

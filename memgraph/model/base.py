@@ -239,4 +239,6 @@ def _complaint(found: Any) -> str:
             return str(error)
         if not text.strip():
             return "must not be empty"
-    return _IN_PYDANTICS_WORDS.sub("must", str(found["msg"]).removeprefix("Value error, "))
+    return _IN_PYDANTICS_WORDS.sub(
+        "must", str(found["msg"]).removeprefix("Value error, ").replace(" after validation", "")
+    )

@@ -10,6 +10,7 @@ import numpy as np
 
 from memgraph.embedding.covered import is_covered
 from memgraph.embedding.onnx import MODEL_NAME
+from memgraph.index.analyser import analyse
 from memgraph.model.memory import Vector
 from memgraph.model.results.retrieval import Explanation, Hop, RetrievalConfig, StageReport
 from memgraph.model.timestamps import epoch_days
@@ -23,6 +24,7 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Mask, Scope
 from memgraph.store.access.visible import visible
 from memgraph.store.query import Reader
+from memgraph.text.sentences import is_question
 
 
 class Stage(NamedTuple):
@@ -51,6 +53,9 @@ STAGES = (
     Stage("floor", floor.judge),
     Stage("sources", authority.yield_to_the_user),
 )
+_OF_QUESTIONS, _OF_TASKS, _FEW_TERMS = 0.45, 0.75, 3
+"""Weights of the vectors. A question shares names with its answer, and so do phrases, and texts of few words; a task that is told in other words
+than past work is found by its meaning."""
 Watch = Callable[[StageReport], None]
 """Called after each stage with its counts, for timing or display."""
 
@@ -134,6 +139,7 @@ class Ranking:
             place_of[added.slots] = -1
         found = authority.candidates(search, wanted)
         overrode = authority.overrides(found, search.config)
+        words = search.words_in(wanted)
         return [
             Explanation(
                 memory_id=self.id_of(slot),
@@ -142,6 +148,7 @@ class Ranking:
                 rank=rank,
                 authority=authority.authority_of(candidate),
                 overrode=overrode.get(slot, []),
+                words=words[rank - 1],
                 **{part: value for part, given in made_of.items() if (value := round(given, 6))},
             )
             for rank, (slot, made_of, path, candidate) in enumerate(zip(slots, parts, paths, found, strict=True), 1)
@@ -158,6 +165,7 @@ def ranked(
     wanted: int = 0,
     least: float | None = None,
     items: TaskItems | None = None,
+    task: str | None = None,
     watch: Watch | None = None,
 ) -> Ranking:
     """Rank the admitted memories for a query. Deterministic; costs one pass over the vectors and the terms' postings.
@@ -174,21 +182,25 @@ def ranked(
         The floor: evidence that a recalled memory needs, in [0, 1]; None: none.
     items : TaskItems, optional
         What holds in the tasks asked about: candidates beside the memories.
+    task : str, optional
+        The part of the text whose form tells whether it is a question; None: all of it.
     """
+    asked = text if task is None else task
     reader, items = _Reading(store.reader, items or TaskItems()), items or TaskItems()
     search = Search(
         index=reader.index,
         text=text,
         vector=vector,
         scope=scope,
-        config=config,
+        config=weighted(store, config, text, asked),
         now_days=epoch_days(store.now()),
         has_vector=reader.has_vector,
         cosines=reader.cosines,
         relevance=reader.relevance,
         wanted=wanted,
         floor=least,
-        is_covered=store.vector_model.name != MODEL_NAME or is_covered(text),
+        is_covered=_is_covered(store, text),
+        is_question=is_question(asked),
         items_from=reader.items_from,
         visible=lambda: reader.visible(scope),
     )
@@ -199,6 +211,19 @@ def ranked(
         if watch:
             watch(report)
     return Ranking(search, items, reports, certainty_of(search))
+
+
+def weighted(store: AgentMemoryStore, config: RetrievalConfig, text: str, task: str) -> RetrievalConfig:
+    """Return the settings with the weight of the vectors: the given one, else that of tasks or of questions. `text` is the task with its phrases."""
+    if config.dense_weight is not None:
+        return config
+    shares_words = text != task or is_question(task) or len({*analyse(task)}) <= _FEW_TERMS
+    weight = _OF_QUESTIONS if shares_words or not _is_covered(store, text) else _OF_TASKS
+    return config.model_copy(update={"dense_weight": weight})
+
+
+def _is_covered(store: AgentMemoryStore, text: str) -> bool:
+    return store.vector_model.name != MODEL_NAME or is_covered(text)
 
 
 class _Reading:

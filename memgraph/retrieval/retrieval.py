@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -39,7 +40,7 @@ from memgraph.ports import Embedder, Row, TokenCounter
 from memgraph.privacy.access import Access
 from memgraph.retrieval.context.budget import count_tokens
 from memgraph.retrieval.context.prefix import format_prefix
-from memgraph.retrieval.pipeline import ranked
+from memgraph.retrieval.pipeline import Ranking, ranked, weighted
 from memgraph.retrieval.results import (
     AskedTasks,
     Related,
@@ -120,9 +121,10 @@ class MemoryRetrieval:
             The length of the query's embedding differs from the store's.
         """
         began, query = perf_counter(), RetrievalQuery.parse(query)
-        text = query.task_description[:MAX_SEARCHED_CHARS]
+        task = query.task_description[:MAX_SEARCHED_CHARS]
+        text = "\n".join([*query.also, task])
         vector, notice = self._vector(text, query.task_embedding)
-        if len(text) < len(query.task_description):
+        if len(task) < len(query.task_description):
             said = f"the task is long: only its first {MAX_SEARCHED_CHARS:,} characters were used for the search"
             notice = f"{said}; {notice}" if notice else said
         most = self._most(query)
@@ -130,19 +132,19 @@ class MemoryRetrieval:
         asked = asked_tasks(self._store, query.task_id, query.session_id, query.session, all_tasks=query.all_tasks)
         scope = scope_of(query, access, task_id=asked.task_id)
         least = floor_of(self._store, vector, query.floor)
-        identity = ranking_of(self._config, least, self._store.vector_model)
+        config = weighted(self._store, self._config, text, task)
+        rank = partial(ranked, self._store, text, vector, config=config, least=least, task=task)
+        identity = ranking_of(config, least, self._store.vector_model)
         items = self._items(asked.items, scope, vector)
         with self._store.reader.frozen(), timed(logger, logging.DEBUG, "ranked for a recall") as counts:
-            ranking = ranked(
-                self._store, text, vector, scope, self._config, wanted=max(most.values()), least=least, items=items
-            )
+            ranking = rank(scope=scope, wanted=max(most.values()), items=items)
             ranking.keep_near()
             slots = ranking.best_of_types(most, self._limit(None, "max_task_items", "task_items"))
             counts |= {"candidates": len(ranking.search.slots), "chosen": len(slots)}
             lines = lines_of(self._store, ranking, slots, asked.task_id)
             opposed = [[ranking.id_of(slot) for slot in pair] for pair in opposed_among(ranking.search, slots)]
             held = {ranking.id_of(slot) for slot in ranking.search.constraints.tolist()}
-            related = self._related(asked, scope, text, vector, least)
+            related = self._related(asked, scope, vector, rank)
         found = [*lines, *related.lines]
         tokens = [self._count_tokens(one.memory.content) for one in found]
         budget = self._store.config.prompt_budget.constraints
@@ -198,6 +200,7 @@ class MemoryRetrieval:
             is_over_budget=is_over_budget,
             constraints_left_out=fitting.left_out,
             notice=notice,
+            has_phrases=bool(query.also),
         )
 
     def search_memories(
@@ -280,10 +283,11 @@ class MemoryRetrieval:
         text = text[:MAX_SEARCHED_CHARS]
         vector, _ = self._vector(text, _as_vector(embedding))
         least, items = floor_of(self._store, vector), self._items(asked.items, scope, vector)
+        rank = partial(ranked, self._store, text, vector, config=self._config, least=least)
         with self._store.reader.frozen():
-            ranking = ranked(self._store, text, vector, scope, self._config, wanted=limit, least=least, items=items)
+            ranking = rank(scope=scope, wanted=limit, items=items)
             lines = lines_of(self._store, ranking, ranking.best(limit), asked.task_id)
-            lines += self._related(asked, scope, text, vector, least).lines[: limit - len(lines)]
+            lines += self._related(asked, scope, vector, rank).lines[: limit - len(lines)]
         self._store.auditing.record_disclosure(access, "search", [one.memory for one in lines])
         return [
             ScoredMemory(
@@ -360,16 +364,14 @@ class MemoryRetrieval:
         """Return the items that a query may score."""
         return candidates(rows, scope, self._item_cache, None if vector is None else self._embedder)
 
-    def _related(
-        self, asked: AskedTasks, scope: Scope, text: str, vector: Vector | None, least: float | None
-    ) -> Related:
+    def _related(self, asked: AskedTasks, scope: Scope, vector: Vector | None, rank: Callable[..., Ranking]) -> Related:
         """Return what the linked tasks give: the same pipeline over them alone, so that they change nothing in the task's own ranking."""
         most = self._limit(None, "max_related", "related")
         if not asked.linked or not most:
             return Related()
         linked = replace(scope, task_id=None, linked=asked.linked)
         items = self._items(asked.linked_items, linked, vector)
-        ranking = ranked(self._store, text, vector, linked, self._config, wanted=most, least=least, items=items)
+        ranking = rank(scope=linked, wanted=most, items=items)
         ranking.keep_near()
         lines = lines_of(self._store, ranking, ranking.best_lines(most))
         stage = StageReport(stage="related", counts={"tasks": len(asked.linked), "chosen": len(lines)})

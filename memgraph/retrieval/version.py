@@ -13,7 +13,7 @@ from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.model.results.retrieval import RetrievalConfig
 from memgraph.store.commit.vectors import VectorModel
 
-STAGES_VERSION = "5"
+STAGES_VERSION = "6"
 """Version of stages and terms, increased when rankings change at equal settings."""
 _BUDGET = {"max_episodic", "max_semantic", "max_procedural", "max_tokens", "max_task_items", "max_related"}
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._:/@+=-]|^[^A-Za-z0-9]")
@@ -31,7 +31,9 @@ def ranking_of(config: RetrievalConfig, floor: float | None, vectors: VectorMode
         embedder=_NOT_IN_NAMES.sub("_", vectors.name)[:_MAX_NAME_CHARS].lstrip("_") or "none",
         dimension=vectors.dimension,
         fusion=config.fusion,
-        weights={name: float(value) for name, value in _scoring(config, None).items() if not isinstance(value, str)},
+        weights={
+            name: float(value) for name, value in _scoring(config, None).items() if isinstance(value, int | float)
+        },
         floor=floor,
     )
 

@@ -85,6 +85,15 @@ def test_what_is_saved_is_recalled_with_the_id_that_its_outcome_needs(door, memo
     assert (kept.project_id, kept.session_id) == ("shop", "s1")
 
 
+def test_phrases_find_what_the_words_of_the_task_do_not(door, memory):
+    saved = memory.save_observation("Rate limit the login attempts of an account").memory_id
+    for place in ("gate", "cellar", "tower", "harbour", "attic"):
+        memory.save_observation(f"Nobody may guess the colour of the {place}")
+    task = {"task": "nobody may guess passwords"}
+    assert saved[:8] not in door("recall", task).text
+    assert saved[:8] in door("recall", {**task, "also": ["rate limit login attempts", "lock account"]}).text
+
+
 def test_a_session_that_works_on_a_task_reads_it_and_no_other_does(door_for, memory):
     for name in ("login", "docs", "other"):
         memory.tasks.upsert(name.title(), task_id=name)
@@ -204,6 +213,10 @@ def test_a_memory_that_is_invalidated_is_no_longer_recalled(door):
         ("recall", {}, InvalidInputError, "task"),
         ("recall", {"task": ""}, InvalidInputError, "task"),
         ("recall", {"task": "x", "agent": "owner"}, InvalidInputError, "agent"),
+        ("recall", {"task": "x", "also": ["a"] * 6}, InvalidInputError, "also: must have at most 5 items"),
+        ("recall", {"task": "x", "also": ["a", " "]}, InvalidInputError, "also.1: must not be empty"),
+        ("recall", {"task": "x", "also": ["a" * 201]}, InvalidInputError, "also.0: must have at most 200 characters"),
+        ("recall", {"task": "x", "also": "a phrase"}, InvalidInputError, "also: must be a valid list"),
         ("search_memories", {"query": "x", "limit": 1000}, InvalidInputError, "limit"),
         ("get_memory", {"id": "1234"}, InvalidInputError, "id"),
         ("get_memory", {"id": "00000000-0000-4000-8000-000000000000"}, NotFoundError, "no memory"),

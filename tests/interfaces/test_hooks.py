@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import subprocess
 import time
@@ -137,6 +138,15 @@ def test_what_the_overview_holds_is_not_given_again_until_the_context_is_lost(
     for _ in range(2):  # only noted: what the agent did not get may be given
         assert answer_hook(memory, "claude-code", start | {"session_id": "b"}, is_printed=False) == ""
     assert LESSON in hook(prompt, session_id="b")
+
+
+def test_a_session_begins_with_a_request_for_phrases_if_anything_is_known(
+    memory: MemGraph, hook: Any, events: Any
+) -> None:
+    start = named(events, "SessionStart")
+    assert hook(start) == ""
+    saved(memory)
+    assert re.search(r"`recall` with the task and, in `also`, three phrases .*, such as “.+” for “.+”\.$", hook(start))
 
 
 def test_nothing_is_printed_without_evidence(memory: MemGraph, hook: Any, events: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from memgraph import MemGraph
+from memgraph.embedding.onnx import MiniLMEmbedder
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.cli.memories.recall import FORMATS as OFFERED
 from memgraph.interfaces.lookups import explanation
@@ -100,7 +103,11 @@ def test_nothing_remembered_is_no_text_but_a_document(run: Run) -> None:
 def test_nothing_remembered_is_said_in_the_text_unless_the_setting_says_otherwise(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = "Nothing in memory concerns this task.\n"
+    line = run("recall", "anything").stdout
+    assert re.fullmatch(
+        r"Nothing in memory concerns this task\. Ask again with three phrases .*, such as “[^”]+”, .*`--also`\.\n", line
+    )
+    assert run("recall", "anything", "--also", "something").stdout == "Nothing in memory concerns this task.\n"
     result = run("recall", "anything")
     assert (result.stdout, "no memory is relevant" in result.stderr) == (line, False)
     assert json.loads(run("recall", "anything", "--json").stdout)["formatted"] == line.strip()
@@ -230,12 +237,90 @@ def test_contradictions_in_a_list_are_reported_by_a_notice(filled: Run) -> None:
     assert older.endswith("older; contradicted by the newer line above)")
 
 
+TINY = "Nobody may exhaust the server with tiny fields"
+PARTS = "Limit the number of multipart form parts"
+
+
+def test_phrases_find_what_the_words_of_the_task_do_not(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMGRAPH_RETRIEVAL_FLOOR", "0.7")
+    run("remember", PARTS)
+    assert PARTS not in run("recall", TINY).stdout
+    found = run("recall", TINY, "--also", "limit multipart parts", "--also", "maximum form size", "--explain")
+
+    assert PARTS in found.stdout
+    [line] = [one for one in found.stderr.splitlines() if "by the words " in one]
+    assert set(line.partition("by the words ")[2].split(", ")) == {"limit", "multipart", "parts", "form"}
+
+
+@pytest.mark.parametrize(
+    ("phrases", "said"),
+    [
+        ([""], "must not be empty"),
+        ([" \t"], "must not be empty"),
+        (["a"] * 6, "at most 5"),
+        (["a" * 201], "at most 200 characters"),
+    ],
+)
+def test_a_phrase_that_is_empty_or_too_long_and_a_sixth_one_are_refused(
+    run: Run, phrases: list[str], said: str
+) -> None:
+    given = [part for phrase in phrases for part in ("--also", phrase)]
+    refused = run("recall", TINY, *given, code=1).stderr
+
+    assert "also" in refused
+    assert said in refused
+
+
+@pytest.fixture(scope="module")
+def minilm() -> MiniLMEmbedder:
+    return MiniLMEmbedder()
+
+
+FACTS = {
+    "german": [f"Die Pumpe im {where} heißt {name}" for where, name in (("Keller", "Ludwig"), ("Garten", "Otto"), ("Stall", "Frieda"), ("Hafen", "Greta"))],
+    "greek": [f"Η πόρτα του {where} ανοίγει με το κλειδί {name}" for where, name in (("σχολείου", "Άλφα"), ("μουσείου", "Βήτα"), ("σταθμού", "Γάμμα"))],
+    "japanese": [f"{where}の鍵は{place}にある" for where, place in (("倉庫", "赤い箱"), ("図書館", "青い棚"), ("台所", "白い壺"), ("教室", "緑の机"))],
+    "ids": [*(f"GHSA-2024-{number} was closed" for number in (31415, 27182, 16180, 14142)), "Ticket #90417 waits for paper", "BOX-7 holds keys", "BOX-9 holds maps"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("facts", "task", "place"),
+    [
+        ("german", "Wie heißt die Pumpe im Stall?", 2),
+        ("german", "Wie heißt die Pumpe im Hafen?", 3),
+        ("german", "Wie heißt die Pumpe im Bahnhof?", None),
+        ("greek", "Με ποιο κλειδί ανοίγει η πόρτα του σταθμού;", 2),
+        ("greek", "Πόσο κοστίζει το ψωμί;", None),
+        ("japanese", "図書館の鍵はどこ？", 1),
+        ("japanese", "教室の鍵はどこ？", 3),
+        ("ids", "GHSA-2024-27182", 1),
+        ("ids", "close GHSA-2024-14142", 3),
+        ("ids", "GHSA-2024-99999", None),
+        ("ids", "fix #90417", 4),
+        ("ids", "#90418", None),
+        ("ids", "open BOX-9", 6),
+        ("ids", "BOX-8", None),
+        ("ids", "2024", None),
+    ],
+)
+def test_words_that_the_model_does_not_cover_find_the_fact_that_has_all_of_them(
+    facts: str, task: str, place: int | None, open_store: Any, minilm: MiniLMEmbedder
+) -> None:
+    memory = MemGraph(open_store(embedder=minilm))
+    for text in FACTS[facts]:
+        memory.commands.remember(text)
+
+    found = [one.content for one in memory.recall(task).memories]
+    assert found[:1] == ([] if place is None else [FACTS[facts][place]])
+
+
 def test_the_floor_is_an_option_of_a_recall_and_a_mark_in_a_search(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMGRAPH_RETRIEVAL_FLOOR", "0.7")
     run("remember", BILLING)
     other = "bake sourdough bread"
 
-    assert run("recall", other).stdout == "Nothing in memory concerns this task.\n"
+    assert run("recall", other).stdout.startswith("Nothing in memory concerns this task.")
     assert BILLING in run("recall", other, "--floor", "off").stdout
     assert BILLING in run("recall", other, "--floor", "0").stdout
     assert "floor" in run("recall", other, "--floor", "high", code=2).stderr

@@ -106,6 +106,8 @@ def test_what_commands_print_is_the_same_with_and_without_a_worker(copied: Calla
         ["recall", question],
         ["recall", question, "--json", "--project", "port"],
         ["recall", question, "--explain", "--format", "prefix", "--project", "no such"],
+        ["recall", "be there in time", "--also", "harbour opens", "--also", "hours of the harbour", "--explain"],
+        ["recall", "be there in time", "--also", ""],
         ["recall", "bake bread", "--when-nothing", "empty", "--floor", "0.9"],
         ["recall", "the harbour", "--max-tokens", "0", "--episodic", "1", "--session", "s", "--all-tasks"],
         ["recall", "the harbour", "--agent", "coach", "--justification", "too short"],

@@ -8,6 +8,9 @@ from memgraph.facade import MemGraph
 from memgraph.interfaces.agents.clients.catalogue import AGENTS
 from memgraph.interfaces.agents.kept import Overview, keep_overview, kept_overview, state_of
 from memgraph.model.ids import MIN_ID_CHARS
+from memgraph.model.results.retrieval import WANTED_PHRASES
+
+_HINT = f"More is known: before planning, call `recall` with the task and, in `also`, {WANTED_PHRASES}."
 
 
 def overview_of(memory: MemGraph, project: str | None, *, agent: str, fits: Callable[[str], bool]) -> Overview:
@@ -27,6 +30,7 @@ def render_overview(memory: MemGraph, project: str | None, *, agent: str) -> Ove
     state = state_of(home)
     found = memory.overview(project, agent=agent)
     text = memory.format_context_for_prompt(found, format="notes", when_nothing="empty", with_ids=True)
+    text = f"{text}\n\n{_HINT}" if text else ""
     memories = (*found.semantic_memories, *found.similar_episodes, *found.procedural_rules)
     overview = Overview(text, tuple(one.id for one in memories), _printed(agent, text))
     keep_overview(home, project or "", agent, overview, state=state)

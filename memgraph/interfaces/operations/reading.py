@@ -10,7 +10,7 @@ from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Op
 from memgraph.model.base import Name
 from memgraph.model.ids import MIN_ID_CHARS
 from memgraph.model.memory import MemoryType, StoredMemory, TrustClass
-from memgraph.model.results.retrieval import MAX_TASK_CHARS, ScoredMemory
+from memgraph.model.results.retrieval import MAX_TASK_CHARS, WANTED_PHRASES, Phrases, ScoredMemory
 from memgraph.text.safe import visible_line
 
 _VECTOR = {"embedding"}
@@ -27,6 +27,10 @@ class Recall(Arguments):
 
     task: Words = Field(
         description="What you are about to do, in one or two sentences; an error message if something failed."
+    )
+    also: Phrases = Field(
+        default_factory=list,
+        description="Three phrases, five at most, in the words that past messages would have used.",
     )
     project: Name | None = Field(default=None, description="Default: the project you work in.")
     max_tokens: _Tokens | None = Field(default=None, description="Maximum number of tokens of content.")
@@ -77,6 +81,7 @@ def _recall(call: Call, given: Recall) -> Answer:
         query["trust_classes"] = trusted(given.min_trust)
     found = call.memory.recall(
         given.task,
+        given.also,
         agent=caller.agent,
         justification=caller.justification,
         project=call.project(given.project),
@@ -178,6 +183,7 @@ OPERATIONS = (
         description=(
             "Call FIRST, before planning or editing, and again when something fails. Returns what is known from earlier work "
             "that concerns the task: what to do, what to avoid, facts, and what happened, with the beginning of each memory's id. "
+            f"Give {WANTED_PHRASES}, in `also`: they find what the words of the task do not. "
             "It may be nothing. The last line is the query_id for record_outcome."
         ),
         arguments=Recall,

@@ -53,6 +53,8 @@ class AgentContext(Model):
         Pinned constraints that hold but do not fit their budget.
     notice : str or None
         A message about the recall.
+    has_phrases : bool
+        Whether phrases were given with the task: without them, an empty recall asks for some.
     scores : dict of str to float
         The score of each memory by its id; empty if the recall explains none.
     ranks : dict of str to int
@@ -74,6 +76,7 @@ class AgentContext(Model):
     is_over_budget: bool = False
     constraints_left_out: Count = 0
     notice: str | None = None
+    has_phrases: bool = False
     scores: dict[str, float] = Field(default_factory=dict)
     ranks: dict[str, int] = Field(default_factory=dict)
     labels: dict[str, str] = Field(default_factory=dict)

@@ -14,6 +14,18 @@ MAX_TASK_CHARS = 1_000_000
 MAX_SEARCHED_CHARS = 8_000
 """Only the beginning of a longer task is used for the search: it states the goal, the rest are logs."""
 
+MAX_PHRASES = 5
+MAX_PHRASE_CHARS = 200
+Phrases = Annotated[
+    list[Annotated[Name, StringConstraints(max_length=MAX_PHRASE_CHARS)]], Field(max_length=MAX_PHRASES)
+]
+"""Phrases that are searched for with a task: it says what shall be done, they the words in which past work was written down."""
+WANTED_PHRASES = (
+    "three phrases in the words that past messages would have used, such as “rate limit login attempts”, “lock account after failed logins” "
+    "and “brute force protection” for “nobody may guess passwords”"
+)
+"""What every text asks an agent for: its phrases find more than any ranking of the task's own words."""
+
 TaskText = Annotated[str, StringConstraints(max_length=MAX_TASK_CHARS), AfterValidator(storable)]
 Bounded = Annotated[float, Field(ge=0.0, le=0.05)]
 Certainty = Literal["high", "medium", "low", "none"]
@@ -47,8 +59,10 @@ class RetrievalConfig(Model):
     ----------
     max_episodic, max_semantic, max_procedural, max_tokens : int or None
         Budget; None: the store's setting.
-    dense_weight : float
-        Share of the vector score in the fused score; the text score has the rest.
+    dense_weight : float or None
+        Share of the vector score in the fused score; the text score has the rest. None: 0.75 for a task of more than three words
+        without phrases, which rarely has the words of past work; 0.45 for questions, for texts of few words or with phrases, and for those
+        that the packaged model does not cover.
     fusion : {"scores", "rrf"}
         ``scores`` adds scaled scores; ``rrf`` adds reciprocal ranks (k = 60), which ignore the differences between scores.
     candidates : int
@@ -99,7 +113,7 @@ class RetrievalConfig(Model):
     max_tokens: Count | None = None
     max_task_items: Count | None = None
     max_related: Count | None = None
-    dense_weight: Unit = 0.45
+    dense_weight: Unit | None = None
     fusion: Literal["scores", "rrf"] = "scores"
     candidates: int = Field(default=1_000, ge=1)
     k1: float = Field(default=1.2, ge=0.0)
@@ -138,8 +152,11 @@ class RetrievalQuery(Model):
     ----------
     task_description : str
         Free text, at most a million characters; the first 8,000 are used for the search.
+    also : list of str
+        At most five phrases of at most 200 characters, in the words that past messages would have used. They are searched for together with
+        the description, as one text.
     task_embedding : ndarray, shape (d,), float32, or None
-        Used as it is; None: the description is embedded.
+        Used as it is; None: the description and the phrases are embedded.
     agent_name : str
         The asking agent, whose permissions decide what it may have (`memgraph.privacy`). ``agent``: an agent without a name, which may
         have what is public.
@@ -168,6 +185,7 @@ class RetrievalQuery(Model):
     """
 
     task_description: TaskText = ""
+    also: Phrases = Field(default_factory=list)
     task_embedding: Embedding | None = None
     agent_name: Name = UNNAMED
     justification: Text | None = None
@@ -227,7 +245,7 @@ class Explanation(Model):
     The terms correspond to the settings of the same name (`RetrievalConfig`); ``question`` is what a question loses, ``succession``
     what a memory gains from one that it supersedes, ``saved`` what puts a saved fact first that matches the task, ``transcript`` what a
     verbatim turn loses, ``source`` what comes from a tool, an import or a web page loses to what the user said on the same matter. They add up to the score. ``rank`` is its place, from 1; 0 if it is not known. ``authority`` is the class that decides near ties, ``overrode`` the results that it, or
-    a dominant score, stands before.
+    a dominant score, stands before. ``words`` are the words of the query that the memory contains, from the rarest on.
     """
 
     memory_id: str
@@ -255,6 +273,7 @@ class Explanation(Model):
     rank: int = 0
     authority: Authority = "memory"
     overrode: list[Override] = Field(default_factory=list)
+    words: list[str] = Field(default_factory=list)
     path: list[Hop] = Field(default_factory=list)
 
     @property
@@ -300,6 +319,8 @@ class RetrievalResult(Model):
         By id, the class of what is no memory but holds in a task: a decision, a constraint and so on. It stands among the memories.
     constraints_left_out : int
         Pinned constraints that hold but do not fit their budget.
+    has_phrases : bool
+        Whether phrases were given with the task.
     """
 
     query_id: str
@@ -320,6 +341,7 @@ class RetrievalResult(Model):
     is_over_budget: bool = False
     constraints_left_out: Count = 0
     notice: str | None = None
+    has_phrases: bool = False
 
 
 class ScoredMemory(Model):

@@ -66,6 +66,7 @@ def agent_context(result: RetrievalResult) -> AgentContext:
         is_over_budget=result.is_over_budget,
         constraints_left_out=result.constraints_left_out,
         notice=result.notice,
+        has_phrases=result.has_phrases,
         scores={one.memory_id: one.score for one in result.explanations},
         ranks={one.memory_id: one.rank for one in result.explanations if one.rank},
         labels=result.labels,

@@ -92,7 +92,7 @@ def format_context_for_prompt(
     render = FORMATS[checked(ContextFormat, format, "format")]
     text = format_notes(context, with_ids=True) if with_ids and render is format_notes else render(context)
     if not text and format == "notes" and when_nothing == "say":
-        return nothing_found(context.notice, is_over_budget=context.is_over_budget)
+        return nothing_found(context)
     return text
 
 

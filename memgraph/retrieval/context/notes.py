@@ -19,6 +19,7 @@ from memgraph.model.memory import (
     TrustClass,
 )
 from memgraph.model.results.context import AgentContext
+from memgraph.model.results.retrieval import WANTED_PHRASES
 from memgraph.retrieval.context.context import constraints_first, solved_since
 from memgraph.retrieval.context.markdown import inline
 from memgraph.retrieval.context.note import GENERALISED, TRUST, Group, Kind, Note, notes_of
@@ -111,15 +112,13 @@ def entries_of(memory: StoredMemory, *, now: str, with_ids: bool = False) -> lis
     return [line for one in notes for line in _lines(one, now, None, with_id=with_ids)]
 
 
-def nothing_found(notice: str | None = None, *, is_over_budget: bool = False) -> str:
-    """Return the line that stands for an empty recall, with the notice that may explain it."""
-    explained = f" ({visible_line(notice)})" if notice else ""
-    said = (
-        "What memory holds on this task does not fit the budget"
-        if is_over_budget
-        else "Nothing in memory concerns this task"
-    )
-    return f"{said}{explained}."
+def nothing_found(context: AgentContext) -> str:
+    """Return the line that stands for an empty recall, with the notice that may explain it. Without phrases, it asks for some."""
+    explained = f" ({visible_line(context.notice)})" if context.notice else ""
+    if context.is_over_budget:
+        return f"What memory holds on this task does not fit the budget{explained}."
+    hint = "" if context.has_phrases else f" Ask again with {WANTED_PHRASES}: `also`, in a shell `--also`."
+    return f"Nothing in memory concerns this task{explained}.{hint}"
 
 
 def _introduction(context: AgentContext, notes: Sequence[Note], project: str | None) -> str:

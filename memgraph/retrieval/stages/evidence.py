@@ -30,14 +30,25 @@ GENERIC = frozenset(analyse("""
 """))  # fmt: skip
 """Words of most tasks: sharing one of them says nothing, and a task of nothing else names no matter."""
 
+_ID_DIGITS = 3
+"""A number of so many digits is an id; a shorter one is a choice or an amount."""
+_YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _SENTENCE_END = ".!?:;\n\"“”'(-•*#"
 
 
 def names_a_matter(search: Search) -> bool:
-    """Tell whether the query says what it is about: "1", "y" and "fix it" do not. One that is a vector alone does."""
+    """Tell whether the query says what it is about: "1", "y", "2025" and "fix it" do not, "#48213" does. One that is a vector alone does."""
     telling = (term for term in search.query_terms if term not in GENERIC)
-    return any(len(term) > 1 and not term.isdigit() for term in telling) or not search.text.strip()
+    return (
+        any(len(term) >= _ID_DIGITS and not is_year(term) if term.isdigit() else len(term) > 1 for term in telling)
+        or not search.text.strip()
+    )
+
+
+def is_year(term: str) -> bool:
+    """Tell whether a term is a year: the date of every memory has one, so it is no word in common."""
+    return _YEAR.fullmatch(term) is not None
 
 
 def evidence(search: Search, slots: Slots) -> Scores:

@@ -23,6 +23,7 @@ from memgraph.retrieval.stages.evidence import (
     deviations,
     evidence,
     has_cosine,
+    is_year,
     names_a_matter,
 )
 from memgraph.retrieval.stages.rank import best
@@ -30,7 +31,6 @@ from memgraph.retrieval.stages.state import Counts, Scores, Search, Slots
 from memgraph.retrieval.stages.walk import rests_on
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Mask, pinned_constraints
-from memgraph.text.sentences import is_question
 
 AUTO = 0.7
 """The calibrated floor: see `tests/benchmarks/README.md` for the curve from which it was chosen."""
@@ -123,7 +123,7 @@ def leading_lines(search: Search, slots: Sequence[int]) -> list[int]:
     A question needs every piece of its answer, and keeps all lines. A task needs the few that bear on it: beside a line with much evidence, those with
     far less only distract. The first line stays, and so does what is there for another reason: constraints and matching saved facts.
     """
-    if not search.floor or is_question(search.text):
+    if not search.floor or search.is_question:
         return list(slots)
     given = {*search.constraints.tolist(), *search.matching.tolist()}
     judged = [slot for slot in slots if slot not in given]
@@ -144,7 +144,8 @@ def _put_first(search: Search, slots: Slots, *, by: float = 0.0) -> None:
     """Raise the scores of some candidates above all others, by more the nearer they are to the query."""
     if len(slots):
         highest = float(search.scores[search.slots].max())
-        gains = highest - search.scores[slots] + np.maximum(0.0, cosines(search, slots)) + by
+        near = np.where(has_cosine(search, slots), np.maximum(0.0, cosines(search, slots)), search.evidence[slots])
+        gains = highest - search.scores[slots] + near + by
         search.add("saved", slots, np.maximum(0.0, gains))
 
 
@@ -240,7 +241,7 @@ def _matching_saved(search: Search, floor: float) -> Slots:
     if not len(saved):
         return saved
     shared = np.zeros(len(search.index), dtype=np.int32)
-    for term in set(search.query_terms) - GENERIC:
+    for term in {one for one in search.query_terms if not is_year(one)} - GENERIC:
         code = search.index.vocabulary.find(term)
         if code >= 0:
             shared[search.index.postings.get(code)[0]] += 1
@@ -251,7 +252,10 @@ def _matching_saved(search: Search, floor: float) -> Slots:
     if standing is not None:
         by_words &= standing >= _SAVED_WORD_STANDING_OUT * scale
         by_meaning &= standing + _SAVED_COSINE_WEIGHT * near >= _SAVED_STANDING_OUT * scale
-    matching: Slots = saved[shares_words & (by_words | ~has_cosine(search, saved)) | by_meaning]
+    without = ~has_cosine(search, saved)
+    if not search.is_covered:
+        without &= search.is_near[saved]  # a word may be in every fact of its kind: without meaning, all must tell
+    matching: Slots = saved[shares_words & (by_words | without) | by_meaning]
     return matching
 
 

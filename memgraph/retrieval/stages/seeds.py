@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from memgraph.model.memory import MEMORY_TYPES
+from memgraph.retrieval.stages.evidence import is_year
 from memgraph.retrieval.stages.neighbours import around
 from memgraph.retrieval.stages.state import DECIMALS, Counts, Scores, Search, Slots, Term
 from memgraph.store.access.scope import Mask
@@ -17,6 +18,8 @@ _SURROUNDED = 100
 _EXACT = 64
 _MANY = 1_000
 _COMMON, _AROUND = 0.9, 0.2
+_WORDS_ALONE = 0.55 / 0.45
+"""What the words of a memory that awaits its vector weigh, as a multiple of the vectors' weight: a task would not find it otherwise."""
 _SAMPLED = 8
 _NO_SLOTS = np.empty(0, dtype=np.int32)
 
@@ -39,7 +42,7 @@ def by_meaning(search: Search) -> Counts:
     search.length_factor = _spread(length_factor[words], slots, len(index))
     corrected = search.cosines(search.vector, slots) * length_factor[words]
     low, span = search.dense_range = _range(corrected, _DENSE_EPSILON)
-    search.dense_weight = search.config.dense_weight
+    search.dense_weight = search.config.dense_weight or 0.0
     scaled = (corrected - low) * (search.dense_weight / span)
     search.meaning, search.dense = _spread(corrected, slots, len(index)), _spread(scaled, slots, len(index))
     return {"compared": count}
@@ -72,7 +75,7 @@ def by_words(search: Search) -> Counts:
         weights = occurrences / (occurrences + norms[slots])
         weights *= idf * (config.k1 + 1.0)
         scores[slots] += weights
-        search.terms.append(Term(idf, slots, weights))
+        search.terms.append(Term(term, idf, slots, weights))
     return {"terms": len(search.terms), "matched": int(np.count_nonzero(scores))}
 
 
@@ -85,7 +88,8 @@ def fuse(search: Search) -> Counts:
     answer in the next are found together.
     """
     mask, named, dense, text = search.mask, search.scores, search.dense, search.text_score
-    share = 1.0 - search.dense_weight
+    by_words = 1.0 - search.dense_weight
+    share = np.where(search.length_factor > 0, by_words, max(by_words, min(1.0, _WORDS_ALONE * search.dense_weight)))
     epsilon = _TEXT_EPSILON_SHARE * sum(term.idf for term in search.terms)
     lowest = float(text.min(where=mask, initial=np.inf)) if mask.any() else 0.0
     highest = float(text.max(initial=lowest))
@@ -106,7 +110,8 @@ def fuse(search: Search) -> Counts:
     text *= share / span
     _compare_exactly(search, _top(named[slots] + dense[slots] + text[slots], slots, max(_EXACT, 2 * search.wanted)))
     if search.config.fusion == "rrf":
-        meant, said = (1.0 - share) * _reciprocal_ranks(dense[slots]), share * _reciprocal_ranks(text[slots])
+        meant = (1.0 - share[slots]) * _reciprocal_ranks(dense[slots])
+        said = share[slots] * _reciprocal_ranks(text[slots])
         dense[:], text[:] = 0.0, 0.0  # slots that are not candidates have no rank
         dense[slots], text[slots] = meant, said
     dense[slots], text[slots] = np.round(dense[slots], DECIMALS), np.round(text[slots], DECIMALS)
@@ -132,6 +137,8 @@ def _from_around(search: Search) -> Scores:
     slots, weight = search.slots, search.config.context_weight
     count = int(np.count_nonzero(search.mask))
     telling = [term for term in search.terms if count < _MANY or len(term.slots) <= _AROUND * count]
+    if not search.is_covered:  # words alone decide, and all dates of a year have this one
+        telling = [term for term in telling if not is_year(term.name)]
     beside = [(near.shares * weight, near.slots) for near in search.beside]
     gained, covered = np.zeros(len(slots)), np.zeros(len(slots))
     held = np.zeros(len(search.index) + 1)  # the last element is for −1: no neighbour

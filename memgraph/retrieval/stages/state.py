@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ Scores = NDArray[np.float64]
 Slots = NDArray[Any]
 DECIMALS = 6
 """Scores are rounded to this many digits before comparison, so that the last digits do not matter."""
+_WORD = re.compile(r"[\w.]*\w")
 Counts = Mapping[str, int]
 """Counts of a stage: admitted, matched, reached."""
 
@@ -27,6 +29,7 @@ Counts = Mapping[str, int]
 class Term:
     """A query term: its rarity among the admitted memories, the slots that contain it, and what each gains by it."""
 
+    name: str
     idf: float
     slots: Slots
     weights: Scores
@@ -82,6 +85,8 @@ class Search:
         Number of results that may be requested of each type.
     is_covered : bool
         Whether the embedding model covers the query, so that its cosines are evidence.
+    is_question : bool
+        Whether it asks for facts, rather than being a task.
     mask : ndarray, bool
         Slots that may be scored.
     meaning : ndarray, float64
@@ -137,6 +142,7 @@ class Search:
     wanted: int = 0
     floor: float | None = None
     is_covered: bool = True
+    is_question: bool = False
     items_from: int = -1
     mask: Mask = field(init=False)
     meaning: Scores = field(init=False)
@@ -193,6 +199,17 @@ class Search:
             self.add(part, slots, values, origins, [gain.relation for gain in best.values()])
             self.look_at(slots)
         return len(best)
+
+    def words_in(self, slots: Slots) -> list[list[str]]:
+        """Return the words of the query that each of these slots contains, those first that few memories have."""
+        spelled = {term: word for word in reversed(_WORD.findall(self.text)) for term in analyse(word)}
+        found: list[list[str]] = [[] for _ in slots]
+        for term in sorted(self.terms, key=lambda one: -one.idf):
+            word = spelled.get(term.name, term.name) if term.name.isascii() else term.name  # of Chinese a part of a run
+            for place in np.flatnonzero(np.isin(slots, term.slots)).tolist():
+                if word not in found[place]:
+                    found[place].append(word)
+        return found
 
     def is_item(self, slots: Slots) -> Mask:
         """Return which of these slots are items that hold in tasks, not memories."""

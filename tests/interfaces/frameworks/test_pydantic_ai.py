@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
 from memgraph import MemGraph
+from memgraph.embedding import NoEmbedder
 from memgraph.errors import NotFoundError
 from memgraph.interfaces.operations import Caller, perform
 
@@ -56,6 +58,15 @@ def test_what_one_run_saves_the_next_one_is_told(memory: MemGraph) -> None:
     assert "--canary" in second.instructions[0]
     assert "query_id: " in second.instructions[0]
     assert memory.store.list_memories()[0].project_id == "shop"
+
+
+def test_the_phrases_of_a_prompt_find_what_its_words_do_not(open_store: Callable[..., Any]) -> None:
+    memory, plain, helped = MemGraph(open_store(embedder=NoEmbedder())), Script(), Script()
+    perform(memory, CALLER, "save_observation", {"text": "The till needs a coin."})
+    run(memory, plain, "be ready to pay")
+    run(memory, helped, "be ready to pay", also=lambda prompt: ["till needs coin", f"coin: {prompt}"])
+    assert "The till needs a coin." not in plain.instructions[0]
+    assert "The till needs a coin." in helped.instructions[0]
 
 
 def test_the_outcome_of_a_run_is_recorded_if_it_is_known(memory: MemGraph) -> None:

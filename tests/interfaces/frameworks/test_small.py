@@ -10,7 +10,7 @@ import pytest
 
 from memgraph import MemGraph
 from memgraph.embedding import NoEmbedder
-from memgraph.errors import PermissionDeniedError
+from memgraph.errors import InvalidInputError, PermissionDeniedError
 from memgraph.interfaces.openai_agents import MemGraphSession
 from memgraph.interfaces.operations import Caller, perform
 
@@ -102,6 +102,15 @@ class TestRetriever:
         assert perform(memory, retriever.caller, "record_outcome", arguments).data["used"] == [saved]
         assert [one.id for one in asyncio.run(retriever.ainvoke("open the till"))] == [saved]
 
+    def test_the_phrases_of_a_query_find_what_its_words_do_not(self, retriever: Any, memory: MemGraph) -> None:
+        saved = memory.save_observation("The till needs a coin.", project="shop").memory_id
+        assert retriever.invoke("be ready to pay") == []
+        retriever.also = lambda query: ["till needs coin", f"coin: {query}"]
+        assert [one.id for one in retriever.invoke("be ready to pay")] == [saved]
+        retriever.also = lambda query: [query] * 6
+        with pytest.raises(InvalidInputError, match="also: must have at most 5 items"):
+            retriever.invoke("be ready to pay")
+
     @pytest.mark.parametrize("query", ["", "  ", "paint the fence"])
     def test_there_are_none_if_nothing_belongs_to_the_query(self, retriever: Any, memory: MemGraph, query: str) -> None:
         memory.save_observation("The till needs a coin.", project="shop")
@@ -148,3 +157,12 @@ class TestBlock:
         [one] = memory.store.list_memories()
         assert one.privacy_tier != "public"
         assert asyncio.run(block.aget([ChatMessage(role="user", content="Am I allergic to penicillin?")])) == ""
+
+    def test_the_phrases_of_a_message_find_what_its_words_do_not(self, block: Any, memory: MemGraph) -> None:
+        from llama_index.core.base.llms.types import ChatMessage
+
+        memory.save_observation("The till needs a coin.", project="shop")
+        asked = [ChatMessage(role="user", content="be ready to pay")]
+        assert asyncio.run(block.aget(asked)) == ""
+        block.also = lambda message: ["till needs coin", f"coin: {message}"]
+        assert "The till needs a coin." in asyncio.run(block.aget(asked))

@@ -16,7 +16,6 @@ from memgraph.embedding.covered import is_covered
         "How do I descale an espresso machine with citric acid?",
         "NullPointerException in UserServiceImpl.getUserById",
         "fix the café page",
-        "404",
         "",
     ],
 )
@@ -41,6 +40,12 @@ def test_english_is_covered(text: str) -> None:
 )
 def test_other_languages_are_not(text: str) -> None:
     assert not is_covered(text)
+
+
+@pytest.mark.parametrize("text", ["404", "#90417", "fix #90417", "GHSA-2024-27182", "close BOX-9"])
+def test_ids_with_hardly_a_word_are_not(text: str) -> None:
+    assert not is_covered(text)
+    assert is_covered(f"why does the page of the shop not load since {text}")
 
 
 def test_a_long_text_costs_a_glance() -> None:

@@ -27,7 +27,7 @@ def changed(name: str, value: Any) -> RetrievalConfig:
 
 @pytest.mark.parametrize("name", sorted(RetrievalConfig.model_fields.keys() - BUDGET))
 def test_every_setting_of_the_ranking_changes_it(name: str) -> None:
-    default = RetrievalConfig()
+    default = RetrievalConfig(dense_weight=0.45)
     assert settings_version(changed(name, getattr(default, name))) != settings_version(default)
 
 
@@ -63,4 +63,4 @@ def test_no_two_values_of_a_weight_share_a_version(data: st.DataObject) -> None:
 
 
 def test_a_ranking_names_every_weight() -> None:
-    assert sorted(ranking_of(RetrievalConfig(), None, VectorModel("none", 0)).weights) == WEIGHTS
+    assert sorted(ranking_of(RetrievalConfig(dense_weight=0.45), None, VectorModel("none", 0)).weights) == WEIGHTS

@@ -35,6 +35,12 @@ def _floor(ctx: click.Context, param: click.Parameter, value: str | None) -> str
 
 @click.command(cls=ReadingCommand)
 @click.argument("task")
+@click.option(
+    "--also",
+    metavar="PHRASE",
+    multiple=True,
+    help="A phrase in the words that past messages would have used, searched for with the task; up to five.",
+)
 @click.option("--project", metavar="NAME", help="Only memories of this project and of no project.")
 @click.option(
     "--format",
@@ -68,6 +74,7 @@ def recall(
     settings: Settings,
     /,
     task: str,
+    also: tuple[str, ...],
     project: str | None,
     form: ContextFormat,
     when_nothing: WhenNothing | None,
@@ -93,6 +100,7 @@ def recall(
         "recall",
         {
             "task": task,
+            "also": list(also),
             "agent": settings.agent,
             "justification": settings.justification,
             "project": project,

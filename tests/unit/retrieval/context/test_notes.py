@@ -375,8 +375,9 @@ def test_a_solved_failure_is_no_longer_to_be_avoided() -> None:
 def test_without_memories_it_is_empty_or_says_so() -> None:
     assert notes() == notes(DOUBTED) == ""
     said = memgraph.format_context_for_prompt(recalled(), format="notes", when_nothing="say")
-    assert said == "Nothing in memory concerns this task."
-    told = memgraph.format_context_for_prompt(recalled(notice="raise max_tokens"), format="notes", when_nothing="say")
+    assert said.startswith("Nothing in memory concerns this task. Ask again with three phrases ")
+    found = recalled(notice="raise max_tokens", has_phrases=True)
+    told = memgraph.format_context_for_prompt(found, format="notes", when_nothing="say")
     assert told == "Nothing in memory concerns this task (raise max_tokens)."
     assert memgraph.format_context_for_prompt(recalled(), format="prefix", when_nothing="say") == ""
     with pytest.raises(memgraph.InvalidInputError, match="when_nothing"):

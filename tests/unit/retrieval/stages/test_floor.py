@@ -216,7 +216,7 @@ def test_the_recorded_settings_name_the_floor(notes: Any) -> None:
         result = memgraph.MemoryRetrieval(notes).retrieve({"task_description": DEPLOY, **query})
         return result.versions["settings"]
 
-    assert version(floor="off") == settings_version(memgraph.RetrievalConfig())
+    assert version(floor="off") == settings_version(memgraph.RetrievalConfig(dense_weight=0.75))
     assert len({version(), version(floor="off"), version(floor=0.5)}) == 3
 
 
