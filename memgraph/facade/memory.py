@@ -20,7 +20,7 @@ from memgraph.model.results.context import AgentContext, ContextFormat, WhenNoth
 from memgraph.model.results.learning import IngestReport, SavedEpisode, SavedObservation
 from memgraph.model.results.maintenance import BackupResult
 from memgraph.model.results.purges import PurgeReceipt
-from memgraph.model.results.retrieval import RetrievalResult, ScoredMemory
+from memgraph.model.results.retrieval import RetrievalQuery, RetrievalResult, Rules, ScoredMemory
 from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
 from memgraph.privacy.access import OWNER, Access
 from memgraph.retrieval import (
@@ -30,7 +30,9 @@ from memgraph.retrieval import (
     format_context_for_prompt,
     project_overview,
 )
+from memgraph.retrieval.overview import with_rules
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.scope import scope_of
 from memgraph.store.access.visible import readable
 from memgraph.store.past.as_of import When
 
@@ -173,10 +175,24 @@ class MemGraph:
             self.distillation.request()
         return report
 
-    def recall(self, task: str, *, agent: str = UNNAMED, project: str | None = None, **query: Any) -> RetrievalResult:
-        """Return the memories that are relevant to a task and that the agent may have, with the text to put before the prompt."""
-        asked = {"task_description": task, "agent_name": agent, "project_id": project, **query}
-        return self.retrieval.retrieve(asked)
+    def recall(
+        self, task: str, *, agent: str = UNNAMED, project: str | None = None, rules: Rules = "all", **query: Any
+    ) -> RetrievalResult:
+        """Return the memories that are relevant to a task and that the agent may have, with the text to put before the prompt.
+
+        Parameters
+        ----------
+        rules : {"all", "matching", "none"}
+            Which standing rules come with them (`RetrievalResult.rules`): all that hold, those that match the task, or only the pinned
+            constraints among the memories.
+        query : Any
+            Further fields of `RetrievalQuery`.
+        """
+        which = checked(Rules, rules, "rules")
+        asked = RetrievalQuery.parse({"task_description": task, "agent_name": agent, "project_id": project, **query})
+        found = self.retrieval.retrieve(asked)
+        access = self.store.access_of(agent, asked.justification)
+        return with_rules(self.store, found, scope_of(asked, access, task_id=found.task_id), which)
 
     def overview(self, project: str | None, *, agent: str = UNNAMED) -> AgentContext:
         """Return what an agent should know of a project before it has a task: see `memgraph.retrieval.overview`. It is no recall."""
@@ -190,7 +206,7 @@ class MemGraph:
         Parameters
         ----------
         query : Any
-            Further fields of `RetrievalQuery`, such as privacy_tiers, agents, max_semantic, max_tokens.
+            Further arguments of `recall`, such as rules, privacy_tiers, agents, max_semantic, max_tokens.
         """
         return agent_context(self.recall(task, agent=agent, project=project, **query))
 

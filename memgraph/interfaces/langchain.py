@@ -18,7 +18,7 @@ class MemGraphRetriever(BaseRetriever):
     """What is recalled for a query, as documents: ``MemGraphRetriever(memory=memory).invoke("deploy the shop")``.
 
     A document has the memory's text, its id, and its other fields as metadata, with the ``query_id`` that `record_outcome` takes. No document is
-    returned if nothing belongs to the query.
+    returned if nothing belongs to the query; standing rules are documents only if they match it.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class MemGraphRetriever(BaseRetriever):
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:  # noqa: ARG002
         if not query.strip():
             return []
-        arguments: dict[str, Any] = {"task": query[:MAX_TASK_CHARS], "max_tokens": self.max_tokens}
+        arguments: dict[str, Any] = {"task": query[:MAX_TASK_CHARS], "max_tokens": self.max_tokens, "rules": "none"}
         found = perform(self.memory, self.caller, "recall", arguments).data
         return [self._document(one, found["query_id"]) for one in found["memories"]]
 

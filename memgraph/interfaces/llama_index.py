@@ -41,7 +41,7 @@ class MemGraphBlock(BaseMemoryBlock[str]):
             return ""
         given = {"task": said[:MAX_TASK_CHARS]}
         found = await asyncio.to_thread(perform, self.memory, self.caller, "recall", given)
-        return str(found.data["formatted"]) if found.data["memories"] else ""
+        return str(found.data["formatted"]) if found.data["memories"] or found.data["rules"] else ""
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         who = self.caller.model_dump(include={"agent", "justification", "project"})

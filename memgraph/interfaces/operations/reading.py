@@ -10,11 +10,21 @@ from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Op
 from memgraph.model.base import Name
 from memgraph.model.ids import MIN_ID_CHARS
 from memgraph.model.memory import MemoryType, StoredMemory, TrustClass
-from memgraph.model.results.retrieval import MAX_TASK_CHARS, ScoredMemory
+from memgraph.model.results.retrieval import MAX_TASK_CHARS, Rules, ScoredMemory
 from memgraph.text.safe import visible_line
 
 _VECTOR = {"embedding"}
-_TOLD = {"query_id", "certainty", "notice", "total_tokens_used", "task_id", "labels", "related_ids", "task_items"}
+_TOLD = {
+    "query_id",
+    "certainty",
+    "notice",
+    "total_tokens_used",
+    "rules_left_out",
+    "task_id",
+    "labels",
+    "related_ids",
+    "task_items",
+}
 MAX_RESULTS = 100
 MAX_OFFSET = 1_000_000
 Few = Annotated[int, Field(ge=1, le=MAX_RESULTS)]
@@ -31,6 +41,10 @@ class Recall(Arguments):
     project: Name | None = Field(default=None, description="Default: the project you work in.")
     max_tokens: _Tokens | None = Field(default=None, description="Maximum number of tokens of content.")
     min_trust: TrustClass | None = Field(default=None, description="Only memories of this trust class or a higher one.")
+    rules: Rules = Field(
+        default="all",
+        description="Which standing rules of the user and the project come with it: all, those that match the task, or none.",
+    )
 
 
 class Search(Arguments):
@@ -80,11 +94,13 @@ def _recall(call: Call, given: Recall) -> Answer:
         agent=caller.agent,
         justification=caller.justification,
         project=call.project(given.project),
+        rules=given.rules,
         **query,
     )
     text = call.memory.format_context_for_prompt(found, format="notes", with_ids=True)
     data = found.model_dump(mode="json", include=_TOLD)
     data |= {"memories": [fields_of(memory) for memory in found.memories], "formatted": text}
+    data["rules"] = [fields_of(memory) for memory in found.rules or []]
     return Answer(text=f"{text}\n\nquery_id: {found.query_id}".lstrip(), data=data)
 
 
@@ -177,7 +193,7 @@ OPERATIONS = (
         name="recall",
         description=(
             "Call FIRST, before planning or editing, and again when something fails. Returns what is known from earlier work "
-            "that concerns the task: what to do, what to avoid, facts, and what happened, with the beginning of each memory's id. "
+            "that concerns the task, after the standing rules of the user and the project: what to do, what to avoid, facts, and what happened, with the beginning of each memory's id. "
             "It may be nothing. The last line is the query_id for record_outcome."
         ),
         arguments=Recall,

@@ -68,6 +68,9 @@ class Remember(Arguments):
     text: Prose
     tags: Tags = Field(default_factory=list)
     project: Name | None = None
+    fact: bool = Field(
+        default=False, description="A mere fact: recalled when it concerns the task, not a standing rule."
+    )
 
 
 class Forget(Arguments):
@@ -137,7 +140,7 @@ def _feedback(call: Call, given: Feedback) -> Answer:
 def _remember(call: Call, given: Remember) -> Answer:
     caller = call.caller
     kept = call.memory.commands.remember(
-        given.text, given.tags or None, project_id=call.project(given.project), agent=caller.agent
+        given.text, given.tags or None, project_id=call.project(given.project), agent=caller.agent, fact=given.fact
     )
     return Answer(text=kept.message, data=kept.data or {})
 

@@ -60,6 +60,13 @@ def _floor(ctx: click.Context, param: click.Parameter, value: str | None) -> str
     callback=_floor,
     help="Evidence that a memory needs: auto, off, or a number from 0 to 1 (default: the setting).",
 )
+@click.option(
+    "--rules",
+    type=click.Choice(("all", "matching", "none")),
+    default="all",
+    show_default=True,
+    help="Which standing rules come before it: all, those that match the task, or none but pinned constraints.",
+)
 @scoped
 @asked_in_tasks
 @with_worker
@@ -81,6 +88,7 @@ def recall(
     max_semantic: int | None,
     max_procedural: int | None,
     floor: str | None,
+    rules: str,
     **scope: Any,
 ) -> None:
     """Print exactly the text for the task's prompt; notices go to stderr. --json prints the full result, the text as `formatted`."""
@@ -106,6 +114,7 @@ def recall(
             "max_semantic": max_semantic,
             "max_procedural": max_procedural,
             "floor": floor,
+            "rules": rules,
             "scope": scope,
         },
         uses_worker=worker,
