@@ -30,7 +30,7 @@ from memgraph.retrieval import (
     format_context_for_prompt,
     project_overview,
 )
-from memgraph.retrieval.overview import with_rules
+from memgraph.retrieval.overview import with_rules, without_given_rules
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import scope_of
 from memgraph.store.access.visible import readable
@@ -237,7 +237,11 @@ class MemGraph:
         self, query_id: str, outcome: str, *, used: Sequence[str] = (), overridden: Sequence[str] = ()
     ) -> None:
         """Record the outcome of a recall. Each memory that was used is counted and reinforced once."""
-        self.store.record_outcome(query_id, outcome, used=used, overridden=overridden)
+        kept = [
+            without_given_rules(self.store, query_id, checked(list[str], ids, name))
+            for name, ids in (("used", used), ("overridden", overridden))
+        ]
+        self.store.record_outcome(query_id, outcome, used=kept[0], overridden=kept[1])
 
     def save_observation(
         self,

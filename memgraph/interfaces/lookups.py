@@ -29,19 +29,14 @@ def recall(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
         justification=given["justification"],
         project=given["project"],
         **tasks_given(**given["tasks"]),
-        **{
-            name: given[name]
-            for name in ("max_tokens", "max_episodic", "max_semantic", "max_procedural", "floor", "rules")
-        },
+        **{name: given[name] for name in ("max_tokens", "max_episodic", "max_semantic", "max_procedural", "floor")},
+        rules=given["rules"],
         **scope_given(**given["scope"]),
     )
     text = memory.format_context_for_prompt(result, format=given["form"], when_nothing=given["when_nothing"])
     found: dict[str, Any] = {
         "project_hint": project_hint(memory, given["project"], agent=agent),
-        "notice": "; ".join(
-            filter(None, (rules_notice(result.constraints_left_out + result.rules_left_out), result.notice))
-        )
-        or None,
+        "notice": "; ".join(filter(None, (rules_notice(result), result.notice))) or None,
         "contradictions": _contradictions(result) if given["form"] == "prefix" else [],
         "formatted": text,
         "is_empty": not result.memories,

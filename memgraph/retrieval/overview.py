@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -109,7 +109,6 @@ def with_rules(
     which: Rules,
     *,
     known: Collection[str] = (),
-    with_ids: bool = True,
     counter: TokenCounter = count_tokens,
 ) -> _Found:
     """Return a recall with the standing rules that are given with it, within their budget. Those that the task does not match count no use.
@@ -128,7 +127,7 @@ def with_rules(
     if which == "matching":
         rules = [one for one in rules if one.id in matching or is_constraint(one)]
     most, now = store.config.prompt_budget.constraints, found.retrieved_at
-    held = rules_within(rules, most, now=now, with_ids=with_ids, counter=counter)
+    held = rules_within(rules, most, now=now, counter=counter)
     store.auditing.record_disclosure(scope.access, "read", [one for one in held if one.id not in matching])
     kept = {one.id for one in held}
     missing = [one for one in rules if one.id not in kept and (is_constraint(one) or one.id not in matching)]
@@ -140,6 +139,12 @@ def standing_rule_ids(store: AgentMemoryStore) -> list[str]:
     reader = store.reader
     with reader.frozen():
         return [one.id for one in _read_rules(reader, reader.listed())]
+
+
+def without_given_rules(store: AgentMemoryStore, query_id: str, ids: Sequence[str]) -> list[str]:
+    """Return ids without those of standing rules that came with a recall but were not among its results: they count no use."""
+    rules = standing_rule_ids(store) if ids else ()
+    return [one for one in ids if one not in rules or store.reader.record("RECALLED", (query_id, one))]
 
 
 def recent_memories(store: AgentMemoryStore, scope: Scope, *, days: int, most: int) -> list[StoredMemory]:

@@ -149,15 +149,8 @@ class Composer:
         """
         composed: list[PromptSection | None] = []
         if context is not None:
-            new = with_rules(
-                self.store,
-                _only(context, lambda one: one.id not in self.known),
-                self.scope,
-                rules,
-                known=self.known,
-                with_ids=self.with_ids,
-                counter=self.counter,
-            )
+            new = _only(context, lambda one: one.id not in self.known)
+            new = with_rules(self.store, new, self.scope, rules, known=self.known, counter=self.counter)
             composed += [self._constraints(new)]
             composed += [self._long_term(new)] if "long_term" in sections else []
         if "recent_notes" in sections:

@@ -14,17 +14,7 @@ from memgraph.model.results.retrieval import MAX_TASK_CHARS, Rules, ScoredMemory
 from memgraph.text.safe import visible_line
 
 _VECTOR = {"embedding"}
-_TOLD = {
-    "query_id",
-    "certainty",
-    "notice",
-    "total_tokens_used",
-    "rules_left_out",
-    "task_id",
-    "labels",
-    "related_ids",
-    "task_items",
-}
+_TOLD = {"query_id", "certainty", "notice", "total_tokens_used", "task_id", "labels", "related_ids", "task_items"}
 MAX_RESULTS = 100
 MAX_OFFSET = 1_000_000
 Few = Annotated[int, Field(ge=1, le=MAX_RESULTS)]
@@ -100,7 +90,7 @@ def _recall(call: Call, given: Recall) -> Answer:
     text = call.memory.format_context_for_prompt(found, format="notes", with_ids=True)
     data = found.model_dump(mode="json", include=_TOLD)
     data |= {"memories": [fields_of(memory) for memory in found.memories], "formatted": text}
-    data["rules"] = [fields_of(memory) for memory in found.rules or []]
+    data |= {"rules": [fields_of(memory) for memory in found.rules or []], "rules_left_out": found.rules_left_out}
     return Answer(text=f"{text}\n\nquery_id: {found.query_id}".lstrip(), data=data)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from memgraph.model.ids import MIN_ID_CHARS
@@ -19,7 +20,7 @@ from memgraph.model.memory import (
     TrustClass,
 )
 from memgraph.model.results.context import AgentContext
-from memgraph.model.results.retrieval import StandingRule
+from memgraph.model.results.retrieval import RetrievalResult, StandingRule
 from memgraph.ports import TokenCounter
 from memgraph.retrieval.context.budget import count_tokens
 from memgraph.retrieval.context.context import beside_rules, rules_of, solved_since
@@ -100,22 +101,15 @@ def notes_in_parts(context: AgentContext, *, with_ids: bool = False) -> Notes:
 
 
 def rules_within(
-    rules: Sequence[StandingRule],
-    most: int,
-    *,
-    now: str,
-    with_ids: bool = True,
-    counter: TokenCounter = count_tokens,
+    rules: Sequence[StandingRule], most: int, *, now: str, counter: TokenCounter = count_tokens
 ) -> list[StandingRule]:
     """Return the standing rules whose section has at most so many tokens: in their order, without those for which there is no place."""
     kept, lines = list[StandingRule](), [f"## {_HEADINGS['constraints']}"]
-    entries = [
-        [line for note in _rule_notes(one) for line in _lines(note, now, None, with_id=with_ids)] for one in rules
-    ]
-    if counter("\n".join([*lines, *(line for entry in entries for line in entry)])) <= most:
+    entries = [[line for note in _rule_notes(one) for line in _lines(note, now, None, with_id=True)] for one in rules]
+    if counter("\n".join([*lines, *chain(*entries)])) <= most:
         return list(rules)
     for one, entry in zip(rules, entries, strict=True):
-        if counter("\n".join([*lines, *entry, *_missing(len(rules) - len(kept))])) <= most:
+        if counter("\n".join([*lines, *entry, *_missing(len(rules))])) <= most:
             kept.append(one)
             lines += entry
     return kept
@@ -130,14 +124,12 @@ def _missing(number: int) -> list[str]:
     return [f"- … and {number} more: `memgraph list --rules`"] if number else []
 
 
-def rules_notice(number: int) -> str | None:
+def rules_notice(found: RetrievalResult | AgentContext) -> str | None:
     """Return the notice that standing rules do not fit; None if all do."""
+    number = found.constraints_left_out + found.rules_left_out
     what = "1 standing rule does" if number == 1 else f"{number} standing rules do"
-    return (
-        f"{what} not fit: `memgraph list --rules` shows all; prompt_budget.constraints is their budget"
-        if number
-        else None
-    )
+    remedy = "`memgraph list --rules` shows all; prompt_budget.constraints is their budget"
+    return f"{what} not fit: {remedy}" if number else None
 
 
 def entries_of(memory: StoredMemory, *, now: str, with_ids: bool = False) -> list[str]:
@@ -196,8 +188,7 @@ def _told(context: AgentContext, memory: StoredMemory, *, is_solved: bool) -> li
     if (authority := context.task_items.get(memory.id)) is not None:
         group: Group = "do" if authority in {"constraint", "next action"} else "known"
         return [Note(memory, group, word_of(authority), statement(memory.content).text)]
-    notes = notes_of(memory, is_solved=is_solved)
-    return [replace(one, group="do") if one.group == "constraints" else one for one in notes]
+    return notes_of(memory, is_solved=is_solved)
 
 
 def _rule_notes(memory: StoredMemory) -> list[Note]:

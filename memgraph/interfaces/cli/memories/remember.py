@@ -30,14 +30,7 @@ from memgraph.text.cutting import preview
 @tier
 @pass_settings
 def remember(
-    settings: Settings,
-    /,
-    text: str,
-    tags: tuple[str, ...],
-    project: str | None,
-    fact: bool,
-    context: str | None,
-    privacy_tier: Any,
+    settings: Settings, /, text: str, tags: tuple[str, ...], project: str | None, context: str | None, **kept: Any
 ) -> None:
     """Store a text as a pinned memory: a standing rule, unless it is a --fact."""
     if text == "-":
@@ -45,9 +38,7 @@ def remember(
     if not text.strip():
         raise Refused("there is no text to remember")
     with opened(settings) as memory:
-        result = memory.commands.remember(
-            text, list(tags) or None, project_id=project, domain=context, privacy_tier=privacy_tier, fact=fact
-        )
+        result = memory.commands.remember(text, list(tags) or None, project_id=project, domain=context, **kept)
     emit(settings, result, plain(f"{result.message}{_undoing(result.data)}"))
 
 
