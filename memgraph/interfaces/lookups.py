@@ -34,9 +34,10 @@ def recall(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
         **scope_given(**given["scope"]),
     )
     text = memory.format_context_for_prompt(result, format=given["form"], when_nothing=given["when_nothing"])
+    left_out = result.constraints_left_out + result.rules_left_out
     found: dict[str, Any] = {
         "project_hint": project_hint(memory, given["project"], agent=agent),
-        "notice": "; ".join(filter(None, (rules_notice(result), result.notice))) or None,
+        "notice": "; ".join(filter(None, (rules_notice(left_out), result.notice))) or None,
         "contradictions": _contradictions(result) if given["form"] == "prefix" else [],
         "formatted": text,
         "is_empty": not result.memories,

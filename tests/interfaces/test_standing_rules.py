@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -119,8 +118,8 @@ def test_the_shell_prints_the_rules_that_were_asked_for(run: Any) -> None:
     task = "deploy with Ann"
     printed = run("recall", task).stdout
     assert [line.split(" (")[0] for line in section(printed)] == [
-        "- Rule: Be terse.",
         "- Rule: Ask Ann before a deploy.",
+        "- Rule: Be terse.",
     ]
     assert [line.split(" (")[0] for line in section(run("recall", task, "--rules", "matching").stdout)] == [
         "- Rule: Ask Ann before a deploy."
@@ -132,7 +131,7 @@ def test_the_shell_prints_the_rules_that_were_asked_for(run: Any) -> None:
     assert "8443" in run("recall", "which port has the shop").stdout
     assert "Be terse" in run("recall", "bake bread").stdout
     document = json.loads(run("recall", task, "--json").stdout)
-    assert [one["content"] for one in document["rules"]] == ["Be terse", "Ask Ann before a deploy"]
+    assert [one["content"] for one in document["rules"]] == ["Ask Ann before a deploy", "Be terse"]
     assert HEADING in document["formatted"]
     assert HEADING not in document["injected_prompt_prefix"]
     assert HEADING not in run("recall", task, "--format", "prefix").stdout
@@ -169,7 +168,7 @@ def test_rules_beyond_the_budget_are_counted_and_listed(run: Any) -> None:
 def test_a_larger_budget_gives_more_and_no_budget_gives_none(open_store: Any) -> None:
     rules = [f"Mind number {number} {'x' * 300}" for number in range(12)]
     given = []
-    for name, budget in (("a", 0), ("b", 100), ("c", 400), ("d", 10_000)):
+    for name, budget in (("a", 0), ("b", 120), ("c", 400), ("d", 10_000)):
         memory = MemGraph(open_store(name, prompt_budget={"constraints": budget}))
         for text in rules:
             memory.commands.remember(text)
@@ -283,7 +282,7 @@ def test_rules_of_a_task_hold_in_it_alone(memory: MemGraph) -> None:
 
 
 def test_an_agent_gets_the_rules_that_it_may_have_and_the_audit_says_so(open_store: Any) -> None:
-    agents = {"coach": {"domain": "health", "read": ["health"]}}
+    agents = {"coach": {"domain": "health", "read": ["general", "health"]}}
     memory = MemGraph(open_store("private", agents=agents))
     memory.commands.remember("Be terse")
     memory.commands.remember("Nothing with sugar: I have diabetes", domain="health", privacy_tier="sensitive")

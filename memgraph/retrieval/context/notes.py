@@ -20,7 +20,7 @@ from memgraph.model.memory import (
     TrustClass,
 )
 from memgraph.model.results.context import AgentContext
-from memgraph.model.results.retrieval import RetrievalResult, StandingRule
+from memgraph.model.results.retrieval import StandingRule
 from memgraph.ports import TokenCounter
 from memgraph.retrieval.context.budget import count_tokens
 from memgraph.retrieval.context.context import beside_rules, rules_of, solved_since
@@ -124,9 +124,8 @@ def _missing(number: int) -> list[str]:
     return [f"- … and {number} more: `memgraph list --rules`"] if number else []
 
 
-def rules_notice(found: RetrievalResult | AgentContext) -> str | None:
+def rules_notice(number: int) -> str | None:
     """Return the notice that standing rules do not fit; None if all do."""
-    number = found.constraints_left_out + found.rules_left_out
     what = "1 standing rule does" if number == 1 else f"{number} standing rules do"
     remedy = "`memgraph list --rules` shows all; prompt_budget.constraints is their budget"
     return f"{what} not fit: {remedy}" if number else None
