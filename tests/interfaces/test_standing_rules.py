@@ -290,7 +290,7 @@ def test_an_agent_gets_the_rules_that_it_may_have_and_the_audit_says_so(open_sto
     assert not [one for one in memory.audit() if one.verdict != "refused"]
     found = memory.recall("bake bread", agent="coach", justification="to plan the meals of the coming week")
     assert {one.content for one in found.rules} == {"Be terse", "Nothing with sugar: I have diabetes"}
-    assert [one.memory_ids for one in memory.audit(agent="coach")] == [
+    assert [one.disclosed_ids for one in memory.audit(agent="coach")] == [
         [one.id for one in found.rules if "sugar" in one.content]
     ]
 
