@@ -112,7 +112,7 @@ def test_nothing_remembered_is_said_in_the_text_unless_the_setting_says_otherwis
 def test_an_answer_with_memories_never_says_that_there_are_none(run: Run) -> None:
     sentence = "I don't think we've tried this before"
     assert sentence in run("ask", "zebra").stdout
-    run("remember", BILLING)
+    run("remember", BILLING, "--fact")
     for form in FORMATS:
         result = run("recall", "zzyzx plugh", "--format", form)
         assert BILLING in result.stdout
@@ -232,7 +232,7 @@ def test_contradictions_in_a_list_are_reported_by_a_notice(filled: Run) -> None:
 
 def test_the_floor_is_an_option_of_a_recall_and_a_mark_in_a_search(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMGRAPH_RETRIEVAL_FLOOR", "0.7")
-    run("remember", BILLING)
+    run("remember", BILLING, "--fact")
     other = "bake sourdough bread"
 
     assert run("recall", other).stdout == "Nothing in memory concerns this task.\n"

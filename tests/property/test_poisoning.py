@@ -82,12 +82,14 @@ def test_every_text_is_recalled_in_every_format_without_structure(memory: MemGra
     assert {one.removeprefix("## ") for one in headings(told["notes"])} <= OF_NOTES
     check_notes(told["notes"])
     root = ElementTree.fromstring(told["delimited"])
-    assert sorted(one.get("id", "") for one in root.findall("memory")) == sorted(one.id for one in found.memories)
+    given = {one.id for one in (*found.memories, *found.rules)}
+    assert sorted(one.get("id", "") for one in root.findall("memory")) == sorted(given)
     assert {one.get("trust") for one in root.findall("memory")} >= {"agent", "tool", "web"}
     assert {one.tag for one in root.iter()} <= {"memories", "memory", "approach", "action", "feedback", "avoid"}
     document = json.loads(told["context"])
     assert document.keys() <= {
-        "query_id", "retrieved_at", "certainty", "relevant_patterns", "avoid_these", "applicable_skills", "similar_episodes", "notice",
+        "query_id", "retrieved_at", "certainty", "standing_rules", "relevant_patterns", "avoid_these", "applicable_skills",
+        "similar_episodes", "notice",
     }  # fmt: skip
     assert not OUTSIDE & {one["trust_class"] for one in document["applicable_skills"]}
     assert len(told["prefix"].splitlines()) == len(found.memories) + 4

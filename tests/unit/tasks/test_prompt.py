@@ -58,8 +58,8 @@ def test_the_sections_come_in_order_and_say_what_they_are(session: Any) -> None:
     assert prompt.text == "\n\n".join(one.text for one in prompt.sections)
     assert prompt.text.splitlines() == [
         "## Standing rules",
-        f"- Rule: Never deploy on Fridays. ({TODAY})",
         f"- Rule: Keep the tables of the login. ({TODAY})",
+        f"- Rule: Never deploy on Fridays. ({TODAY})",
         "",
         "Notes from past work. They may be out of date: check them against the present state.",
         "",
@@ -100,7 +100,7 @@ def test_another_session_gets_nothing_of_it(session: Any) -> None:
 def test_without_a_text_it_is_the_overview(session: Any) -> None:
     prompt = session.prompt(session="monday")
     assert prompt.query_id is None
-    assert prompt.text.startswith("## Standing rules\n- Rule: Never deploy on Fridays.")
+    assert prompt.text.startswith(f"## Standing rules\n- Rule: Keep the tables of the login. ({TODAY})\n- Rule: Never deploy")
     assert "canteen" in prompt.text
     assert session.prompt("Fix the login form").query_id is not None
 
@@ -149,7 +149,7 @@ def test_budgets_are_settings_and_what_does_not_fit_is_said(open_store: Any, clo
     constraints, working = prompt.sections
     assert constraints.text.splitlines() == [
         "## Standing rules",
-        f"- Rule: Be terse. ({TODAY})",
+        f"- Rule: Ask Ann first. ({TODAY})",
         "- … and 2 more: `memgraph list --rules`",
     ]
     assert (constraints.left_out, constraints.tokens <= 35) == (2, True)
@@ -194,7 +194,7 @@ def test_a_constraint_is_given_although_another_text_says_it_or_contradicts_it(t
     task = "deploy with Bob and Ann"
     recalled = memory.format_context_for_prompt(memory.recall(task), format="notes")
     for text in (tasks.prompt(task).text, recalled):
-        assert text.startswith(f"## Standing rules\n- Rule: Ask Ann first. ({TODAY})\n\n")
+        assert text.startswith(f"## Standing rules\n- Rule: Ask Ann first. ({TODAY})\n- Rule: Ask Ann first. Then")
         assert "Then ask Bob" in text
 
 
