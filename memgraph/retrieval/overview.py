@@ -12,13 +12,14 @@ from memgraph.model.base import Name, checked
 from memgraph.model.ids import new_id
 from memgraph.model.memory import (
     MEMORY_TYPES,
+    StandingRule,
     StoredEpisodicMemory,
     StoredMemory,
     StoredProceduralMemory,
     StoredSemanticMemory,
 )
 from memgraph.model.results.context import AgentContext
-from memgraph.model.results.retrieval import RetrievalResult, Rules, StandingRule
+from memgraph.model.results.retrieval import RetrievalResult, Rules
 from memgraph.ports import TokenCounter
 from memgraph.retrieval.context.budget import count_tokens, within_tokens
 from memgraph.retrieval.context.context import is_constraint, is_standing_rule
@@ -189,8 +190,6 @@ def _read_rules(reader: Reader, mask: Mask) -> list[StandingRule]:
     """Return the standing rules of a mask; only what may be one by the index is read."""
     index = reader.index
     may_be = index.column("is_pinned") | (index.column("type") == MEMORY_TYPES.index("procedural"))
-    if (said := index.tag_names.find("instruction")) >= 0:
-        may_be[index.tags.get(said)[0]] = True
     slots = np.flatnonzero(mask & may_be & (index.column("trust") <= TRUST.index("agent")))
     return [one for one in reader.read([index.ids.names[slot] for slot in slots]) if is_standing_rule(one)]
 

@@ -194,19 +194,14 @@ def test_pinned_constraints_come_first_then_the_projects_then_the_most_used_then
     ):
         memory.commands.remember(text, tags, project_id=project)
         clock.advance(seconds=1)
-    instruction = SemanticMemory(
-        content="Instruction by the user: Knock at the door",
-        category="instruction",
-        tags=["instruction"],
-        trust_class="user",
-    )
-    memory.store.insert_memory(instruction)
+    approved = ProceduralMemory(content="Knock at the door", source="procedures")
+    memory.store.insert_memory(approved)
     assert [one.content for one in memory.recall("bake bread", project="shop").rules] == [
         "Never print a password",
         "Count in dozens",
         "Write plain English",
         "Drink tea",
-        instruction.content,
+        approved.content,
     ]
     assert "Count in dozens" not in {one.content for one in memory.recall("bake bread").rules}
     memory.recall("drink tea")
@@ -226,9 +221,7 @@ def test_pinned_constraints_come_first_then_the_projects_then_the_most_used_then
         (SemanticMemory(content="Be terse", is_pinned=True, tags=["temporary"]), False),
         (SemanticMemory(content="Be terse"), False),
         (SemanticMemory(content="Be terse", tags=["constraint"]), False),
-        (SemanticMemory(content="Be terse", category="instruction", tags=["instruction"], trust_class="user"), True),
-        (SemanticMemory(content="Be terse", category="instruction", tags=["instruction"], trust_class="agent"), False),
-        (SemanticMemory(content="Be terse", tags=["instruction"], trust_class="user"), False),
+        (SemanticMemory(content="Be terse", category="instruction", tags=["instruction"], trust_class="user"), False),
         (EpisodicMemory(content="Be terse", is_pinned=True), False),
         (ProceduralMemory(content="Be terse", is_pinned=True), True),
         (ProceduralMemory(content="Be terse", source="procedures"), True),

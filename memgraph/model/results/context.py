@@ -10,13 +10,14 @@ from memgraph.model.base import Count, Model, Timestamp, Unit
 from memgraph.model.memory import (
     MemoryType,
     PrivacyTier,
+    StandingRule,
     StoredEpisodicMemory,
     StoredMemory,
     StoredProceduralMemory,
     StoredSemanticMemory,
     TrustClass,
 )
-from memgraph.model.results.retrieval import Authority, Certainty, Opposed, StandingRule
+from memgraph.model.results.retrieval import Authority, Certainty, Opposed
 
 OutcomeWord = Literal["success", "failure", "partial", "unknown"]
 ContextFormat = Literal["notes", "prefix", "sections", "delimited", "context"]

@@ -8,14 +8,7 @@ from pydantic import AfterValidator, Field, SerializeAsAny, StringConstraints
 
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Count, Floor, Model, Name, Text, Timestamp, Unit, storable
-from memgraph.model.memory import (
-    Embedding,
-    PrivacyTier,
-    StoredMemory,
-    StoredProceduralMemory,
-    StoredSemanticMemory,
-    TrustClass,
-)
+from memgraph.model.memory import Embedding, PrivacyTier, StandingRule, StoredMemory, TrustClass
 
 MAX_TASK_CHARS = 1_000_000
 MAX_SEARCHED_CHARS = 8_000
@@ -26,7 +19,6 @@ Bounded = Annotated[float, Field(ge=0.0, le=0.05)]
 Certainty = Literal["high", "medium", "low", "none"]
 Rules = Literal["all", "matching", "none"]
 """Which standing rules a recall gives: all, those that match the task, or none besides the pinned constraints."""
-StandingRule = StoredSemanticMemory | StoredProceduralMemory
 MatchType = Literal["semantic", "keyword", "entity", "combined"]
 Authority = Literal[
     "pin", "snapshot", "decision", "constraint", "next action", "open question", "event", "memory", "transcript"

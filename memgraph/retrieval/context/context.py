@@ -15,6 +15,7 @@ from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import (
     EncounteredError,
     Outcome,
+    StandingRule,
     StoredEpisodicMemory,
     StoredMemory,
     StoredProceduralMemory,
@@ -30,7 +31,7 @@ from memgraph.model.results.context import (
     TaskContext,
     Warned,
 )
-from memgraph.model.results.retrieval import RetrievalResult, StandingRule
+from memgraph.model.results.retrieval import RetrievalResult
 from memgraph.retrieval.context.task_labels import is_outside
 from memgraph.text.attempts import quoted_lesson, trial_text
 from memgraph.text.cutting import fitted, whole_sentences
@@ -130,19 +131,15 @@ def is_constraint(memory: StoredMemory) -> TypeGuard[StoredSemanticMemory]:
 def is_standing_rule(memory: StoredMemory) -> TypeGuard[StandingRule]:
     """Whether a memory is a rule, preference or constraint that holds for the user or a project, whatever the task is.
 
-    It is knowledge that was remembered or pinned and is not tagged as a mere fact, an instruction of the user, or an approved procedure. A failure
-    and what comes from outside are none.
+    It is knowledge that was remembered or pinned and is not tagged as a mere fact, or an approved procedure. A failure and what comes from outside
+    are none.
     """
     if memory.outcome == "negative" or is_outside(memory.trust_class) or isinstance(memory, StoredEpisodicMemory):
         return False
     if isinstance(memory, StoredProceduralMemory):
         return is_rule(memory) and (memory.is_pinned or memory.source == _APPROVED)
-    if memory.is_pinned:
-        tags = {tag.casefold() for tag in memory.tags}
-        return CONSTRAINT_TAG in tags or not tags & FACT_TAGS
-    return (
-        isinstance(memory, StoredSemanticMemory) and memory.category == "instruction" and memory.trust_class == "user"
-    )
+    tags = {tag.casefold() for tag in memory.tags}
+    return memory.is_pinned and (CONSTRAINT_TAG in tags or not tags & FACT_TAGS)
 
 
 def oldest_first(memory: StoredMemory) -> tuple[str, str]:

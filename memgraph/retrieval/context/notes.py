@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from memgraph.model.ids import MIN_ID_CHARS
 from memgraph.model.memory import (
+    StandingRule,
     StoredEpisodicMemory,
     StoredMemory,
     StoredProceduralMemory,
@@ -20,7 +21,6 @@ from memgraph.model.memory import (
     TrustClass,
 )
 from memgraph.model.results.context import AgentContext
-from memgraph.model.results.retrieval import StandingRule
 from memgraph.ports import TokenCounter
 from memgraph.retrieval.context.budget import count_tokens
 from memgraph.retrieval.context.context import beside_rules, rules_of, solved_since

@@ -100,7 +100,9 @@ def test_another_session_gets_nothing_of_it(session: Any) -> None:
 def test_without_a_text_it_is_the_overview(session: Any) -> None:
     prompt = session.prompt(session="monday")
     assert prompt.query_id is None
-    assert prompt.text.startswith(f"## Standing rules\n- Rule: Keep the tables of the login. ({TODAY})\n- Rule: Never deploy")
+    assert prompt.text.startswith(
+        f"## Standing rules\n- Rule: Keep the tables of the login. ({TODAY})\n- Rule: Never deploy"
+    )
     assert "canteen" in prompt.text
     assert session.prompt("Fix the login form").query_id is not None
 
