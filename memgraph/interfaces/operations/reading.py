@@ -31,10 +31,7 @@ class Recall(Arguments):
     project: Name | None = Field(default=None, description="Default: the project you work in.")
     max_tokens: _Tokens | None = Field(default=None, description="Maximum number of tokens of content.")
     min_trust: TrustClass | None = Field(default=None, description="Only memories of this trust class or a higher one.")
-    rules: Rules = Field(
-        default="all",
-        description="Which standing rules of the user and the project come with it: all, those that match the task, or none.",
-    )
+    rules: Rules = Field(default="all", description="Standing rules to give: all, those that match the task, or none.")
 
 
 class Search(Arguments):
@@ -182,9 +179,9 @@ OPERATIONS = (
     Operation(
         name="recall",
         description=(
-            "Call FIRST, before planning or editing, and again when something fails. Returns what is known from earlier work "
-            "that concerns the task, after the standing rules of the user and the project: what to do, what to avoid, facts, and what happened, with the beginning of each memory's id. "
-            "It may be nothing. The last line is the query_id for record_outcome."
+            "Call FIRST, before planning or editing, and again when something fails. Returns the standing rules of the user and the project, "
+            "then what is known from earlier work that concerns the task: what to do, what to avoid, facts, and what happened, with the beginning of "
+            "each memory's id. It may be nothing. The last line is the query_id for record_outcome."
         ),
         arguments=Recall,
         run=_recall,

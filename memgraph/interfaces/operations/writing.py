@@ -242,7 +242,7 @@ OPERATIONS = (
     ),
     Operation(
         name="remember",
-        description="Save a text that the user asked to remember. It is pinned: it does not fade.",
+        description="Save a rule, preference or constraint that the user asked to remember: every session gets it. It does not fade.",
         arguments=Remember,
         run=_remember,
         effect="write",
