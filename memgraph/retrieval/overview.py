@@ -22,7 +22,7 @@ from memgraph.model.results.context import AgentContext
 from memgraph.model.results.retrieval import RetrievalResult, Rules
 from memgraph.ports import TokenCounter
 from memgraph.retrieval.context.budget import count_tokens, within_tokens
-from memgraph.retrieval.context.context import is_constraint, is_standing_rule
+from memgraph.retrieval.context.context import APPROVED, is_constraint, is_standing_rule
 from memgraph.retrieval.context.notes import rules_within
 from memgraph.retrieval.context.task_labels import is_outside
 from memgraph.store import AgentMemoryStore
@@ -191,7 +191,9 @@ def _read_rules(reader: Reader, mask: Mask) -> list[StandingRule]:
     index = reader.index
     may_be = index.column("is_pinned") | (index.column("type") == MEMORY_TYPES.index("procedural"))
     slots = np.flatnonzero(mask & may_be & (index.column("trust") <= TRUST.index("agent")))
-    return [one for one in reader.read([index.ids.names[slot] for slot in slots]) if is_standing_rule(one)]
+    rows = reader.rows([index.ids.names[slot] for slot in slots])
+    ids = [row["id"] for row in rows if row.get("is_pinned") or row.get("source") == APPROVED]
+    return [one for one in reader.read(ids) if is_standing_rule(one)]
 
 
 def _newest(reader: Reader, mask: Mask, most: int) -> list[StoredMemory]:

@@ -40,7 +40,7 @@ from memgraph.text.safe import visible_line
 RULE_CONFIDENCE = 0.5
 """A procedure that is more likely wrong than right is no behaviour to follow (seed 2, `getProceduralRules`)."""
 
-_APPROVED = "procedures"
+APPROVED = "procedures"
 """Source of learned procedures, which are in force once they were approved."""
 _MOST_ITEMS = 20
 _WORD_OF: dict[Outcome, OutcomeWord] = {
@@ -137,7 +137,7 @@ def is_standing_rule(memory: StoredMemory) -> TypeGuard[StandingRule]:
     if memory.outcome == "negative" or is_outside(memory.trust_class) or isinstance(memory, StoredEpisodicMemory):
         return False
     if isinstance(memory, StoredProceduralMemory):
-        return is_rule(memory) and (memory.is_pinned or memory.source == _APPROVED)
+        return is_rule(memory) and (memory.is_pinned or memory.source == APPROVED)
     tags = {tag.casefold() for tag in memory.tags}
     return memory.is_pinned and (CONSTRAINT_TAG in tags or not tags & FACT_TAGS)
 
