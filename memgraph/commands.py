@@ -14,6 +14,7 @@ from memgraph.embedding import embed_query
 from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
 from memgraph.extraction.secrets import kinds_of_secrets
 from memgraph.fold.wordings import other_wordings
+from memgraph.index.columns import FACT_TAG
 from memgraph.index.supersession import superseded
 from memgraph.lifecycle.dedup.copies import copies_of
 from memgraph.lifecycle.intake.remembered import remember_text
@@ -77,8 +78,11 @@ class MemoryCommands:
         privacy_tier: PrivacyTier | None = None,
         domain: str | None = None,
         agent: str | None = None,
+        fact: bool = False,
     ) -> MemoryCommandResult:
         """Store a text as a pinned semantic memory. A long text is split into linked parts.
+
+        It is a standing rule, preference or constraint, which agents get whatever their task is, unless it is only a fact.
 
         A text that was remembered before is not stored again, but in force again if it was forgotten; what it contradicts is replaced.
         While another process holds the graph, both wait for the next sleep. Secrets are redacted first. The privacy tier, unless it is
@@ -92,6 +96,8 @@ class MemoryCommands:
         agent : str, optional
             The agent that saves it for the user: it is trusted as an agent's, is compared only with what that agent may have, and
             restores nothing that was forgotten. Default: the user saves it.
+        fact : bool
+            It is no standing rule, and has the tag ``fact``: it is recalled if it concerns the task.
 
         Raises
         ------
@@ -107,6 +113,7 @@ class MemoryCommands:
         access = OWNER if agent is None else self._store.access_of(agent)
         self._store.auditing.check_asked(access, "write", domain=checked(Name | None, domain, "domain") or "general")
         privacy_tier = checked(PrivacyTier | None, privacy_tier, "privacy_tier")
+        given = [*given, FACT_TAG] if checked(bool, fact, "fact") else given
         found = remember_text(
             self._store, text, tags=given, project_id=project_id, access=access, domain=domain, tier=privacy_tier
         )

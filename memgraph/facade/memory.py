@@ -20,7 +20,7 @@ from memgraph.model.results.context import AgentContext, ContextFormat, WhenNoth
 from memgraph.model.results.learning import IngestReport, SavedEpisode, SavedObservation
 from memgraph.model.results.maintenance import BackupResult
 from memgraph.model.results.purges import PurgeReceipt
-from memgraph.model.results.retrieval import RetrievalResult, ScoredMemory
+from memgraph.model.results.retrieval import RetrievalQuery, RetrievalResult, Rules, ScoredMemory
 from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
 from memgraph.privacy.access import OWNER, Access
 from memgraph.retrieval import (
@@ -30,7 +30,9 @@ from memgraph.retrieval import (
     format_context_for_prompt,
     project_overview,
 )
+from memgraph.retrieval.overview import with_rules, without_given_rules
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.scope import scope_of
 from memgraph.store.access.visible import readable
 from memgraph.store.past.as_of import When
 
@@ -174,7 +176,14 @@ class MemGraph:
         return report
 
     def recall(
-        self, task: str, also: Sequence[str] = (), *, agent: str = UNNAMED, project: str | None = None, **query: Any
+        self,
+        task: str,
+        also: Sequence[str] = (),
+        *,
+        agent: str = UNNAMED,
+        project: str | None = None,
+        rules: Rules = "all",
+        **query: Any,
     ) -> RetrievalResult:
         """Return the memories that are relevant to a task and that the agent may have, with the text to put before the prompt.
 
@@ -183,11 +192,18 @@ class MemGraph:
         also : sequence of str
             Up to five phrases in the words that past messages would have used, such as ``["limit number of multipart form parts"]`` for
             the task "Nobody may exhaust the server with tiny fields". They are searched for together with the task.
+        rules : {"all", "matching", "none"}
+            Which standing rules come with them (`RetrievalResult.rules`): all that hold, those that match the task, or only the pinned
+            constraints among the memories.
         query : Any
             Further fields of `RetrievalQuery`.
         """
-        asked = {"task_description": task, "also": also, "agent_name": agent, "project_id": project, **query}
-        return self.retrieval.retrieve(asked)
+        which = checked(Rules, rules, "rules")
+        given = {"task_description": task, "also": also, "agent_name": agent, "project_id": project, **query}
+        asked = RetrievalQuery.parse(given)
+        found = self.retrieval.retrieve(asked)
+        access = self.store.access_of(agent, asked.justification)
+        return with_rules(self.store, found, scope_of(asked, access, task_id=found.task_id), which)
 
     def overview(self, project: str | None, *, agent: str = UNNAMED) -> AgentContext:
         """Return what an agent should know of a project before it has a task: see `memgraph.retrieval.overview`. It is no recall."""
@@ -203,7 +219,7 @@ class MemGraph:
         also : sequence of str
             Phrases, as those of `recall`.
         query : Any
-            Further fields of `RetrievalQuery`, such as privacy_tiers, agents, max_semantic, max_tokens.
+            Further arguments of `recall`, such as rules, privacy_tiers, agents, max_semantic, max_tokens.
         """
         return agent_context(self.recall(task, also, agent=agent, project=project, **query))
 
@@ -234,7 +250,11 @@ class MemGraph:
         self, query_id: str, outcome: str, *, used: Sequence[str] = (), overridden: Sequence[str] = ()
     ) -> None:
         """Record the outcome of a recall. Each memory that was used is counted and reinforced once."""
-        self.store.record_outcome(query_id, outcome, used=used, overridden=overridden)
+        kept = [
+            without_given_rules(self.store, query_id, checked(list[str], ids, name))
+            for name, ids in (("used", used), ("overridden", overridden))
+        ]
+        self.store.record_outcome(query_id, outcome, used=kept[0], overridden=kept[1])
 
     def save_observation(
         self,

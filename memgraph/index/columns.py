@@ -26,6 +26,9 @@ TRANSCRIPT_SOURCE = "turn"
 """Source of what was said in a session, verbatim. What was extracted from a transcript is a memory like others."""
 CONSTRAINT_TAG = "constraint"
 """Tag of a pinned memory that holds for every task of its scope, whatever the task says."""
+FACT_TAG = "fact"
+FACT_TAGS = frozenset({FACT_TAG, "temporary"})
+"""Tags of a pinned memory that is to be found when it concerns the task, and is no standing rule."""
 ITEM_SOURCE = "item"
 """Source of values that are kept under a namespace and a key (`memgraph.items`). Each is about its own key."""
 AUTHORITIES: tuple[Authority, ...] = get_args(Authority)

@@ -19,7 +19,7 @@ class MemGraphRetriever(BaseRetriever):
     """What is recalled for a query, as documents: ``MemGraphRetriever(memory=memory).invoke("deploy the shop")``.
 
     A document has the memory's text, its id, and its other fields as metadata, with the ``query_id`` that `record_outcome` takes. No document is
-    returned if nothing belongs to the query.
+    returned if nothing belongs to the query; standing rules are documents only if they match it.
 
     Attributes
     ----------
@@ -42,7 +42,8 @@ class MemGraphRetriever(BaseRetriever):
         if not query.strip():
             return []
         also = self.also(query) if self.also else []
-        arguments: dict[str, Any] = {"task": query[:MAX_TASK_CHARS], "also": also, "max_tokens": self.max_tokens}
+        budget = {"max_tokens": self.max_tokens, "rules": "none"}
+        arguments: dict[str, Any] = {"task": query[:MAX_TASK_CHARS], "also": also, **budget}
         found = perform(self.memory, self.caller, "recall", arguments).data
         return [self._document(one, found["query_id"]) for one in found["memories"]]
 

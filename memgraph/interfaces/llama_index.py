@@ -46,7 +46,7 @@ class MemGraphBlock(BaseMemoryBlock[str]):
         also = await asyncio.to_thread(self.also, said) if self.also else []
         given = {"task": said[:MAX_TASK_CHARS], "also": also}
         found = await asyncio.to_thread(perform, self.memory, self.caller, "recall", given)
-        return str(found.data["formatted"]) if found.data["memories"] else ""
+        return str(found.data["formatted"]) if found.data["memories"] or found.data["rules"] else ""
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         who = self.caller.model_dump(include={"agent", "justification", "project"})

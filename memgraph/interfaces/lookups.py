@@ -19,7 +19,7 @@ _VECTOR = {"embedding"}
 
 def recall(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a recall: its text, its notices, and, as the arguments ask, the whole result and the scores."""
-    from memgraph.retrieval.context.notes import constraints_notice
+    from memgraph.retrieval.context.notes import rules_notice
 
     agent = _agent(given)
     _check_task(memory, given["scope"]["task_id"])
@@ -31,12 +31,14 @@ def recall(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
         project=given["project"],
         **tasks_given(**given["tasks"]),
         **{name: given[name] for name in ("max_tokens", "max_episodic", "max_semantic", "max_procedural", "floor")},
+        rules=given["rules"],
         **scope_given(**given["scope"]),
     )
     text = memory.format_context_for_prompt(result, format=given["form"], when_nothing=given["when_nothing"])
+    left_out = result.constraints_left_out + result.rules_left_out
     found: dict[str, Any] = {
         "project_hint": project_hint(memory, given["project"], agent=agent),
-        "notice": "; ".join(filter(None, (constraints_notice(result.constraints_left_out), result.notice))) or None,
+        "notice": "; ".join(filter(None, (rules_notice(left_out), result.notice))) or None,
         "contradictions": _contradictions(result) if given["form"] == "prefix" else [],
         "formatted": text,
         "is_empty": not result.memories,
@@ -45,8 +47,9 @@ def recall(memory: MemGraph, given: Mapping[str, Any]) -> dict[str, Any]:
         "explanation": explanation(result) if given["explain"] else [],
     }
     if given["as_json"]:
-        document = result.model_dump(mode="json", exclude={"memories"})
+        document = result.model_dump(mode="json", exclude={"memories", "rules"})
         document["memories"] = [without_vectors(one) for one in result.memories]
+        document["rules"] = [without_vectors(one) for one in result.rules or []]
         found["document"] = {**document, "formatted": text}
     return found
 

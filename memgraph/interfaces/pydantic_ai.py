@@ -80,7 +80,7 @@ class MemGraphMemory(AbstractCapability[Any]):
     def get_instructions(self) -> str:
         """Return what was recalled for the run, and how to use the tools."""
         parts = [self.guide]
-        if self.recalled and self.recalled["memories"]:
+        if self.recalled and (self.recalled["memories"] or self.recalled["rules"]):
             parts = [f"{self.recalled['formatted']}\nquery_id: {self.recalled['query_id']}", *parts]
         return "\n\n".join(parts)
 

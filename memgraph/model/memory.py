@@ -335,6 +335,7 @@ else:
     StoredSemanticMemory = SemanticMemory
     StoredProceduralMemory = ProceduralMemory
 
+StandingRule = StoredSemanticMemory | StoredProceduralMemory
 
 _NESTED: dict[str, type[Strict]] = {
     "entities": Entity,

@@ -1,4 +1,4 @@
-"""The memory part of a prompt: constraints first, what is known, recent notes, and what belongs to the session (seed 1).
+"""The memory part of a prompt: standing rules first, what is known, recent notes, and what belongs to the session (seed 1).
 
 Each section is within its own budget, whatever the texts are; an empty one is absent. Texts are hostile: each is escaped, on one line and behind a
 marker, as in `memgraph.retrieval.context.notes`.
@@ -13,15 +13,15 @@ from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Name, checked
 from memgraph.model.memory import StoredMemory
 from memgraph.model.results.context import SECTIONS, AgentContext, Prompt, PromptSection, SectionName
-from memgraph.model.results.retrieval import RetrievalQuery, RetrievalResult
+from memgraph.model.results.retrieval import RetrievalQuery, RetrievalResult, Rules
 from memgraph.model.results.tasks import WorkingMemory
 from memgraph.model.timestamps import age
 from memgraph.ports import TokenCounter
 from memgraph.retrieval.context.budget import count_tokens
-from memgraph.retrieval.context.context import agent_context, holds_here, is_constraint
+from memgraph.retrieval.context.context import agent_context, beside_rules
 from memgraph.retrieval.context.markdown import inline, item
-from memgraph.retrieval.context.notes import Notes, constraints_notice, entries_of, notes_in_parts, ranked
-from memgraph.retrieval.overview import constraints_of, project_overview, recent_memories, session_memories
+from memgraph.retrieval.context.notes import Notes, by_rank, entries_of, notes_in_parts, rules_notice
+from memgraph.retrieval.overview import project_overview, recent_memories, session_memories, with_rules
 from memgraph.retrieval.retrieval import MemoryRetrieval
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope, scope_of
@@ -54,7 +54,7 @@ def prompt_for(
 ) -> Prompt:
     """Return what of memory goes into a prompt, in sections, each within its own budget (the settings ``prompt_budget``).
 
-    Constraints that are pinned come first and are always in it. Then follows what is known of the task, or without a text the overview of the
+    Standing rules come first: all, or of a given recall (`recalled`) the pinned constraints and what matches. Then follows what is known of the task, or without a text the overview of the
     project; what happened or was learned in the last days; and of the session what its chat is about, what is only told in it, and what it
     is doing.
 
@@ -71,7 +71,7 @@ def prompt_for(
     project : str, optional
         Its memories and those of none. Default: the project of the task; without one, every project.
     sections : iterable of str
-        Those that are wanted. The constraints come with ``long_term``.
+        Those that are wanted. The standing rules (``constraints``) come with ``long_term``.
     recalled : RetrievalResult, optional
         The result of a recall, instead of a new one.
     known : iterable of str
@@ -104,11 +104,10 @@ def prompt_for(
     composer = Composer(store, scope, frozenset(known), with_ids, token_counter)
     if not wanted & {"constraints", "long_term"}:
         return composer.compose(None, wanted)
-    if recalled is None and text.strip():
-        recalled = MemoryRetrieval(store).retrieve(asked)
-    if recalled is not None:
-        prompt = composer.compose(agent_context(recalled), wanted)
-        return prompt.model_copy(update={"query_id": recalled.query_id})
+    found = MemoryRetrieval(store).retrieve(asked) if recalled is None and text.strip() else recalled
+    if found is not None:
+        prompt = composer.compose(agent_context(found), wanted, rules="all" if recalled is None else "matching")
+        return prompt.model_copy(update={"query_id": found.query_id})
     overview = project_overview(store, project, agent=agent, justification=justification, task_id=task_id)
     return composer.compose(overview, wanted)
 
@@ -136,17 +135,22 @@ class Composer:
     counter: TokenCounter = count_tokens
     _given: set[str] = field(default_factory=set)
 
-    def compose(self, context: AgentContext | None, sections: Collection[SectionName] = SECTIONS) -> Prompt:
+    def compose(
+        self, context: AgentContext | None, sections: Collection[SectionName] = SECTIONS, *, rules: Rules = "all"
+    ) -> Prompt:
         """Return the prompt.
 
         Parameters
         ----------
         context : AgentContext, optional
-            What a recall found, or an overview: the constraints and what is known.
+            What a recall found, or an overview: what is known.
+        rules : {"all", "matching"}
+            Which standing rules are in it: those that are not known, or of these the pinned constraints and what the recall found.
         """
         composed: list[PromptSection | None] = []
         if context is not None:
-            new = self._with_constraints(_only(context, lambda one: one.id not in self.known))
+            new = _only(context, lambda one: one.id not in self.known)
+            new = with_rules(self.store, new, self.scope, rules, known=self.known, counter=self.counter)
             composed += [self._constraints(new)]
             composed += [self._long_term(new)] if "long_term" in sections else []
         if "recent_notes" in sections:
@@ -165,47 +169,30 @@ class Composer:
             notice=self._notice(context, composed),
         )
 
-    def _with_constraints(self, context: AgentContext) -> AgentContext:
-        """Return a context with every constraint that holds and is not known: a recall has as many as fit its budget, known ones among them."""
-        held = [
-            one for one in constraints_of(self.store, self.scope) if is_constraint(one) and one.id not in self.known
-        ]
-        others = [one for one in context.semantic_memories if not holds_here(one, context)]
-        return context.model_copy(update={"semantic_memories": [*held, *others], "constraints_left_out": 0})
-
     def _notice(self, context: AgentContext | None, composed: Iterable[PromptSection | None]) -> str | None:
-        """Return the recall's notice, and that constraints do not fit, which the text may have no place for."""
+        """Return the recall's notice, and that standing rules do not fit, which the text may have no place for."""
         left_out = sum(one.left_out for one in composed if one is not None and one.name == "constraints")
-        notices = (constraints_notice(left_out), None if context is None else context.notice)
+        notices = (rules_notice(left_out), None if context is None else context.notice)
         return "; ".join(filter(None, notices)) or None
 
     def _constraints(self, context: AgentContext) -> PromptSection | None:
-        """Return the constraints: all, or as many as fit, the shortest ones; and how many do not."""
-        held = [one for one in context.memories if holds_here(one, context)]
-        shortest = sorted(held, key=lambda one: self.counter(one.content))
-        if not shortest:
+        """Return the standing rules that fit, and how many do not."""
+        held, left_out = context.rules or [], context.rules_left_out
+        if not held and not left_out:
             return None
-
-        def rendered(number: int) -> str:
-            kept = {one.id for one in shortest[:number]}
-            part = _only(context, lambda one: one.id in kept)
-            return self._parts(part.model_copy(update={"constraints_left_out": len(shortest) - number})).constraints
-
-        number, text = self._most(len(shortest), "constraints", rendered)
-        shown = shortest[:number] if text else []
-        self.store.auditing.record_disclosure(self.scope.access, "read", shown)
+        text = self._parts(_only(context, lambda _: False)).constraints
+        if self.counter(text) > self._budget("constraints"):
+            text = ""  # even the line that counts what is missing
         heading, _, body = text.partition("\n")
-        return self._section("constraints", heading, body, shown, len(shortest) - len(shown))
+        return self._section("constraints", heading, body, held, left_out)
 
     def _long_term(self, context: AgentContext) -> PromptSection | None:
-        """Return what is known: the best memories that fit. What a constraint says is not said again."""
-        others = [one for one in ranked(context) if not holds_here(one, context)]
+        """Return what is known: the best memories that fit. What a standing rule says is not said again."""
+        others = beside_rules(context, by_rank(context))
 
         def rendered(number: int) -> str:
             kept = {one.id for one in others[:number]}
-            return self._parts(
-                _only(context, lambda one: one.id in kept or (holds_here(one, context) and one.id in self._given))
-            ).others
+            return self._parts(_only(context, lambda one: one.id in kept)).others
 
         number, text = self._most(len(others), "long_term", rendered)
         return self._section("long_term", "", text, others[:number], len(others) - number) if text else None

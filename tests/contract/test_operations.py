@@ -340,8 +340,8 @@ def test_what_an_answer_says_in_tags_is_in_the_prompt_of_its_session(door_for, m
     )
     assert said.text == "Done."
     mine, theirs = door("prompt", {"task": "open the till"}).text, other("prompt", {"task": "open the till"}).text
-    assert mine.startswith("## Constraints\n- Rule: Never deploy on Fridays.")
-    assert theirs.startswith("## Constraints\n- Rule: Never deploy on Fridays.")
+    assert mine.startswith("## Standing rules\n- Rule: Never deploy on Fridays.")
+    assert theirs.startswith("## Standing rules\n- Rule: Never deploy on Fridays.")
     assert "needs a coin" in mine
     assert "needs a coin" in theirs
     for told in ("Be terse here", "Count the coins"):

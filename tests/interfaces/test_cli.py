@@ -290,7 +290,7 @@ def test_recall_prints_the_text_and_nothing_else(done, run):
     result = run("recall", "change the billing tables", "--agent", "mars", "--explain")
     document = json.loads(done("recall", "change the billing tables", "--json"))
     assert result.stdout == document["formatted"] + "\n"
-    assert result.stdout.startswith("Notes from past work")
+    assert result.stdout.startswith("## Standing rules\n- Rule: Ask before touching the billing tables.")
     seeds = done("recall", "change the billing tables", "--format", "prefix")
     assert seeds == document["injected_prompt_prefix"] + "\n"
     assert seeds.startswith("You have the following relevant memories")

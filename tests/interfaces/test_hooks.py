@@ -547,4 +547,4 @@ def test_the_constraints_of_the_sessions_task_come_first(memory: MemGraph, hook:
     memory.tasks.pins.upsert("Never skip a test", kind="constraint", task_id="checkout")
     assert "Never skip" not in hook(named(events, "UserPromptSubmit"), session_id="another")
     memory.tasks.sessions.switch(SESSION, "checkout")
-    assert hook(named(events, "UserPromptSubmit")).startswith("## Constraints\n- Rule: Never skip a test.")
+    assert hook(named(events, "UserPromptSubmit")).startswith("## Standing rules\n- Rule: Never skip a test.")

@@ -52,7 +52,7 @@ def test_an_answer_is_printed_without_its_tags_and_is_in_the_next_prompt(run: An
     assert found["text"] == "The port is 8443."
     text = run("prompt", "deploy the shop", "--session", "monday").stdout
     assert [line for line in text.splitlines() if line.startswith(("## ", "Notes"))] == [
-        "## Constraints",
+        "## Standing rules",
         "Notes from past work. They may be out of date: check them against the present state.",
         "## What is known",
         "## Chat context",
@@ -80,7 +80,7 @@ def test_what_is_left_out_is_said_on_standard_error(run: Any) -> None:
 def test_the_prompt_of_the_sessions_task_has_its_constraints(run: Any) -> None:
     run("task", "new", "Fix the login", "--switch")
     run("pins", "add", "No new tables", "--kind", "constraint", "--task", "fix-the-login")
-    assert run("prompt").stdout.startswith("## Constraints\n- Rule: No new tables.")
+    assert run("prompt").stdout.startswith("## Standing rules\n- Rule: No new tables.")
     assert run("prompt", "--session", "other").stdout == ""
     assert "No new tables" in run("prompt", "--session", "other", "--task", "fix-the-login").stdout
 

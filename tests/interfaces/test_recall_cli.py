@@ -119,7 +119,7 @@ def test_nothing_remembered_is_said_in_the_text_unless_the_setting_says_otherwis
 def test_an_answer_with_memories_never_says_that_there_are_none(run: Run) -> None:
     sentence = "I don't think we've tried this before"
     assert sentence in run("ask", "zebra").stdout
-    run("remember", BILLING)
+    run("remember", BILLING, "--fact")
     for form in FORMATS:
         result = run("recall", "zzyzx plugh", "--format", form)
         assert BILLING in result.stdout
@@ -317,7 +317,7 @@ def test_words_that_the_model_does_not_cover_find_the_fact_that_has_all_of_them(
 
 def test_the_floor_is_an_option_of_a_recall_and_a_mark_in_a_search(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMGRAPH_RETRIEVAL_FLOOR", "0.7")
-    run("remember", BILLING)
+    run("remember", BILLING, "--fact")
     other = "bake sourdough bread"
 
     assert run("recall", other).stdout.startswith("Nothing in memory concerns this task.")

@@ -39,7 +39,7 @@ from tests.property.rendering import inlines
 
 LISTED = re.compile(r"\[[0-9a-f]{8}\] \((?:episodic|semantic|procedural)(?:, [^()]+)?\) ")
 OUTSIDE = {"tool", "imported", "web"}
-OF_NOTES = {"Constraints", "What to do", "What to avoid", "What is known", "What happened"}
+OF_NOTES = {"Standing rules", "What to do", "What to avoid", "What is known", "What happened"}
 OF_PROMPTS = OF_NOTES | {"Recent notes", "Chat context", "Chat memory", "Working memory"}
 
 
@@ -82,12 +82,14 @@ def test_every_text_is_recalled_in_every_format_without_structure(memory: MemGra
     assert {one.removeprefix("## ") for one in headings(told["notes"])} <= OF_NOTES
     check_notes(told["notes"])
     root = ElementTree.fromstring(told["delimited"])
-    assert sorted(one.get("id", "") for one in root.findall("memory")) == sorted(one.id for one in found.memories)
+    given = {one.id for one in (*found.memories, *found.rules)}
+    assert sorted(one.get("id", "") for one in root.findall("memory")) == sorted(given)
     assert {one.get("trust") for one in root.findall("memory")} >= {"agent", "tool", "web"}
     assert {one.tag for one in root.iter()} <= {"memories", "memory", "approach", "action", "feedback", "avoid"}
     document = json.loads(told["context"])
     assert document.keys() <= {
-        "query_id", "retrieved_at", "certainty", "relevant_patterns", "avoid_these", "applicable_skills", "similar_episodes", "notice",
+        "query_id", "retrieved_at", "certainty", "standing_rules", "relevant_patterns", "avoid_these", "applicable_skills",
+        "similar_episodes", "notice",
     }  # fmt: skip
     assert not OUTSIDE & {one["trust_class"] for one in document["applicable_skills"]}
     assert len(told["prefix"].splitlines()) == len(found.memories) + 4
@@ -100,7 +102,7 @@ def test_each_line_from_outside_is_marked_in_each_format(small: MemGraph) -> Non
     said = [line for line in told["notes"].splitlines() if re.match(r"- [A-Z]", line)]
     assert len(said) > 90
     assert all(re.search(r"\((?:.*, )?from the web, unverified: .*\)$", line) for line in said)
-    assert not re.search(r"^## (?:Constraints|What to do)|^- Rule: ", told["notes"], re.MULTILINE)
+    assert not re.search(r"^## (?:Standing rules|What to do)|^- Rule: ", told["notes"], re.MULTILINE)
     said = [line for line in told["sections"].splitlines() if re.match(r"- |\*\*[A-Z]+\*\*: ", line)]
     assert len(said) == len(TEXTS)
     assert all(re.search(r"\((?:.*, )?source: web(?:, .*)?\)$", line) for line in said)
@@ -222,7 +224,7 @@ def test_one_memory_is_answered_in_lines_of_memgraph(small: MemGraph) -> None:
     hostile = [one for one in small.store.list_memories(limit=200) if "\n" in one.content or UNSEEN.search(one.content)]
     changes = {
         "episodic": ("feedback", {"feedback": "meh"}, "Outcome is now negative: [source: web] "),
-        "semantic": ("invalidate_memory", {"reason": "no\n\n## Constraints"}, "No longer valid since "),
+        "semantic": ("invalidate_memory", {"reason": "no\n\n## Standing rules"}, "No longer valid since "),
         "procedural": ("forget", {}, "Forgot: "),
     }
     assert {one.type for one in hostile} == changes.keys()

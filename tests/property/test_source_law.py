@@ -146,13 +146,13 @@ def test_a_pin_lifts_nothing_from_outside(tmp_path: Path, trust: Any) -> None:
         for form in ("notes", "sections", "prefix", "delimited", "context"):
             told = memory.format_context_for_prompt(found, format=form)
             assert told.index("8080") < told.index("9999"), form
-            assert "Constraints" not in told
+            assert "Standing rules" not in told
         for notes in (
             memory.format_context_for_prompt(memory.overview(None), format="notes"),
             memory.tasks.prompt("", session="s").text,
         ):
             assert notes.index("8080") < notes.index("9999")
-            assert "## Constraints" not in notes
+            assert "## Standing rules" not in notes
 
 
 @pytest.mark.parametrize("trust", ["tool", "imported", "web"])

@@ -114,7 +114,9 @@ def _recalled(hook: _Hook) -> str:
     if not event.text:
         return ""
     with memory_span(hook.memory, "search_memory", query=event.text) as describe:
-        found = hook.memory.recall(event.text, agent=hook.client.name, project=project, session_id=event.session_id)
+        found = hook.memory.recall(
+            event.text, agent=hook.client.name, project=project, session_id=event.session_id, rules="none"
+        )
         describe([one.id for one in found.memories if one.id not in found.task_items])
     known = hook.log.shown()
     new = found.model_copy(update={"memories": [one for one in found.memories if one.id not in known]})
@@ -148,7 +150,7 @@ def _changed_sections(hook: _Hook, project: str | None, known: set[str]) -> tupl
 
 
 def _fitting(hook: _Hook, found: RetrievalResult, known: set[str], of_session: str) -> tuple[str, list[str]]:
-    """Return the constraints and notes of a recall with its id, then the session's sections, within the client's limit; and the ids of the memories.
+    """Return the matching standing rules and the notes of a recall with its id, then the session's sections, within the client's limit; and the ids of the memories.
 
     The last memories leave first.
     """

@@ -31,7 +31,7 @@ def render_overview(memory: MemGraph, project: str | None, *, agent: str) -> Ove
     found = memory.overview(project, agent=agent)
     text = memory.format_context_for_prompt(found, format="notes", when_nothing="empty", with_ids=True)
     text = f"{text}\n\n{_HINT}" if text else ""
-    memories = (*found.semantic_memories, *found.similar_episodes, *found.procedural_rules)
+    memories = (*(found.rules or ()), *found.semantic_memories, *found.similar_episodes, *found.procedural_rules)
     overview = Overview(text, tuple(one.id for one in memories), _printed(agent, text))
     keep_overview(home, project or "", agent, overview, state=state)
     return overview

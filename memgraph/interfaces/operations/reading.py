@@ -10,7 +10,7 @@ from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Op
 from memgraph.model.base import Name
 from memgraph.model.ids import MIN_ID_CHARS
 from memgraph.model.memory import MemoryType, StoredMemory, TrustClass
-from memgraph.model.results.retrieval import MAX_TASK_CHARS, WANTED_PHRASES, Phrases, ScoredMemory
+from memgraph.model.results.retrieval import MAX_TASK_CHARS, WANTED_PHRASES, Phrases, Rules, ScoredMemory
 from memgraph.text.safe import visible_line
 
 _VECTOR = {"embedding"}
@@ -35,6 +35,7 @@ class Recall(Arguments):
     project: Name | None = Field(default=None, description="Default: the project you work in.")
     max_tokens: _Tokens | None = Field(default=None, description="Maximum number of tokens of content.")
     min_trust: TrustClass | None = Field(default=None, description="Only memories of this trust class or a higher one.")
+    rules: Rules = Field(default="all", description="Standing rules to give: all, those that match the task, or none.")
 
 
 class Search(Arguments):
@@ -85,11 +86,13 @@ def _recall(call: Call, given: Recall) -> Answer:
         agent=caller.agent,
         justification=caller.justification,
         project=call.project(given.project),
+        rules=given.rules,
         **query,
     )
     text = call.memory.format_context_for_prompt(found, format="notes", with_ids=True)
     data = found.model_dump(mode="json", include=_TOLD)
     data |= {"memories": [fields_of(memory) for memory in found.memories], "formatted": text}
+    data |= {"rules": [fields_of(memory) for memory in found.rules or []], "rules_left_out": found.rules_left_out}
     return Answer(text=f"{text}\n\nquery_id: {found.query_id}".lstrip(), data=data)
 
 
@@ -181,9 +184,9 @@ OPERATIONS = (
     Operation(
         name="recall",
         description=(
-            "Call FIRST, before planning or editing, and again when something fails. Returns what is known from earlier work "
-            "that concerns the task: what to do, what to avoid, facts, and what happened, with the beginning of each memory's id. "
-            f"Give {WANTED_PHRASES}, in `also`: they find what the words of the task do not. "
+            "Call FIRST, before planning or editing, and again when something fails. Returns the standing rules of the user and the project, "
+            "then what is known from earlier work that concerns the task: what to do, what to avoid, facts, and what happened, with the beginning of "
+            f"each memory's id. Give {WANTED_PHRASES}, in `also`: they find what the words of the task do not. "
             "It may be nothing. The last line is the query_id for record_outcome."
         ),
         arguments=Recall,

@@ -79,7 +79,7 @@ OPERATIONS = (
     Operation(
         name="prompt",
         description=(
-            "Return what of memory goes into a prompt, in sections within budgets: pinned constraints, what is known of the task or the project, "
+            "Return what of memory goes into a prompt, in sections within budgets: standing rules, what is known of the task or the project, "
             "recent notes, and what the session and its chat are about. For programs that build prompts; models call recall."
         ),
         arguments=Prompt,

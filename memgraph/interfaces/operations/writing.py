@@ -68,6 +68,9 @@ class Remember(Arguments):
     text: Prose
     tags: Tags = Field(default_factory=list)
     project: Name | None = None
+    fact: bool = Field(
+        default=False, description="A mere fact: recalled when it concerns the task, not a standing rule."
+    )
 
 
 class Forget(Arguments):
@@ -137,7 +140,7 @@ def _feedback(call: Call, given: Feedback) -> Answer:
 def _remember(call: Call, given: Remember) -> Answer:
     caller = call.caller
     kept = call.memory.commands.remember(
-        given.text, given.tags or None, project_id=call.project(given.project), agent=caller.agent
+        given.text, given.tags or None, project_id=call.project(given.project), agent=caller.agent, fact=given.fact
     )
     return Answer(text=kept.message, data=kept.data or {})
 
@@ -239,7 +242,7 @@ OPERATIONS = (
     ),
     Operation(
         name="remember",
-        description="Save a text that the user asked to remember. It is pinned: it does not fade.",
+        description="Save a rule, preference or constraint that the user asked to remember: every session gets it. It does not fade.",
         arguments=Remember,
         run=_remember,
         effect="write",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from memgraph.errors import BusyError
-from memgraph.index.columns import TIERS, TRUST
+from memgraph.index.columns import FACT_TAG, TIERS, TRUST
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.lifecycle.dedup.duplicates import of_scope
@@ -163,13 +163,13 @@ def _is_as_private(known: StoredMemory, part: SemanticMemory) -> bool:
 
 
 def _again(store: AgentMemoryStore, known: Sequence[StoredMemory], tags: Sequence[str]) -> Remembered:
-    """Pin known memories, with these tags too, and restore them if they were forgotten."""
+    """Pin known memories, with these tags too, and restore them if they were forgotten. A fact that is said again as a rule is one."""
     result = store.curation.change(
         [memory.id for memory in known],
         lambda memory, _row, _now: {
             "is_pinned": True,
             "is_suppressed": False,
-            "tags": united(memory.tags, list(tags)),
+            "tags": united([tag for tag in memory.tags if tag.casefold() != FACT_TAG], list(tags)),
         },
     )
     memories = store.read_memories([memory.id for memory in known])

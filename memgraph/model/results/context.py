@@ -10,6 +10,7 @@ from memgraph.model.base import Count, Model, Timestamp, Unit
 from memgraph.model.memory import (
     MemoryType,
     PrivacyTier,
+    StandingRule,
     StoredEpisodicMemory,
     StoredMemory,
     StoredProceduralMemory,
@@ -49,8 +50,8 @@ class AgentContext(Model):
         Pairs of the memories that contradict each other.
     is_over_budget : bool
         Whether it is empty although memories were found, because none of them fits the budget.
-    constraints_left_out : int
-        Pinned constraints that hold but do not fit their budget.
+    constraints_left_out, rules, rules_left_out : optional
+        The standing rules, as in `RetrievalResult`.
     notice : str or None
         A message about the recall.
     has_phrases : bool
@@ -75,6 +76,8 @@ class AgentContext(Model):
     contradictions: list[Opposed] = Field(default_factory=list)
     is_over_budget: bool = False
     constraints_left_out: Count = 0
+    rules: list[StandingRule] | None = None
+    rules_left_out: Count = 0
     notice: str | None = None
     has_phrases: bool = False
     scores: dict[str, float] = Field(default_factory=dict)
@@ -85,7 +88,7 @@ class AgentContext(Model):
 
     @property
     def memories(self) -> list[StoredMemory]:
-        """All memories, in the order of `RetrievalResult.memories`."""
+        """All memories but the standing rules, in the order of `RetrievalResult.memories`."""
         return [*self.similar_episodes, *self.semantic_memories, *self.procedural_rules]
 
 
@@ -171,6 +174,8 @@ class TaskContext(Model):
 
     Attributes
     ----------
+    standing_rules : list of Pattern
+        Rules that hold whatever the task is. They are in no other list.
     relevant_patterns : list of Pattern
         Semantic memories, except those with a negative outcome; and, as text, procedures that come from a tool, an import or a web page.
     avoid_these : list of Warned
@@ -187,6 +192,7 @@ class TaskContext(Model):
     query_id: str
     retrieved_at: Timestamp
     certainty: Certainty = "none"
+    standing_rules: list[Pattern] = Field(default_factory=list)
     relevant_patterns: list[Pattern] = Field(default_factory=list)
     avoid_these: list[Warned] = Field(default_factory=list)
     applicable_skills: list[Skill] = Field(default_factory=list)
@@ -198,7 +204,8 @@ class PromptBudget(Model):
     """Limits on the sections of a prompt, in tokens of their text with its headings."""
 
     constraints: Count = Field(
-        default=500, description="Pinned constraints; also the tokens of their content in a recall."
+        default=600,
+        description="Standing rules, pinned constraints first; also the tokens of these constraints' content in a recall.",
     )
     long_term: Count = Field(default=1_000, description="What is known about the task, or of the project.")
     recent_notes: Count = Field(default=500, description="Memories of the last days.")
@@ -221,7 +228,7 @@ class PromptSection(Model):
     memory_ids : list of str
         The memories in it.
     left_out : int
-        Entries that do not fit; of the constraints, the text says so. What fits in part is not among them.
+        Entries that do not fit; of the standing rules, the text says so. What fits in part is not among them.
     """
 
     name: SectionName
@@ -252,7 +259,7 @@ class Prompt(Model):
     query_id : str or None
         Of the recall, for `record_outcome`.
     notice : str or None
-        A message about the recall, or about constraints that do not fit.
+        A message about the recall, or about standing rules that do not fit.
     """
 
     text: str

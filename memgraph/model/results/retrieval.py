@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, SerializeAsAny, StringConstraints
 
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Count, Floor, Model, Name, Text, Timestamp, Unit, storable
-from memgraph.model.memory import Embedding, PrivacyTier, StoredMemory, TrustClass
+from memgraph.model.memory import Embedding, PrivacyTier, StandingRule, StoredMemory, TrustClass
 
 MAX_TASK_CHARS = 1_000_000
 MAX_SEARCHED_CHARS = 8_000
@@ -29,6 +29,8 @@ WANTED_PHRASES = (
 TaskText = Annotated[str, StringConstraints(max_length=MAX_TASK_CHARS), AfterValidator(storable)]
 Bounded = Annotated[float, Field(ge=0.0, le=0.05)]
 Certainty = Literal["high", "medium", "low", "none"]
+Rules = Literal["all", "matching", "none"]
+"""Which standing rules a recall gives: all, those that match the task, or none besides the pinned constraints."""
 MatchType = Literal["semantic", "keyword", "entity", "combined"]
 Authority = Literal[
     "pin", "snapshot", "decision", "constraint", "next action", "open question", "event", "memory", "transcript"
@@ -321,6 +323,10 @@ class RetrievalResult(Model):
         Pinned constraints that hold but do not fit their budget.
     has_phrases : bool
         Whether phrases were given with the task.
+    rules : list of StoredSemanticMemory and StoredProceduralMemory, or None
+        The standing rules that are given with it, in order; they need not match the task. None: only the pinned constraints among the memories are.
+    rules_left_out : int
+        Standing rules that hold but do not fit their budget.
     """
 
     query_id: str
@@ -340,6 +346,8 @@ class RetrievalResult(Model):
     task_items: dict[str, Authority] = Field(default_factory=dict)
     is_over_budget: bool = False
     constraints_left_out: Count = 0
+    rules: list[StandingRule] | None = None
+    rules_left_out: Count = 0
     notice: str | None = None
     has_phrases: bool = False
 

@@ -10,11 +10,12 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any, TypeGuard, TypeVar
 
-from memgraph.index.columns import CONSTRAINT_TAG
+from memgraph.index.columns import CONSTRAINT_TAG, FACT_TAGS
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import (
     EncounteredError,
     Outcome,
+    StandingRule,
     StoredEpisodicMemory,
     StoredMemory,
     StoredProceduralMemory,
@@ -39,6 +40,8 @@ from memgraph.text.safe import visible_line
 RULE_CONFIDENCE = 0.5
 """A procedure that is more likely wrong than right is no behaviour to follow (seed 2, `getProceduralRules`)."""
 
+APPROVED = "procedures"
+"""Source of learned procedures, which are in force once they were approved."""
 _MOST_ITEMS = 20
 _WORD_OF: dict[Outcome, OutcomeWord] = {
     "positive": "success",
@@ -65,6 +68,8 @@ def agent_context(result: RetrievalResult) -> AgentContext:
         contradictions=result.contradictions,
         is_over_budget=result.is_over_budget,
         constraints_left_out=result.constraints_left_out,
+        rules=result.rules,
+        rules_left_out=result.rules_left_out,
         notice=result.notice,
         has_phrases=result.has_phrases,
         scores={one.memory_id: one.score for one in result.explanations},
@@ -77,9 +82,12 @@ def agent_context(result: RetrievalResult) -> AgentContext:
 
 def task_context(recalled: RetrievalResult | AgentContext) -> TaskContext:
     """Return what a recall tells an agent to build on, to avoid and to do; `TaskContext` says which memory goes where."""
-    solved = solved_since(recalled.memories)
-    helping = [memory for memory in recalled.memories if memory.outcome != "negative" or memory.id in solved]
-    warning = [memory for memory in recalled.memories if memory.id not in solved]
+    context = recalled if isinstance(recalled, AgentContext) else agent_context(recalled)
+    held = context.rules or []
+    memories = recalled.memories if context.rules is None else beside_rules(context, recalled.memories)
+    solved = solved_since(memories)
+    helping = [memory for memory in memories if memory.outcome != "negative" or memory.id in solved]
+    warning = [memory for memory in memories if memory.id not in solved]
     avoid = [one for memory in warning for one in (*failed(memory), *known_errors(memory))]
 
     def marked(entries: Iterable[_Entry]) -> list[_Entry]:
@@ -90,6 +98,7 @@ def task_context(recalled: RetrievalResult | AgentContext) -> TaskContext:
         query_id=recalled.query_id,
         retrieved_at=recalled.retrieved_at,
         certainty=recalled.certainty,
+        standing_rules=[rule_pattern(memory) for memory in held],
         relevant_patterns=marked(
             [*patterns, *(reported_procedure(memory) for memory in helping if is_reported(memory))]
         ),
@@ -120,21 +129,43 @@ def is_constraint(memory: StoredMemory) -> TypeGuard[StoredSemanticMemory]:
     return isinstance(memory, StoredSemanticMemory) and memory.is_pinned and is_tagged and is_rule_of_theirs
 
 
+def is_standing_rule(memory: StoredMemory) -> TypeGuard[StandingRule]:
+    """Whether a memory is a rule, preference or constraint that holds for the user or a project, whatever the task is.
+
+    It is knowledge that was remembered or pinned and is not tagged as a mere fact, or an approved procedure. A failure and what comes from outside
+    are none.
+    """
+    if memory.outcome == "negative" or is_outside(memory.trust_class) or isinstance(memory, StoredEpisodicMemory):
+        return False
+    if isinstance(memory, StoredProceduralMemory):
+        return is_rule(memory) and (memory.is_pinned or memory.source == APPROVED)
+    tags = {tag.casefold() for tag in memory.tags}
+    return memory.is_pinned and (CONSTRAINT_TAG in tags or not tags & FACT_TAGS)
+
+
 def oldest_first(memory: StoredMemory) -> tuple[str, str]:
     """Sort key of constraints: their order does not depend on what is asked."""
     return memory.created_at, memory.id
 
 
-def holds_here(memory: StoredMemory, context: AgentContext) -> bool:
-    """Return whether a memory is a constraint that holds for what was asked; one of another task, which has a label, does not."""
-    return is_constraint(memory) and memory.id not in context.labels
+def rules_of(context: AgentContext) -> Sequence[StandingRule]:
+    """Return the standing rules of a context: those that it was given, else the constraints among its memories, the oldest first."""
+    if context.rules is not None:
+        return context.rules
+    held = [one for one in context.memories if is_constraint(one) and one.id not in context.labels]
+    return sorted(held, key=oldest_first)
 
 
-def constraints_first(context: AgentContext, memories: Iterable[StoredMemory]) -> list[StoredMemory]:
-    """Return memories in their order, before them the constraints that hold, the oldest first."""
-    given = list(memories)
-    held = sorted((one for one in given if holds_here(one, context)), key=oldest_first)
-    return [*held, *(one for one in given if not holds_here(one, context))]
+def beside_rules(context: AgentContext, memories: Iterable[StoredMemory]) -> list[StoredMemory]:
+    """Return the memories beside the standing rules of a context, in their order, without constraints that do not fit among these."""
+    held = {one.id for one in rules_of(context)}
+    here = [one for one in memories if one.id in context.labels or not is_constraint(one)]
+    return [one for one in here if one.id not in held]
+
+
+def rules_first(context: AgentContext, memories: Iterable[StoredMemory]) -> list[StoredMemory]:
+    """Return the standing rules of a context, then its other memories in their order."""
+    return [*rules_of(context), *beside_rules(context, memories)]
 
 
 def is_procedure(memory: StoredMemory) -> TypeGuard[StoredProceduralMemory]:
@@ -175,6 +206,11 @@ def skill(memory: StoredProceduralMemory) -> Skill:
 def reported_procedure(memory: StoredProceduralMemory) -> Pattern:
     """Return a procedure as something that is known, in one line."""
     return Pattern(**_origin(memory), text=skill_line(skill(memory)))
+
+
+def rule_pattern(memory: StandingRule) -> Pattern:
+    """Return a standing rule in one line."""
+    return reported_procedure(memory) if isinstance(memory, StoredProceduralMemory) else pattern(memory)
 
 
 def skill_line(entry: Skill) -> str:

@@ -14,7 +14,7 @@ from html import escape
 from typing import Any
 
 from memgraph.model.base import checked
-from memgraph.model.memory import StoredEpisodicMemory, StoredMemory, StoredProceduralMemory
+from memgraph.model.memory import StoredEpisodicMemory, StoredMemory, StoredProceduralMemory, StoredSemanticMemory
 from memgraph.model.results.context import (
     AgentContext,
     ContextFormat,
@@ -26,16 +26,18 @@ from memgraph.model.results.context import (
 from memgraph.model.results.retrieval import RetrievalResult
 from memgraph.retrieval.context.context import (
     agent_context,
-    constraints_first,
+    beside_rules,
     experience,
     failed,
-    holds_here,
+    is_constraint,
     is_reported,
     is_rule,
     known_errors,
-    oldest_first,
     pattern,
     reported_procedure,
+    rule_pattern,
+    rules_first,
+    rules_of,
     skill,
     skill_line,
     solved_since,
@@ -43,7 +45,7 @@ from memgraph.retrieval.context.context import (
 )
 from memgraph.retrieval.context.markdown import inline as markdown_inline
 from memgraph.retrieval.context.markdown import item as markdown_item
-from memgraph.retrieval.context.notes import format_notes, missing_constraints, nothing_found
+from memgraph.retrieval.context.notes import format_notes, missing_rules, nothing_found
 from memgraph.retrieval.context.prefix import format_prefix
 from memgraph.retrieval.context.task_labels import is_outside, lead, without_labels
 from memgraph.text.cutting import cut
@@ -91,8 +93,9 @@ def format_context_for_prompt(
     when_nothing = checked(WhenNothing, when_nothing, "when_nothing")
     render = FORMATS[checked(ContextFormat, format, "format")]
     text = format_notes(context, with_ids=True) if with_ids and render is format_notes else render(context)
-    if not text and format == "notes" and when_nothing == "say":
-        return nothing_found(context)
+    if format == "notes" and when_nothing == "say" and all(map(is_constraint, context.memories)):
+        said = nothing_found(context)
+        return f"{text}\n\n{said}" if text else said
     return text
 
 
@@ -108,26 +111,28 @@ def create_enriched_system_prompt(
     """
     checked(str, base_prompt, "base_prompt")
     entry = format_context_for_prompt(context, format=format)
-    return f"{base_prompt}\n\n---\n\n{entry}" if entry and context.memories else base_prompt
+    return f"{base_prompt}\n\n---\n\n{entry}" if entry and (context.memories or context.rules) else base_prompt
 
 
 def _prefix(context: AgentContext) -> str:
-    return format_prefix(constraints_first(context, context.memories), context.labels, context.task_items)
+    alone = context.model_copy(update={"rules": None})  # seed 0 has no standing rules
+    return format_prefix(rules_first(alone, context.memories), context.labels, context.task_items)
 
 
 def _sections(context: AgentContext) -> str:
     """Render seed 2's three sections, and further ones for memories that fit none of them.
 
-    These are constraints, which come first, failures other than episodes, known errors, and memories not about the user, which seed 2 does not
+    These are standing rules, which come first, failures other than episodes, known errors, and memories not about the user, which seed 2 does not
     distinguish. Procedures from outside are listed as what is known: nobody has approved them as behaviours.
     """
     marks = _marks(context)
-    solved = solved_since(context.memories)
-    known = [memory for memory in context.semantic_memories if memory.outcome != "negative" or memory.id in solved]
-    held = sorted((memory for memory in known if holds_here(memory, context)), key=oldest_first)
-    known = [memory for memory in known if not holds_here(memory, context)]
-    rules = [memory for memory in context.procedural_rules if is_rule(memory)]
-    failures = [one for memory in context.memories if memory.id not in solved for one in _mistakes(memory)]
+    others = beside_rules(context, context.memories)
+    solved = solved_since(others)
+    semantic = [memory for memory in others if isinstance(memory, StoredSemanticMemory)]
+    known = [memory for memory in semantic if memory.outcome != "negative" or memory.id in solved]
+    procedural = [memory for memory in others if isinstance(memory, StoredProceduralMemory)]
+    rules = [memory for memory in procedural if is_rule(memory)]
+    failures = [one for memory in others if memory.id not in solved for one in _mistakes(memory)]
 
     def item(entry: FromMemory, text: str, *notes: str) -> str:
         before = lead(entry.memory_id, context.labels, context.task_items)
@@ -136,9 +141,7 @@ def _sections(context: AgentContext) -> str:
 
     def facts(*, of_the_user: bool) -> str:
         found = [pattern(memory) for memory in known if _is_of_the_user(memory) == of_the_user]
-        found += [
-            reported_procedure(memory) for memory in context.procedural_rules if is_reported(memory) and not of_the_user
-        ]
+        found += [reported_procedure(memory) for memory in procedural if is_reported(memory) and not of_the_user]
         return "\n".join(item(one, one.text, _sureness(one)) for one in found)
 
     def behaviours(*, of_the_user: bool) -> str:
@@ -149,9 +152,9 @@ def _sections(context: AgentContext) -> str:
         _experience(experience(one), lead(one.id, context.labels, context.task_items), marks.get(one.id, ()))
         for one in context.similar_episodes
     ]
-    constraints = [item(one, one.text) for one in map(pattern, held)]
+    held = [item(one, one.text) for one in map(rule_pattern, rules_of(context))]
     sections = {
-        "Constraints": "\n".join([*constraints, *missing_constraints(context.constraints_left_out)]),
+        "Standing Rules": "\n".join([*held, *missing_rules(context)]),
         "What You Know About This User": facts(of_the_user=True),
         "What You Know": facts(of_the_user=False),
         "Relevant Past Experiences": "\n\n".join(episodes),
@@ -225,10 +228,9 @@ def _inline(text: str) -> str:
 
 
 def _delimited(context: AgentContext) -> str:
-    if not context.memories:
+    if not (memories := rules_first(context, context.memories)):
         return ""
-    entry = "\n".join(_element(memory, context) for memory in constraints_first(context, context.memories))
-    entry = "\n".join([entry, *missing_constraints(context.constraints_left_out)])
+    entry = "\n".join([*(_element(memory, context) for memory in memories), *missing_rules(context)])
     return f'<memories certainty="{context.certainty}">\n{_INTRODUCTION}\n{entry}\n</memories>'
 
 
@@ -271,6 +273,8 @@ def _tagged(name: str, text: str) -> str:
 def _context(context: AgentContext) -> str:
     entry = task_context(context)
     document: dict[str, Any] = {name: getattr(entry, name) for name in ("query_id", "retrieved_at", "certainty")}
+    if entry.standing_rules:
+        document["standing_rules"] = _entries(entry.standing_rules)
     for name in ("relevant_patterns", "avoid_these", "applicable_skills", "similar_episodes"):
         document[name] = _entries(getattr(entry, name))
     if entry.notice:

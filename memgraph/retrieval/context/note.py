@@ -140,8 +140,6 @@ def _knowledge(memory: StoredSemanticMemory) -> Note:
     if not _is_directive(memory, text):
         doubt = ["uncertain"] if memory.confidence < _DOUBTED else []
         return Note(memory, "known", "Fact", text, [*doubt, *remarks])
-    if is_constraint(memory):
-        return Note(memory, "constraints", "Rule", text, remarks)
     return Note(memory, "avoid" if text.casefold().startswith(_FORBIDS) else "do", "Rule", text, remarks)
 
 

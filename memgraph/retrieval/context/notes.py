@@ -1,4 +1,4 @@
-"""The recommended format: constraints, then notes for a task under four headings, one statement a line.
+"""The recommended format: standing rules, then notes for a task under four headings, one statement a line.
 
 Each line says whether something worked or failed, was changed, fixed or reverted, or that it is a rule, a fact or how to do something. A memory's text is
 escaped, on one line and behind such a word, so that it cannot pose as structure.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from memgraph.model.ids import MIN_ID_CHARS
 from memgraph.model.memory import (
+    StandingRule,
     StoredEpisodicMemory,
     StoredMemory,
     StoredProceduralMemory,
@@ -20,7 +22,9 @@ from memgraph.model.memory import (
 )
 from memgraph.model.results.context import AgentContext
 from memgraph.model.results.retrieval import WANTED_PHRASES
-from memgraph.retrieval.context.context import constraints_first, solved_since
+from memgraph.ports import TokenCounter
+from memgraph.retrieval.context.budget import count_tokens
+from memgraph.retrieval.context.context import beside_rules, rules_of, solved_since
 from memgraph.retrieval.context.markdown import inline
 from memgraph.retrieval.context.note import GENERALISED, TRUST, Group, Kind, Note, notes_of
 from memgraph.retrieval.context.statement import sentence_keys, statement
@@ -31,7 +35,7 @@ from memgraph.text.safe import visible_line
 _Sentences = frozenset[str]
 
 _HEADINGS: dict[Group, str] = {
-    "constraints": "Constraints",
+    "constraints": "Standing rules",
     "do": "What to do",
     "avoid": "What to avoid",
     "known": "What is known",
@@ -51,7 +55,7 @@ _GOOD: frozenset[Kind] = frozenset({"Worked", "Fixed", "Reverted", "Changed"})
 
 
 class Notes(NamedTuple):
-    """The two parts of the notes, which follow each other: the constraints, and everything else. Each may be empty."""
+    """The two parts of the notes, which follow each other: the standing rules, and everything else. Each may be empty."""
 
     constraints: str
     others: str
@@ -63,9 +67,11 @@ def format_notes(context: AgentContext, *, with_ids: bool = False) -> str:
 
 
 def notes_in_parts(context: AgentContext, *, with_ids: bool = False) -> Notes:
-    """Return the notes in their two parts. What a constraint says is not said again."""
+    """Return the notes in their two parts. What a standing rule says is not said again."""
     solved = solved_since(context.memories)
-    notes = [one for memory in ranked(context) for one in _told(context, memory, is_solved=memory.id in solved)]
+    others = beside_rules(context, by_rank(context))
+    notes = [one for rule in rules_of(context) for one in _rule_notes(rule)]
+    notes += [one for memory in others for one in _told(context, memory, is_solved=memory.id in solved)]
     opposed = [(one.newer_id, one.older_id) for one in context.contradictions]
     kept, same = list[Note](), dict[str, str]()
     for label in dict.fromkeys(context.labels.get(one.memory.id) for one in notes):
@@ -74,36 +80,56 @@ def notes_in_parts(context: AgentContext, *, with_ids: bool = False) -> Notes:
         kept, same = [*kept, *told], {**same, **left_out}
     pairs = [(same.get(newer, newer), same.get(older, older)) for newer, older in opposed]
     ordered = _newer_first(kept, pairs)
-    others = [one for one in ordered if one.group != "constraints"]
-    projects = {one.memory.project_id for one in ordered} if others else set()
+    below = [one for one in ordered if one.group != "constraints"]
+    projects = {one.memory.project_id for one in below}
     shared = projects.pop() if len(projects) == 1 else None
 
     def in_context(note: Note) -> list[str]:
-        known = note.memory.id
+        known, is_rule = note.memory.id, note.group == "constraints"
         label, is_item = lead(known, context.labels, {}), known in context.task_items
-        return _lines(note, context.retrieved_at, shared, label=label, with_id=with_ids and not is_item)
+        place = None if is_rule else shared
+        return _lines(note, context.retrieved_at, place, label=label, with_id=with_ids and not is_item)
 
     def block(group: Group, *more: str) -> str:
         those = [one for one in ordered if one.group == group]
         lines = [line for one in those for line in in_context(one)]
         return "\n".join([f"## {_HEADINGS[group]}", *lines, *more])
 
-    missing = missing_constraints(context.constraints_left_out)
-    constraints = block("constraints", *missing) if missing or len(others) < len(ordered) else ""
-    blocks = [_introduction(context, others, shared), *map(block, _order(context, others))] if others else []
+    missing = missing_rules(context)
+    constraints = block("constraints", *missing) if missing or len(below) < len(ordered) else ""
+    blocks = [_introduction(context, below, shared), *map(block, _order(context, below))] if below else []
     return Notes(constraints, "\n\n".join(blocks))
 
 
-def missing_constraints(number: int) -> list[str]:
-    """Return the line that says how many constraints do not fit, if any."""
-    they = "constraint also holds but does" if number == 1 else "constraints also hold but do"
-    return [f"- {number} more {they} not fit here: `memgraph pins list` shows them."] if number else []
+def rules_within(
+    rules: Sequence[StandingRule], most: int, *, now: str, counter: TokenCounter = count_tokens
+) -> list[StandingRule]:
+    """Return the standing rules whose section has at most so many tokens: in their order, without those for which there is no place."""
+    kept, lines = list[StandingRule](), [f"## {_HEADINGS['constraints']}"]
+    entries = [[line for note in _rule_notes(one) for line in _lines(note, now, None, with_id=True)] for one in rules]
+    if counter("\n".join([*lines, *chain(*entries)])) <= most:
+        return list(rules)
+    for one, entry in zip(rules, entries, strict=True):
+        if counter("\n".join([*lines, *entry, *_missing(len(rules))])) <= most:
+            kept.append(one)
+            lines += entry
+    return kept
 
 
-def constraints_notice(number: int) -> str | None:
-    """Return the notice that constraints do not fit; None if all do."""
-    what = "1 pinned constraint does" if number == 1 else f"{number} pinned constraints do"
-    return f"{what} not fit: shorten them, or raise prompt_budget.constraints" if number else None
+def missing_rules(context: AgentContext) -> list[str]:
+    """Return the line that says how many standing rules do not fit, if any."""
+    return _missing(context.constraints_left_out + context.rules_left_out)
+
+
+def _missing(number: int) -> list[str]:
+    return [f"- … and {number} more: `memgraph list --rules`"] if number else []
+
+
+def rules_notice(number: int) -> str | None:
+    """Return the notice that standing rules do not fit; None if all do."""
+    what = "1 standing rule does" if number == 1 else f"{number} standing rules do"
+    remedy = "`memgraph list --rules` shows all; prompt_budget.constraints is their budget"
+    return f"{what} not fit: {remedy}" if number else None
 
 
 def entries_of(memory: StoredMemory, *, now: str, with_ids: bool = False) -> list[str]:
@@ -129,18 +155,18 @@ def _introduction(context: AgentContext, notes: Sequence[Note], project: str | N
     return f"Notes from past work{place}. {caution}"
 
 
-def ranked(context: AgentContext) -> list[StoredMemory]:
-    """Return the constraints; then the pinned memories; then the best ones, where the recall's order is known; linked tasks' last.
+def by_rank(context: AgentContext) -> list[StoredMemory]:
+    """Return the pinned memories; then the best ones, where the recall's order is known; linked tasks' last.
 
     A pin lifts nothing that comes from outside: it would stand before what the user said on the same matter.
     """
     ranks, scores, last = context.ranks, context.scores, set(context.related_ids)
-    by_rank = sorted(context.memories, key=lambda one: (ranks.get(one.id, 0), -scores.get(one.id, 0.0)))
+    best = sorted(context.memories, key=lambda one: (ranks.get(one.id, 0), -scores.get(one.id, 0.0)))
 
     def is_lifted(one: StoredMemory) -> bool:
         return one.is_pinned and not is_outside(one.trust_class)
 
-    return constraints_first(context, sorted(by_rank, key=lambda one: (one.id in last, not is_lifted(one))))
+    return sorted(best, key=lambda one: (one.id in last, not is_lifted(one)))
 
 
 def _order(context: AgentContext, notes: Sequence[Note]) -> list[Group]:
@@ -160,10 +186,13 @@ def _told(context: AgentContext, memory: StoredMemory, *, is_solved: bool) -> li
     if (authority := context.task_items.get(memory.id)) is not None:
         group: Group = "do" if authority in {"constraint", "next action"} else "known"
         return [Note(memory, group, word_of(authority), statement(memory.content).text)]
-    notes = notes_of(memory, is_solved=is_solved)
-    if memory.id not in context.labels:
-        return notes
-    return [replace(one, group="do") if one.group == "constraints" else one for one in notes]
+    return notes_of(memory, is_solved=is_solved)
+
+
+def _rule_notes(memory: StoredMemory) -> list[Note]:
+    """Return what a standing rule says, and not the errors beside it."""
+    notes = notes_of(memory, is_solved=False)[:1]
+    return [replace(one, group="constraints", kind="Rule" if one.kind == "Fact" else one.kind) for one in notes]
 
 
 def _told_once(notes: Iterable[Note], opposed: Collection[frozenset[str]]) -> tuple[list[Note], dict[str, str]]:

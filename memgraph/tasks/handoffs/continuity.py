@@ -16,7 +16,7 @@ from memgraph.model.results.tasks.handoffs import CarriedMemory, ContinuityPage,
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.context.budget import count_tokens, within_tokens
 from memgraph.retrieval.context.context import failed, is_constraint, known_errors, solved_since
-from memgraph.retrieval.overview import constraints_of
+from memgraph.retrieval.overview import rules_in
 from memgraph.tasks.handoffs.page import rendered
 from memgraph.tasks.handoffs.reading import TaskReader
 from memgraph.tasks.registry import LISTS, snapshot
@@ -133,7 +133,7 @@ class Continuity:
     def _constraints(self) -> list[Pin]:
         """Return the constraints that a prompt of the task has: pins, and other pinned memories that are constraints."""
         reader = self.reader
-        memories = [one for one in constraints_of(reader.store, reader.scope()) if is_constraint(one)]
+        memories = [one for one in rules_in(reader.store, reader.scope()) if is_constraint(one)]
         reader.store.auditing.record_disclosure(reader.access, "read", memories)
         return [
             Pin(id=one.id, kind="constraint", content=one.content, task_id=one.task_id, created_at=one.created_at)

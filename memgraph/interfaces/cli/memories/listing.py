@@ -31,9 +31,10 @@ _NOT_SHOWN = frozenset({"id", "content", "embedding", "relevance_anchor", "relev
 @click.option("--project", metavar="NAME", help="Only memories of this project.")
 @click.option("--include-suppressed", is_flag=True, help="Include forgotten memories.")
 @click.option("--state", type=click.Choice(_STATES), help="Only memories in this state.")
-@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Maximum number of memories.")
+@click.option("--limit", type=click.IntRange(min=0), help="Maximum number.  [default: 20; with --rules: all]")
 @click.option("--sort-by", type=click.Choice(_ORDERS), default="relevance", show_default=True, help="Sort order.")
 @click.option("--match", metavar="TEXT", help="Only memories that match TEXT closely, of every tier.")
+@click.option("--rules", is_flag=True, help="Only standing rules.")
 @scoped
 @pass_settings
 def list_(
@@ -43,19 +44,25 @@ def list_(
     project: str | None,
     include_suppressed: bool,
     state: Any,
-    limit: int,
+    limit: int | None,
     sort_by: Any,
     match: str | None,
+    rules: bool,
     **scope: Any,
 ) -> None:
     """List memories."""
     only = scope_given(**scope)
     from memgraph.retrieval.context.task_labels import labelled
+    from memgraph.retrieval.overview import standing_rule_ids
     from memgraph.store.access.scope import concerning
 
     with opened(settings) as memory:
         if match is not None:
             only["ids"] = [one.id for one in memory.curation.matching(match, limit=1_000)]
+        if rules:
+            held = standing_rule_ids(memory.store)
+            only["ids"] = held if match is None else [one for one in only["ids"] if one in held]
+        limit = limit if limit is not None else len(held) if rules else 20
         entries = memory.commands.list(
             type=kind,
             project=project,

@@ -66,6 +66,9 @@ def _floor(ctx: click.Context, param: click.Parameter, value: str | None) -> str
     callback=_floor,
     help="Evidence that a memory needs: auto, off, or a number from 0 to 1 (default: the setting).",
 )
+@click.option(
+    "--rules", type=click.Choice(("all", "matching", "none")), default="all", help="Standing rules.  [default: all]"
+)
 @scoped
 @asked_in_tasks
 @with_worker
@@ -88,6 +91,7 @@ def recall(
     max_semantic: int | None,
     max_procedural: int | None,
     floor: str | None,
+    rules: str,
     **scope: Any,
 ) -> None:
     """Print exactly the text for the task's prompt; notices go to stderr. --json prints the full result, the text as `formatted`."""
@@ -114,6 +118,7 @@ def recall(
             "max_semantic": max_semantic,
             "max_procedural": max_procedural,
             "floor": floor,
+            "rules": rules,
             "scope": scope,
         },
         uses_worker=worker,

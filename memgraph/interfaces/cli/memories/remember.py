@@ -25,21 +25,20 @@ from memgraph.text.cutting import preview
 @click.argument("text")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag; repeatable.")
 @click.option("--project", metavar="NAME", help="The project it belongs to.  [default: none, shared knowledge]")
+@click.option("--fact", is_flag=True, help="A mere fact: recalled when it concerns the task, and no standing rule.")
 @context
 @tier
 @pass_settings
 def remember(
-    settings: Settings, /, text: str, tags: tuple[str, ...], project: str | None, context: str | None, privacy_tier: Any
+    settings: Settings, /, text: str, tags: tuple[str, ...], project: str | None, context: str | None, **kept: Any
 ) -> None:
-    """Store a text as a pinned memory."""
+    """Store a text as a pinned memory: a standing rule, unless it is a --fact."""
     if text == "-":
         text = standard_input("store it in parts")
     if not text.strip():
         raise Refused("there is no text to remember")
     with opened(settings) as memory:
-        result = memory.commands.remember(
-            text, list(tags) or None, project_id=project, domain=context, privacy_tier=privacy_tier
-        )
+        result = memory.commands.remember(text, list(tags) or None, project_id=project, domain=context, **kept)
     emit(settings, result, plain(f"{result.message}{_undoing(result.data)}"))
 
 
