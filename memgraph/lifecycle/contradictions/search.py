@@ -25,7 +25,7 @@ from memgraph.index.index import Index
 from memgraph.lifecycle.contradictions.changes import Batch, batches_after
 from memgraph.lifecycle.contradictions.conflict import conflict_of
 from memgraph.lifecycle.contradictions.resolution import is_decided, replaced_by, replaces
-from memgraph.lifecycle.contradictions.restated import is_users
+from memgraph.lifecycle.contradictions.restated import gives_up, is_users
 from memgraph.lifecycle.evidence.evidence import revised
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
 from memgraph.lifecycle.run.changes import last_run
@@ -317,7 +317,8 @@ def _rivals(field: _Field, memory: StoredMemory, slot: int) -> list[tuple[int, S
     """Return the few memories in force that may contradict one, with their slots, nearest first, ties in id order."""
     if memory.source == COMPRESSION_SOURCE:
         return []  # it repeats what its episodes say
-    least = _NEAR_SAID if is_users(memory) else NEAR
+    says_more = is_users(memory), gives_up(memory)
+    least = _NEAR_SAID if any(says_more) else NEAR
     near = _nearest(field, memory, slot, _sharing(field, slot), least=least)
     near = {other: alike for other, alike in near.items() if _pair(slot, other) not in field.known.apart}
     rivals = field.known.read([field.index.ids.names[other] for other in near])
@@ -325,7 +326,7 @@ def _rivals(field: _Field, memory: StoredMemory, slot: int) -> list[tuple[int, S
         (at, rival)
         for at, rival in zip(near, rivals, strict=True)
         if rival.source != COMPRESSION_SOURCE
-        and (least == NEAR or near[at] >= NEAR or rival.embedding is None or is_users(rival))
+        and (near[at] >= NEAR or rival.embedding is None or says_more[1] or (says_more[0] and is_users(rival)))
     ]
 
 
