@@ -91,7 +91,7 @@ _UNREAL = re.compile(
 )
 _USED_BY = frozenset(
     analyse(
-        "use run write build base deploy host store keep manage test rely depend power serve format lint go log live"
+        "use run write written build built base deploy host store keep kept manage test rely depend power serve format lint go log live"
     )
 )
 """Verbs whose object, or the object of whose preposition, is what is used."""
@@ -197,14 +197,17 @@ def _says_it_is_used(text: str, thing: str) -> bool:
     """Return whether a sentence says that something is used, runs, or is what one has: not merely something about it."""
     words, sought = _words(text), _words(thing)
     claims, at = claims_of(text), _place(sought, words)
-    if at < 0 or not claims or claims[0].is_denied or not re.search(rf"{re.escape(thing)}{_STOP}", text, re.IGNORECASE):
+    if at < 0 or (claims and claims[0].is_denied):
         return False
-    if any((found := form.search(text)) and found.groupdict().get("new") == thing for form in _GIVEN_UP):
-        return True
     before, after = [word for word in words[:at] if word not in _BETWEEN], words[at + len(sought) :]
     if not before:
         return after[:1] in (["is"], ["are"]) and after[1:2] in (["our"], ["the"], ["what"])
-    return before[-1] in ("is", "are") or bool(_USED_BY.intersection(analyse(before[-1])))
+    if not re.search(rf"{re.escape(thing)}{_STOP}", text, re.IGNORECASE):
+        return False
+    if any((found := form.search(text)) and found.groupdict().get("new") == thing for form in _GIVEN_UP):
+        return True
+    leads = before if words[at - 1] in _BETWEEN else before[-1:]
+    return leads[-1] in ("is", "are") or not _USED_BY.isdisjoint(analyse(" ".join(leads)))
 
 
 def _words(text: str) -> list[str]:
