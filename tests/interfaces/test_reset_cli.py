@@ -103,7 +103,9 @@ def test_what_was_forgotten_deleted_or_purged_does_not_come_back_with_its_source
     assert "reduce had no initial value" in left
 
 
-def test_what_was_restored_before_a_reset_comes_back_with_its_source(run: Callable[..., Result], tmp_path: Path) -> None:
+def test_what_was_restored_before_a_reset_comes_back_with_its_source(
+    run: Callable[..., Result], tmp_path: Path
+) -> None:
     log = tmp_path / "git.log"
     log.write_text(LOG)
     run("ingest", "git", str(log), "--project", "shop")

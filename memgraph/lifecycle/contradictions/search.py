@@ -50,6 +50,8 @@ _NEAR_SAID = 0.3
 """The same for two statements of a user: who takes a rule back need not repeat it."""
 _OVERLAP = 0.5
 """Minimum share of the shorter text's terms that both must contain if one has no vector."""
+_NAMED = 0.1
+"""The same where one says what is given up: its name is enough."""
 _RAREST = 6
 _MOST_POSTINGS = 2_000
 _MOST_NEAR = 64
@@ -318,8 +320,8 @@ def _rivals(field: _Field, memory: StoredMemory, slot: int) -> list[tuple[int, S
     if memory.source == COMPRESSION_SOURCE:
         return []  # it repeats what its episodes say
     says_more = is_users(memory), gives_up(memory)
-    least = _NEAR_SAID if any(says_more) else NEAR
-    near = _nearest(field, memory, slot, _sharing(field, slot), least=least)
+    least = _NEAR_SAID if any(says_more) else NEAR, _NAMED if says_more[1] else _OVERLAP
+    near = _nearest(field, memory, slot, _sharing(field, slot), least)
     near = {other: alike for other, alike in near.items() if _pair(slot, other) not in field.known.apart}
     rivals = field.known.read([field.index.ids.names[other] for other in near])
     return [
@@ -345,8 +347,10 @@ def _sharing(field: _Field, slot: int) -> Slots:
     return near
 
 
-def _nearest(field: _Field, memory: StoredMemory, slot: int, others: Slots, *, least: float) -> dict[int, float]:
-    """Return those that are near by their vectors or, where one has none, by their words, and how near; nearest first."""
+def _nearest(
+    field: _Field, memory: StoredMemory, slot: int, others: Slots, least: tuple[float, float]
+) -> dict[int, float]:
+    """Return those that are near enough by their vectors or, where one has none, by their words, and how near; nearest first."""
     index = field.index
     if not len(others):
         return {}
@@ -358,6 +362,6 @@ def _nearest(field: _Field, memory: StoredMemory, slot: int, others: Slots, *, l
         own = set(index.sequences.get(slot).tolist())
         for at in np.flatnonzero(~has_vector).tolist():
             alike[at] = overlap(own, set(index.sequences.get(others[at]).tolist()), of_smaller=True)
-    near = alike >= np.where(has_vector, least, _OVERLAP)
+    near = alike >= np.where(has_vector, *least)
     ranked = sorted((-alike[at], index.ids.names[others[at]], int(others[at])) for at in np.flatnonzero(near))
     return {other: -alike for alike, _, other in ranked[:_MOST_JUDGED]}
