@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -236,7 +236,7 @@ class _Reading:
         self.index = JoinedIndex(reader.index, items.index) if items.rows else reader.index
 
     def visible(self, scope: Scope) -> Mask:
-        mask = visible(self._reader, scope.access, "search", scope=scope)
+        mask = visible(self._reader, scope.access, "search", scope=replace(scope, include_ended=True))
         return np.concatenate([mask, np.ones(len(self._items.rows), dtype=np.bool_)]) if self._items.rows else mask
 
     def relevance(self, slots: Slots) -> Scores:

@@ -17,6 +17,7 @@ from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.search import events_of, histories, holds
 from memgraph.model.events.erasure import MemoryPurged
+from memgraph.model.events.lifecycle import FADED, UNDONE
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised, MemoryUndeleted
 from memgraph.model.events.store import StoreReset
@@ -24,15 +25,16 @@ from memgraph.model.ids import canonical_name
 from memgraph.model.memory import PrivacyTier
 
 _DERIVED_FROM = "DERIVED_FROM"
-_REMOVING = (MemoryDeleted, StoreReset)
+_REMOVING = (MemoryDeleted, StoreReset, MemoryPurged)
 _ABOUT_DERIVATION = {
     **dict.fromkeys(kind.TYPE for kind in _REMOVING),
     MemoryUndeleted.TYPE: None,
     MemoryDerived.TYPE: None,
     MemoryLinked.TYPE: _DERIVED_FROM,
     MemoryUnlinked.TYPE: _DERIVED_FROM,
-    MemoryPurged.TYPE: None,
 }
+_NOT_REJECTED = (FADED, UNDONE)
+"""Reasons of deletions that reject no content: it had faded, or a whole operation was undone, which may be repeated."""
 
 
 class Disclosure(NamedTuple):
@@ -128,18 +130,27 @@ class DeletedSources:
     def lineage(self) -> Lineage:
         """Return what was derived from deleted memories."""
         with self._lock:
-            end = self._journal.tail.chain.seq
-            if end != self._seq and self._read_on():
-                self._lineage = self._derivations.lineage(self._states())
-            self._seq = end
+            self._take_in()
             return self._lineage
+
+    def rejected(self) -> frozenset[str]:
+        """Return the memories that somebody deleted or purged one by one: a source that is read again does not bring them back."""
+        with self._lock:
+            self._take_in()
+            return frozenset(self._derivations.rejected)
+
+    def _take_in(self) -> None:
+        end = self._journal.tail.chain.seq
+        if end != self._seq and self._read_on():
+            self._lineage = self._derivations.lineage(self._states())
+        self._seq = end
 
     def _read_on(self) -> bool:
         """Take the events since the last question into account; return whether any of them matters."""
         journal = self._journal
         events: Iterable[Event] = journal.events_after(self._seq) if self._seq else ()
         if not self._is_read:
-            is_new = any(event.payload.removed_ids() for event in events)
+            is_new = any(isinstance(event.payload, _REMOVING) for event in events)
             self._is_read = is_new or (not self._seq and any(holds(journal, kind.TYPE) for kind in _REMOVING))
             events = events_of(journal, _ABOUT_DERIVATION) if self._is_read else ()
         return sum(self._derivations.note(event) for event in events) > 0
@@ -160,6 +171,7 @@ class _Derivations:
     def __init__(self) -> None:
         self._made_from: dict[str, set[str]] = defaultdict(set)
         self._deleted: set[str] = set()
+        self.rejected: set[str] = set()
 
     def note(self, event: Event) -> bool:
         """Take an event into account; return whether it concerns derivation or deletion."""
@@ -173,10 +185,14 @@ class _Derivations:
             self._made_from[payload.target_id].discard(payload.source_id)
         elif removed := payload.removed_ids():
             self._deleted.update(removed)
+            if isinstance(payload, MemoryDeleted) and payload.reason not in _NOT_REJECTED:
+                self.rejected.update(removed)
         elif isinstance(payload, MemoryUndeleted):
             self._deleted.discard(payload.memory.id)
+            self.rejected.discard(payload.memory.id)
         elif isinstance(payload, MemoryPurged):  # with all that was derived from them
             self._deleted.difference_update(payload.purged_ids())
+            self.rejected.update(payload.purged_ids())
         else:
             return False
         return True

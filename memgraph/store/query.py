@@ -107,6 +107,10 @@ class Reader:
         today = self.today()
         return self._deleted_sources.lineage() if today is None else today.lineage
 
+    def rejected(self) -> frozenset[str]:
+        """Return the ids of memories that somebody deleted or purged one by one and did not restore."""
+        return self._deleted_sources.rejected()
+
     def settle(self) -> None:
         """Commit pending uses of memories, if the system allows it: reading works even on a full disk."""
         self._pending.settle()

@@ -40,7 +40,7 @@ def whole_sentences(text: str, limit: int) -> str:
 
 
 def fitted(texts: Sequence[str], max_chars: int) -> list[str]:
-    """Truncate the longest texts so that all take at most `max_chars` characters; short texts leave their share to the others.
+    """Truncate the longest texts, at ends of sentences where they have any, so that all take at most `max_chars` characters; short texts leave their share to the others.
 
     `max_chars` must be at least the number of texts.
     """
@@ -52,7 +52,7 @@ def fitted(texts: Sequence[str], max_chars: int) -> list[str]:
         left -= length
     else:
         return list(texts)
-    return [cut(text, limit) for text in texts]
+    return [whole_sentences(text, limit) for text in texts]
 
 
 SUMMARY_CHARS = 200

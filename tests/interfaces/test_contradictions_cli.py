@@ -172,3 +172,80 @@ def test_what_cannot_be_is_refused_in_one_line(
         assert result.exit_code == code
         assert result.stdout == ""
         assert "Traceback" not in result.stderr
+
+
+@pytest.fixture
+def with_model(tmp_path: Path, configured: Callable[[], Any]) -> Callable[..., str]:
+    """Run a command with the configured model, and return what it printed on stdout."""
+
+    def call(*args: str) -> str:
+        result = CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *args], obj=configured())
+        assert result.exit_code == 0, result.output
+        return str(result.stdout)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("command", "before", "after", "question"),
+    [
+        ("remember", "We use Jest for unit tests", "We migrated from Jest to Vitest", "which test runner do we use"),
+        ("observe", "We use Jest for unit tests", "We migrated from Jest to Vitest", "which test runner do we use"),
+        ("observe", "We use Redux for state", "We replaced Redux with Zustand", "which state library do we use"),
+        ("observe", "The project uses npm", "We moved from npm to pnpm", "install a package in the project"),
+        (
+            "observe",
+            "We use MySQL in production",
+            "We switched from MySQL to Postgres",
+            "which database do we use in production",
+        ),
+        ("observe", "Deploys go through Jenkins", "We no longer use Jenkins", "how do deploys run"),
+        ("observe", "Format the code with black", "We use ruff instead of black", "how is the code formatted"),
+        ("observe", "We log with winston", "We dropped winston in favour of pino", "which logger do we use"),
+        (
+            "observe",
+            "The API is written in Flask",
+            "Flask was replaced by FastAPI",
+            "which web framework is the API written in",
+        ),
+    ],
+)
+def test_who_says_that_a_thing_was_replaced_is_told_the_new_one_only(
+    with_model: Callable[..., str], command: str, before: str, after: str, question: str
+) -> None:
+    with_model(command, before)
+    with_model(command, after)
+    told = with_model("recall", question)
+    assert after in told
+    assert before not in told
+
+
+def test_where_a_part_may_be_meant_the_older_statement_is_marked(with_model: Callable[..., str]) -> None:
+    with_model("observe", "Jenkins is our CI server")
+    with_model("observe", "We migrated the builds from Jenkins to GitHub Actions")
+    told = with_model("recall", "which CI server builds the project").splitlines()
+    (old,) = (line for line in told if "our CI server" in line)
+    (new,) = (line for line in told if "GitHub Actions" in line)
+    assert "contradicted by the newer line above" in old
+    assert told.index(new) < told.index(old)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("We use Jest for the frontend tests", "We migrated the backend tests from Mocha to Vitest"),
+        ("Redux stores are slow to test", "We replaced Redux with Zustand"),
+        ("We use npm for the docs site", "The backend moved from yarn to pnpm"),
+        ("MySQL 8 needs a larger connection pool", "We switched from MySQL to Postgres"),
+        ("We use Docker", "We no longer use Docker Compose"),
+        ("We use Jest for unit tests", "We might migrate from Jest to Vitest"),
+        ("We use Redux for state", "We plan to replace Redux with Zustand"),
+        ("The release moved from May to June", "We use June for invoices"),
+        ("We found a race in Redux", "We replaced Redux with Zustand"),
+    ],
+)
+def test_a_plan_or_another_matter_replaces_nothing(with_model: Callable[..., str], before: str, after: str) -> None:
+    with_model("observe", before)
+    with_model("observe", after)
+    assert {one["content"] for one in json.loads(with_model("list", "--json"))} == {before, after}
+    assert json.loads(with_model("contradictions", "list", "--json")) == []

@@ -67,6 +67,56 @@ def test_with_yes_it_is_done_once(run: Callable[..., Result]) -> None:
     run("verify", "--deep")
 
 
+LOG = """commit 1f3a8e5c1f3a8e5c1f3a8e5c1f3a8e5c1f3a8e5c
+Author: Ann <ann@example.org>
+Date:   2026-02-03 10:00:00 +0000
+
+    Rename price to money because a price was ambiguous
+
+M\tmoney.py
+
+commit 2f3a8e5c1f3a8e5c1f3a8e5c1f3a8e5c1f3a8e5c
+Author: Ann <ann@example.org>
+Date:   2026-02-04 10:00:00 +0000
+
+    Fix: the total was None because reduce had no initial value
+
+M\tcart.py
+"""
+
+
+@pytest.mark.parametrize("away", [["forget"], ["delete", "--yes"], ["purge", "--yes"]])
+def test_what_was_forgotten_deleted_or_purged_does_not_come_back_with_its_source(
+    run: Callable[..., Result], tmp_path: Path, away: list[str]
+) -> None:
+    log = tmp_path / "git.log"
+    log.write_text(LOG)
+    run("ingest", "git", str(log), "--project", "shop")
+    learned = json.loads(run("list", "--json").stdout)
+    assert len(learned) == 2
+    renamed = next(one["id"] for one in learned if "Rename" in one["content"])
+    run(away[0], renamed, *away[1:])
+    run("reset", "--memory", "--yes")
+    again = run("ingest", "git", str(log), "--project", "shop").stdout
+    assert "1 memory added" in again
+    (left,) = contents(run)
+    assert "reduce had no initial value" in left
+
+
+def test_what_was_restored_before_a_reset_comes_back_with_its_source(
+    run: Callable[..., Result], tmp_path: Path
+) -> None:
+    log = tmp_path / "git.log"
+    log.write_text(LOG)
+    run("ingest", "git", str(log), "--project", "shop")
+    learned = json.loads(run("list", "--json").stdout)
+    run("delete", learned[0]["id"], "--yes")
+    run("undelete", learned[0]["id"])
+    run("reset", "--memory", "--yes")
+    run("ingest", "git", str(log), "--project", "shop")
+    assert len(contents(run)) == len(learned) == 2
+
+
 @pytest.mark.parametrize("args", [(), ("--memory", "--all"), ("--memory", "--agent", "MARS")])
 def test_wrong_usage(run: Callable[..., Result], tmp_path: Path, args: tuple[str, ...]) -> None:
     run("reset", "--yes", *args, code=2)

@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 from memgraph.index.analyser import analyse
 from memgraph.index.columns import ITEM_SOURCE
 from memgraph.lifecycle.contradictions.claims import IS, Claim, Word, bare, claims_of, says_something
-from memgraph.lifecycle.contradictions.restated import is_users, restated
+from memgraph.lifecycle.contradictions.restated import is_users, replaced_in_words, restated
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory
 from memgraph.text import lazy_re as re
@@ -127,12 +127,15 @@ class Conflict(NamedTuple):
         Explanation that may quote both memories, for readers who may see both.
     is_sure : bool
         False if the newer one may concern only a part of the older one: such a conflict is left open.
+    is_stated : bool
+        Whether the newer one itself says that it replaces what the older one reports.
     """
 
     kind: Kind
     score: float
     reason: str
     is_sure: bool = True
+    is_stated: bool = False
 
     @property
     def noted(self) -> str:
@@ -151,6 +154,8 @@ def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
         return _of_outcome(older, newer)
     if is_users(older) and is_users(newer) and (found := restated(older, newer)):
         return Conflict(found.kind, 1.0 if found.is_sure else 0.5, found.reason, found.is_sure)
+    if (is_users(older) or not isinstance(older, EpisodicMemory)) and (found := replaced_in_words(older, newer)):
+        return Conflict(found.kind, 1.0 if found.is_sure else 0.5, found.reason, found.is_sure, is_stated=True)
     episodes = [isinstance(memory, EpisodicMemory) for memory in (older, newer)]
     if all(episodes):
         return _of_reversal(older, newer) or _of_action(older, newer) or _of_claims(older, newer)

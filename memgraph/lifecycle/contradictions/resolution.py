@@ -62,7 +62,7 @@ def replaces(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, no
         return began < ended
     if older.is_pinned:
         return False
-    if is_users(older) and is_users(newer):
+    if conflict.is_stated or (is_users(older) and is_users(newer)):
         return began < ended
     if isinstance(older, EpisodicMemory) and isinstance(newer, EpisodicMemory):
         return True  # both report changes, which follow each other

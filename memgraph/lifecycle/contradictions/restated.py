@@ -1,7 +1,7 @@
 """Restatements: what a user stated later, in another session, about what the user had stated before.
 
 A rule is taken back (“you can skip make lint from now on”), a prohibition lifted (“you may push to main again”), what
-is somewhere moves (“staging has moved to port 5434”), and what was used is given up (“we switched from npm to pnpm”). The words must be about the same thing: what is taken back consists
+is somewhere moves (“staging has moved to port 5434”). Whoever states it, what was used is given up (“we switched from npm to pnpm”). The words must be about the same thing: what is taken back consists
 of words of the rule and covers all that the rule demands, and what moves has the same name. Where a restriction or only
 a part is named, the two contradict each other, and nobody knows which holds. Pure; linear in the texts.
 """
@@ -9,6 +9,7 @@ a part is named, the two contradict each other, and nobody knows which holds. Pu
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Literal, NamedTuple
 
 from memgraph.index.analyser import analyse
@@ -68,13 +69,41 @@ _MOVED = re.compile(
     r"(?:moved|migrated|switched|changed|renamed|relocated)(?: over| back)?(?: from (?P<old>\S+(?: \S+){0,4}?))? (?:to|onto|into) (?P<value>.+)$",
     re.IGNORECASE,
 )
-_GIVEN_UP = re.compile(
-    rf"^(?:{_WE}|the team)(?:['’]ve| have| had)? (?:now |just |recently )?(?:(?:switched|moved|migrated|changed)(?: over| away)? from (?P<old>\S+(?: \S+){{0,3}}?) to \S.*|"
-    r"(?:no longer|(?:do not|don['’]?t|stopped)) us(?:e|ing) (?P<left>\S+(?: \S+){0,3}?)(?: (?:any ?more|at all|now))?)$",
+_OLD, _NEW = (rf"(?:the |our |my )?(?P<{name}>\S+(?: \S+){{0,3}}?)" for name in ("old", "new"))
+_STOP = r"(?=$|[,;:(]|\s(?:for|to|in|on|with|when|as|and|not|because|since|at|last|this|now|any ?more|everywhere)\b)"
+_GIVEN_UP = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        rf"\b(?:migrated|moved|switched|changed|converted|ported|upgraded|downgraded|transitioned|went)\b(?: \S+){{0,4}}? from {_OLD} (?:on)?to {_NEW}{_STOP}",
+        rf"\breplaced? {_OLD} (?:with|by) {_NEW}{_STOP}",
+        rf"^{_OLD} (?:is|are|was|were|has been|have been|got) (?:now )?replaced (?:with|by) {_NEW}{_STOP}",
+        rf"\b(?:use|uses|using|run|runs|adopted|chose|switched to|moved to|prefer|prefers) {_NEW}(?: now)?,? (?:instead of|rather than|in place of) {_OLD}{_STOP}",
+        rf"\b(?:dropped|abandoned|retired|ditched|removed|gave up|got rid of|phased out) {_OLD} (?:in favou?r of|for) {_NEW}{_STOP}",
+        rf"\b(?:no longer|do not|don['’]?t|does not|doesn['’]?t|stopped) (?:use|uses|using|run on|running on|rely on|deploy to) {_OLD}{_STOP}",
+        rf"^{_OLD} (?:is|are) (?:no longer|not) (?:used|in use)\b(?P<new>)",
+    )
+)
+"""Sentences that name what is given up, most with what takes its place."""
+_UNREAL = re.compile(
+    r"\b(?:if|would|could|might|may|plan(?:s|ned|ning)?|consider\w*|want(?:s|ed)?|should|will|going to|tried|propos\w*|suggest\w*|nearly|almost|until|"
+    r"(?:never|not|n['’]t) (?:migrated|moved|switched|changed|replace\w*|dropped))\b",
     re.IGNORECASE,
 )
-_USED = re.compile(
-    rf"^(?:(?:always|please|here|in general),? )?(?:{_WE} )?(?:always |only )?use (?P<what>\S+(?: \S+){{0,3}}?)(?=$|[,;:(]|\s(?:for|to|in|on|with|when|as|and|not|instead|rather|because|since)\b)",
+_USED_BY = frozenset(
+    analyse(
+        "use run write written build built base deploy host store keep kept manage test rely depend power serve format lint go log live"
+    )
+)
+"""Verbs whose object, or the object of whose preposition, is what is used."""
+_CHANGING = frozenset(
+    analyse(
+        "migrate move switch change convert port upgrade downgrade transition go replace use run adopt choose prefer drop abandon "
+        "retire ditch remove give get phase stop longer instead over away completely everything all project team"
+    )
+)
+_BETWEEN = frozenset("on in with through by via to under the our a an".split())
+_SAYS_FOR_WHAT = re.compile(
+    r"^,?\s(?:now )?(?:for|in|on|at) (?:the |our |my )?(?P<what>[^,;:(]+?)(?=$|[,;:(]|\s(?:because|since|as|last|this)\b)",
     re.IGNORECASE,
 )
 _VALUE_END = re.compile(
@@ -107,14 +136,21 @@ def restated(older: AgentMemory, newer: AgentMemory) -> Restated | None:
         one
         for said in after
         for earlier in before
-        if (
-            one := (_taken_back(earlier, said) if is_rule else None)
-            or _moved(earlier, said)
-            or _given_up(earlier, said)
-        )
+        if (one := (_taken_back(earlier, said) if is_rule else None) or _moved(earlier, said))
     ]
     sure = [one for one in found if one.is_sure and len(before) == 1]
     return next(iter(sure), next((one._replace(is_sure=False) for one in found), None))
+
+
+def gives_up(memory: AgentMemory) -> bool:
+    """Return whether a memory says that something is no longer used."""
+    return any(form.search(said) for said in _sentences(memory) for form in _GIVEN_UP)
+
+
+def replaced_in_words(older: AgentMemory, newer: AgentMemory) -> Restated | None:
+    """Return how a memory, whoever states it, says that what an earlier one reports as used has been replaced."""
+    met = product(_sentences(older), _sentences(newer))
+    return next((found for one, other in met if (found := _given_up(one, other))), None)
 
 
 def _sentences(memory: AgentMemory) -> Iterator[str]:
@@ -142,14 +178,46 @@ def _taken_back(rule: str, said: str) -> Restated | None:
 
 
 def _given_up(earlier: str, said: str) -> Restated | None:
-    """Return how a sentence gives up what another one says is used."""
-    used, given_up = _USED.match(earlier), _GIVEN_UP.match(said)
-    if not used or not given_up or _MOMENT.search(said):
+    """Return how a sentence gives up what another one says is used: “we replaced Redux with Zustand”."""
+    found = next(filter(None, (form.search(said) for form in _GIVEN_UP)), None)
+    if found is None or _MOMENT.search(said) or _UNREAL.search(said) or not _says_it_is_used(earlier, found["old"]):
         return None
-    what = analyse(used["what"])
-    if not what or what != analyse(given_up["old"] or given_up["left"]):
-        return None
-    return Restated("denial", not _RESTRICTED.search(said), "the user gave it up later")
+    old, new = found["old"], found.groupdict().get("new")
+    if new and _place(_words(new), _words(earlier)) >= 0:
+        return None  # the earlier one knows both
+    narrowed = [found.group().partition(old)[0], *_SAYS_FOR_WHAT.findall(said[found.end() :])]
+    is_part = not _terms(" ".join(narrowed)) - _CHANGING <= _terms(earlier) | _terms(new or "")
+    is_sure = not is_part and not _RESTRICTED.search(said)
+    if new:
+        return Restated("value", is_sure, f"says that “{new}” has taken the place of “{old}”")
+    return Restated("denial", is_sure, f"says that “{old}” was given up")
+
+
+def _says_it_is_used(text: str, thing: str) -> bool:
+    """Return whether a sentence says that something is used, runs, or is what one has: not merely something about it."""
+    words, sought = _words(text), _words(thing)
+    claims, at = claims_of(text), _place(sought, words)
+    if at < 0 or (claims and claims[0].is_denied):
+        return False
+    before, after = [word for word in words[:at] if word not in _BETWEEN], words[at + len(sought) :]
+    if not before:
+        return after[:1] in (["is"], ["are"]) and after[1:2] in (["our"], ["the"], ["what"])
+    if not re.search(rf"{re.escape(thing)}{_STOP}", text, re.IGNORECASE):
+        return False
+    if any((found := form.search(text)) and found.groupdict().get("new") == thing for form in _GIVEN_UP):
+        return True
+    leads = before if words[at - 1] in _BETWEEN else before[-1:]
+    return leads[-1] in ("is", "are") or not _USED_BY.isdisjoint(analyse(" ".join(leads)))
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip("`'\"“”.,;:!()").casefold() for word in text.split()]
+
+
+def _place(sought: list[str], words: list[str]) -> int:
+    """Return where a run of words stands among others; −1 if it does not."""
+    places = range(len(words) - len(sought) + 1)
+    return next((at for at in places if words[at : at + len(sought)] == sought), -1)
 
 
 def _moved(earlier: str, said: str) -> Restated | None:

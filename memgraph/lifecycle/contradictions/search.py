@@ -25,7 +25,7 @@ from memgraph.index.index import Index
 from memgraph.lifecycle.contradictions.changes import Batch, batches_after
 from memgraph.lifecycle.contradictions.conflict import conflict_of
 from memgraph.lifecycle.contradictions.resolution import is_decided, replaced_by, replaces
-from memgraph.lifecycle.contradictions.restated import is_users
+from memgraph.lifecycle.contradictions.restated import gives_up, is_users
 from memgraph.lifecycle.evidence.evidence import revised
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
 from memgraph.lifecycle.run.changes import last_run
@@ -50,6 +50,8 @@ _NEAR_SAID = 0.3
 """The same for two statements of a user: who takes a rule back need not repeat it."""
 _OVERLAP = 0.5
 """Minimum share of the shorter text's terms that both must contain if one has no vector."""
+_NAMED = 0.1
+"""The same where one says what is given up: its name is enough."""
 _RAREST = 6
 _MOST_POSTINGS = 2_000
 _MOST_NEAR = 64
@@ -317,15 +319,16 @@ def _rivals(field: _Field, memory: StoredMemory, slot: int) -> list[tuple[int, S
     """Return the few memories in force that may contradict one, with their slots, nearest first, ties in id order."""
     if memory.source == COMPRESSION_SOURCE:
         return []  # it repeats what its episodes say
-    least = _NEAR_SAID if is_users(memory) else NEAR
-    near = _nearest(field, memory, slot, _sharing(field, slot), least=least)
+    says_more = is_users(memory), gives_up(memory)
+    least = _NEAR_SAID if any(says_more) else NEAR, _NAMED if says_more[1] else _OVERLAP
+    near = _nearest(field, memory, slot, _sharing(field, slot), least)
     near = {other: alike for other, alike in near.items() if _pair(slot, other) not in field.known.apart}
     rivals = field.known.read([field.index.ids.names[other] for other in near])
     return [
         (at, rival)
         for at, rival in zip(near, rivals, strict=True)
         if rival.source != COMPRESSION_SOURCE
-        and (least == NEAR or near[at] >= NEAR or rival.embedding is None or is_users(rival))
+        and (near[at] >= NEAR or rival.embedding is None or says_more[1] or (says_more[0] and is_users(rival)))
     ]
 
 
@@ -344,8 +347,10 @@ def _sharing(field: _Field, slot: int) -> Slots:
     return near
 
 
-def _nearest(field: _Field, memory: StoredMemory, slot: int, others: Slots, *, least: float) -> dict[int, float]:
-    """Return those that are near by their vectors or, where one has none, by their words, and how near; nearest first."""
+def _nearest(
+    field: _Field, memory: StoredMemory, slot: int, others: Slots, least: tuple[float, float]
+) -> dict[int, float]:
+    """Return those that are near enough by their vectors or, where one has none, by their words, and how near; nearest first."""
     index = field.index
     if not len(others):
         return {}
@@ -357,6 +362,6 @@ def _nearest(field: _Field, memory: StoredMemory, slot: int, others: Slots, *, l
         own = set(index.sequences.get(slot).tolist())
         for at in np.flatnonzero(~has_vector).tolist():
             alike[at] = overlap(own, set(index.sequences.get(others[at]).tolist()), of_smaller=True)
-    near = alike >= np.where(has_vector, least, _OVERLAP)
+    near = alike >= np.where(has_vector, *least)
     ranked = sorted((-alike[at], index.ids.names[others[at]], int(others[at])) for at in np.flatnonzero(near))
     return {other: -alike for alike, _, other in ranked[:_MOST_JUDGED]}

@@ -14,7 +14,7 @@ from memgraph.model.results.procedures import ErrorKind
 from memgraph.ports import Row
 from memgraph.text import lazy_re as re
 from memgraph.text.calendar import in_words
-from memgraph.text.cutting import cut, whole_sentences
+from memgraph.text.cutting import whole_sentences
 from memgraph.text.sentences import ended
 
 _FAULT: dict[ErrorKind, str] = {
@@ -131,7 +131,7 @@ def _content(trouble: Trouble, kind: ErrorKind, said: Mapping[str, str | None], 
         known = f" {label}: {ended(part)}" if part and part.strip("“”` .") not in text else ""
         if len(text) + len(known) <= MAX_CONTENT_CHARS:
             text += known
-    return cut(text, MAX_CONTENT_CHARS)
+    return whole_sentences(text, MAX_CONTENT_CHARS)
 
 
 def _came_up(trouble: Trouble) -> str:
@@ -172,7 +172,7 @@ def _of_a_lesson(trouble: Trouble, lesson: str, remedy: str | None) -> str:
     else:
         many = _counted(trials, "failed trial")
         text = f"Much the same lesson was drawn from {many}{at}, so it did not help by itself: “{lesson}”"
-    return cut(text, MAX_CONTENT_CHARS)
+    return whole_sentences(text, MAX_CONTENT_CHARS)
 
 
 def _counted(evidence: frozenset[str], unit: str) -> str:

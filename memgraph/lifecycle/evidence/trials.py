@@ -19,7 +19,7 @@ from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.ports import Row
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import quoted_lesson
-from memgraph.text.cutting import cut
+from memgraph.text.cutting import whole_sentences
 from memgraph.text.sentences import ended, enumerated
 
 _SOURCE = "trial"
@@ -136,7 +136,7 @@ def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> T
         return Trials("", None, None, None)
     while len(" ".join(found)) > MAX_CONTENT_CHARS and len(found) > 1:
         found.pop()
-    text = cut(" ".join(found), MAX_CONTENT_CHARS)
+    text = whole_sentences(" ".join(found), MAX_CONTENT_CHARS)
     is_told = lesson is not None and quoted_lesson(lesson) in text
     is_solved = True if _is_failed(rows[0]) and solved else None
     return Trials(text, name if is_name else None, lesson if is_told else None, is_solved)

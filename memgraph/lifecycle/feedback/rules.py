@@ -41,7 +41,7 @@ from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write
 from memgraph.text import lazy_re as re
-from memgraph.text.cutting import cut
+from memgraph.text.cutting import cut, whole_sentences
 
 PHASE = "feedback"
 LEAST_EPISODES = 2
@@ -156,7 +156,7 @@ def _deleted(view: View) -> frozenset[str]:
 def _fields(group: Sequence[Comment], scope: Scope) -> dict[str, Any]:
     rows = [comment.episode for comment in group]
     last = group[-1]
-    said = cut(" ".join(last.text.split()), _COMMENT_CHARS)
+    said = whole_sentences(" ".join(last.text.split()), _COMMENT_CHARS)
     is_advice = _ADVICE.search(said) is not None
     days = [row.get("occurred_at", "")[:10] for row in rows]
     period = f"on {days[0]}" if days[0] == days[-1] else f"between {days[0]} and {days[-1]}"
@@ -171,7 +171,7 @@ def _fields(group: Sequence[Comment], scope: Scope) -> dict[str, Any]:
         ),
         "pattern": group[0].text,
         "category": "user feedback",
-        "incorrect_approach": cut(done, _DONE_CHARS) if done else f"what was done on {days[-1]}",
+        "incorrect_approach": whole_sentences(done, _DONE_CHARS) if done else f"what was done on {days[-1]}",
         "correct_approach": said if is_advice else f"avoid what the user criticised: “{said}”",
         "confidence": CONFIDENCE.get(len(rows), CONFIDENCE_AT_MOST) if len(rows) > LEAST_EPISODES else 0.6,
         "project_id": scope[0],

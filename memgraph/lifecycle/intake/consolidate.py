@@ -284,6 +284,7 @@ class ConsolidationPipeline:
         began = self._timer()
         build.consumed = build.known_keys
         consumed = set(build.consumed)
+        rejected = self._store.reader.rejected()
         left = [candidate for candidate in build.candidates if candidate.key not in consumed]
         for place, candidate in enumerate(left):
             if place and limit.is_up:
@@ -292,7 +293,7 @@ class ConsolidationPipeline:
             memory = classified(candidate.memory)
             alike, duplicate = self._duplicate_of(memory, batch)
             threshold = self._config.deduplication_threshold
-            if is_forgotten(self._store, memory, threshold=threshold, alike=alike):
+            if memory.id in rejected or is_forgotten(self._store, memory, threshold=threshold, alike=alike):
                 build.forgotten += 1
             elif duplicate:
                 after = merged(duplicate, memory, batch.now, self._store.config.forgetting_curve)

@@ -12,7 +12,7 @@ from memgraph.lifecycle.procedures.procedure_mining import Way
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.memory import ErrorFix
 from memgraph.ports import Row
-from memgraph.text.cutting import cut
+from memgraph.text.cutting import cut, whole_sentences
 from memgraph.text.sentences import ended
 
 _MOST_ERRORS = 5
@@ -72,10 +72,10 @@ def text_of(trigger: str, steps: Sequence[str], errors: Sequence[ErrorFix]) -> s
     numbered = "; ".join(f"{number}. {step}" for number, step in enumerate(steps, start=1))
     text = f"How to go about “{trigger}”: {numbered}."
     for error in errors:
-        known = f" If “{cut(error.error, 120)}” comes up: {ended(cut(error.fix, 160))}"
+        known = f" If “{cut(error.error, 120)}” comes up: {ended(whole_sentences(error.fix, 160))}"
         if len(text) + len(known) <= MAX_CONTENT_CHARS:
             text += known
-    return cut(text, MAX_CONTENT_CHARS)
+    return whole_sentences(text, MAX_CONTENT_CHARS)
 
 
 def _shared(rows: Sequence[Row], *names: str) -> list[str]:

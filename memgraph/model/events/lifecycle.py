@@ -25,6 +25,8 @@ SLEEP = natural_id("lifecycle run", "sleep")
 
 FADED = "faded"
 """Why a collection archives or deletes a memory."""
+UNDONE = "undone"
+"""The stated reason of a deletion that undoes an addition."""
 
 
 def phase_key(name: str) -> str:

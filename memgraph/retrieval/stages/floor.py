@@ -153,9 +153,10 @@ def _judge_lines(search: Search, floor: float) -> Slots:
     """Mark the candidates with evidence, and return those that have it by a link. Saved facts speak for themselves alone."""
     is_saved = search.index.column("is_saved")[search.slots]
     saved, slots = search.slots[is_saved], search.slots[~is_saved]
-    found = evidence(
-        search, _united(search.slots, *(added.origins for added in search.added if added.origins is not None))
-    )
+    origins = (added.origins for added in search.added if added.origins is not None)
+    found = evidence(search, _united(_asked_for(search), *origins))
+    for old, new in search.replaced.items():
+        found[new] = max(found[new], found[old])
     search.evidence = found.copy()
     enough, line = _enough(search, floor), floor * _LINE_SHARE
     search.is_near[saved[found[saved] >= enough]] = True
@@ -235,9 +236,15 @@ def _standing_out(search: Search, slots: Slots, least: float) -> Slots:
     return kept
 
 
+def _asked_for(search: Search) -> Slots:
+    """Return the candidates, and what they replace: the question may be in the words of that."""
+    return _united(search.slots, np.fromiter(search.replaced, dtype=np.int64))
+
+
 def _matching_saved(search: Search, floor: float) -> Slots:
-    """Return the saved facts that match the query by themselves, and so come first."""
-    saved: Slots = search.slots[search.index.column("is_saved")[search.slots]]
+    """Return the saved facts that match the query by themselves, or by what they replace, and so come first."""
+    asked = _asked_for(search)
+    saved: Slots = asked[search.index.column("is_saved")[asked]]
     if not len(saved):
         return saved
     shared = np.zeros(len(search.index), dtype=np.int32)
@@ -252,11 +259,11 @@ def _matching_saved(search: Search, floor: float) -> Slots:
     if standing is not None:
         by_words &= standing >= _SAVED_WORD_STANDING_OUT * scale
         by_meaning &= standing + _SAVED_COSINE_WEIGHT * near >= _SAVED_STANDING_OUT * scale
+    newest = np.array([search.replaced.get(slot, slot) for slot in saved.tolist()], dtype=np.int64)
     without = ~has_cosine(search, saved)
     if not search.is_covered:
-        without &= search.is_near[saved]  # a word may be in every fact of its kind: without meaning, all must tell
-    matching: Slots = saved[shares_words & (by_words | without) | by_meaning]
-    return matching
+        without &= search.is_near[newest]  # a word may be in every fact of its kind: without meaning, all must tell
+    return _united(newest[shares_words & (by_words | without) | by_meaning])
 
 
 def constraints_among(index: Index, mask: Mask, project_id: str | None) -> Slots:

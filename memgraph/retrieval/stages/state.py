@@ -113,6 +113,8 @@ class Search:
         Contributions of vectors and words to the score.
     added : list of Added
         Further contributions.
+    replaced : dict of int to int
+        For candidates that were dropped because another one replaces them: the newest one.
     floor : float or None
         Evidence that a recalled memory needs; None: none.
     evidence : ndarray, float64
@@ -158,6 +160,7 @@ class Search:
     dense: Scores = field(init=False)
     text_score: Scores = field(init=False)
     added: list[Added] = field(default_factory=list)
+    replaced: dict[int, int] = field(default_factory=dict)
     evidence: Scores = field(init=False)
     is_near: Mask = field(init=False)
     matching: Slots = field(init=False)

@@ -185,6 +185,7 @@ def succession(search: Search) -> Counts:
         for old, new in pairs
         if search.mask[old]
     ]
+    search.replaced = dict(pairs)
     for old, new in pairs:  # findings about the old one apply to its replacement
         search.coverage[new] = max(search.coverage[new], search.coverage[old])
         search.meaning[new] = max(search.meaning[new], search.meaning[old])

@@ -61,6 +61,7 @@ class Scope:
     domain: str | None = None
     types: Sequence[MemoryType] | None = None
     include_archived: bool = False
+    include_ended: bool = False
     among: Sequence[str] | None = None
 
 
@@ -82,7 +83,9 @@ def scope_of(query: RetrievalQuery, access: Access, *, task_id: str | None) -> S
 
 def admitted(index: Index, scope: Scope, now_days: float) -> Mask:
     """Return which slots may be scored. Superseded ones may, since they hand their score on."""
-    mask: Mask = index.column("is_live") & ~index.column("is_suppressed") & (index.column("invalid_days") > now_days)
+    mask: Mask = index.column("is_live") & ~index.column("is_suppressed")
+    if not scope.include_ended:
+        mask &= index.column("invalid_days") > now_days
     if not scope.include_archived:
         mask &= ~index.column("is_archived")
     if scope.project_id is not None:

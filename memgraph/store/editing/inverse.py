@@ -13,6 +13,7 @@ from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.search import histories
 from memgraph.journal.vectors.damage import holds
+from memgraph.model.events.lifecycle import UNDONE
 from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryDeleted, MemoryRevised, RecordPatch
 from memgraph.model.events.payload import Payload
@@ -25,8 +26,6 @@ from memgraph.store.editing.lives import LinkKey, Lives, differences, in_order, 
 from memgraph.store.query import Reader
 from memgraph.store.undeletion import undeletions
 
-UNDONE = "undone"
-"""The stated reason of a deletion that undoes an addition."""
 _IF_UNTOUCHED = ("relevance_anchor", "relevance_at")
 _SHOWN = 5
 

@@ -127,8 +127,9 @@ class Resetting:
 
 
 def is_kept(row: Row) -> bool:
-    """Return whether a memory is a fact that somebody asked to keep, or promoted, or is pinned."""
-    return bool(row.get("is_pinned")) or row.get("source") in {*SAVED_SOURCES, PROMOTED_SOURCE}
+    """Return whether a memory is a fact to keep, promoted, pinned, or forgotten: that one stays hidden, so no source brings it back."""
+    is_marked = row.get("is_pinned") or row.get("is_suppressed")
+    return bool(is_marked) or row.get("source") in {*SAVED_SOURCES, PROMOTED_SOURCE}
 
 
 def _going(table: str, rows: Sequence[Row]) -> Sequence[Row]:
