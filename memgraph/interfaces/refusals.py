@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError, QueryError
+from memgraph.errors import InvalidInputError, MemGraphError, MissingExtraError, NotFoundError, QueryError
 
 _ABOUT_WHAT_WAS_GIVEN = (InvalidInputError, NotFoundError, QueryError)
 _ABSOLUTE = re.compile(r"(?<![\w./:-])(?:[A-Za-z]:)?[\\/](?:[^\s\\/'\":;,]+[\\/])*([^\s\\/'\":;,]+)")
+
+
+@contextmanager
+def needing(package: str, *, extra: str) -> Iterator[None]:
+    """Import what a framework's adapter needs of that framework.
+
+    Raises
+    ------
+    MissingExtraError
+        The package is not installed; the message says how to install it.
+    """
+    try:
+        yield
+    except ModuleNotFoundError:
+        raise MissingExtraError(f"Adapters of {extra}", package=package, extra=extra) from None
 
 
 def remote_message_of(error: BaseException) -> str:
