@@ -339,7 +339,10 @@ def default_settings() -> list[Setting]:
     variables = {field: name for name, field in _ENVIRONMENT.items()}
     found = []
     for name, field in AgentMemoryConfig.model_fields.items():
-        default = field.get_default(call_default_factory=True, validated_data={})
+        try:
+            default = field.get_default(call_default_factory=True, validated_data={})
+        except ConfigError:  # below a home directory that nobody knows
+            default = None
         parts = type(default).model_fields if isinstance(default, Model) else {}
         for inner, part in parts.items():
             value = getattr(default, inner)

@@ -128,7 +128,7 @@ def _options(home: Path, *, answer_orders: bool) -> Options:
 
     return Options(
         home=str(home),
-        is_default_home=home == Path(DEFAULT_HOME).expanduser(),
+        is_default_home=home == Path(os.path.expanduser(DEFAULT_HOME)),
         keys_home=os.environ.get("MEMGRAPH_KEYS_HOME", ""),
         scripts=str(scripts_folder()),
         answer_orders=answer_orders,
