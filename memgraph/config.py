@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -64,6 +64,7 @@ _ALIASES = {"min_similarity": "retrieval_floor", "minSimilarity": "retrieval_flo
 """Other names of settings: seed 4's."""
 _NO_STORE_YET = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 """Errors that mean `home` is missing or not a directory; opening the store reports that."""
+NO_HOME = "set HOME, or MEMGRAPH_HOME and MEMGRAPH_KEYS_HOME: the system does not know this user's home directory"
 _environment: ContextVar[Mapping[str, str] | None] = ContextVar("memgraph_environment", default=None)
 
 
@@ -95,12 +96,12 @@ class AgentMemoryConfig(DiagnosticSettings, JournalSettings, SecuritySettings):
     """
 
     home: Path = Field(
-        default_factory=lambda: Path(DEFAULT_HOME).expanduser(),
+        default_factory=lambda: _of_user(Path(DEFAULT_HOME).expanduser),
         validate_default=True,
         description="The store's directory; one store is one tenant.",
     )
     keys_home: Path = Field(
-        default_factory=lambda: Path(platformdirs.user_config_dir("memgraph")),
+        default_factory=lambda: _of_user(lambda: platformdirs.user_config_dir("memgraph")),
         validate_default=True,
         description="Directory of signing keys and head files, outside the store.",
     )
@@ -338,7 +339,10 @@ def default_settings() -> list[Setting]:
     variables = {field: name for name, field in _ENVIRONMENT.items()}
     found = []
     for name, field in AgentMemoryConfig.model_fields.items():
-        default = field.get_default(call_default_factory=True, validated_data={})
+        try:
+            default = field.get_default(call_default_factory=True, validated_data={})
+        except ConfigError:  # below a home directory that nobody knows
+            default = None
         parts = type(default).model_fields if isinstance(default, Model) else {}
         for inner, part in parts.items():
             value = getattr(default, inner)
@@ -361,12 +365,20 @@ def _by_field(data: Mapping[str, Any], model: type[Model] | None = None) -> dict
     return {names.get(name, name): value for name, value in data.items()}
 
 
+def _of_user(found: Callable[[], str | Path]) -> Path:
+    """Return a directory below the user's home."""
+    try:
+        return Path(found())
+    except RuntimeError:
+        raise ConfigError(NO_HOME) from None
+
+
 def _absolute(path: Path) -> Path:
     storable(str(path))
     try:
         return path.expanduser().absolute()
     except RuntimeError as error:
-        raise ValueError(f"names an unknown home directory ({error})") from None
+        raise ValueError(f"names an unknown home directory ({error}); {NO_HOME}") from None
     except FileNotFoundError:
         raise ValueError(
             "is relative to the current directory, which no longer exists; give an absolute path"

@@ -364,7 +364,7 @@ class BudgetSpentError(MemGraphError):
         )
 
 
-class MissingExtraError(MemGraphError):
+class MissingExtraError(MemGraphError, ImportError):
     """An optional package is not installed.
 
     Attributes

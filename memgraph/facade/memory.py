@@ -18,6 +18,7 @@ from memgraph.model.events.recalls import AccessAudited
 from memgraph.model.memory import StoredEpisodicMemory, StoredMemory
 from memgraph.model.results.context import AgentContext, ContextFormat, WhenNothing
 from memgraph.model.results.learning import IngestReport, SavedEpisode, SavedObservation
+from memgraph.model.results.listing import MemoryCommandResult
 from memgraph.model.results.maintenance import BackupResult
 from memgraph.model.results.purges import PurgeReceipt
 from memgraph.model.results.retrieval import RetrievalQuery, RetrievalResult, Rules, ScoredMemory
@@ -241,6 +242,10 @@ class MemGraph:
     ) -> str:
         """Return a system prompt followed by a context; see `memgraph.retrieval`."""
         return create_enriched_system_prompt(base_prompt, context, format=format)
+
+    def remember(self, text: str, **options: Any) -> MemoryCommandResult:
+        """Store a text for good; `options` are those of `MemoryCommands.remember`."""
+        return self.commands.remember(text, **options)
 
     def search_memories(self, text: str, **options: Any) -> list[ScoredMemory]:
         """Return the best matching memories of any type; `options` are those of `MemoryRetrieval.search_memories`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util  # noqa: F401 - the engines use it without importing it
+import resource
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -18,13 +19,21 @@ from memgraph.graph.zeroed_memory import zeroed_memory
 
 ENGINE_ERRORS = (RuntimeError, IndexError, ValueError, TypeError, OverflowError, OSError, AttributeError, MemoryError)
 """Errors that an engine's binding raises: damaged files cause a ValueError (invalid text), odd paths a TypeError."""
-MOST_DATABASE_BYTES = 1 << 36
 _MOST_PREPARED = 400
 _PREPARED = ("MATCH", "CREATE (", "UNWIND")
 """Beginnings of the statements that are prepared. Others run only once, or never within a transaction."""
 _ORPHAN_S = 5.0
 """Time in which the child of a killed process may still be ending."""
 _LOOK_S = 0.02
+
+
+def most_database_bytes() -> int:
+    """Return how large a database may become: 64 GiB, or a quarter of the address space that the process may have (``ulimit -v``).
+
+    The engine reserves that much of the address space at once, in a power of two.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return 1 << 36 if limit == resource.RLIM_INFINITY else min(1 << 36, 1 << max(24, limit.bit_length() - 3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +175,14 @@ class Connection:
 
     def _opened(self, path: Path, **options: Any) -> Any:
         until = time.monotonic() + _ORPHAN_S
-        options |= {"auto_checkpoint": False, "max_num_threads": 1, "max_db_size": MOST_DATABASE_BYTES}
+        options |= {"auto_checkpoint": False, "max_num_threads": 1, "max_db_size": most_database_bytes()}
         while True:
             try:
                 return self._module.Connection(self._module.Database(str(path), **options))
             except ENGINE_ERRORS as error:
+                if "Mmap for size" in str(error):
+                    problem = "the address space of this process is too small for the graph engine: raise the limit (`ulimit -v`) to 2 GB or more"
+                    raise ConfigError(problem) from None
                 if "Could not set lock" not in str(error):
                     shown = str(path).encode("utf-8", "backslashreplace").decode()
                     problem = f"the graph at {shown} cannot be opened; it can be rebuilt from the journal"

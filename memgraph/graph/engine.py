@@ -16,7 +16,7 @@ from memgraph.disk.space import as_graph_errors
 from memgraph.errors import GraphError
 from memgraph.graph.columns import from_engine, visible
 from memgraph.graph.connection import KUZU, Connection, Vendor
-from memgraph.graph.guard import check_parameters, check_read_only
+from memgraph.graph.guard import check_parameters, check_read_only, explaining
 from memgraph.graph.rows.anchors import EdgeAnchors, again_beside
 from memgraph.graph.rows.records import Records
 from memgraph.graph.rows.replacing import edges_at, replaced
@@ -300,7 +300,7 @@ class EmbeddedEngine:
             The query is refused by the guard or by the engine.
         """
         check_parameters(checked := check_read_only(query), params)
-        with self._session.lent():
+        with explaining(), self._session.lent():
             if gives_way is None:
                 return self._file.query(checked, params)
             until = time.monotonic() + self.patience_s

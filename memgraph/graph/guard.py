@@ -8,10 +8,12 @@ a comment, an escape other than ``\\``, ``\'`` and ``\"``, any unknown character
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from memgraph.errors import InvalidInputError, QueryError
+from memgraph.graph.schema import INTERNAL, tables
 from memgraph.graph.worker.wire import encoded
 
 MAX_QUERY_CHARS = 20_000
@@ -41,6 +43,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _HEADER = re.compile(r"(?:[ \t\r\n]*+//[^\n]*+(?:\n|\Z))*+")
+_END = re.compile(r"[ \t\r\n]*;[ \t\r\n]*\Z")
 _FUNCTION = re.compile(r"[ \t\r\n]*+\(")
 _RANGE = re.compile(r"\s*+\(\s*+(-?[0-9]{1,18})\s*+,\s*+(-?[0-9]{1,18})\s*+(?:,\s*+(-?[0-9]{1,18})\s*+)?+\)", re.ASCII)
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|`[^`]*+`""")
@@ -49,6 +52,20 @@ _AGGREGATE = re.compile(r"\b(?:COUNT|SUM|AVG|MIN|MAX|COLLECT)\s*+\(\s*+(DISTINCT
 _CLAUSES = frozenset("MATCH OPTIONAL UNWIND WITH RETURN WHERE UNION ORDER LIMIT SKIP".split())
 _NO_NAMES = frozenset("NOT IS NULL TRUE FALSE AND OR XOR IN STARTS ENDS WITH CONTAINS CASE WHEN THEN ELSE END".split())
 _LAMBDA = ">"
+_NO_FUNCTION = re.compile(r"function (\w+) does not exist", re.IGNORECASE)
+_NO_TABLE = re.compile(r"Table \S+ does not exist")
+_NO_PROPERTY = re.compile(r"Cannot find property")
+_FUNCTIONS_OF_OTHERS = {
+    "type": "label(r) for the relation of an edge",
+    "elementid": "id(n)",
+    "labels": "label(n)",
+    "split": "string_split(text, separator)",
+    "datetime": "timestamp(text)",
+    "tointeger": "CAST(x AS INT64)",
+    "tofloat": "CAST(x AS DOUBLE)",
+    "tostring": "CAST(x AS STRING)",
+}
+"""What this engine calls the functions of other dialects of Cypher."""
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "CASE": "END"}
 
 
@@ -58,7 +75,7 @@ def check_read_only(query: str) -> str:
     Returns
     -------
     str
-        The query to run, without leading comment lines. Comments elsewhere are refused.
+        The query to run, without leading comment lines and the semicolon at its end. Comments elsewhere are refused.
 
     Raises
     ------
@@ -75,10 +92,37 @@ def check_read_only(query: str) -> str:
         raise QueryError("the query contains a NUL or an unpaired surrogate")
     header = _HEADER.match(query)
     start = header.end() if header else 0
+    query = _END.sub("", query)
     _check_tokens(query, start)
     _check_distinct(query[start:])
     _check_conditions(query[start:])
     return query[start:]
+
+
+def schema_hint() -> str:
+    """Return which labels and relations the graph has, and how to see their properties."""
+    shown = {name: one for name, one in tables().items() if name not in INTERNAL}
+    labels = ", ".join(name for name, one in shown.items() if one.ends is None)
+    relations = ", ".join(name for name, one in shown.items() if one.ends is not None)
+    return f"there are the labels {labels}, and the relations {relations}; `memgraph queries schema` lists their properties"
+
+
+@contextmanager
+def explaining() -> Iterator[None]:
+    """Add to the engine's refusal of a query what to write instead, where that is known."""
+    try:
+        yield
+    except QueryError as error:
+        refusal, hint = str(error), ""
+        if found := _NO_FUNCTION.search(refusal):
+            hint = f" Use {use}." if (use := _FUNCTIONS_OF_OTHERS.get(found[1].lower())) else ""
+        elif _NO_TABLE.search(refusal):
+            hint = f" In this graph {schema_hint()}."
+        elif _NO_PROPERTY.search(refusal):
+            hint = " `memgraph queries schema` lists the properties of each label and relation."
+        if hint:
+            raise QueryError(refusal + hint) from None
+        raise
 
 
 def check_parameters(query: str, given: Collection[str]) -> None:
@@ -139,6 +183,8 @@ def _check_tokens(query: str, position: int) -> None:
             raise QueryError(
                 f"`{token[:20]}` at position {position} must be separated by a space from what precedes it"
             )
+        if kind == "word" and token.upper() in _REFUSED and previous == ":":
+            raise QueryError(f"there is no label or relation {token}; {schema_hint()}")
         if kind == "word" and token.upper() in _REFUSED:
             raise QueryError(
                 f"the query contains {token.upper()}; only read-only statements are allowed (quote a name with backticks)"

@@ -12,18 +12,20 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from google.adk.events import Event
-from google.adk.memory import BaseMemoryService
-from google.adk.memory.base_memory_service import SearchMemoryResponse
-from google.adk.memory.memory_entry import MemoryEntry
-from google.adk.sessions import Session
-from google.genai.types import Content, Part
-
 from memgraph.errors import NotFoundError
 from memgraph.facade import MemGraph
+from memgraph.interfaces.refusals import needing
 from memgraph.items import Found, Items, Put
 from memgraph.items.item import MEMORIES, Namespace
 from memgraph.model.timestamps import to_iso
+
+with needing("google-adk", extra="adk"):
+    from google.adk.events import Event
+    from google.adk.memory import BaseMemoryService
+    from google.adk.memory.base_memory_service import SearchMemoryResponse
+    from google.adk.memory.memory_entry import MemoryEntry
+    from google.adk.sessions import Session
+    from google.genai.types import Content, Part
 
 ROOT = "adk"
 _NO_SESSION = "no session"

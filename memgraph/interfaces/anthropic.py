@@ -10,24 +10,25 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, TypeVar
 
-from anthropic.lib.tools import BetaAbstractMemoryTool, ToolError
-from anthropic.types.beta import (
-    BetaMemoryTool20250818CreateCommand,
-    BetaMemoryTool20250818DeleteCommand,
-    BetaMemoryTool20250818InsertCommand,
-    BetaMemoryTool20250818RenameCommand,
-    BetaMemoryTool20250818StrReplaceCommand,
-    BetaMemoryTool20250818ViewCommand,
-)
-
 from memgraph.errors import MemGraphError
 from memgraph.facade import MemGraph
-from memgraph.interfaces.refusals import message_of
+from memgraph.interfaces.refusals import message_of, needing
 from memgraph.items import Items, Put
 from memgraph.items.item import MEMORIES
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.text.safe import visible_line
+
+with needing("anthropic", extra="anthropic"):
+    from anthropic.lib.tools import BetaAbstractMemoryTool, ToolError
+    from anthropic.types.beta import (
+        BetaMemoryTool20250818CreateCommand,
+        BetaMemoryTool20250818DeleteCommand,
+        BetaMemoryTool20250818InsertCommand,
+        BetaMemoryTool20250818RenameCommand,
+        BetaMemoryTool20250818StrReplaceCommand,
+        BetaMemoryTool20250818ViewCommand,
+    )
 
 ROOT = "memories"
 _MOST_SHOWN = 200

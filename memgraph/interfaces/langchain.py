@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
-from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
 from memgraph.facade import MemGraph
 from memgraph.interfaces.operations import Caller, perform
+from memgraph.interfaces.refusals import needing
 from memgraph.model.results.retrieval import MAX_TASK_CHARS
+
+with needing("langchain-core", extra="langchain"):
+    from langchain_core.callbacks import CallbackManagerForRetrieverRun
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
 
 
 class MemGraphRetriever(BaseRetriever):

@@ -13,30 +13,32 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from langgraph.store.base import (
-    BaseStore,
-    GetOp,
-    InvalidNamespaceError,
-    Item,
-    ListNamespacesOp,
-    MatchCondition,
-    Op,
-    PutOp,
-    Result,
-    SearchItem,
-    SearchOp,
-    TTLConfig,
-    get_text_at_path,
-    tokenize_path,
-    validate_op_namespace,
-)
-
 from memgraph.errors import InvalidInputError
 from memgraph.facade import MemGraph
+from memgraph.interfaces.refusals import needing
 from memgraph.items import Item as StoredItem
 from memgraph.items import Items, Put
 from memgraph.items.item import MEMORIES
 from memgraph.model.agent_input import UNNAMED
+
+with needing("langgraph-checkpoint", extra="langgraph"):
+    from langgraph.store.base import (
+        BaseStore,
+        GetOp,
+        InvalidNamespaceError,
+        Item,
+        ListNamespacesOp,
+        MatchCondition,
+        Op,
+        PutOp,
+        Result,
+        SearchItem,
+        SearchOp,
+        TTLConfig,
+        get_text_at_path,
+        tokenize_path,
+        validate_op_namespace,
+    )
 
 
 class MemGraphStore(BaseStore):

@@ -7,14 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
-from llama_index.core.base.llms.types import ChatMessage
-from llama_index.core.memory import BaseMemoryBlock
 from pydantic import Field
 
 from memgraph.facade import MemGraph
 from memgraph.interfaces.operations import Caller, perform
+from memgraph.interfaces.refusals import needing
 from memgraph.items import Items, Put
 from memgraph.model.results.retrieval import MAX_TASK_CHARS
+
+with needing("llama-index-core", extra="llama-index"):
+    from llama_index.core.base.llms.types import ChatMessage
+    from llama_index.core.memory import BaseMemoryBlock
 
 ROOT = "llama_index"
 

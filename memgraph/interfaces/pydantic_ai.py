@@ -10,18 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pydantic_ai import RunContext, Tool
-from pydantic_ai.agent import AgentRunResult
-from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import ToolFailed
-from pydantic_ai.toolsets import FunctionToolset
-
 from memgraph.errors import MemGraphError
 from memgraph.facade import MemGraph
 from memgraph.interfaces.operations import Caller, Operation, offered, perform
-from memgraph.interfaces.refusals import message_of
+from memgraph.interfaces.refusals import message_of, needing
 from memgraph.logs import logger_of
 from memgraph.model.results.retrieval import MAX_TASK_CHARS
+
+with needing("pydantic-ai-slim", extra="pydantic-ai"):
+    from pydantic_ai import RunContext, Tool
+    from pydantic_ai.agent import AgentRunResult
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.exceptions import ToolFailed
+    from pydantic_ai.toolsets import FunctionToolset
 
 logger = logger_of(__name__)
 

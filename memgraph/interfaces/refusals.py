@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError, QueryError, SourceError
+from memgraph.errors import (
+    InvalidInputError,
+    MemGraphError,
+    MissingExtraError,
+    NotFoundError,
+    QueryError,
+    SourceError,
+)
 
 _ABOUT_WHAT_WAS_GIVEN = (InvalidInputError, NotFoundError, QueryError)
 _ABSOLUTE = re.compile(r"(?<![\w./:-])(?:[A-Za-z]:)?[\\/](?:[^\s\\/'\":;,]+[\\/])*([^\s\\/'\":;,]+)")
@@ -24,6 +31,21 @@ def one_source(path: Path) -> Iterator[None]:
             raise
         failed = f"an error in memgraph ({type(error).__name__}) kept it from being read; the next run tries it again"
         raise SourceError(message_of(error) if is_told else failed, path=path) from error
+
+
+@contextmanager
+def needing(package: str, *, extra: str) -> Iterator[None]:
+    """Import what a framework's adapter needs of that framework.
+
+    Raises
+    ------
+    MissingExtraError
+        The package is not installed; the message says how to install it.
+    """
+    try:
+        yield
+    except ModuleNotFoundError:
+        raise MissingExtraError(f"Adapters of {extra}", package=package, extra=extra) from None
 
 
 def remote_message_of(error: BaseException) -> str:

@@ -584,3 +584,17 @@ def test_a_page_of_a_list_discloses_only_what_it_shows(door_for, memory):
     assert [one[:8] in shown.text for one in audited.disclosed_ids] == [True]
     assert shown.text.splitlines()[-1] == "next_offset: 2"
     assert "next_offset" not in door("list_memories", {"limit": 1, "offset": 2}).text
+
+
+def test_lists_and_records_may_come_as_their_json_text_and_an_empty_project_is_none(door, memory):
+    saved = saved_by(door("save_episode", {**EPISODE, "tags": '["checkout", "migration"]', "project": ""}))
+    kept = memory.store.get_memory(saved)
+    assert (kept.tags, kept.project_id) == (["checkout", "migration"], "shop")
+    found = door("recall", {"task": "run the checkout migration again"}).text
+    query_id = found.splitlines()[-1].removeprefix("query_id: ")
+    done = door("record_outcome", {"query_id": query_id, "outcome": "success", "used": json.dumps([saved[:8]])})
+    assert done.text == "Recorded: success, 1 used, 0 overridden."
+    asked = {"cypher": "MATCH (m:Memory) WHERE m.id = $id RETURN m.id AS id", "params": json.dumps({"id": saved})}
+    assert saved in door("query", asked).text
+    with pytest.raises((RefusedError, InvalidInputError), match="used"):
+        door("record_outcome", {"query_id": query_id, "outcome": "success", "used": "[not json"})

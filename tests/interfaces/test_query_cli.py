@@ -230,6 +230,15 @@ def test_standard_input_is_asked(run):
         (["--cypher", "RETURN $x AS x"], 1, "uses $x, but no value is given"),
         (["--cypher", "RETURN 1 AS x", "-p", "y=1"], 1, "'y' is given, but the query does not use it"),
         (["--cypher", "RETURN m AS x"], 1, "the query failed"),
+        (["--cypher", "MATCH (m:Memory) RETURN m.id; RETURN 1"], 1, "only one plain statement"),
+        (
+            ["--cypher", "MATCH (c:Commit) RETURN c"],
+            1,
+            "no label or relation Commit; there are the labels Memory, Project",
+        ),
+        (["--cypher", "MATCH (c:Nothing) RETURN c"], 1, "In this graph there are the labels Memory, Project"),
+        (["--cypher", "MATCH (m)-[r]->(n) RETURN type(r)"], 1, "Use label(r) for the relation of an edge"),
+        (["--cypher", "MATCH (m:Memory) RETURN m.text"], 1, "`memgraph queries schema` lists the properties"),
         (["--cypher", ""], 1, "must start with"),
         ([], 2, "name a query"),
         (["builds", "--cypher", "RETURN 1 AS x"], 2, "'builds' and --cypher cannot be combined"),
@@ -262,7 +271,7 @@ def test_standard_input_is_asked(run):
 def test_what_cannot_be_asked_is_refused(run, args, exit_code, says):
     result = run("query", *args, exit_code=exit_code)
     assert says in result.stderr
-    assert result.stdout == ""
+    assert result.stdout == "" or json.loads(result.stdout)["error"]["exit_code"] == exit_code
     assert exit_code == 2 or result.stderr.startswith("memgraph: ")
 
 
@@ -284,6 +293,28 @@ def test_the_store_as_it_was_is_asked(run):
     assert "bob" in run("query", "agents_by_outcome", "--as-of", "2026-02-01").stdout
     before = run("query", "agents_by_outcome", "--as-of", "2025-01-01", exit_code=1)
     assert "is before the first remembered event" in before.stderr
+
+
+def test_a_semicolon_may_end_a_query(run):
+    plain = run("query", "--cypher", "MATCH (m:Memory) RETURN count(*) AS n").stdout
+    assert run("query", "--cypher", "MATCH (m:Memory) RETURN count(*) AS n ;\n").stdout == plain
+    (row,) = json.loads(run("query", "--cypher", "RETURN 'a;' AS x;", "--json").stdout)
+    assert row == {"x": "a;"}
+
+
+def test_the_schema_names_every_label_relation_and_property(run):
+    listed = {one["name"]: one for one in json.loads(run("queries", "schema", "--json").stdout)}
+    assert listed["Memory"]["properties"]["content"] == "STRING"
+    assert listed["SUPERSEDES"]["between"] == ["Memory", "Memory"]
+    text = run("queries", "schema").stdout
+    assert "(:Memory)\n" in text
+    assert "(Memory)-[:SUPERSEDES]->(Memory)\n" in text
+    names = [
+        row["name"]
+        for row in json.loads(run("query", "--cypher", "MATCH (n) RETURN DISTINCT label(n) AS name", "--json").stdout)
+    ]
+    assert names
+    assert set(names) - {"MemoryRow", "Projection"} <= listed.keys()
 
 
 def test_queries_are_listed_and_shown(run):

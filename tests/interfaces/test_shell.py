@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -240,6 +243,7 @@ class _Filled:
             "ask": ["release"],
             "show": [one],
             "queries show": ["memories_by_use"],
+            "queries schema": [],
             "docs": ["settings"],
             "backup": [str(self.folder / "backup.tar.gz")],
             "migrate": ["--dry-run"],
@@ -399,6 +403,88 @@ def test_every_command_prints_one_json_document(run: Run, tmp_path: Path, monkey
         text = Path(__file__).with_name(file).read_text("utf-8")
         assert re.search(rf'"{words.split()[-1]}"', text), words
         assert "--json" in text
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "kind", "says"),
+    [
+        (["show", "a-memory-that-is-not-there"], 1, "NotFoundError", "a-memory-that-is-not-there"),
+        (["show", "x"], 1, "InvalidInputError", "must be an id"),
+        (["show"], 2, "MissingParameter", "Missing argument"),
+        (["ingest", "git", "nowhere"], 1, "SourceError", "nowhere"),
+    ],
+)
+def test_with_json_a_refusal_is_one_document_too(run: Run, args: list[str], code: int, kind: str, says: str) -> None:
+    run("remember", "The vault holds the deploy key")
+    refused = run(*args, "--json", code=code)
+    told = json.loads(refused.stdout)["error"]
+    assert (told["type"], told["exit_code"]) == (kind, code)
+    assert says in told["message"]
+    assert says in refused.stderr
+
+
+def test_a_document_is_not_followed_by_that_of_a_refusal(run: Run) -> None:
+    run("remember", "The vault holds the deploy key")
+    assert json.loads(run("reset", "--all", "--json", code=1).stdout)["done"] is False
+
+
+def test_the_help_says_what_each_exit_code_means(run: Run) -> None:
+    told = " ".join(run("--help").stdout.split())
+    assert "130 interrupted" in told
+    assert "143 terminated" in told
+
+
+@pytest.mark.parametrize("home", [None, "", "~nobody-of-this-name"])
+def test_a_home_directory_that_nobody_knows_is_named_and_makes_no_folder(tmp_path: Path, home: str | None) -> None:
+    script = "import os, pwd, sys\npwd.getpwuid = lambda uid: (_ for _ in ()).throw(KeyError(uid))\nfrom memgraph.interfaces.cli.group import main\nmain()"
+    environment = {"PATH": os.environ["PATH"], "MEMGRAPH_WORKER": "off"}
+    if home is not None:
+        environment["MEMGRAPH_HOME"] = home
+
+    here = tmp_path / "here"
+    here.mkdir()
+
+    def call(*args: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", script, *args],
+            env=environment | more,
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    refused = call("remember", "one")
+    assert refused.returncode == 1
+    assert "set HOME, or MEMGRAPH_HOME and MEMGRAPH_KEYS_HOME" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert list(here.iterdir()) == []
+    named = {"MEMGRAPH_HOME": str(here / "store"), "MEMGRAPH_KEYS_HOME": str(here / "keys")}
+    for words in (["remember", "one"], ["doctor"], ["config", "show"], ["connect"], ["recall", "one"]):
+        done = call(*words, **named)
+        assert done.returncode == 0, (words, done.stderr)
+    assert sorted(one.name for one in here.iterdir()) == ["keys", "store"]
+
+
+@pytest.mark.parametrize(("limit", "code"), [(1 << 29, 1), (4 << 30, 0)])
+def test_a_limit_of_address_space_is_no_damage_of_the_graph(tmp_path: Path, limit: int, code: int) -> None:
+    environment = os.environ | {"MEMGRAPH_WORKER": "off", "OPENBLAS_NUM_THREADS": "1"}
+    command = ["memgraph", "--home", str(tmp_path / "store")]
+    where = Path(sys.executable).with_name("memgraph")
+    subprocess.run([where, *command[1:], "observe", "The vault holds the deploy key"], env=environment, check=True)
+    limited = subprocess.run(
+        ["sh", "-c", f'ulimit -v {limit >> 10}; exec "$@"', "sh", str(where), *command[1:], "list"],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert limited.returncode == code, limited.stderr
+    assert "rebuilding" not in limited.stderr
+    assert "Traceback" not in limited.stderr
+    assert (
+        "deploy key"
+        in subprocess.run(
+            [where, *command[1:], "list"], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+    )
 
 
 def test_nothing_found_is_no_failure(run: Run) -> None:

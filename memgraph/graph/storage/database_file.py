@@ -14,7 +14,7 @@ from memgraph.disk.seal import Seal
 from memgraph.disk.space import require_free
 from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
 from memgraph.errors import GraphError
-from memgraph.graph.connection import MOST_DATABASE_BYTES, Vendor
+from memgraph.graph.connection import Vendor, most_database_bytes
 from memgraph.graph.storage.open_note import OpenNote, log_of, remove
 from memgraph.graph.worker.process import EndedError, EngineProcess, GaveWayError, Limits
 from memgraph.logs import logger_of
@@ -275,7 +275,7 @@ class GraphFile:
             "engine": self._vendor.name,
             "path": str(self.path.absolute()),
             "buffer_pool_bytes": BUFFER_POOL_BYTES,
-            "most_database_bytes": MOST_DATABASE_BYTES,
+            "most_database_bytes": most_database_bytes(),
         }
 
     def _checkpoint_bytes(self) -> int:

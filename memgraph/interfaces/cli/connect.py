@@ -123,12 +123,12 @@ def disconnect(settings: Settings, agent: str, dry_run: bool) -> None:
 
 def _options(home: Path, *, answer_orders: bool) -> Options:
     from memgraph.config import DEFAULT_HOME
-    from memgraph.interfaces.agents.connecting.programs import scripts_folder
+    from memgraph.interfaces.agents.connecting.programs import home_folder, scripts_folder
     from memgraph.interfaces.agents.connecting.receipt import Options
 
     return Options(
         home=str(home),
-        is_default_home=home == Path(DEFAULT_HOME).expanduser(),
+        is_default_home=home == home_folder() / Path(DEFAULT_HOME).name,
         keys_home=os.environ.get("MEMGRAPH_KEYS_HOME", ""),
         scripts=str(scripts_folder()),
         answer_orders=answer_orders,

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,6 +21,7 @@ from memgraph.errors import MemGraphError
 from memgraph.interfaces.cli.base.commands import Entry, LazyGroup, Refused
 from memgraph.interfaces.cli.base.exit_codes import BROKEN_PIPE, FAILED, INTERRUPTED, OUTPUT_FAILED, TERMINATED
 from memgraph.interfaces.cli.base.options import Settings, shared_options
+from memgraph.interfaces.cli.base.output import documents, emit_json
 from memgraph.interfaces.cli.base.streams import OutputError, open_standard_streams
 from memgraph.interfaces.refusals import message_of
 
@@ -224,7 +226,8 @@ class _Root(LazyGroup):
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
         """Run a command line and exit: 0 done, 1 refused or failed, 2 usage, 74 output not written, 130 interrupted, 143 terminated."""
         extra["standalone_mode"] = False
-        sys.exit(_exit_code(lambda: super(_Root, self).main(args, prog_name, **extra)))
+        given = sys.argv[1:] if args is None else args
+        sys.exit(_exit_code(lambda: super(_Root, self).main(args, prog_name, **extra), as_json="--json" in given))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; raise on an interruption before click prints a line of its own."""
@@ -244,16 +247,15 @@ class _Interrupted(click.ClickException):
         click.echo(f"memgraph: {self.message}", file=file, err=file is None)
 
 
-def _exit_code(run: Any) -> int:
+def _exit_code(run: Any, *, as_json: bool) -> int:
+    documents.clear()
     try:
         code = run()
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        return _refuse(error, type(error).__name__, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
-        _Interrupted().show()
-        return INTERRUPTED
+        return _refuse(_Interrupted(), "Interrupted", as_json=as_json)
     except BrokenPipeError:
         _discard_stdout()
         return BROKEN_PIPE
@@ -265,17 +267,27 @@ def _exit_code(run: Any) -> int:
         _discard_stdout()
         return OUTPUT_FAILED
     except MemGraphError as error:
-        Refused(message_of(error)).show()
-        return FAILED
+        return _refuse(Refused(message_of(error)), type(error).__name__, as_json=as_json)
     except OSError as error:
-        Refused(NO_DIRECTORY if _is_lost() else message_of(error)).show()
-        return FAILED
+        return _refuse(
+            Refused(NO_DIRECTORY if _is_lost() else message_of(error)), type(error).__name__, as_json=as_json
+        )
     except SystemExit as exit_:  # click raises it when a pipe breaks, `main` when the process is terminated
         if exit_.code == TERMINATED:
             _Interrupted().show()
         _discard_stdout()
         return exit_.code if isinstance(exit_.code, int) else FAILED
     return code if isinstance(code, int) else 0
+
+
+def _refuse(error: click.ClickException, kind: str, *, as_json: bool) -> int:
+    """Say on stderr why a command failed, and with --json in a document on stdout, unless it printed one before. Return the exit code."""
+    error.show()
+    if as_json and not documents:
+        told = {"type": kind, "message": error.format_message(), "exit_code": error.exit_code}
+        with suppress(OSError, OutputError):
+            emit_json({"error": told})
+    return error.exit_code
 
 
 def _is_lost() -> bool:
@@ -315,7 +327,7 @@ cli = _Root(
     help="Long-term memory for AI agents, kept as a graph in one directory. Without a command: what is in the store, and what to do "
     "next.",
     epilog="Exit codes: 0 done, 1 refused or failed (one line on stderr says why), 2 usage error, 74 done, but the output could "
-    "not be written.",
+    'not be written, 130 interrupted (Ctrl-C), 143 terminated. With --json a refusal is a document, too: {"error": …}.',
     params=[*shared_options()],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

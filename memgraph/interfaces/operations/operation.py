@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin
+
+from pydantic import model_validator
 
 from memgraph.errors import InvalidInputError, NotFoundError, PermissionDeniedError
 from memgraph.model.agent_input import UNNAMED
@@ -25,11 +29,42 @@ Effect = Literal["read", "write", "maintain"]
 SpanName = Literal["create_memory", "update_memory", "upsert_memory", "delete_memory", "search_memory"]
 """What OpenTelemetry calls an operation on memories (semantic conventions for generative AI)."""
 
+_SCOPES = ("project", "session", "task")
+_BRACKETS = {"[": list, "{": dict}
 A = TypeVar("A", bound="Arguments")
 
 
 class Arguments(Model):
-    """Base of the arguments of operations. Unknown ones are refused."""
+    """Base of the arguments of operations. Unknown ones are refused.
+
+    What clients send in another form is taken as it is meant: a list or a record as its JSON text, an empty project, session or task for none.
+    """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_meant(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        meant = {name: value for name, value in given.items() if not (name in _SCOPES and value == "")}
+        names = {field.alias or name: name for name, field in cls.model_fields.items()}
+        for name, value in meant.items():
+            field = cls.model_fields.get(names.get(name, name))
+            if field is not None and isinstance(value, str) and value[:1] in _BRACKETS:
+                kinds = _kinds(field.annotation)
+                if _BRACKETS[value[:1]] in kinds and str not in kinds:
+                    with suppress(ValueError, RecursionError):  # then the field's own validation says what is wrong
+                        meant[name] = json.loads(value)
+        return meant
+
+
+def _kinds(annotation: Any) -> set[Any]:
+    """Return the types that a field takes: for ``list[str] | None`` list and None."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _kinds(get_args(annotation)[0])
+    if origin in (Union, UnionType):
+        return set().union(*map(_kinds, get_args(annotation)))
+    return {origin or annotation}
 
 
 class Caller(Model):

@@ -69,7 +69,8 @@ def place_of(home: str | None = None) -> Place | None:
     """
     named = home or os.environ.get("MEMGRAPH_HOME") or DEFAULT_HOME
     try:
-        path = os.path.realpath(os.path.expanduser(named))
+        path = os.path.expanduser(named)
+        path = "" if path.startswith("~") else os.path.realpath(path)  # an unknown home directory
     except (OSError, ValueError):  # no path at all, or one relative to a directory that is gone
         return None
     store_id = store_id_of(path)
@@ -97,8 +98,9 @@ def _folder(name: str) -> str:
     same worker.
     """
     caches = "~/Library/Caches/memgraph/worker" if sys.platform == "darwin" else "~/.cache/memgraph/worker"
-    folder = os.path.abspath(os.path.expanduser(os.environ.get(FOLDER_VARIABLE) or caches))
-    if len(os.fsencode(os.path.join(folder, name + ".sock"))) > _MAX_PATH_BYTES:
+    folder = os.path.expanduser(os.environ.get(FOLDER_VARIABLE) or caches)
+    is_unknown, folder = folder.startswith("~"), os.path.abspath(folder)
+    if is_unknown or len(os.fsencode(os.path.join(folder, name + ".sock"))) > _MAX_PATH_BYTES:
         return f"/tmp/memgraph-{os.geteuid()}"  # noqa: S108 - used only if it belongs to this user, see `check_folder`
     return folder
 

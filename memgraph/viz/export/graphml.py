@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape
 
 import orjson
 
+from memgraph.text.cutting import preview
 from memgraph.text.safe import xml_text
 from memgraph.viz.export.graph import EDGE_KINDS, Graph, Kind, Row, node_kinds
 
@@ -22,18 +23,26 @@ def graphml(graph: Graph) -> bytes:
     """Return a graph as GraphML, with the fields that are set somewhere.
 
     Lists and records are text in JSON, times text in ISO 8601. A character that XML cannot hold (most control characters) is
-    replaced by U+FFFD.
+    replaced by U+FFFD. The field ``label``, which those programs show, is the beginning of a memory's text, or the relation of an edge.
     """
     return "\n".join(_lines(graph)).encode()
 
 
 def _lines(graph: Graph) -> Iterator[str]:
-    nodes = _keys("n", graph.nodes, node_kinds(), without=frozenset({"id"}))
-    edges = _keys("e", graph.edges, EDGE_KINDS, without=_ENDS)
+    graph = Graph(
+        [{**node, "label": preview(node["content"])} for node in graph.nodes],
+        [{**edge, "label": edge["relation"]} for edge in graph.edges],
+    )
+    kinds: dict[str, dict[str, Kind]] = {
+        "node": {"label": "text", **node_kinds()},
+        "edge": {"label": "text", **EDGE_KINDS},
+    }
+    nodes = _keys("n", graph.nodes, kinds["node"], without=frozenset({"id"}))
+    edges = _keys("e", graph.edges, kinds["edge"], without=_ENDS)
     yield _HEAD
-    for place, keys, kinds in (("node", nodes, node_kinds()), ("edge", edges, EDGE_KINDS)):
+    for place, keys in (("node", nodes), ("edge", edges)):
         for name, key in keys.items():
-            kind = _TYPES.get(kinds[name], "string")
+            kind = _TYPES.get(kinds[place][name], "string")
             yield f'  <key id="{key}" for="{place}" attr.name="{name}" attr.type="{kind}"/>'
     yield '  <graph id="memgraph" edgedefault="directed">'
     for node in graph.nodes:

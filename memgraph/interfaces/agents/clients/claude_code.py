@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from memgraph.assets import tree
 from memgraph.interfaces.agents.connecting.connector import Connector
 from memgraph.interfaces.agents.connecting.files import OwnFiles
-from memgraph.interfaces.agents.connecting.programs import commands
+from memgraph.interfaces.agents.connecting.programs import commands, user_folder
 from memgraph.interfaces.agents.connecting.receipt import Options
 
 _TEMPLATES = "claude-code"
@@ -18,8 +17,7 @@ _TEMPLATES = "claude-code"
 
 def claude_folder() -> Path:
     """Return the user's directory of Claude Code."""
-    named = os.environ.get("CLAUDE_CONFIG_DIR", "").strip()
-    return Path(named).expanduser().absolute() if named else Path.home() / ".claude"
+    return user_folder("CLAUDE_CONFIG_DIR", ".claude")
 
 
 def transcripts_folder() -> Path:

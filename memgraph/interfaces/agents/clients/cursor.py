@@ -13,6 +13,7 @@ from memgraph.interfaces.agents.connecting.change import Change
 from memgraph.interfaces.agents.connecting.connector import Connector
 from memgraph.interfaces.agents.connecting.merged import Entry, MergedFile
 from memgraph.interfaces.agents.connecting.programs import (
+    home_folder,
     hook_command,
     is_memgraphs,
     server_command,
@@ -43,7 +44,7 @@ class CursorShape(ClaudeShape):
 
 def cursor_folder() -> Path:
     """Return the user's directory of Cursor."""
-    return Path.home() / ".cursor"
+    return home_folder() / ".cursor"
 
 
 def changes(options: Options) -> list[Change]:

@@ -12,6 +12,7 @@ from memgraph.interfaces.agents.connecting.change import Change
 from memgraph.interfaces.agents.connecting.connector import Connector
 from memgraph.interfaces.agents.connecting.merged import Entry, MergedFile
 from memgraph.interfaces.agents.connecting.programs import (
+    home_folder,
     hook_command,
     is_memgraphs,
     server_command,
@@ -58,7 +59,7 @@ class GeminiShape(ClaudeShape):
 
 def gemini_folder() -> Path:
     """Return the user's directory of Gemini CLI."""
-    return Path.home() / ".gemini"
+    return home_folder() / ".gemini"
 
 
 def changes(options: Options) -> list[Change]:

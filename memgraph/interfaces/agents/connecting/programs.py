@@ -16,7 +16,15 @@ from memgraph.interfaces.agents.connecting.receipt import Options
 def user_folder(variable: str, default: str) -> Path:
     """Return the directory that an environment variable names, else a directory below the user's home."""
     named = os.environ.get(variable, "").strip() if variable else ""
-    return Path(named).expanduser().absolute() if named else Path.home() / default
+    return Path(named).expanduser().absolute() if named else home_folder() / default
+
+
+def home_folder() -> Path:
+    """Return the user's home directory; where the system knows none, a directory that does not exist: no agent is there."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/nonexistent")
 
 
 def scripts_folder() -> Path:

@@ -52,6 +52,27 @@ def show(settings: Settings, name: str) -> None:
     emit(settings, {**_document(found), "cypher": found.text}, found.text.rstrip("\n"))
 
 
+@queries.command()
+@pass_settings
+def schema(settings: Settings) -> None:
+    """Print the labels and relations of the graph, with their properties."""
+    from memgraph.graph.schema import INTERNAL, tables
+
+    shown = [one for one in tables().values() if one.name not in INTERNAL]
+    document = [{"name": one.name, "between": one.ends, "properties": one.columns} for one in shown]
+    lines = [
+        line
+        for one in shown
+        for line in (
+            f"({one.ends[0]})-[:{one.name}]->({one.ends[1]})" if one.ends else f"(:{one.name})",
+            wrapped(
+                ", ".join(f"{name} {kind}" for name, kind in one.columns.items()) or "no properties", indent="    "
+            ),
+        )
+    ]
+    emit(settings, document, lines)
+
+
 def _usage(parameter: Parameter) -> str:
     return parameter.name if parameter.default is None else f"[{parameter.name}={parameter.default}]"
 

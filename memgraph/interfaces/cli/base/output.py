@@ -67,11 +67,16 @@ def _is_paged(text: str) -> bool:
     return sum(rows) > height
 
 
+documents: list[bool] = []
+"""One element for each JSON document that this process has printed in its command."""
+
+
 def emit_json(document: Any) -> None:
     """Print a model or a JSON-compatible value as one JSON document."""
     if hasattr(document, "model_dump"):
         document = document.model_dump(mode="json")
     on_terminal = sys.stdout.isatty()  # a terminal may interpret non-ASCII characters as commands
+    documents.append(True)
     click.echo(json.dumps(document, ensure_ascii=on_terminal, indent=2 if on_terminal else None))
 
 

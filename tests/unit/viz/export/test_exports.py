@@ -72,6 +72,17 @@ def test_networkx_reads_the_node_link_document(graph: Graph, ids: dict[str, str]
     assert (link["score"], link["reason"]) == (0.5, HOSTILE["control"])
 
 
+def test_graphml_has_the_labels_that_programs_show(graph: Graph) -> None:
+    read = nx.read_graphml(io.BytesIO(graphml(graph)), force_multigraph=True)
+    assert read.number_of_edges()
+    for _, node in read.nodes(data=True):
+        assert 0 < len(node["label"]) <= 61
+    plain = next(node for _, node in read.nodes(data=True) if node["title"] == "plain")
+    assert plain["content"].startswith(plain["label"].rstrip("…"))
+    for _, _, edge in read.edges(data=True):
+        assert edge["label"] == edge["relation"]
+
+
 def test_networkx_reads_the_graphml(graph: Graph, ids: dict[str, str]) -> None:
     written = graphml(graph)
     read = nx.read_graphml(io.BytesIO(written), force_multigraph=True)
