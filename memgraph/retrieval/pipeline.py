@@ -166,6 +166,7 @@ def ranked(
     least: float | None = None,
     items: TaskItems | None = None,
     task: str | None = None,
+    phrases: int = 0,
     watch: Watch | None = None,
 ) -> Ranking:
     """Rank the admitted memories for a query. Deterministic; costs one pass over the vectors and the terms' postings.
@@ -184,6 +185,8 @@ def ranked(
         What holds in the tasks asked about: candidates beside the memories.
     task : str, optional
         The part of the text whose form tells whether it is a question; None: all of it.
+    phrases : int
+        How many phrases the text holds beside the task.
     """
     asked = text if task is None else task
     reader, items = _Reading(store.reader, items or TaskItems()), items or TaskItems()
@@ -197,6 +200,7 @@ def ranked(
         has_vector=reader.has_vector,
         cosines=reader.cosines,
         relevance=reader.relevance,
+        texts=1 + phrases,
         wanted=wanted,
         floor=least,
         is_covered=_is_covered(store, text),

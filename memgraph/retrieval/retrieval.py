@@ -133,7 +133,9 @@ class MemoryRetrieval:
         scope = scope_of(query, access, task_id=asked.task_id)
         least = floor_of(self._store, vector, query.floor)
         config = weighted(self._store, self._config, text, task)
-        rank = partial(ranked, self._store, text, vector, config=config, least=least, task=task)
+        rank = partial(
+            ranked, self._store, text, vector, config=config, least=least, task=task, phrases=len(query.also)
+        )
         identity = ranking_of(config, least, self._store.vector_model)
         items = self._items(asked.items, scope, vector)
         with self._store.reader.frozen(), timed(logger, logging.DEBUG, "ranked for a recall") as counts:

@@ -16,7 +16,7 @@ _WORDS_ALONE, _UNKNOWN_ALONE, _NAMED_ALONE, _TIME_ALONE, _BIAS_ALONE = 7.8, -3.7
 """Coefficients of two logistic regressions, with and without vectors: see `tests/benchmarks/README.md` for the data."""
 USUAL_TERMS = 5
 """Words of a task count by their amount, as a share of a task of this many terms: of a longer one a memory contains a smaller share by
-chance and by right, and a name is a smaller part of what it asks."""
+chance and by right, and a name is a smaller part of what it asks. Phrases say the same in other words, and make no task longer."""
 _WORD_CONSTANT = 10.0
 """Milder than the ranking's length correction: a note of ten words may answer, "Bye!" may not."""
 _TIME_ALONE_TERMS = 3
@@ -56,7 +56,7 @@ def evidence(search: Search, slots: Slots) -> Scores:
 
     One element per slot of the index; 0 for slots that are not given.
     """
-    terms = len(search.terms)
+    terms = len(search.terms) / search.texts
     words = np.minimum(1.0, search.coverage[slots] * max(1.0, terms / USUAL_TERMS))
     named, timed = (_gained(search, parts)[slots] for parts in (_NAMING, frozenset({"time"})))
     weight = 3 if terms <= _TIME_ALONE_TERMS else 1

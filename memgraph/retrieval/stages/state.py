@@ -81,6 +81,8 @@ class Search:
     has_vector, cosines, relevance : callable
         For given slots: whether there is a comparable vector (by default of all), cosine with a vector, current
         relevance.
+    texts : int
+        Of how many texts the query consists: the task and its phrases.
     wanted : int
         Number of results that may be requested of each type.
     is_covered : bool
@@ -141,6 +143,7 @@ class Search:
     has_vector: Callable[..., Mask]
     cosines: Callable[[Vector, Slots | slice], Scores]
     relevance: Callable[[Slots], Scores]
+    texts: int = 1
     wanted: int = 0
     floor: float | None = None
     is_covered: bool = True
