@@ -20,11 +20,11 @@ from memgraph.extraction.verification.polarity import Polarity, forms
 from memgraph.extraction.verification.reasons import unstated_reasons
 from memgraph.extraction.verification.reports import undecided
 from memgraph.extraction.verification.sources import Source, without_fields
-from memgraph.extraction.verification.spelling import is_misspelt
 from memgraph.extraction.verification.words import stem
 from memgraph.model.ids import canonical_name
 from memgraph.text import lazy_re as re
 
+_LEAST_LETTERS = 6
 SAYS_NOTHING = "it says nothing that evidence could support"
 _WORDS_FOR_A_NEW_ONE = 5
 """So many words of a sentence allow one that the source does not have."""
@@ -235,3 +235,22 @@ def mentioned(texts: Sequence[str], source: str) -> list[str]:
 
 def _comparable(text: str) -> str:
     return canonical_name(text.replace("’", "'"))
+
+
+def is_misspelt(word: str, right: str) -> bool:
+    """Return whether an ordinary word is another one of at least six letters with one letter more, one less, or two swapped.
+
+    The first letter must agree, and the last one unless two are swapped: “asynchronous”, “unloaded” and “imports” are other words than
+    “synchronous”, “loaded” and “import”. So is one with another letter in its place: “parsed” and “passed”.
+    """
+    if not all(len(one) >= _LEAST_LETTERS and one.isalpha() and one.islower() for one in (word, right)):
+        return False
+    if word == right or word[0] != right[0] or abs(len(word) - len(right)) > 1:
+        return False
+    if len(word) == len(right):
+        places = [at for at, (one, other) in enumerate(zip(word, right, strict=True)) if one != other]
+        return len(places) == 2 and places[1] == places[0] + 1 and word[places[0]] + word[places[1]] == right[places[1]] + right[places[0]]  # fmt: skip
+    longer, shorter = sorted((word, right), key=len, reverse=True)
+    return longer[-1] == shorter[-1] and any(
+        longer[:at] + longer[at + 1 :] == shorter for at in range(1, len(longer) - 1)
+    )
