@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.index.aliases import Aliases
 from memgraph.index.analyser import analyse
 from memgraph.index.arrays import GrowingArray, Multimap, Names
 from memgraph.index.columns import COLUMN_TYPES, EMPTY, NEVER, OUTCOMES, QUESTION_MARKS, TIERS, TRUST, columns_of_source
-from memgraph.index.entity_names import Naming, phrases_of
+from memgraph.index.entity_names import Aliases, Naming, phrases_of
 from memgraph.index.sequences import Sequences
 from memgraph.model.ids import canonical_name
 from memgraph.model.link import EXPLICIT_RELATIONS
