@@ -10,10 +10,11 @@ import atexit
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -22,11 +23,13 @@ from memgraph.diagnostics.lines import append_line
 from memgraph.diagnostics.outlet import Outlet, Sender, Target
 from memgraph.diagnostics.records import SEVERITIES, DiagnosticRecord, Severity
 from memgraph.diagnostics.targets import PagerDuty, Webhook, document_of, summary_of
-from memgraph.diagnostics.tracing import log_record
 from memgraph.errors import ConfigError, MemGraphError
 from memgraph.logs import DIAGNOSTICS_LOGGER, logger_of
 from memgraph.settings.diagnostics import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
 
+_NS_PER_S = 1_000_000_000
+SEVERITY_NUMBERS: dict[Severity, int] = {"info": 9, "warning": 13, "error": 17, "critical": 21}
+"""OpenTelemetry's numbers of INFO, WARN, ERROR and FATAL."""
 logger = logger_of(DIAGNOSTICS_LOGGER)
 _LEVELS: dict[Severity, int] = {
     "info": logging.INFO,
@@ -191,3 +194,30 @@ def _close() -> None:
         if place.pid == os.getpid():
             for outlet in found.all():
                 outlet.close(place.timeout_s)
+
+
+def log_record(record: DiagnosticRecord) -> None:
+    """Emit a record as the event ``memgraph.KIND``, with its fields as attributes. Without OpenTelemetry nothing is emitted."""
+    try:
+        from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
+    except ImportError:  # operations on memories report it
+        return
+    document = document_of(record)
+    number = SeverityNumber(SEVERITY_NUMBERS[record.severity])
+    emitted = LogRecord(
+        timestamp=int(datetime.fromisoformat(record.at).timestamp() * 1_000) * (_NS_PER_S // 1_000),
+        severity_number=number,
+        severity_text=record.severity,
+        event_name=f"memgraph.{document['kind']}",
+        body=summary_of(record),
+        attributes=dict(_flat("memgraph.", document)),
+    )
+    get_logger("memgraph").emit(emitted)
+
+
+def _flat(prefix: str, document: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the fields as attributes, those of nested objects by dotted names."""
+    found: list[tuple[str, Any]] = []
+    for name, value in document.items():
+        found += _flat(f"{prefix}{name}.", value) if isinstance(value, Mapping) else [(f"{prefix}{name}", value)]
+    return found
