@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -11,14 +11,19 @@ import orjson
 from memgraph.errors import InvalidInputError
 from memgraph.index.columns import ITEM_SOURCE
 from memgraph.items.item import EXPIRY, TAG, Head, Put, dumped, part_id, path_of, pieces_of
-from memgraph.items.text import parts_of, text_of
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.memory import SemanticMemory
 from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.ports import Embedder, Row
 from memgraph.privacy.tiers import tier_of_domain
 from memgraph.store import AgentMemoryStore
+from memgraph.text.cutting import split_text
 
+MAX_PARTS = 50
+"""Parts of an item's text that are recalled and searched: 40,000 characters. Its value is kept whole."""
+_CARRIERS = frozenset({"text", "content", "data", "memory", "value", "page_content"})
+"""Names of fields that say nothing about the text in them."""
+_ENDS = ".!?…"
 _NOT_SEARCHED = "it is not to be searched"
 """The ``archive_reason`` of what is kept for its value alone."""
 _CHANGING = (
@@ -155,3 +160,44 @@ def _pieces(put: Put, value: str, texts: int, now: str) -> list[str]:
     while len(pieces := pieces_of(head, value)) > head.parts:
         head = head._replace(parts=len(pieces))
     return pieces
+
+
+def text_of(value: Mapping[str, Any], path: str) -> str:
+    """Return a value as text that can be understood by itself.
+
+    A lone text stands for itself. Else the item's place comes first, then a sentence for each text, number and truth value, with the
+    names of its fields.
+    """
+    lines = list(_lines(value, ()))
+    if len(lines) == 1 and lines[0] in _texts(value):
+        return lines[0]
+    return " ".join([f"{path}:", *(line if line[-1] in _ENDS else f"{line}." for line in lines)])
+
+
+def _texts(value: Mapping[str, Any]) -> Iterator[str]:
+    for part in value.values():
+        if isinstance(part, str):
+            yield part.strip()
+        elif isinstance(part, Mapping):
+            yield from _texts(part)
+
+
+def _lines(value: Any, names: tuple[str, ...]) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _lines(part, names if name in _CARRIERS else (*names, str(name)))
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        if value and all(isinstance(one, str | int | float) for one in value):
+            yield from _lines(", ".join(map(str, value)), names)
+        else:
+            for part in value:
+                yield from _lines(part, names)
+    elif value is not None and (said := str(value).strip()):
+        yield f"{' '.join(names).replace('_', ' ')}: {said}" if names else said
+
+
+def parts_of(texts: Sequence[str], path: str) -> list[str]:
+    """Return the parts of some texts, each short enough for a memory; without any text, the item's place."""
+    cleaned = (text.replace("\x00", " ") for text in texts)
+    parts = [part for text in cleaned for part in split_text(text) if part.strip()]
+    return parts[:MAX_PARTS] or [path]
