@@ -197,7 +197,11 @@ def _close() -> None:
 
 
 def log_record(record: DiagnosticRecord) -> None:
-    """Emit a record as the event ``memgraph.KIND``, with its fields as attributes. Without OpenTelemetry nothing is emitted."""
+    """Emit a record as the OpenTelemetry event ``memgraph.KIND``, with its fields as attributes.
+
+    An event is a log record with a name. It goes where the program's logger provider sends it, and belongs to the trace that is
+    under way. Without OpenTelemetry, or such a provider, nothing is emitted.
+    """
     try:
         from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
     except ImportError:  # operations on memories report it

@@ -1,4 +1,4 @@
-"""Names of entities: finds the runs of terms in a text or a query that name something that memories are about."""
+"""Names of entities: the runs of terms that name something that memories are about, and the other names of the same thing."""
 
 from __future__ import annotations
 
@@ -101,7 +101,10 @@ class Naming:
 
 
 class Aliases:
-    """Finds the other names of an entity. Linear in the number of names with the same ending.
+    """Finds entities that are one thing under several names, given the present names. Linear in the number of names with the same ending.
+
+    ``session.ts`` is ``auth/session.ts`` as long as no other file of that name is known in the project; ``Smith`` is ``Dr. Smith``,
+    and both are ``Anna Smith`` as long as there is no other Smith. Nothing is stored: a name that becomes ambiguous is separate again.
 
     Parameters
     ----------

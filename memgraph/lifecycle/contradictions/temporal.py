@@ -152,6 +152,10 @@ def stated_end(text: str, recorded_at: str) -> str | None:
 
     The named day, month or year is the last one in which it holds, in UTC; of several the latest counts.
 
+    A fact that is retired too early is lost to recall. So every sentence must state an end; the end must be an unambiguous day,
+    month or year (03/04/2026 is not), and lie after the fact was recorded: an earlier one is history and stays true. Past states
+    ("was down until") and beginnings ("not available until") state no end.
+
     Parameters
     ----------
     recorded_at : str

@@ -174,7 +174,8 @@ def decided_against(
 ) -> tuple[str, str] | None:
     """Return the ids of the memory that one says again and of the one by which the user replaced it; None if there is no such decision.
 
-    Of what the writer may not have (`may`) nothing is named. Reads the journal, if there is a superseded memory of the same meaning.
+    Decisions of the user stand: what they superseded is hidden from deduplication, so a repetition by an agent would be added as
+    a new memory, newer than the one that the user kept. Of what the writer may not have (`may`) nothing is named. Reads the journal, if there is a superseded memory of the same meaning.
     """
     if memory.trust_class == "user":
         return None
