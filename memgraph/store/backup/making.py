@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+import io
+import time
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
+from memgraph.disk.seal import Seal, seal_of
+from memgraph.errors import BackupError, InvalidInputError, JournalError, KeyMissingError, StorageError
+from memgraph.fold.projection import SCHEMA_VERSION
+from memgraph.journal.envelope import ENVELOPE_VERSION, CommitDraft
+from memgraph.journal.opening import FORMAT as JOURNAL_FORMAT
 from memgraph.journal.search import events_of
+from memgraph.logs import logger_of
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.store import BackupMade
 from memgraph.model.results.maintenance import BackupResult
 from memgraph.ports import Progress
+from memgraph.store.backup import manifest
+from memgraph.store.backup.archive import ArchiveWriter, check_name, reading, stored_name
+from memgraph.store.backup.contents import (
+    Advance,
+    Base,
+    Boundary,
+    Contents,
+    RewrittenError,
+    Unchanged,
+    offset_of,
+    read_contents,
+    size_of,
+)
+from memgraph.store.backup.manifest import BackupBase, BackupHead, BackupManifest
+from memgraph.store.opening import release
 from memgraph.store.projection.projector import Projector
 from memgraph.store.query import Reader
+
+logger = logger_of(__name__)
+
+_MOST_TRIES = 3
 
 
 class Backups:
@@ -65,7 +93,6 @@ class Backups:
             An event is not what was signed.
         """
         checked(Callback, progress, "progress")
-        from memgraph.store.backup.writing import Making
 
         making = Making(self._home, self._projector, self._now, self.backups, progress)
         return making.run(path, incremental=incremental, base=base, replaces=replace, settle=self._reader.settle)
@@ -83,3 +110,269 @@ class Backups:
             self._journal.refresh()
         found = events_of(self._journal, {BackupMade.TYPE: None})
         return [(event.timestamp, event.payload) for event in found if isinstance(event.payload, BackupMade)]
+
+
+class Making:
+    """One backup of a store.
+
+    Parameters
+    ----------
+    home : Path
+        The store's directory.
+    records : callable
+        Returns the records of the backups that were made before.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        projector: Projector,
+        now: Callable[[], str],
+        records: Callable[[], list[BackupMade]],
+        progress: Progress | None,
+    ) -> None:
+        self._home = home
+        self._projector = projector
+        self._journal = projector.journal
+        self._now = now
+        self._records = records
+        self._progress = progress
+
+    def run(
+        self,
+        path: str | Path,
+        *,
+        incremental: bool,
+        base: str | Path | None,
+        replaces: bool,
+        settle: Callable[[], None],
+    ) -> BackupResult:
+        """Make the backup; again, if the journal was rewritten meanwhile."""
+        target = _absolute(path)
+        check_name(target)
+        self._check(target, replaces=replaces)
+        settle()
+        started = time.perf_counter()
+        for _ in range(_MOST_TRIES):
+            try:
+                boundary = self._boundary()
+                found = self._base(boundary, None if base is None else _absolute(base)) if incremental or base else None
+                result = self._write(target, boundary, found, replaces=replaces)
+            except RewrittenError:
+                logger.warning("the journal was rewritten during a backup; it begins again")
+                continue
+            return result.model_copy(update={"seconds": round(time.perf_counter() - started, 3)})
+        raise BackupError(
+            f"the journal was rewritten {_MOST_TRIES} times during the backup; try again when no purge runs",
+            path=target,
+        )
+
+    def _check(self, target: Path, *, replaces: bool) -> None:
+        if not self._journal.has_key:
+            raise KeyMissingError(
+                "the signing key of this store is missing, so a backup could not be signed: restore the key"
+            )
+        if target.resolve().is_relative_to(self._home.resolve()):
+            raise BackupError(
+                "lies in the store itself, and would be lost with it; choose another directory", path=target
+            )
+        if target.is_dir():
+            raise BackupError("is a directory; name a file in it", path=target)
+        if target.exists() and not replaces:
+            raise BackupError("exists; choose another name, or replace it with --force", path=target)
+
+    def _boundary(self) -> Boundary:
+        """Return the journal's end, and the state there."""
+        with self._projector.holding():
+            state, tail = self._projector.projection, self._journal.tail
+            if state.seq != tail.chain.seq:
+                raise JournalError("the graph could not be brought to the journal's end; run `memgraph rebuild`")
+            return Boundary(tail, self._journal.named, f"{state.digest:064x}")
+
+    def _base(self, boundary: Boundary, path: Path | None) -> Base:
+        if path is not None:
+            return self._base_of(path)
+        records = [one for one in self._records() if one.seq <= boundary.seq]
+        if not records:
+            raise InvalidInputError("needs an earlier backup of this store; make a full one first", field="incremental")
+        last = records[-1]
+        if not Path(last.path).exists():
+            logger.warning(
+                "this backup continues %s, which is not there any more: it is needed to restore both", last.path
+            )
+        return Base(
+            backup_id=last.backup_id,
+            path=last.path,
+            offset=offset_of(
+                self._journal.store_id,
+                seq=last.seq,
+                signature=last.signature,
+                timestamp=last.recorded_until,
+                segment=last.segment,
+                position=last.offset,
+            ),
+            journal_sha256=last.journal_sha256,
+            vectors={one.model: one.rows for one in last.vector_files},
+        )
+
+    def _base_of(self, path: Path) -> Base:
+        def seal_for(store_id: str, key_id: str) -> Seal:
+            if store_id != self._journal.store_id:
+                raise BackupError(f"is a backup of another store, {store_id}", path=path)
+            key = self._journal.ring.find(key_id)
+            if key is None:
+                raise KeyMissingError(f"{path} was made with another key, {key_id!r}, which is missing", key_id=key_id)
+            return seal_of(key.secret, manifest.PURPOSE, store_id)
+
+        with reading(path) as archive:
+            found = manifest.unsealed(archive.read_manifest(), path, seal_for)
+        head = found.head
+        return Base(
+            backup_id=found.backup_id,
+            path=str(path),
+            offset=offset_of(
+                found.store_id,
+                seq=head.seq,
+                signature=head.signature,
+                timestamp=head.timestamp,
+                segment=head.segment,
+                position=head.offset,
+            ),
+            journal_sha256=found.journal_sha256,
+            vectors={one.model: one.rows for one in found.vectors},
+        )
+
+    def _write(self, target: Path, boundary: Boundary, base: Base | None, *, replaces: bool) -> BackupResult:
+        journal = self._journal
+        advance = _counting(self._progress, 2 * size_of(journal, boundary, base))
+        unchanged = Unchanged(journal, boundary)
+        try:
+            try:
+                contents = read_contents(journal, boundary, base, home=self._home, advance=advance)
+            except JournalError:
+                unchanged.check()  # events that were read while they were rewritten do not follow each other
+                raise
+            made = self._manifest(boundary, base, contents)
+            with ArchiveWriter(target, replaces=replaces) as archive:
+                self._copy(archive, made, contents, advance)
+                size = archive.finish()
+                seq = self._publish(archive, unchanged, made, target, size)
+        finally:
+            unchanged.close()
+        return BackupResult(
+            file=str(target),
+            backup_id=made.backup_id,
+            base_id=base.backup_id if base else None,
+            first_seq=made.first_seq,
+            last_seq=made.head.seq,
+            size_bytes=size,
+            digest=made.digest,
+            recorded_as=seq,
+            seconds=0.0,
+        )
+
+    def _manifest(self, boundary: Boundary, base: Base | None, contents: Contents) -> BackupManifest:
+        chain, position = boundary.offset.chain, boundary.offset.position
+        return BackupManifest(
+            format=manifest.FORMAT,
+            backup_id=str(uuid4()),
+            store_id=self._journal.store_id,
+            made_at=self._now(),
+            made_by=f"memgraph {release()}",
+            first_seq=base.offset.chain.seq + 1 if base else 1,
+            head=BackupHead(
+                seq=chain.seq,
+                signature=chain.signature,
+                timestamp=chain.timestamp,
+                segment=position.segment,
+                offset=position.offset,
+            ),
+            digest=boundary.digest,
+            schema_version=SCHEMA_VERSION,
+            journal_format=JOURNAL_FORMAT,
+            envelope_version=ENVELOPE_VERSION,
+            key_ids=contents.key_ids,
+            journal_sha256=contents.journal_sha256,
+            vectors=contents.vectors,
+            base=BackupBase(
+                backup_id=base.backup_id,
+                seq=base.offset.chain.seq,
+                signature=base.offset.chain.signature,
+                file=Path(base.path).name,
+            )
+            if base
+            else None,
+            files=[part.file for part in contents.parts],
+        )
+
+    def _copy(self, archive: ArchiveWriter, made: BackupManifest, contents: Contents, advance: Advance) -> None:
+        key = self._journal.signing_key
+        first = manifest.sealed(made, seal_of(key.secret, manifest.PURPOSE, made.store_id), key.key_id)
+        archive.add(manifest.NAME, len(first), io.BytesIO(first))
+        for part in contents.parts:
+            with part.opened(advance) as source:
+                archive.add(stored_name(part.file), part.file.size_bytes, source)
+
+    def _publish(
+        self, archive: ArchiveWriter, unchanged: Unchanged, made: BackupManifest, target: Path, size: int
+    ) -> int | None:
+        """Give the archive its name and record it; return the number of the record, or None if the store is read-only."""
+        if self._journal.is_read_only:
+            unchanged.check()
+            archive.publish()
+            logger.warning("the store is read-only, so the backup is not recorded in it")
+            return None
+        with self._projector.writing(needs_graph=False):
+            unchanged.check()
+            archive.publish()
+            head = made.head
+            record = BackupMade(
+                backup_id=made.backup_id,
+                path=str(target),
+                seq=head.seq,
+                signature=head.signature,
+                recorded_until=head.timestamp,
+                segment=head.segment,
+                offset=head.offset,
+                journal_sha256=made.journal_sha256,
+                vector_files=made.vectors,
+                size_bytes=size,
+                base_id=made.base.backup_id if made.base else None,
+                made_by=made.made_by,
+            )
+            try:
+                draft = CommitDraft("system", [record], actor="user")
+                return self._projector.append([draft], self._now())[-1].seq
+            except StorageError as error:
+                logger.warning("the backup is whole, but could not be recorded: %s", error.loggable)
+                return None
+
+
+def _absolute(path: str | Path) -> Path:
+    """Return a file's path from the root, because it is recorded.
+
+    Raises
+    ------
+    InvalidInputError
+        It is no path.
+    """
+    if not isinstance(path, str | Path) or not Path(path).name or "\0" in str(path):
+        raise InvalidInputError("must be the path of a file", field="file", value=path)
+    try:
+        str(path).encode()
+        return Path(path).expanduser().absolute()
+    except (ValueError, RuntimeError, OSError):
+        raise InvalidInputError("must be the path of a file", field="file", value=path) from None
+
+
+def _counting(progress: Progress | None, total: int) -> Advance:
+    """Return a function that adds up bytes, and reports their sum."""
+    done = 0
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        if progress:
+            progress(min(done, total), total)
+
+    return advance
