@@ -1,7 +1,6 @@
 """The memory lifecycle: intake and consolidation, learning from episodes, sleep, and collection."""
 
-from memgraph.lifecycle.collection.collect import collect
-from memgraph.lifecycle.collection.preview import preview_collection
+from memgraph.lifecycle.collection.collect import collect, preview_collection
 from memgraph.lifecycle.contradictions.resolution import (
     decided_contradictions,
     dismiss_contradiction,
