@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE, Index, scope_name
-from memgraph.lifecycle.collection.collect import Survey, counted
 from memgraph.lifecycle.collection.landmarks import LANDMARK_FLOOR, Company, Mask, by_tag, is_negative
 from memgraph.lifecycle.run.reporting import counts_of, reported
 from memgraph.lifecycle.run.runner import Commit, Plan, View, account, carry_out

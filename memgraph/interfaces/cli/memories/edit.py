@@ -105,7 +105,6 @@ def _edited(
 
 def _edit_in_editor(settings: Settings, beginning: str, *, as_new: bool) -> None:
     """Let the user edit a memory as text. The store is not open meanwhile."""
-
     with opened(settings) as memory:
         before = memory.store.reader.known(memory.store.find_id(beginning))
     text = form_of(before)
