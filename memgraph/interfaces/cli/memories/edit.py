@@ -16,7 +16,7 @@ from memgraph.errors import MemGraphError
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.input import standard_input
 from memgraph.interfaces.cli.base.opening import opened
-from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.options import TIERS, Command, Settings, pass_settings
 from memgraph.interfaces.cli.memories.changes import report
 from memgraph.interfaces.cli.memories.selection import Selection, check_named, ids_first, selecting
 
@@ -40,7 +40,6 @@ _HEAD = """\
 # Lines that begin with # are ignored. An empty value clears a field. One `tag:` line for each tag.
 # The text follows the line `---`, up to the end of the file.
 """
-_TIERS = ("public", "sensitive", "private")
 _ids = click.argument("ids", nargs=-1, metavar="[ID]...")
 
 
@@ -52,7 +51,7 @@ _ids = click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--project", metavar="NAME", help="The project it belongs to.")
 @click.option("--valid-at", metavar="TIME", help="Since when it is true, ISO 8601.")
 @click.option("--invalid-at", metavar="TIME", help="Until when it is true, ISO 8601.")
-@click.option("--tier", "--privacy", "privacy", type=click.Choice(_TIERS), help="The privacy tier.")
+@click.option("--tier", "--privacy", "privacy", type=click.Choice(TIERS), help="The privacy tier.")
 @click.option("--domain", "--context", "domain", metavar="NAME", help="The domain, such as health or travel.")
 @click.option("--as-new", is_flag=True, help="Write a new version that supersedes the memory instead of changing it.")
 @selecting
