@@ -13,7 +13,7 @@ import pytest
 
 import memgraph
 from memgraph.errors import DamagedJournalError, JournalError
-from memgraph.health.storage import extent
+from memgraph.health.examination import extent
 from memgraph.journal.closed import files
 from memgraph.journal.closed.manifest import NAME
 from memgraph.journal.segments import JournalLimits
