@@ -88,12 +88,8 @@ def compact(
     now, began = _now(clock), time.perf_counter()
     journal, limit, days = _opened(config, keys, now, before, closed_tasks, progress)
     with timed(logger, logging.INFO, "compacted the journal") as counts, journal.locked():
-        check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
-        open_tasks = _open_tasks(journal) if closed_tasks or days else frozenset()
-        state = _state_before(journal, limit, open_tasks if closed_tasks else frozenset(), progress)
-        present, is_new = journal.baseline, _is_new(journal, state)
-        end = state.end if is_new or present is None else present.offset
-        plan = _retention(journal, end, days, now(), open_tasks, progress)  # verifies before anything is changed
+        state, is_new, _, plan = _planned(journal, limit, days, now(), closed_tasks, progress)
+        present = journal.baseline
         journal.name_closed()  # from now on the digest begins at the baseline
         if is_new or (present is not None and present.schema_version != SCHEMA_VERSION):
             present = baseline_of(journal, state, now())
@@ -122,12 +118,7 @@ def preview_compaction(
     """Return what `compact` would do with the same arguments. Nothing is changed. Raises the same errors."""
     now, began = _now(clock), time.perf_counter()
     journal, limit, days = _opened(config, keys, now, before, closed_tasks, progress)
-    check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
-    open_tasks = _open_tasks(journal) if closed_tasks or days else frozenset()
-    state = _state_before(journal, limit, open_tasks if closed_tasks else frozenset(), progress)
-    is_new, present = _is_new(journal, state), journal.baseline
-    end = state.end if is_new or present is None else present.offset
-    plan = _retention(journal, end, days, now(), open_tasks, progress)
+    _, is_new, end, plan = _planned(journal, limit, days, now(), closed_tasks, progress)
     staying = {name for name in journal.segments.names() if name >= end.position.segment}
     updates = {
         "archived_segments": len({name_of(path) for path in files_in(journal.folder)} - staying),
@@ -160,16 +151,23 @@ def _opened(
     return open_store_journal(config, keys, now, with_expired_keys=True), limit, config.archive_retention_days
 
 
-def _is_new(journal: Journal, state: State) -> bool:
-    return state.end.chain.seq > (journal.baseline.seq if journal.baseline else 0)
+def _planned(
+    journal: Journal, limit: str, days: int, now: str, closed_tasks: bool, progress: Progress | None
+) -> tuple[State, bool, Offset, RetentionPlan]:
+    """Return the state before the moment, whether it makes a new baseline, where the baseline then ends, and what is condensed.
 
-
-def _retention(
-    journal: Journal, end: Offset, days: int, now: str, open_tasks: frozenset[str], progress: Progress | None
-) -> RetentionPlan:
+    It verifies what is to be condensed; nothing is changed.
+    """
+    check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
+    open_tasks = _open_tasks(journal) if closed_tasks or days else frozenset()
+    state = _state_before(journal, limit, open_tasks if closed_tasks else frozenset(), progress)
+    present = journal.baseline
+    is_new = state.end.chain.seq > (present.seq if present else 0)
+    end = state.end if is_new or present is None else present.offset
     if not days:
-        return RetentionPlan()
-    return retention_plan(journal, days, now, before=end.position.segment, open_tasks=open_tasks, progress=progress)
+        return state, is_new, end, RetentionPlan()
+    plan = retention_plan(journal, days, now, before=end.position.segment, open_tasks=open_tasks, progress=progress)
+    return state, is_new, end, plan
 
 
 def _moment(before: When) -> str:
