@@ -1,5 +1,6 @@
 """Reporting: makes records, logs them, and hands them to the outlets that the settings name. Nothing here waits or raises.
 
+An outlet is one thread for one receiver of records, so that no work waits for a file or a server, and no receiver for another.
 The outlets belong to the process: all stores with the same settings share them. At the exit of the process each gets the time of one attempt
 (``alert_timeout_s``); an alert that is not accepted by then is kept in the file of undelivered ones.
 """

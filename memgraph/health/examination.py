@@ -335,7 +335,9 @@ def check_model(embedder: Embedder, stored: NamedVectors | None, report: Report)
 
 
 def check_memories(tables: Tables, config: AgentMemoryConfig, now: str, report: Report) -> None:
-    """Run all checks of this module.
+    """Check what the store holds: working memories, the size of long-term memory, sleep, near-duplicates, contradictions.
+
+    It reads the rows that the journal's fold gives, neither graph nor index, so it says the same whatever these lack.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Serves a store on its socket: decides who serves, takes connections, and ends when idle, asked to, or no longer right."""
+"""Serves a store on its socket: decides who serves, takes connections, and ends when idle, asked to, or no longer right.
+
+An answer is what a command prints or a hook injects, or the error, as JSON.
+"""
 
 from __future__ import annotations
 

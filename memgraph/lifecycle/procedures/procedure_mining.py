@@ -57,7 +57,10 @@ _PLACEHOLDER = {"<file>": "a file", "<url>": "an address", "<text>": "…", "<nu
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: its comparison key, its text and its purpose."""
+    """One step: its comparison key, its text and its purpose.
+
+    Two steps are the same if they differ only in variable parts: files, addresses, numbers, quoted text, the arguments of a call.
+    """
 
     key: str
     text: str

@@ -1,4 +1,7 @@
-"""Compacts a journal: its state at a commit becomes a signed baseline, and the segments before it are archived."""
+"""Compacts a journal: its state at a commit becomes a signed baseline, and the segments before it are archived.
+
+Retention is a part of it: archived segments of some age are condensed, and memories that were deleted by then lose their texts.
+"""
 
 from __future__ import annotations
 

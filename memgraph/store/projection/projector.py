@@ -1,4 +1,4 @@
-"""Projector: keeps graph and index up to date with the journal by applying commits, catching up and rebuilding."""
+"""Projector: keeps graph and index up to date with the journal by applying commits, catching up and rebuilding; keeps the index's snapshot on disk."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def connector() -> Connector:
 
 @dataclass(frozen=True)
 class CodexShape(ClaudeShape):
-    """The hooks of Codex."""
+    """The hooks of Codex: Claude Code's shape, with limits of its own and without an event for a failed tool."""
 
     name: str = "codex"
     kinds: Mapping[str, EventKind] = field(default_factory=lambda: _KINDS)
