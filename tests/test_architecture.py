@@ -647,7 +647,7 @@ def test_the_layer_rule_allows_what_is_meant(module, source):
     ("module", "source"),
     [
         ("memgraph.store.commit.writer", "from memgraph.store.query import Reader"),
-        ("memgraph.store.projection.projector", "import memgraph.store.past.shared"),
+        ("memgraph.store.projection.projector", "import memgraph.store.past.as_of"),
         ("memgraph.lifecycle.evidence.evidence", "from memgraph.lifecycle.collection.collect import collect"),
         ("memgraph.lifecycle.sleep", "from memgraph.lifecycle.intake.ingest import ingest"),
     ],

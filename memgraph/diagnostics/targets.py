@@ -1,4 +1,4 @@
-"""What receives alerts: a webhook and PagerDuty's Events API v2. Each makes one attempt; `memgraph.diagnostics.outlet` repeats it."""
+"""What receives alerts: a webhook and PagerDuty's Events API v2. Each makes one attempt; `memgraph.diagnostics.reporting` repeats it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """The fold: (old rows, event) → changed rows. Pure: no clock, no model, no input or output."""
 
-from memgraph.fold.fold import fold, links_named
-from memgraph.fold.projection import Projection, project
-from memgraph.fold.workspace import EmptyRows, RowSource, Workspace
-
-__all__ = ["EmptyRows", "Projection", "RowSource", "Workspace", "fold", "links_named", "project"]
+from memgraph.fold.fold import fold as fold, links_named as links_named
+from memgraph.fold.projection import Projection as Projection, project as project
+from memgraph.fold.workspace import EmptyRows as EmptyRows, RowSource as RowSource, Workspace as Workspace

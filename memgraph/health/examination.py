@@ -6,31 +6,92 @@ verification and a fold of the whole journal: for 10,000 memories about four sec
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 
-from memgraph.config import AgentMemoryConfig
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.config import AgentMemoryConfig, config_path, default_settings, load_config
 from memgraph.diagnostics.security import report_finding
-from memgraph.errors import ReadOnlyError
-from memgraph.health.backups import check_backups
-from memgraph.health.memories import check_memories
-from memgraph.health.places import (
-    check_disk_space,
-    check_locks,
-    check_model,
-    check_modes,
-    check_settings,
-    check_size,
-    check_store,
+from memgraph.disk.lock import ProcessLock, writer_lock
+from memgraph.disk.space import beyond, size_on_disk
+from memgraph.embedding import embed_query, setting_of
+from memgraph.errors import (
+    BusyError,
+    DamagedJournalError,
+    JournalError,
+    KeyMissingError,
+    MemGraphError,
+    MissingExtraError,
+    ReadOnlyError,
+    StorageError,
 )
+from memgraph.fold.tasks.sessions import WORKING
 from memgraph.health.report import Report
-from memgraph.health.storage import SAMPLE, check_inspection, check_journal, check_projections, check_tail, extent
-from memgraph.journal.closed.files import FileState, states_in
+from memgraph.index import snapshot
+from memgraph.index.analyser import analyse
+from memgraph.index.index import RELATION_CODE, Index
+from memgraph.index.supersession import superseded
+from memgraph.journal.baseline.header import checked_header, unverified_place
+from memgraph.journal.closed.files import FileState, file_of, names_in, opened, states_in
+from memgraph.journal.head_file import HeadFile
+from memgraph.journal.journal import Journal
+from memgraph.journal.keys import FileKeys, KeyRing
+from memgraph.journal.keys.configured import configured_keys, configured_ring
+from memgraph.journal.keys.contract import check_presence, check_validity
+from memgraph.journal.keys.place import key_place, name_of
+from memgraph.journal.opening import lost_journal, made_from_events, read_manifest, refuse_foreign
+from memgraph.journal.repair import Condition, as_it_is, examine
+from memgraph.journal.segments import Segments
+from memgraph.journal.swap import is_planned
+from memgraph.journal.vectors.vector_file import NamedVectors
+from memgraph.lifecycle.contradictions.resolution import pairs_among
+from memgraph.lifecycle.dedup.near_duplicates import PHASE, groups, linked, may_be_one, without_parts
+from memgraph.lifecycle.dedup.thresholds import SLEEP_OVERLAP
+from memgraph.lifecycle.dedup.word_index import WordIndex
+from memgraph.lifecycle.sleep import EPISODES_BETWEEN
+from memgraph.model.events.lifecycle import SLEEP, phase_key
+from memgraph.model.memory import MEMORY_TYPES, AgentMemory, StoredMemory
 from memgraph.model.results.maintenance import Health
-from memgraph.model.timestamps import to_iso
+from memgraph.model.timestamps import days_between, epoch_days, to_iso
+from memgraph.ports import Embedder, Key, Row
+from memgraph.settings.diagnostics import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
 from memgraph.store import AgentMemoryStore
+from memgraph.store.maintenance.verification import LastBackup, Verification
+from memgraph.store.maintenance.verifying import inspect
+from memgraph.store.opening import open_projector
 from memgraph.store.projection.bulk import no_collections
+from memgraph.store.projection.place import place_of
+from memgraph.store.projection.projector import Projector
 from memgraph.store.store import PastStore
+
+_NAMES = {"head": "head file", "checkpoint": "checkpoint", "manifest": "manifest of closed segments"}
+SAMPLE = 50
+"""Number of memories whose rows are compared with their events."""
+_TAKEN = "the graph, which another process has open"
+Tables = Mapping[str, Mapping[Key, Row]]
+Mask = NDArray[np.bool_]
+
+_RESUMED_FOR_DAYS = 1.0
+"""A sleep that was interrupted longer ago than this is not continued by the next one."""
+_MOST_NEW = 1_000
+_MOST_FOUND = 100
+_MOST_JUDGED = 64
+"""Bounds on the search for near-duplicates: the newest memories, the number found, and candidates for one memory."""
+_OTHER_VARIABLES = {"MEMGRAPH_KEY", "MEMGRAPH_LOG", PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE}
+_SPARE_BYTES = 64 << 20
+"""Free disk space needed in addition to the graph's own size: a rebuild writes a second copy."""
+_FOR_OTHERS = 0o077
+_FEW_EVENTS = 1_000
+"""A store with fewer events may do without a backup: somebody tries it out, or it has little to lose."""
+_ADVICE = (
+    "run `memgraph backup FILE`, best with a FILE on another disk; `memgraph docs operations` has a crontab for it"
+)
 
 
 @no_collections()
@@ -100,3 +161,510 @@ def _segments(config: AgentMemoryConfig) -> list[FileState] | None:
 def _tell(report: Report, config: AgentMemoryConfig, store_id: str | None, now: Callable[[], str]) -> None:
     for error in report.refusals:
         report_finding(config, error, now=now, store_id=store_id)
+
+
+def check_backups(found: Verification, config: AgentMemoryConfig, now: str, report: Report) -> None:
+    """Warn if the last backup is too old and lacks events, or if a store that is neither young nor small has none."""
+    limit, last = config.health.backup_days, found.backup
+    if last is None:
+        report.found["backup"] = {"at": None, "path": None, "present": None, "events_since": None}
+        age = days_between(found.began_at, now) if found.began_at else 0.0
+        if limit and age > limit and found.events >= _FEW_EVENTS:
+            what = f"this store of {found.events:,} events was never backed up; its first event is {age:,.0f} days old"
+            report.warning("backups", what, _ADVICE, value=age, limit=limit)
+        report.passed("backups", limit=limit or None)
+        return
+    age = max(0.0, days_between(last.at, now))
+    since = max(0, found.events - last.seq - 1)  # the event after its last one records the backup itself
+    is_there = os.path.exists(last.path) if last.path else None  # noqa: PTH110 - it answers no where it may not look
+    report.found["backup"] = {"at": last.at, "path": last.path, "present": is_there, "events_since": since}
+    if limit and age > limit and since:
+        report.warning("backups", _too_old(last, age, since), _ADVICE, value=age, limit=limit)
+    report.passed("backups", value=age, limit=limit or None)
+
+
+def _too_old(last: LastBackup, age: float, since: int) -> str:
+    events = "1 event was" if since == 1 else f"{since:,} events were"
+    file = last.path or "from which the store was restored"
+    return f"the last backup, {file}, is {age:,.0f} days old ({last.at[:16]}), and {events} recorded since"
+
+
+def check_settings(home: str | None, report: Report) -> AgentMemoryConfig:
+    """Return the settings; if they are invalid, the defaults with the configured directories."""
+    path = config_path(home)
+    known = {one.variable for one in default_settings()} | _OTHER_VARIABLES
+    unknown = sorted(name for name in os.environ if name.startswith("MEMGRAPH_") and name not in known)
+    report.found["config"] = {"path": str(path), "present": path.is_file(), "unknown_variables": unknown}
+    report.found["config"]["engine"] = AgentMemoryConfig.model_fields["engine"].default
+    try:
+        config = load_config({"home": home})
+        report.passed("settings")
+        report.found["config"]["engine"] = config.engine
+        return config
+    except MemGraphError as error:
+        report.error(
+            "settings", str(error), "`memgraph config init` shows every setting; with --force it replaces the file"
+        )
+    named = os.environ.get("MEMGRAPH_KEYS_HOME")
+    if named:
+        return AgentMemoryConfig.model_construct(home=path.parent, keys_home=Path(named).expanduser().absolute())
+    return AgentMemoryConfig.model_construct(home=path.parent)
+
+
+def check_store(config: AgentMemoryConfig, report: Report) -> str | None:
+    """Return the store's id, or None if there is no store."""
+    home, store_id = config.home, None
+    try:
+        manifest = home / "journal" / "manifest.json"
+        if manifest.exists():
+            store_id = read_manifest(manifest)
+        else:
+            refuse_foreign(home)
+    except MemGraphError as error:
+        report.refused("store", error)
+    except OSError as error:
+        report.error("store", f"{home} cannot be read: {error.strerror}", "check its permissions")
+    report.passed("store")
+    report.found["store"] = {"path": str(home), "exists": home.exists(), "id": store_id}
+    return store_id
+
+
+def check_locks(home: Path, report: Report) -> None:
+    """Report which process holds the locks."""
+    report.found["locks"] = {}
+    for name, lock in (
+        ("journal", writer_lock(home / "journal")),
+        ("graph", ProcessLock(home / "graph.lock", "the graph")),
+    ):
+        if not lock.is_held():
+            report.found["locks"][name] = {"held": False}
+            continue
+        pid, taken_at = lock.holder(), lock.taken_at()
+        since = to_iso(datetime.fromtimestamp(taken_at, UTC)) if taken_at else None
+        report.found["locks"][name] = {"held": True, "pid": pid, "alive": _is_alive(pid), "since": since}
+
+
+def _is_alive(pid: int | None) -> bool | None:
+    if pid is None:
+        return None
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # the process belongs to another user
+    return True
+
+
+def check_modes(config: AgentMemoryConfig, store_id: str, report: Report) -> None:
+    """Report files that other users may read or change: keys, head files, and everything that holds memories."""
+    head = HeadFile.of(config.home / "journal", config.keys_home, store_id)
+    outside = [FileKeys(config.keys_home).path(store_id), head.path]
+    exposed = [path for path in (*_private(config.home), *outside) if _is_open(path)]
+    for path in exposed:
+        mode = "0700" if path.is_dir() else "0600"
+        report.error("permissions", f"other users may access {path}", f"chmod {mode} {path}")
+    report.passed("permissions")
+
+
+def _private(home: Path) -> Iterator[Path]:
+    """Yield the accessible folders that hold memories, with their files; a folder closed to others protects its files."""
+    for name in ("journal", "graph", "index", "past"):
+        folder = home / name
+        if folder.is_dir() and _is_open(folder):
+            yield folder
+            yield from sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _is_open(path: Path) -> bool:
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return bool(stat.S_IMODE(found.st_mode) & _FOR_OTHERS)
+
+
+def check_size(config: AgentMemoryConfig, report: Report) -> None:
+    """Compare the store's size with the limit that the user has set."""
+    report.found["store"]["bytes"] = size = size_on_disk(config.home)
+    limit = config.max_memory_mb * 1_000_000 or None
+    if too_much := beyond(size, config.max_memory_mb):
+        todo = "raise max_memory_mb, or use another store for other work: the journal keeps every event"
+        report.error("quota", too_much, todo, value=size, limit=limit)
+    report.passed("quota", value=size, limit=limit)
+
+
+def check_disk_space(home: Path, report: Report) -> None:
+    """Compare the free disk space with what a rebuild needs."""
+    there = next((path for path in (home, *home.parents) if path.is_dir()), None)
+    if there is None:
+        return
+    free = shutil.disk_usage(there).free
+    needed = _SPARE_BYTES + sum(path.stat().st_size for path in (home / "graph").glob("*.kuzu"))
+    report.found["disk"] = {"free_bytes": free, "needed_bytes": needed}
+    if free < needed:
+        what = f"{there} has {free:,} bytes free, but rebuilding the graph may need {needed:,}"
+        report.error("disk", what, "free some disk space", value=free, limit=needed)
+    report.passed("disk", value=free, limit=needed)
+
+
+def check_model(embedder: Embedder, stored: NamedVectors | None, report: Report) -> None:
+    """Compare the embedding model with that of the store's vectors, and use it once."""
+    model = {"name": embedder.name, "dimension": embedder.dimension, "available": False, "stored": None}
+    if stored and stored.model is not None:
+        model["stored"] = {"name": stored.model, "dimension": stored.dimension}
+        if embedder.dimension and (stored.model, stored.dimension) != (embedder.name, embedder.dimension):
+            setting = setting_of(stored.model)
+            remedy = (
+                f"set embedding_model to {setting}" if setting else "open the store from Python with the former model"
+            )
+            report.error(
+                "model",
+                f"the store's vectors are {stored.model}'s with {stored.dimension} dimensions, but the model is {embedder.name} "
+                f"with {embedder.dimension}",
+                f"{remedy}, or switch the store's model with `memgraph reembed`",
+            )
+    if embedder.dimension:
+        try:
+            embed_query(embedder, "ready")
+            model["available"] = True
+        except MemGraphError as error:
+            report.error("model", str(error), "until it works, memories are stored and found by text alone")
+    report.passed("model")
+    report.found["model"] = model
+
+
+def check_memories(tables: Tables, config: AgentMemoryConfig, now: str, report: Report) -> None:
+    """Check what the store holds: working memories, the size of long-term memory, sleep, near-duplicates, contradictions.
+
+    It reads the rows that the journal's fold gives, neither graph nor index, so it says the same whatever these lack.
+
+    Parameters
+    ----------
+    tables : mapping
+        The rows at the journal's end, by table and key.
+    """
+    rows = sorted(tables.get("Memory", {}).values(), key=lambda row: row["seq"])
+    index = Index()
+    index.build(rows, ((table, key) for table in RELATION_CODE for key in tables.get(table, {})))
+    by_id = {row["id"]: row for row in rows}
+    in_force = _in_force(index, now)
+    runs = tables.get("LifecycleRun", {})
+    _working(tables.get(WORKING, {}), config, now, report)
+    _long_term(index, by_id, in_force, config, report)
+    _sleep(runs.get(SLEEP, {}), rows, config, now, report)
+    since = runs.get(phase_key(PHASE), {}).get("seq", 0)
+    _near_duplicates(index, by_id, in_force, since, config, now, report)
+    _contradictions(index, in_force, config, report)
+
+
+def _in_force(index: Index, now: str) -> Mask:
+    """Return the slots that a listing shows and that no other listed memory supersedes."""
+    mask: Mask = index.column("is_live") & ~index.column("is_archived") & ~index.column("is_suppressed")
+    mask &= index.column("invalid_days") > epoch_days(now)
+    return mask & ~superseded(index, mask)
+
+
+def _working(rows: Mapping[Key, Row], config: AgentMemoryConfig, now: str, report: Report) -> None:
+    days = config.working_memory_days
+    stale = sum(days_between(row["updated_at"], now) > days for row in rows.values())
+    what = f"{stale:,} working memories are older than {days:,} days, so they are void"
+    advice = "`memgraph session prune` removes them"
+    report.compare("working memory", stale, config.health.stale_working_memories, what, advice)
+
+
+def _long_term(
+    index: Index, by_id: Mapping[str, Row], in_force: Mask, config: AgentMemoryConfig, report: Report
+) -> None:
+    mask = in_force & (index.column("type") != MEMORY_TYPES.index("episodic"))
+    size = sum(len(by_id[index.ids.names[slot]]["content"].encode()) for slot in np.flatnonzero(mask).tolist())
+    limit = config.health.long_term_mb * 1e6
+    what = f"facts and procedures take {size / 1e6:,.1f} MB, more than health.long_term_mb = {config.health.long_term_mb:g}"
+    advice = "`memgraph sleep` merges and collects; `memgraph list` shows what to forget; or raise the limit"
+    report.compare("long-term memory", size, limit or float("inf"), what, advice)
+
+
+def _sleep(run: Row, rows: list[Row], config: AgentMemoryConfig, now: str, report: Report) -> None:
+    again = "run `memgraph sleep`"
+    if "failed_at" in run:
+        what = f"the last sleep failed in its phase {run['failed_phase']} ({run['failed_at'][:16]}): {run['error']}"
+        report.warning("sleep", what, f"{again} again")
+    elif run.get("phases_left") and days_between(run["started_at"], now) > _RESUMED_FOR_DAYS:
+        what = f"the sleep of {run['started_at'][:10]} was not completed; left: {', '.join(run['phases_left'])}"
+        report.warning("sleep", what, again)
+    waiting = [row["created_at"] for row in rows if row["type"] == "episodic" and row["seq"] > run.get("seq", 0)]
+    limit = config.health.sleep_overdue_days
+    if limit and len(waiting) >= EPISODES_BETWEEN:
+        days = days_between(min(waiting), now)
+        what = f"{len(waiting):,} episodes wait for a sleep, the first for {days:,.0f} days"
+        if days > limit:
+            report.warning("sleep", what, f"{again}, or set sleep_trigger to auto", value=days, limit=limit)
+    report.passed("sleep", limit=limit or None)
+
+
+def _near_duplicates(
+    index: Index,
+    by_id: Mapping[str, Row],
+    in_force: Mask,
+    since: int,
+    config: AgentMemoryConfig,
+    now: str,
+    report: Report,
+) -> None:
+    slots = np.flatnonzero(without_parts(index, in_force))
+    slots = slots[np.argsort(index.column("seq")[slots], kind="stable")]
+    new = [slot for slot in slots.tolist() if index.column("seq")[slot] > since][-_MOST_NEW:]
+    repeated = list(_repeated(index, by_id, slots, frozenset(new), config, now)) if new else []
+    what = f"{len(repeated):,} memories repeat another one in other words or in the same"
+    if len(repeated) == _MOST_FOUND:
+        what = f"at least {what}"
+    limit = config.health.near_duplicates
+    report.compare("near-duplicates", len(repeated), limit, what, "`memgraph sleep` merges them")
+
+
+def _repeated(
+    index: Index,
+    by_id: Mapping[str, Row],
+    slots: NDArray[np.int64],
+    new: frozenset[int],
+    config: AgentMemoryConfig,
+    now: str,
+) -> Iterator[int]:
+    """Yield new slots that say what an earlier one says: by their words, within the groups in which sleep compares."""
+    opposed = linked(index, "CONTRADICTS")
+    found = 0
+
+    def memory(slot: int) -> StoredMemory:
+        kept: StoredMemory = AgentMemory.from_row(by_id[index.ids.names[slot]], now=now, curve=config.forgetting_curve)
+        return kept
+
+    for places in groups(index, slots):
+        members = slots[places].tolist()
+        if new.isdisjoint(members):
+            continue
+        texts = [frozenset(analyse(by_id[index.ids.names[slot]]["content"])) for slot in members]
+        words = WordIndex(texts, least=SLEEP_OVERLAP)
+        for place, slot in enumerate(members):
+            earlier = [members[one] for one, _ in words.like(place) if one < place] if slot in new else []
+            if any(may_be_one(opposed, memory(one), memory(slot)) for one in earlier[:_MOST_JUDGED]):
+                yield slot
+                found += 1
+                if found == _MOST_FOUND:
+                    return
+
+
+def _contradictions(index: Index, in_force: Mask, config: AgentMemoryConfig, report: Report) -> None:
+    number = len(pairs_among(index, in_force))
+    what = f"{number:,} contradictions are undecided"
+    advice = "`memgraph contradictions` lists them; resolve or dismiss each"
+    report.compare("contradictions", number, config.health.open_contradictions, what, advice)
+
+
+def check_journal(config: AgentMemoryConfig, store_id: str, report: Report) -> Condition | None:
+    """Verify the journal as opening does, and compare it with its witnesses outside the store."""
+    head = HeadFile.of(config.home / "journal", config.keys_home, store_id)
+    events, size = extent(config.home / "journal")
+    path = FileKeys(config.keys_home).path(store_id)
+    report.found["key"] = {"provider": config.key_provider, "place": None, "path": str(path), "present": None}
+    report.found["head"] = {"path": str(head.path), "present": head.path.is_file()}
+    report.found["journal"] = {"events": events, "bytes": size, "torn": None}
+    try:
+        keys = configured_keys(config)
+        where, remedy = key_place(keys, store_id)
+        report.found["key"] |= {"provider": name_of(keys), "place": where}
+        ring = KeyRing.from_providers(store_id, keys, FileKeys(config.keys_home))
+        report.found["key"]["present"] = ring.active is not None
+    except MemGraphError as error:
+        report.refused("key", error)
+        return None
+    try:
+        if ring.active is None:
+            if events:
+                what = f"the signing key is missing: {where}"
+                report.error("key", what, remedy)
+                report.refusals.append(KeyMissingError(what))
+            elif made := made_from_events(config.home):
+                raise lost_journal(config.home, made)
+            return None
+        if is_planned(config.home / "journal"):
+            report.warning(
+                "journal", "a resealing is under way, or was cut off", "the next use of the store completes it"
+            )
+            return None
+        condition = examine(config.home, store_id, ring, keys_home=config.keys_home, by_checkpoint=True)
+        checked_header(Segments(config.home / "journal", 0), store_id, ring)
+        _keys(condition, ring, config, report)
+    except KeyMissingError as error:
+        report.refused("key", error)
+        return None
+    except MemGraphError as error:
+        report.refused("journal", error, value=size)
+        return None
+    report.passed("key")
+    torn = {"events": condition.torn_events, "bytes": condition.torn_bytes} if condition.torn_events else None
+    report.found["journal"] |= {"events": condition.seq, "torn": torn}
+    _witnesses(condition, report)
+    check_tail(condition.torn_events, condition.torn_bytes, size, report)
+    report.passed("head")
+    return condition
+
+
+def _keys(condition: Condition, ring: KeyRing, config: AgentMemoryConfig, report: Report) -> None:
+    """Report keys that events need and that are missing or have expired: opening refuses the store then."""
+    place = unverified_place(config.home / "journal")
+    needed = condition.used.needed_after(place[0] if place else 0)
+    try:
+        check_presence(needed, ring)
+        check_validity(needed, ring, days=config.key_verification_days, now=lambda: to_iso(datetime.now(UTC)))
+    except KeyMissingError as error:
+        report.refused("key", error)
+
+
+def check_tail(torn_events: int, torn_bytes: int, size: int, report: Report) -> None:
+    """Report a final commit that a crash has cut short; `size` is that of the whole journal in bytes."""
+    if torn_events:
+        torn = f"{torn_events:,} events, {torn_bytes:,} bytes"
+        what = f"the journal's final commit is incomplete ({torn}); it was never acknowledged"
+        report.warning("journal", what, "the next write removes it", value=size)
+    report.passed("journal", value=size)
+
+
+def _witnesses(condition: Condition, report: Report) -> None:
+    accept = "run `memgraph repair --accept-head` to accept the journal as it is"
+    for witness in condition.contradicting[:1]:  # the head file before the checkpoint: accepting one settles both
+        name = f"the {_NAMES[witness.kind]} {witness.path}"
+        if witness.state != "missing":  # opening makes a missing one
+            report.refusals.append(JournalError(f"{name} contradicts the journal"))
+        if witness.state == "ahead":
+            what = f"the journal ends at event {condition.seq}, but {name} names {witness.seq}: it was truncated or is an old copy"  # fmt: skip
+            report.error("head", what, f"restore the journal from a backup, or {accept}")
+        elif witness.state == "other" and witness.kind == "manifest":
+            what = f"{name} names another content of the segment that ends with event {witness.seq}"
+            report.error("head", what, f"run `memgraph purge --complete`, restore a backup, or {accept}")
+        elif witness.state == "other":
+            what = f"{name} names an event {witness.seq} that differs from the journal's"
+            report.error("head", what, f"restore both from one backup, or {accept}")
+        elif witness.state == "damaged":
+            report.error("head", f"{name} is damaged", f"restore it from a backup, or {accept}")
+        else:
+            report.error("head", f"{name} is missing, so a truncation would go unnoticed", f"restore it, or {accept} and create it")  # fmt: skip
+
+
+def extent(folder: Path) -> tuple[int, int]:
+    """Return the number of lines in the journal's segments, and of bytes in their files."""
+    events = size = 0
+    for name in names_in(folder):
+        try:
+            with opened(folder, name) as stream:
+                while block := stream.read(1 << 20):
+                    events += block.count(b"\n")
+            size += file_of(folder, name).stat().st_size
+        except (OSError, DamagedJournalError, MissingExtraError):
+            continue  # the verification reports why
+    return events, size
+
+
+def check_projections(
+    config: AgentMemoryConfig, store_id: str, condition: Condition | None, report: Report
+) -> Verification | None:
+    """Verify vectors, graph and index as they are on disk, and fold the journal; report how far graph and index lag behind it."""
+    missing = {"lag_events": None, "note": "created when next needed"}
+    report.found |= {"graph": {"path": str(config.home / "graph"), **missing}, "index": missing}
+    ring = configured_ring(config, store_id) if condition is not None else None
+    if ring is None:
+        return None
+    journal = as_it_is(config.home, store_id, ring, keys_home=config.keys_home)
+    _index(config, journal, report)
+    graph = report.found["graph"]
+    is_there = any((config.home / "graph").glob(f"*.{config.engine}"))
+    is_taken = report.found["locks"]["graph"]["held"]
+    if is_taken:
+        report.unseen.append(_TAKEN)
+        graph["note"] = "another process has it open"
+    elif not is_there:
+        graph |= {"lag_events": journal.tail.chain.seq, "note": "created at the next use"}
+    settings = config.model_copy(update={"lock_timeout_s": 0.0, "graph_idle_s": 0.0})
+    try:
+        place = place_of(config.home)
+    except StorageError as error:
+        report.error("store", str(error))
+        return None
+    report.found["store"]["refused_writes"] = journal.refused_writes() or place.refused or None
+    projector = open_projector(settings, journal, place.folder)
+    try:
+        _upkeep(projector, report)
+        with_graph = is_there and not is_taken
+        return check_inspection(lambda: inspect(projector, sample=SAMPLE, with_graph=with_graph), config, report)
+    finally:
+        projector.engine.close()
+
+
+def check_inspection(
+    inspected: Callable[[], Verification], config: AgentMemoryConfig, report: Report
+) -> Verification | None:
+    """Verify vectors and graph, and fold the journal, without updating the graph; None if that is impossible."""
+    try:
+        found = inspected()
+    except BusyError:  # another process was faster
+        report.unseen.append(_TAKEN)
+        report.found["graph"]["note"] = "another process has it open"
+    except StorageError as error:
+        report.error("graph", str(error), "check its permissions")
+    except JournalError as error:
+        report.refused("journal", error)
+    except MemGraphError as error:
+        report.error("graph", str(error))
+    else:
+        _verified(found, config, report)
+        return found
+    return None
+
+
+def _index(config: AgentMemoryConfig, journal: Journal, report: Report) -> None:
+    index = snapshot.load(config.home / "index" / "index.npz", journal.store_id, journal.seal("index"))
+    # an index ahead of the journal was built from events that no longer exist
+    if index is not None and index.offset.seq <= journal.tail.chain.seq:
+        index.use_vectors_of(journal.named.model)
+        live = index.column("is_live")
+        waiting = int((live & (index.column("vector_row") < 0)).sum())
+        report.found["index"] = {"lag_events": journal.tail.chain.seq - index.offset.seq, "note": ""}
+        report.found["store"] |= {"memories": int(live.sum()), "awaiting_vectors": waiting}
+
+
+def _upkeep(projector: Projector, report: Report) -> None:
+    """Report the graph's size, and how often it was found damaged."""
+    upkeep = projector.upkeep.read()
+    graph = report.found["graph"]
+    graph["bytes"], graph["damages"] = projector.engine.size_bytes(), upkeep.damages
+    graph["last_damage"] = upkeep.rebuilds[-1] if upkeep.rebuilds else None
+
+
+def _verified(found: Verification, config: AgentMemoryConfig, report: Report) -> None:
+    """Report the differences that `verify` would find, and the graph's lag."""
+    graph, vectors = report.found["graph"], found.by_part["vectors"]
+    report.found["vectors"] = {"named": found.vectors, "damaged": vectors}
+    if vectors:
+        what = f"{vectors:,} of {found.vectors:,} vectors under {config.home / 'journal' / 'vectors'} are damaged or missing"
+        report.error("vectors", what, "run `memgraph embed --repair` to recompute them; until then their memories are found by text alone")  # fmt: skip
+    report.passed("vectors", value=vectors, limit=0)
+    if found.graph_seq is not None:
+        graph["lag_events"] = lag = found.events - found.graph_seq
+        graph["note"] = "rebuilt at the next use" if lag < 0 else "caught up at the next use" if lag else ""
+        if lag >= 0:
+            report.found["store"]["memories"] = found.nodes
+        _lag(lag, config.health.graph_lag_events, report)
+    if differing := found.by_part["graph"]:
+        first = next((one for one in found.first if one.part == "graph"), None)
+        what = f"the graph differs from the journal ({differing:,} differences{f', first {first}' if first else ''})"
+        report.error("graph", what, "run `memgraph rebuild`" if found.graph_seq is not None else "the next use rebuilds it")  # fmt: skip
+    if found.graph_seq is not None:
+        report.passed("graph", value=differing, limit=0)
+
+
+def _lag(lag: int, limit: int, report: Report) -> None:
+    if lag < 0:
+        what = "the graph is ahead of the journal, of which it is made"
+        report.warning("graph lag", what, "the next use rebuilds it", value=lag, limit=limit)
+    what = f"the graph is {lag:,} events behind the journal"
+    advice = "the next use brings it up to date; `memgraph verify` does so now"
+    report.compare("graph lag", lag, limit, what, advice)

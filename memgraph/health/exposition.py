@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 

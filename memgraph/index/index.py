@@ -11,18 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.index.aliases import Aliases
 from memgraph.index.analyser import analyse
 from memgraph.index.arrays import GrowingArray, Multimap, Names
 from memgraph.index.columns import COLUMN_TYPES, EMPTY, NEVER, OUTCOMES, QUESTION_MARKS, TIERS, TRUST, columns_of_source
-from memgraph.index.entity_names import Naming, phrases_of
-from memgraph.index.indexed_text import indexed_text
+from memgraph.index.entity_names import Aliases, Naming, phrases_of
 from memgraph.index.sequences import Sequences
 from memgraph.model.ids import canonical_name
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.model.timestamps import epoch_days
-from memgraph.ports import Change, Key, Row
+from memgraph.ports import Change, Key, Row, is_known_to_the_source
+from memgraph.text.calendar import in_words
 from memgraph.text.cutting import SUMMARY_CHARS
 
 INDEX_VERSION = 6
@@ -398,3 +397,23 @@ def name_in_scope(scope: str) -> str:
 def entity_name(kind: str, name: str, project_id: str | None) -> str:
     """Name of a project's entity among the index's entities, independent of its spelling."""
     return f"{kind}\x1f{project_id or ''}\x1f{canonical_name(name)}"
+
+
+def indexed_text(row: Row) -> str:
+    """Return the content with its subjects, speaker, date and tags, and a commit's issues and release, which its content leaves out."""
+    entities = row.get("entities", ()) if row.get("source") == "git" else ()
+    parts = [
+        row.get("title"),
+        row.get("speaker"),
+        in_words(row["occurred_at"]),
+        row["content"],
+        row.get("trigger_pattern"),
+        *row.get("steps", ()),
+        *row.get("tags", ()),
+        *(
+            one["name"]
+            for one in entities
+            if is_known_to_the_source(one["kind"], one["name"]) and one["name"] not in row["content"]
+        ),
+    ]
+    return "\n".join(part for part in parts if part)

@@ -63,7 +63,7 @@ class Put(NamedTuple):
     Attributes
     ----------
     texts : sequence of str, optional
-        What is recalled and searched. Default: the value as text, see `memgraph.items.text.text_of`.
+        What is recalled and searched. Default: the value as text, see `memgraph.items.items.text_of`.
     is_indexed : bool
         Whether it may be recalled and searched at all.
     ttl : float, optional

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import orjson
+
 from memgraph.disk.files import read_only_message, refused_writes
 from memgraph.disk.lock import writer_lock
 from memgraph.errors import (
@@ -18,7 +20,7 @@ from memgraph.errors import (
 from memgraph.journal import swap
 from memgraph.journal.baseline.header import Baseline, check_signers
 from memgraph.journal.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from memgraph.journal.closed.age import SegmentAge
+from memgraph.journal.closed import files
 from memgraph.journal.closed.files import can_pack
 from memgraph.journal.envelope import CommitDraft, Event, seal
 from memgraph.journal.head_file import Head, HeadFile
@@ -28,6 +30,7 @@ from memgraph.journal.replay import Committed, Offset
 from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Line, Position
 from memgraph.logs import logger_of
 from memgraph.model.events.erasure import MemoryPurged
+from memgraph.model.timestamps import days_between
 from memgraph.ports import Progress, SigningKey
 
 logger = logger_of(__name__)
@@ -397,3 +400,33 @@ class Journal(JournalReader):
     def _notice(self, text: str) -> None:
         logger.warning("store %s: %s", self.store_id, text)
         self.notices.append(text)
+
+
+class SegmentAge:
+    """Tells whether a segment is so old that a new one should be started.
+
+    Parameters
+    ----------
+    days : float
+        Age of its first event, by the journal's clock.
+    """
+
+    def __init__(self, folder: Path, days: float) -> None:
+        self._folder = folder
+        self._days = days
+        self._name = ""
+        self._since: str | None = None
+
+    def is_over(self, name: str, now: str) -> bool:
+        """Return whether a segment's first event was recorded longer ago than that."""
+        if name != self._name or self._since is None:  # it may have been empty
+            self._name, self._since = name, self._first_time(name)
+        return self._since is not None and days_between(self._since, now) > self._days
+
+    def _first_time(self, name: str) -> str | None:
+        """Return when a segment's first event was recorded; None if it has none."""
+        try:
+            with files.opened(self._folder, name) as stream:
+                return str(orjson.loads(stream.readline())["head"]["timestamp"])
+        except (OSError, ValueError, KeyError, TypeError):  # appending or verifying reports it
+            return None

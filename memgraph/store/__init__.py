@@ -1,6 +1,4 @@
 """The store: commits events, keeps the projections current, and reads memories."""
 
-from memgraph.store.maintenance.repair import repair_store
-from memgraph.store.store import AgentMemoryStore
-
-__all__ = ["AgentMemoryStore", "repair_store"]
+from memgraph.store.maintenance.repair import repair_store as repair_store
+from memgraph.store.store import AgentMemoryStore as AgentMemoryStore

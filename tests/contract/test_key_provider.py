@@ -10,7 +10,7 @@ import pytest
 
 from memgraph.errors import KeyMissingError
 from memgraph.journal.keys import EnvKeys, FileKeys
-from memgraph.journal.keys.command import CommandKeys
+from memgraph.journal.keys.configured import CommandKeys
 from memgraph.journal.keys.local import JsonKeys
 from memgraph.journal.keys.place import key_place, name_of
 from memgraph.ports import KeyProvider, RotatingKeyProvider, SigningKey

@@ -16,7 +16,7 @@ from rich.cells import cell_len
 
 from memgraph import AgentMemoryConfig, AgentMemoryStore
 from memgraph.graph.queries import named_queries
-from memgraph.interfaces.cli.base.tables import print_csv, print_table, visible
+from memgraph.interfaces.cli.analysis.query import print_csv, print_table, visible
 from memgraph.interfaces.cli.group import cli
 from memgraph.model.results.rows import Column, Rows
 from memgraph.testing import FakeClock, FakeEmbedder

@@ -445,7 +445,7 @@ class TestDoctor:
 
     def test_a_disk_that_is_nearly_full(self, kept: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
-            "memgraph.health.places.shutil.disk_usage",
+            "memgraph.health.examination.shutil.disk_usage",
             lambda _path: type("Usage", (), {"free": 1_000})(),
         )
         (found,) = problems(kept)

@@ -14,8 +14,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from memgraph.interfaces.cli.analysis.query import print_csv, print_table
 from memgraph.interfaces.cli.base.options import Settings
-from memgraph.interfaces.cli.base.tables import print_csv, print_table
 from memgraph.interfaces.cli.group import cli
 from memgraph.model.results.rows import Column, Rows
 from memgraph.testing import FakeEmbedder

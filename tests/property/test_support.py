@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.extraction.verification.named import is_dated, is_named
+from memgraph.extraction.llm.claims import is_dated, is_named
 from memgraph.extraction.verification.support import evidence_in, unsupported
 
 LAWS = settings(max_examples=60, database=None)

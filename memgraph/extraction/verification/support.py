@@ -9,7 +9,7 @@ evidence can pass. Pure. Cost: at most the length of the source times the length
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memgraph.extraction.verification.clauses import Clause, bare_clause, clauses_of, prepared, stems
@@ -18,13 +18,16 @@ from memgraph.extraction.verification.exact import plain, stands_in
 from memgraph.extraction.verification.opposites import contrary
 from memgraph.extraction.verification.polarity import Polarity, forms
 from memgraph.extraction.verification.reasons import unstated_reasons
-from memgraph.extraction.verification.reports import undecided
 from memgraph.extraction.verification.sources import Source, without_fields
-from memgraph.extraction.verification.spelling import is_misspelt
 from memgraph.extraction.verification.words import stem
 from memgraph.model.ids import canonical_name
 from memgraph.text import lazy_re as re
 
+_DECIDED = r"decid\w+|agreed|chose"
+_COMMITTED = re.compile(rf"\b(?:{_DECIDED})\b")
+_OPEN = re.compile(r"\?|\b(?:maybe|perhaps|might|could|consider\w*|suggest\w*|propos\w+|should we|let us see)\b")
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")
+_LEAST_LETTERS = 6
 SAYS_NOTHING = "it says nothing that evidence could support"
 _WORDS_FOR_A_NEW_ONE = 5
 """So many words of a sentence allow one that the source does not have."""
@@ -235,3 +238,41 @@ def mentioned(texts: Sequence[str], source: str) -> list[str]:
 
 def _comparable(text: str) -> str:
     return canonical_name(text.replace("’", "'"))
+
+
+def is_misspelt(word: str, right: str) -> bool:
+    """Return whether an ordinary word is another one of at least six letters with one letter more, one less, or two swapped.
+
+    The first letter must agree, and the last one unless two are swapped: “asynchronous”, “unloaded” and “imports” are other words than
+    “synchronous”, “loaded” and “import”. So is one with another letter in its place: “parsed” and “passed”.
+    """
+    if not all(len(one) >= _LEAST_LETTERS and one.isalpha() and one.islower() for one in (word, right)):
+        return False
+    if word == right or word[0] != right[0] or abs(len(word) - len(right)) > 1:
+        return False
+    if len(word) == len(right):
+        places = [at for at, (one, other) in enumerate(zip(word, right, strict=True)) if one != other]
+        return len(places) == 2 and places[1] == places[0] + 1 and word[places[0]] + word[places[1]] == right[places[1]] + right[places[0]]  # fmt: skip
+    longer, shorter = sorted((word, right), key=len, reverse=True)
+    return longer[-1] == shorter[-1] and any(
+        longer[:at] + longer[at + 1 :] == shorter for at in range(1, len(longer) - 1)
+    )
+
+
+def undecided(claim: str, evidence: str, stems_of: Callable[[str], frozenset[str]]) -> Iterator[str]:
+    """Yield that a claim says that something was decided which its evidence only asks or proposes.
+
+    Parameters
+    ----------
+    claim, evidence : str
+        In comparable form: folded, contractions written out.
+    stems_of : callable
+        Returns the stems of a text's words, without function words.
+    """
+    said = _COMMITTED.search(claim)
+    if said is None or _COMMITTED.search(evidence) is not None:
+        return
+    wanted = stems_of(claim)
+    nearest = max(_SENTENCE.split(evidence), key=lambda one: len(wanted & stems_of(one)))
+    if _OPEN.search(nearest) is not None:
+        yield f"the quoted evidence asks or proposes it, and does not say “{said[0]}”"

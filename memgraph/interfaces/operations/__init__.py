@@ -1,8 +1,4 @@
 """The operations that every door offers: their arguments, limits, errors, permissions and answers, defined once."""
 
-from memgraph.interfaces.operations.catalogue import OPERATIONS as OPERATIONS
-from memgraph.interfaces.operations.catalogue import offered as offered
-from memgraph.interfaces.operations.catalogue import perform as perform
-from memgraph.interfaces.operations.operation import Answer as Answer
-from memgraph.interfaces.operations.operation import Caller as Caller
-from memgraph.interfaces.operations.operation import Operation as Operation
+from memgraph.interfaces.operations.catalogue import OPERATIONS as OPERATIONS, offered as offered, perform as perform
+from memgraph.interfaces.operations.operation import Answer as Answer, Caller as Caller, Operation as Operation

@@ -107,11 +107,6 @@ def read_rows(folder: Path, baseline: Baseline) -> list[BaselineRow]:
     return found
 
 
-def sum_of(rows: Iterable[BaselineRow]) -> str:
-    """Return the sum of the hashes of some rows, whatever their order: 64 hexadecimal digits."""
-    return f"{sum(_hash(canonical(row)) for row in rows) % _MODULUS:064x}"
-
-
 def unused_files(folder: Path, baseline: Baseline | None) -> list[Path]:
     """Return the files of rows that the header does not name: of earlier baselines, and of writes that were cut off."""
     place, kept = folder / FOLDER, baseline.file if baseline else None

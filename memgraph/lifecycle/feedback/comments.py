@@ -49,12 +49,6 @@ def grouped(comments: Sequence[Comment]) -> list[list[Comment]]:
     return [list(group.values()) for group in groups.values()]
 
 
-def mean_the_same(one: str, other: str) -> bool:
-    """Return whether two comments have the same meaning. Symmetric."""
-    words = _meaning(one)
-    return bool(words) and _meaning(other) in same_statements(words)
-
-
 @lru_cache(maxsize=1 << 12)
 def _meaning(text: str) -> Words:
     """Return the words of a comment that carry its meaning."""

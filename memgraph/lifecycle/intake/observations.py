@@ -8,22 +8,21 @@ from memgraph.errors import InvalidInputError
 from memgraph.index.columns import TRUST
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.dedup.copies import merge_copies_of
-from memgraph.lifecycle.dedup.duplicates import duplicate_of, of_scope, possible_duplicates
+from memgraph.lifecycle.dedup.duplicates import duplicate_of, of_scope, possible_duplicates, told_with
 from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.dedup.thresholds import OBSERVATION_COSINE
-from memgraph.lifecycle.intake.decided import decided_against
 from memgraph.lifecycle.intake.episodes import episode_of, redacted
 from memgraph.lifecycle.intake.forgotten import is_forgotten
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.agent_input import Observation
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.links import MemoryLinked
-from memgraph.model.memory import SemanticMemory, StoredEpisodicMemory, StoredMemory, Vector
+from memgraph.model.memory import AgentMemory, SemanticMemory, StoredEpisodicMemory, StoredMemory, Vector
 from memgraph.model.results.learning import SavedObservation
 from memgraph.privacy.access import OWNER, Access
 from memgraph.privacy.tiers import Inferred, domain_of, inferred, strictest
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.permitted import Permits
+from memgraph.store.access.permitted import Permits, everything
 from memgraph.store.access.visible import readable
 from memgraph.store.commit.append import Write, with_vector
 from memgraph.text.cutting import split_text
@@ -168,3 +167,41 @@ def _merge(
     task_id = pairs[0][0].task_id
     store.commit("task" if task_id else "global", writes, task_id=task_id)
     return [known.id for _, known in pairs if known]
+
+
+def decided_against(
+    store: AgentMemoryStore, memory: AgentMemory, *, threshold: float, may: Permits = everything
+) -> tuple[str, str] | None:
+    """Return the ids of the memory that one says again and of the one by which the user replaced it; None if there is no such decision.
+
+    Decisions of the user stand: what they superseded is hidden from deduplication, so a repetition by an agent would be added as
+    a new memory, newer than the one that the user kept. Of what the writer may not have (`may`) nothing is named. Reads the journal, if there is a superseded memory of the same meaning.
+    """
+    if memory.trust_class == "user":
+        return None
+    reader = store.reader
+    index = reader.index
+    visible = may(reader)
+    mask = (
+        visible
+        & index.column("is_live")
+        & ~index.column("is_suppressed")
+        & ~index.column("is_archived")
+        & reader.superseded()
+    )
+    mask &= of_scope(store, "project", memory.project_id) & of_scope(store, "task", memory.task_id)
+    mask &= told_with(store, memory)
+    if not mask.any():
+        return None
+    _, known = duplicate_of(store, memory, mask, threshold=threshold)
+    if known is None:
+        return None
+    newer = {
+        link.source_id
+        for link in store.links(known.id)
+        if link.relation == "SUPERSEDES" and link.target_id == known.id and visible[index.slot(link.source_id)]
+    }
+    links = (event.payload for event in reader.history(known.id) if event.actor == "user")
+    decisions = (made for made in links if isinstance(made, MemoryLinked) and made.relation == "SUPERSEDES")
+    by = next((made.source_id for made in decisions if made.target_id == known.id and made.source_id in newer), None)
+    return None if by is None else (known.id, by)

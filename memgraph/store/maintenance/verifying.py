@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext
 from random import SystemRandom
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memgraph.errors import DamagedJournalError, DiskFullError, GraphError, VectorDamageError
+from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.projection import digest_after
 from memgraph.graph.schema import INTERNAL, STATE_TABLE, tables
-from memgraph.index.comparison import differences
+from memgraph.index.arrays import Multimap, Names
+from memgraph.index.columns import COLUMNS
 from memgraph.index.index import RELATION_CODE, Index
+from memgraph.journal.envelope import Event
 from memgraph.journal.purge.rewriting import check_purges
+from memgraph.journal.replay import Committed
+from memgraph.journal.vectors.damage import NamedRows
 from memgraph.model.base import Callback, Count, checked
+from memgraph.model.events.payload import MAX_WHOLE
+from memgraph.model.events.store import BackupMade, StoreRestored
 from memgraph.ports import Change, Key, Progress, Row
 from memgraph.store.commit.vectors import rows_in_use
-from memgraph.store.maintenance.recorded import Folded, Recorded
-from memgraph.store.maintenance.verification import Difference, Verification
+from memgraph.store.maintenance.verification import Difference, LastBackup, Verification
 from memgraph.store.projection.projector import Projector
 from memgraph.store.projection.replayed_rows import stored
 from memgraph.store.query import Reader
 
+_NAMED = ("project", "session", "task", "domain", "speaker", "vector_model")
+_SLOTS = ("previous", "following")
+_BY_NAME = {
+    "postings": "vocabulary",
+    "mentions": "entities",
+    "agents": "agent_names",
+    "tags": "tag_names",
+    "triggers": "vocabulary",
+}
+"""Multimaps from a name's code to slots, and the attribute that holds the names."""
+_OF_SLOTS = {"named": "entities", "tagged": "tag_names"}
+"""Multimaps from slots to a name's code."""
+Codes = NDArray[np.int64]
 _STEP = 1_000  # rows between two progress reports
 
 
@@ -330,3 +354,163 @@ def _index(projector: Projector, expected: Mapping[str, Mapping[Key, Row]], foun
 
 def _shown(key: Key) -> str:
     return key if isinstance(key, str) else " → ".join(key)
+
+
+class Recorded:
+    """The journal's content for vectors and, if deep, for rows.
+
+    Parameters
+    ----------
+    until : int
+        Number of the last event included in the graph's rows.
+    deep : bool
+        Fold all rows.
+    """
+
+    def __init__(self, *, until: int, deep: bool = False) -> None:
+        self.named = NamedRows()
+        self._until = until
+        self._workspace = Workspace(EmptyRows()) if deep else None
+
+    def take(self, commit: Committed) -> None:
+        """Take over the events of a commit."""
+        for event in commit.events:
+            self.named.take(event.payload)
+            if self._workspace is not None and event.seq <= self._until:
+                fold(self._workspace, event)
+
+    def changes(self) -> Iterator[Change]:
+        """Iterate over the rows that the graph should contain, as changes from an empty one."""
+        return self._workspace.changes() if self._workspace else iter(())
+
+    def tables(self) -> dict[str, dict[Key, Row]]:
+        """Return the same rows by table and key."""
+        rows: dict[str, dict[Key, Row]] = defaultdict(dict)
+        for change in self.changes():
+            if change.new is not None:
+                rows[change.table][change.key] = change.new
+        return rows
+
+    def names(self, row: Row) -> bool:
+        """Return whether an event has recorded this memory's vector at the place in the row."""
+        return self.named.has(row.get("embedding_model", ""), row["vector_row"], row["id"], row.get("vector_sha256"))
+
+
+class Folded(Recorded):
+    """The journal's content up to its end, with the digest, and the rows of some memories, at an earlier event.
+
+    Attributes
+    ----------
+    digest : int
+    sample : dict of str to Row
+        Of the memories that existed then.
+    began_at : str or None
+        Time of the first event.
+    backup : LastBackup or None
+        The last backup that the journal names.
+    """
+
+    def __init__(self, at: int, drawn: frozenset[str]) -> None:
+        super().__init__(until=MAX_WHOLE, deep=True)
+        self._at = at
+        self._drawn = drawn
+        self.digest = 0
+        self.sample: dict[Key, Row] = {}
+        self.began_at: str | None = None
+        self.backup: LastBackup | None = None
+
+    def take(self, commit: Committed) -> None:
+        """Take over the events of a commit, and note the state if it ends at the event."""
+        super().take(commit)
+        for event in commit.events:
+            self.began_at = self.began_at or event.timestamp
+            found = _backup_of(event)
+            if found is not None and (self.backup is None or found.at >= self.backup.at):
+                self.backup = found
+        if commit.after.chain.seq == self._at and self._workspace is not None:
+            self.digest = digest_after(0, self._workspace.changes())
+            rows = {one: self._workspace.get("Memory", one) for one in self._drawn}
+            self.sample = {one: row for one, row in rows.items() if row is not None}
+
+
+def _backup_of(event: Event) -> LastBackup | None:
+    """Return the backup that an event records: one that was made, or the one from which the store was restored."""
+    said = event.payload
+    if isinstance(said, BackupMade):
+        return LastBackup(event.timestamp, said.seq, said.path)
+    return LastBackup(said.made_at, said.seq, None) if isinstance(said, StoreRestored) else None
+
+
+def differences(given: Index, built: Index) -> Iterator[tuple[str, str, str]]:
+    """Yield (memory id, part, problem) for every difference between `given` and `built`.
+
+    Parts are columns (``anchor``), and ``postings``, ``mentions``, ``agents``, ``tags``, ``triggers``, ``named``, ``tagged``,
+    ``sequences``, ``links``. Linear in the size of both.
+    """
+    ours, theirs = _live(given), _live(built)
+    yield from ((memory_id, "memory", "missing") for memory_id in theirs if memory_id not in ours)
+    yield from ((memory_id, "memory", "not in the journal") for memory_id in ours if memory_id not in theirs)
+    common = [memory_id for memory_id in theirs if memory_id in ours]
+    own = np.array([ours[memory_id] for memory_id in common], dtype=np.int64)
+    other = np.array([theirs[memory_id] for memory_id in common], dtype=np.int64)
+    slots = np.full(len(given) + 1, -1, dtype=np.int64)  # slots of `built` by slot of `given`; the last entry is for −1
+    slots[own] = other
+    live = np.full(len(built) + 1, -1, dtype=np.int64)
+    live[other] = other
+    for name in COLUMNS:
+        mine, right = given.column(name)[own], built.column(name)[other]
+        if name in _NAMED:
+            mine = _translation(given.scopes, built.scopes)[mine]
+        elif name in _SLOTS:
+            mine, right = slots[mine], live[right]
+        yield from ((common[place], name, "differs") for place in np.flatnonzero(mine != right).tolist())
+    id_of = dict(zip(other.tolist(), common, strict=True))
+    for kind, names in _BY_NAME.items():
+        codes, same = _translation(getattr(given, names), getattr(built, names)), _identity(getattr(built, names))
+        mine, right = _pairs(getattr(given, kind), codes, slots), _pairs(getattr(built, kind), same, live)
+        yield from ((id_of[slot], kind, "differs") for slot in _only_in_one(mine, right)[:, 1].tolist())
+    for kind, names in _OF_SLOTS.items():
+        codes, same = _translation(getattr(given, names), getattr(built, names)), _identity(getattr(built, names))
+        mine, right = _pairs(getattr(given, kind), slots, codes), _pairs(getattr(built, kind), live, same)
+        yield from ((id_of[slot], kind, "differs") for slot in _only_in_one(mine, right)[:, 0].tolist())
+    codes = _translation(given.vocabulary, built.vocabulary)
+    for memory_id, mine_at, right_at in zip(common, own.tolist(), other.tolist(), strict=True):
+        if not np.array_equal(codes[given.sequences.get(mine_at)], built.sequences.get(right_at)):
+            yield memory_id, "sequences", "differs"
+    mine, right = _pairs(given.links, slots, slots), _pairs(built.links, live, live)
+    yield from ((id_of[slot], "links", "differs") for slot in _only_in_one(mine, right)[:, 0].tolist())
+
+
+def _live(index: Index) -> dict[str, int]:
+    return {index.ids.names[slot]: slot for slot in np.flatnonzero(index.column("is_live")).tolist()}
+
+
+def _translation(given: Names, built: Names) -> Codes:
+    """Return the code in `built` for each code of `given`; names missing there get higher codes; −1 stays −1."""
+    codes = [built.find(name) for name in given.names]
+    return np.array([code if code >= 0 else len(built) + own for own, code in enumerate(codes)] + [-1], dtype=np.int64)
+
+
+def _identity(names: Names) -> Codes:
+    codes: Codes = np.append(np.arange(len(names), dtype=np.int64), -1)
+    return codes
+
+
+def _pairs(pairs: Multimap, keys: Codes, values: Codes) -> Codes:
+    """Return (key, value, weight) rows, translated to the given codes, without those of dead slots."""
+    held: dict[str, NDArray[Any]] = pairs.arrays()
+    table: Codes = np.stack([keys[held["keys"]], values[held["values"]], held["weights"].astype(np.int64)], axis=1)
+    alive: Codes = table[(table[:, 0] >= 0) & (table[:, 1] >= 0)]
+    return alive
+
+
+def _only_in_one(mine: Codes, right: Codes) -> Codes:
+    """Return, once each, the rows whose multiplicity differs."""
+    if len(mine) == len(right):
+        order = [np.lexsort(table.T) for table in (mine, right)]
+        if np.array_equal(mine[order[0]], right[order[1]]):
+            return mine[:0]
+    rows, inverse = np.unique(np.concatenate([mine, right]), axis=0, return_inverse=True)
+    signs = np.concatenate([np.ones(len(mine), dtype=np.int64), -np.ones(len(right), dtype=np.int64)])
+    uneven: Codes = rows[np.bincount(inverse.ravel(), weights=signs, minlength=len(rows)) != 0]
+    return uneven

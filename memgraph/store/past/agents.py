@@ -36,7 +36,6 @@ from memgraph.model.events.payload import Payload
 from memgraph.model.events.recalls import AccessRecorded, OutcomeRecorded, RetrievalRecorded
 from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
 from memgraph.model.events.store import EmbeddingSwitched, StoreCreated, StoreReset
-from memgraph.model.events.tasks import HANDOFF_EVENTS, SESSION_EVENTS, TASK_EVENTS
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Row
 from memgraph.privacy.access import Access
@@ -61,30 +60,6 @@ _WHOLE: tuple[type[Payload], ...] = (
 )
 """Events without texts of memories: counts, and ids, which mean nothing where the memory is missing."""
 _ABOUT_ONE: tuple[type[Payload], ...] = (MemoryAdded, MemoryRevised, MemoryMerged, ProcedureMeasured)
-LEFT_OUT = frozenset(
-    {
-        "memory.deleted",
-        "memory.undeleted",
-        "memory.purged",
-        "source.read",
-        "sleep.failed",
-        "distil.requested",
-        "distil.answered",
-        "distil.attempted",
-        "distil.skipped",
-        "journal.repaired",
-        "backup.made",
-        "store.restored",
-        "journal.cut",
-        "store.migrated",
-        "archive.condensed",
-        "key.rotated",
-        "journal.resealed",
-        "access.audited",
-        *(kind.TYPE for kind in (*TASK_EVENTS, *SESSION_EVENTS, *HANDOFF_EVENTS)),
-    }
-)
-"""Kinds of events that no agent's view holds. An undeleted memory is there as it is now."""
 
 
 class AgentSelection:

@@ -2,30 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
 
 from memgraph.errors import InvalidInputError
-from memgraph.fold.tasks import HAS_ITEM, SESSION, mismatches_after, session_key, task_key
+from memgraph.fold.tasks import HAS_ITEM, ITEM, PIN, SESSION, is_pin, mismatches_after, session_key, task_key
 from memgraph.index.analyser import analyse
 from memgraph.logs import logger_of
 from memgraph.model.base import Name, QueryText, Text, checked
 from memgraph.model.events.payload import Actor, Payload
 from memgraph.model.events.tasks import SessionTasksSet, TurnControlled, UserConfirmed
 from memgraph.model.ids import new_id
+from memgraph.model.memory import StoredMemory
 from memgraph.model.results.tasks import SessionTasks, Task
-from memgraph.model.results.tasks.turns import Decision, Nudge, NudgeKind, TurnConfirmation, TurnControl, TurnCounters
+from memgraph.model.results.tasks.turns import (
+    Decision,
+    Language,
+    Nudge,
+    NudgeKind,
+    TaskMatch,
+    TurnConfirmation,
+    TurnControl,
+    TurnCounters,
+    TurnSettings,
+)
 from memgraph.ports import Row
 from memgraph.privacy.access import OWNER, Access
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.scope import Mask, Scope, of_or_none
+from memgraph.store.access.visible import visible
 from memgraph.store.commit.task_gate import WRITABLE
 from memgraph.tasks.registry import list_tasks
 from memgraph.tasks.sessions import session_of, stack_with
-from memgraph.tasks.turns.confirmations import is_confirmation, is_denial
-from memgraph.tasks.turns.inference import MAX_READ_CHARS, Inference, TaskText, infer_task, terms_of
-from memgraph.tasks.turns.nudges import ASK_FROM, ambiguity_nudge, topic_nudge
-from memgraph.tasks.turns.questions import Questions
+from memgraph.tasks.turns.nudges import ASK_FROM, Rule, ambiguity_nudge, conflict_nudge, topic_nudge
+from memgraph.tasks.turns.prohibitions import asks_for_forbidden
 
+MAX_READ_CHARS = 16_000
+"""Of a longer message the beginning is read: that says what it is about, and what follows is pasted."""
+LEAST_CONFIDENCE = 0.3
+"""Below it no task is inferred."""
+AMBIGUOUS_WITHIN = 0.15
+"""Candidates whose confidence is nearer to the best one's than this match about equally well."""
+_NAMED = 0.95
+_NAMED_BY_A_WORD = 0.8
+"""A name of one word may also be meant as that word."""
+_TITLE_SHARE, _ITEMS_SHARE = 0.7, 0.7
+_HALF_SURE_WORDS = 2.0
+"""Words of the items that a message must have so that they say half of what they can."""
+_TELLS_LITTLE = 0.25
+_ANY_TASK = frozenset(
+    analyse(
+        "fix write add make update implement create remove improve test check use change build review get set run new task work "
+        "continue finish start help look need want"
+    )
+)
+"""What is done in any task: such a word alone tells little about which one is meant."""
+_QUOTES = "`\"'“”‘’«»#"
+_ID_CHAR = re.compile(r"[\w./-]")
+MAX_MEMORIES = 64
+"""Pinned memories that are compared with a message: those with the most of its words."""
+_CHOOSES_NONE = "That chooses none of the options: name one by its number, or run its command."
+WORDS: Mapping[Language, str] = {
+    "de": "ja, jawohl, jep, genau, richtig, korrekt, stimmt, das stimmt, das ist richtig, einverstanden, bestätigt, ganz genau, ja bitte",
+    "en": (
+        "yes, yep, yeah, yup, correct, agreed, i agree, right, exactly, confirmed, i confirm, that's right, thats right, that is right, "
+        "that's correct, thats correct, that is correct, you are right, you're right, absolutely, definitely, of course"
+    ),
+    "es": "sí, si, correcto, exacto, exactamente, de acuerdo, confirmado, así es, es correcto, claro, por supuesto",
+    "fr": "oui, exact, exactement, correct, c'est exact, c'est ça, c'est correct, c'est juste, d'accord, je suis d'accord, confirmé, tout à fait",
+    "it": "sì, si, esatto, esattamente, corretto, giusto, è giusto, è corretto, d'accordo, sono d'accordo, confermato, confermo",
+    "ja": "はい, そうです, その通りです, そのとおりです, 正しいです, 同意します",
+    "nl": "ja, jawel, klopt, dat klopt, correct, juist, dat is juist, precies, akkoord, mee eens, bevestigd",
+    "pl": "tak, zgadza się, zgoda, dokładnie, racja, potwierdzam, poprawnie",
+    "pt": "sim, correto, exato, exatamente, certo, está certo, de acordo, concordo, confirmado, isso mesmo",
+    "ru": "да, верно, правильно, точно, согласен, согласна, подтверждаю, так и есть",
+    "sv": "ja, japp, stämmer, det stämmer, rätt, korrekt, precis, exakt, håller med, bekräftat",
+    "zh": "是, 是的, 对, 对的, 正确, 没错, 同意, 确认",
+}
+"""What confirms, by language. A word that may merely acknowledge, such as “ok”, is none of them."""
+DENIALS: Mapping[Language, str] = {
+    "de": "nein, nee, nö",
+    "en": "no, nope, nah, no way",
+    "es": "no",
+    "fr": "non",
+    "it": "no",
+    "ja": "いいえ",
+    "nl": "nee",
+    "pl": "nie",
+    "pt": "não",
+    "ru": "нет",
+    "sv": "nej",
+    "zh": "不, 不是, 不对",
+}
+"""What denies, by language."""
+_COURTESY = frozenset(
+    "please, thanks, thank you, danke, bitte, gracias, por favor, merci, grazie, bedankt, obrigado, obrigada, tack".split(
+        ", "
+    )
+)
+MAX_CHARS = 60
+_MAX_WORDS = 8
+_ASKS = "?？؟"
+_NO_WORD = re.compile(r"[^\w']+")
 VERSION = 1
 """Of the turn-control record."""
 MAX_TASKS_WITH_ITEMS = 20
@@ -293,3 +379,273 @@ class Turns:
             ),
             confirmations=confirmations,
         )
+
+
+def is_confirmation(message: str, settings: TurnSettings) -> bool:
+    """Return whether a message as a whole confirms: “Yes, that's right!” does; “yes, but …”, “right?” and a longer text do not."""
+    return _is_one_of(message, _phrases(tuple(settings.confirmation_languages), tuple(settings.confirmations)))
+
+
+def is_denial(message: str, settings: TurnSettings) -> bool:
+    """Return whether a message as a whole says no: “No, thanks.” does; “no, use the other one” does not."""
+    return _is_one_of(message, _denials(tuple(settings.confirmation_languages)))
+
+
+def _is_one_of(message: str, phrases: frozenset[str]) -> bool:
+    """Return whether a message consists of some of these phrases and of courtesy."""
+    text = message.strip()
+    if not text or len(text) > MAX_CHARS or any(sign in text for sign in _ASKS):
+        return False
+    words = tuple(_normal(text).split())
+    if not 0 < len(words) <= _MAX_WORDS:
+        return False
+    reached = {0: {False}}  # the number of words read: whether a phrase was among them
+    for start in range(len(words)):
+        for end in range(start + 1, len(words) + 1):
+            phrase = " ".join(words[start:end])
+            for has_phrase in reached.get(start, ()):
+                if phrase in phrases:
+                    reached.setdefault(end, set()).add(True)
+                elif phrase in _COURTESY:
+                    reached.setdefault(end, set()).add(has_phrase)
+    return True in reached.get(len(words), ())
+
+
+@lru_cache(maxsize=16)
+def _phrases(languages: tuple[Language, ...], further: tuple[str, ...]) -> frozenset[str]:
+    listed: Iterable[str] = (phrase for language in languages for phrase in WORDS[language].split(", "))
+    return frozenset(filter(None, map(_normal, (*listed, *further))))
+
+
+@lru_cache(maxsize=16)
+def _denials(languages: tuple[Language, ...]) -> frozenset[str]:
+    return frozenset(_normal(phrase) for language in languages for phrase in DENIALS[language].split(", "))
+
+
+def _normal(text: str) -> str:
+    """Return a text in lower case, with plain apostrophes, and words alone."""
+    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    return " ".join(_NO_WORD.sub(" ", plain).split())
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The questions of a turn, as far as whoever asks may see what they are about.
+
+    Attributes
+    ----------
+    task_id : str or None
+        The task that the session works on after the turn.
+    project : str or None
+        Only pinned memories of this project and of none; None: of any.
+    """
+
+    store: AgentMemoryStore
+    access: Access
+    session_id: str
+    task_id: str | None
+    project: str | None
+
+    def conflict(self, message: str) -> Nudge | None:
+        """Return the question that a message raises which asks for what a constraint of the task or a pinned memory forbids."""
+        if self.task_id is not None:
+            for row in self.store.reader.held(HAS_ITEM, task_key(self.task_id), None):
+                if self._is_constraint(row) and asks_for_forbidden(message, row["content"]):
+                    return conflict_nudge(Rule("constraint", row["id"], row["content"], self.task_id))
+        for memory in self._pinned(message):
+            if asks_for_forbidden(message, memory.content):
+                return self._about(memory)
+        return None
+
+    def again(self, kind: NudgeKind, about: Sequence[str], candidates: Sequence[Task]) -> Nudge | None:
+        """Return a question once more, because the answer chose none of its options; None if there is nothing to choose any more.
+
+        Parameters
+        ----------
+        about : sequence of str
+            Ids of the rule, or of the tasks.
+        candidates : sequence of Task
+            The open tasks that whoever asks may see.
+        """
+        nudge = self._rule(about) if kind == "conflict" else self._tasks(kind, about, candidates)
+        if nudge is None:
+            return None
+        return nudge.model_copy(update={"question": f"{_CHOOSES_NONE} {nudge.question}"})
+
+    def _rule(self, about: Sequence[str]) -> Nudge | None:
+        if len(about) != 1:
+            return None
+        row = self.store.reader.record(ITEM, about[0])
+        if row is not None and row["task_id"] == self.task_id and "closed_seq" not in row and self._is_constraint(row):
+            return conflict_nudge(Rule("constraint", row["id"], row["content"], self.task_id))
+        with self.store.reader.frozen():
+            index, mask = self.store.reader.index, self._mask(about)
+            memories = self.store.reader.read([index.ids.names[slot] for slot in np.flatnonzero(mask).tolist()])
+        return self._about(memories[0]) if memories else None
+
+    def _tasks(self, kind: NudgeKind, about: Sequence[str], candidates: Sequence[Task]) -> Nudge | None:
+        known = {one.id: one.title for one in candidates}
+        named = [(one, known[one]) for one in about if one in known]
+        if not named or len(named) < len(about):
+            return None
+        if kind == "ambiguity":
+            return ambiguity_nudge(self.session_id, named, self.task_id)
+        return topic_nudge(self.session_id, named[0], self.task_id)
+
+    def _is_constraint(self, row: Row) -> bool:
+        """Return whether an item is a constraint that whoever asks may have."""
+        return row["kind"] == "constraint" and self.access.may_read_text(row["content"])
+
+    def _about(self, memory: StoredMemory) -> Nudge:
+        self.store.auditing.record_disclosure(self.access, "read", [memory])
+        is_a_pin = is_pin(self.store.reader.record(PIN, memory.id))
+        return conflict_nudge(Rule("pin" if is_a_pin else "memory", memory.id, memory.content))
+
+    def _pinned(self, message: str) -> list[StoredMemory]:
+        """Return the pinned memories with the most words of a message that whoever asks may have."""
+        reader = self.store.reader
+        with reader.frozen():
+            index, mask = reader.index, self._mask()
+            if not mask.any():
+                return []
+            shared = np.zeros(len(index), dtype=np.int32)
+            for term in set(analyse(message)):
+                code = index.vocabulary.find(term)
+                if code >= 0:
+                    shared[index.postings.get(code)[0]] += 1
+            slots = np.flatnonzero(mask & (shared > 0))
+            best = slots[np.argsort(-shared[slots], kind="stable")][:MAX_MEMORIES]
+            return reader.read([index.ids.names[slot] for slot in best.tolist()])
+
+    def _mask(self, among: Sequence[str] | None = None) -> Mask:
+        """Return which slots hold pinned memories that whoever asks may have, of all or of some. Call it in a frozen block."""
+        reader = self.store.reader
+        scope = Scope(self.access, project_id=self.project, asking_session=self.session_id, task_id=self.task_id)
+        mask = visible(reader, self.access, "read", "search", scope=replace(scope, among=among))
+        mask &= reader.index.column("is_pinned") & ~reader.superseded()
+        return mask & of_or_none(reader.index, "project", self.project)
+
+
+class TaskText(NamedTuple):
+    """What is known of a task: its id, its title, and the texts of its goal and items."""
+
+    task_id: str
+    title: str
+    items: Sequence[str] = ()
+
+
+class Inference(NamedTuple):
+    """The task that a message seems to belong to.
+
+    Attributes
+    ----------
+    best : TaskMatch or None
+        None: the message says too little.
+    ambiguous : tuple of TaskMatch
+        Those that match about equally well, the best first; empty if one stands out.
+    """
+
+    best: TaskMatch | None
+    ambiguous: tuple[TaskMatch, ...] = ()
+
+    @property
+    def confidence(self) -> float:
+        """Confidence in the best candidate; 0 without one."""
+        return self.best.confidence if self.best else 0.0
+
+
+def infer_task(message: str, tasks: Sequence[TaskText], *, active: str | None = None) -> Inference:
+    """Return the task that a message seems to belong to. Deterministic; linear in the message and in the texts of the tasks.
+
+    A task that the message names, by its id or its title, is near certain. Otherwise the words of a message speak for a task as far as
+    they make up its title, and less so as far as they occur in its goal and items. A word that many of the tasks have speaks for none.
+
+    Parameters
+    ----------
+    tasks : sequence of TaskText
+        The candidates: closed tasks, and those that whoever asks may not see, must not be among them.
+    active : str, optional
+        The current task: of equal candidates it is the best.
+    """
+    beginning = message[:MAX_READ_CHARS]
+    terms = analyse(beginning)
+    weights = _weights(tasks)
+    message_terms, line, lowered = frozenset(terms), _line(terms), beginning.casefold()
+    matches = []
+    for task in tasks:
+        confidence = max(_by_name(task, lowered, line), _by_words(task, message_terms, weights))
+        if confidence >= LEAST_CONFIDENCE:
+            matches.append(TaskMatch(task_id=task.task_id, title=task.title, confidence=round(confidence, 2)))
+    matches.sort(key=lambda one: (-one.confidence, one.task_id != active, one.task_id))
+    if not matches:
+        return Inference(None)
+    near = tuple(one for one in matches if round(matches[0].confidence - one.confidence, 2) < AMBIGUOUS_WITHIN)
+    return Inference(matches[0], near if len(near) > 1 else ())
+
+
+def _weights(tasks: Sequence[TaskText]) -> Mapping[str, float]:
+    """Return how much each term tells about which task is meant, from 0 to 1: its inverse document frequency among the tasks."""
+    having = Counter(term for task in tasks for term in _terms([task.title, *task.items]))
+    highest = _idf(1, len(tasks))
+    return {
+        term: (_TELLS_LITTLE if term in _ANY_TASK else 1.0) * _idf(count, len(tasks)) / highest
+        for term, count in having.items()
+    }
+
+
+def _idf(having: int, total: int) -> float:
+    return math.log1p(total / having)
+
+
+def _by_words(task: TaskText, message_terms: frozenset[str], weights: Mapping[str, float]) -> float:
+    title = _terms([task.title])
+    whole = math.fsum(weights[term] for term in title)
+    of_title = math.fsum(weights[term] for term in title & message_terms) / whole if whole else 0.0
+    of_items = math.fsum(weights[term] for term in (_terms(task.items) - title) & message_terms)
+    return 1.0 - (1.0 - _TITLE_SHARE * of_title) * (1.0 - _ITEMS_SHARE * of_items / (of_items + _HALF_SURE_WORDS))
+
+
+def _by_name(task: TaskText, lowered: str, line: str) -> float:
+    """Return how sure it is that the message names the task: quoted, after the word “task”, or by several words, more so than by one."""
+    title = analyse(task.title)
+    if len(title) > 1 and _line(title) in line:
+        return _NAMED
+    if (found := _by_id(task.task_id.casefold(), lowered)) == _NAMED:
+        return found
+    return max(found, _NAMED_BY_A_WORD if title and set(title) - _ANY_TASK and _line(title) in line else 0.0)
+
+
+def _by_id(name: str, lowered: str) -> float:
+    is_word = name.isalpha()
+    tells = bool(set(analyse(name)) - _ANY_TASK) and (not name.isdecimal())
+    best, at = 0.0, lowered.find(name)
+    while at >= 0:
+        before, after = lowered[max(0, at - 6) : at], lowered[at + len(name) : at + len(name) + 2]
+        if not _goes_on(before[-1:], after):
+            if (before[-1:] in _QUOTES and before) or before.rstrip().endswith("task") or (tells and not is_word):
+                return _NAMED
+            best = _NAMED_BY_A_WORD if tells else best
+        at = lowered.find(name, at + len(name))
+    return best
+
+
+def _goes_on(before: str, after: str) -> bool:
+    """Return whether what was found is a part of a longer name; a full stop at the end of a sentence is none."""
+    if before and _ID_CHAR.match(before):
+        return True
+    return bool(after) and _ID_CHAR.match(after) is not None and (after[0] not in "./-" or after[1:].isalnum())
+
+
+@lru_cache(maxsize=1 << 13)
+def terms_of(text: str) -> frozenset[str]:
+    """Return the terms of a title or an item: the same ones are compared with each message."""
+    return frozenset(analyse(text))
+
+
+def _terms(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset().union(*map(terms_of, texts))
+
+
+def _line(terms: Sequence[str]) -> str:
+    """Return terms as one text in which a sequence of them can be found."""
+    return f" {' '.join(terms)} "

@@ -10,7 +10,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date
+from datetime import date, timedelta
 from importlib import import_module
 from io import BytesIO
 from typing import Any, TypeAlias
@@ -19,12 +19,12 @@ from memgraph.errors import MissingExtraError
 from memgraph.fold.history.trials import trial_of
 from memgraph.text.cutting import cut
 from memgraph.text.safe import one_line, xml_text
-from memgraph.viz.charts.labels import apart
-from memgraph.viz.charts.ticks import ticks_between
 from memgraph.viz.periods import DAYS_OF, bounds
 from memgraph.viz.series.measures import CHURN
 from memgraph.viz.series.series import GROUP_WORDS, Point, Series, display_order, has_news, with_data
 
+_SHOWN_BY_DAY = 100
+_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12_000, 36_000)
 Axes: TypeAlias = Any
 Figure: TypeAlias = Any
 """matplotlib types, which change between its releases."""
@@ -391,3 +391,36 @@ def _plain(text: str) -> str:
 def _shortened(name: str, most: int = 2 * _LABEL_CHARS) -> str:
     """Return a group's name in words, as one harmless line."""
     return cut(_plain(GROUP_WORDS.get(name, name)), most)
+
+
+def apart(heights: Sequence[float], sizes: Sequence[float]) -> list[float]:
+    """Move ascending heights as little as necessary so that labels of these sizes fit between 0 and 1, if possible."""
+    at: list[float] = []
+    for height, size in zip(heights, sizes, strict=True):
+        lowest = at[-1] + (sizes[len(at) - 1] + size) / 2 if at else 0.0
+        at.append(max(height, lowest))
+    limit = 1.0
+    for place in range(len(at) - 1, -1, -1):
+        at[place] = min(at[place], limit)
+        limit = at[place] - (sizes[place] + sizes[max(place - 1, 0)]) / 2
+    return at
+
+
+def ticks_between(first: date, last: date, most: int) -> tuple[list[date], list[str], str]:
+    """Return tick dates between two dates, their labels, and the year if the labels omit it.
+
+    Parameters
+    ----------
+    most : int
+        Maximum number of ticks, plus one.
+    """
+    span = (last - first).days
+    if span <= _SHOWN_BY_DAY:
+        step = next(step for step in (1, 2, 7, 14, 28) if span < step * most)
+        ticks = [first + timedelta(days=number) for number in range(0, span + 1, step)]
+        years = f"{first.year}" if first.year == last.year else f"{first.year} and {last.year}"
+        return ticks, [f"{day:%b} {day.day}" for day in ticks], f" of {years}"
+    months = range(12 * first.year + first.month - (first.day == 1), 12 * last.year + last.month)
+    step = next(step for step in _MONTHS if len(months) <= step * most)
+    ticks = [date(month // 12, month % 12 + 1, 1) for month in months if month % step == 0]
+    return ticks, [f"{day:%Y}" if step % 12 == 0 else f"{day:%b %Y}" for day in ticks], " "

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from memgraph import MemGraph
 from memgraph.errors import GraphError, ReadOnlyError
-from memgraph.health import memories as of_memories
+from memgraph.health import examination as of_memories
 from memgraph.interfaces.cli.group import cli
 from memgraph.model.results.maintenance import Health, HealthCheck, HealthLimits
 from memgraph.model.results.sleep import MergeResult

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from memgraph.index.comparison import differences
 from memgraph.index.index import Index
 from memgraph.ports import Row
+from memgraph.store.maintenance.verifying import differences
 
 NOW = "2026-02-01T09:00:00.000Z"
 

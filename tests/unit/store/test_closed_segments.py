@@ -13,7 +13,7 @@ import pytest
 
 import memgraph
 from memgraph.errors import DamagedJournalError, JournalError
-from memgraph.health.storage import extent
+from memgraph.health.examination import extent
 from memgraph.journal.closed import files
 from memgraph.journal.closed.manifest import NAME
 from memgraph.journal.segments import JournalLimits
@@ -212,19 +212,19 @@ def test_backups_are_the_same_before_and_after(place: Place, tmp_path: Path) -> 
 def test_a_compression_during_a_backup_makes_it_begin_again(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from memgraph.store.backup import writing
+    from memgraph.store.backup import making
 
     with place.open() as store:
         for number in range(6):
             store.insert_memory({"type": "episodic", "content": f"later text number {number}"})
-        real = writing.read_contents
+        real = making.read_contents
 
         def compressing(*args: Any, **options: Any) -> Any:
             found = real(*args, **options)
             store.compact()
             return found
 
-        monkeypatch.setattr(writing, "read_contents", compressing)
+        monkeypatch.setattr(making, "read_contents", compressing)
         made = store.backup(tmp_path / "a.tar.gz")
         assert made.digest == store.digest()
     assert caplog.text.count("it begins again") == 1

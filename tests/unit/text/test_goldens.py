@@ -19,10 +19,10 @@ from memgraph.extraction.rules.findings import _fitting, _one_line
 from memgraph.extraction.rules.session_steps import short
 from memgraph.extraction.statements import sentences
 from memgraph.index.analyser import analyse
-from memgraph.index.indexed_text import indexed_text
+from memgraph.index.index import indexed_text
 from memgraph.lifecycle.contradictions import claims
 from memgraph.lifecycle.contradictions.conflict import _share
-from memgraph.lifecycle.contradictions.stated_ends import stated_end
+from memgraph.lifecycle.contradictions.temporal import stated_end
 from memgraph.lifecycle.evidence.sentences import sentences_of
 from memgraph.lifecycle.generalisation.extractive_text import when
 from memgraph.lifecycle.intake import episodes

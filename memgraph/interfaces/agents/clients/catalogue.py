@@ -9,7 +9,7 @@ from pathlib import Path
 from memgraph.errors import InvalidInputError
 from memgraph.interfaces.agents.clients import claude_code, codex, copilot, cursor, gemini, opencode
 from memgraph.interfaces.agents.clients.claude_shape import ClaudeShape
-from memgraph.interfaces.agents.clients.codex_hooks import CodexShape
+from memgraph.interfaces.agents.clients.codex import CodexShape
 from memgraph.interfaces.agents.connecting.connector import Connector
 from memgraph.interfaces.agents.events import HookClient
 

@@ -56,6 +56,7 @@ class Settings:
     engine: Callable[[], GraphEngine | None] | None = None
 
 
+Callback = Callable[[click.Context, click.Parameter, Any], None]
 OPTION_OF = {"when": "--as-of", "since": "--since", "until": "--until"}
 """The command-line options of the library's arguments, for error messages."""
 WORD_OF = {
@@ -71,67 +72,76 @@ WORD_OF = {
 }
 """Arguments of the library with the parameter of a command that states them, and the word where a command has no such option."""
 
+TIERS = ("public", "sensitive", "private")
+TRUST = ("user", "agent", "tool", "imported", "web")
+"""Privacy tiers and trust classes, repeated here so that help imports only click."""
+
 pass_settings = click.make_pass_decorator(Settings, ensure=True)
+of_session = click.option(
+    "--session", metavar="NAME", default="shell", envvar="MEMGRAPH_SESSION", show_default=True, help="The session."
+)
+with_reason = click.option("--reason", metavar="TEXT", help="Why; stored with the change.")
 
 
 def shared_options() -> list[click.Option]:
     """Return new instances of the shared options, for a group or a command."""
     return [
-        click.Option(
-            ["--home"],
+        _option(
+            "--home",
             metavar="DIR",
-            expose_value=False,
             callback=_home,
             help="The store's directory (default: MEMGRAPH_HOME, else ~/.memgraph).",
         ),
-        click.Option(
-            ["--json"],
-            is_flag=True,
-            expose_value=False,
-            callback=_json,
-            help="Print one JSON document on standard output.",
-        ),
-        click.Option(
-            ["--verbose", "-v"],
+        _option("--json", is_flag=True, callback=_sets("as_json"), help="Print one JSON document on standard output."),
+        _option(
+            "--verbose",
+            "-v",
             count=True,
-            expose_value=False,
             callback=_verbose,
             help="Log slow operations on standard error; -vv logs every step (see also MEMGRAPH_LOG).",
         ),
-        click.Option(
-            ["--no-pager"],
+        _option(
+            "--no-pager",
             is_flag=True,
-            expose_value=False,
-            callback=_no_pager,
+            callback=_sets("pages", to=False),
             help="On a terminal, do not page what is longer than the screen (see also PAGER).",
         ),
-        click.Option(
-            ["--version"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_version,
-            help="Show the version and exit.",
-        ),
+        _option("--version", is_flag=True, is_eager=True, callback=_version, help="Show the version and exit."),
     ]
 
 
 def past_options() -> list[click.Option]:
     """Return new instances of ``--as-of`` and ``--recorded``, for a command that only reads."""
     return [
-        click.Option(
-            ["--as-of"],
+        _option(
+            "--as-of",
             metavar="WHEN",
-            expose_value=False,
-            callback=_as_of,
+            callback=_sets("as_of"),
             help="Read the store as it was at a time, such as 2024-06-01 (the end of that day, UTC).",
         ),
-        click.Option(
-            ["--recorded"],
+        _option(
+            "--recorded",
             is_flag=True,
-            expose_value=False,
-            callback=_recorded,
+            callback=_sets("is_recorded"),
             help="With --as-of: read what had been recorded by then instead of what had happened.",
+        ),
+    ]
+
+
+def agent_options() -> list[click.Option]:
+    """Return new instances of ``--agent`` and ``--justification``."""
+    return [
+        _option(
+            "--agent",
+            metavar="NAME",
+            callback=_sets("agent"),
+            help="The agent that asks: only what it may have (see `memgraph docs privacy`).",
+        ),
+        _option(
+            "--justification",
+            metavar="TEXT",
+            callback=_sets("justification"),
+            help="Why that agent needs sensitive memories, in more than 20 characters.",
         ),
     ]
 
@@ -142,26 +152,6 @@ class Command(click.Command):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params = [*self.params, *shared_options()]
-
-
-def agent_options() -> list[click.Option]:
-    """Return new instances of ``--agent`` and ``--justification``."""
-    return [
-        click.Option(
-            ["--agent"],
-            metavar="NAME",
-            expose_value=False,
-            callback=_agent,
-            help="The agent that asks: only what it may have (see `memgraph docs privacy`).",
-        ),
-        click.Option(
-            ["--justification"],
-            metavar="TEXT",
-            expose_value=False,
-            callback=_justification,
-            help="Why that agent needs sensitive memories, in more than 20 characters.",
-        ),
-    ]
 
 
 class ReadingCommand(Command):
@@ -181,42 +171,27 @@ class Subgroup(Suggesting):
         self.params = [*self.params, *shared_options()]
 
 
+def _option(*names: str, callback: Callback, **given: Any) -> click.Option:
+    """Return an option whose value the callback takes, so that commands have no parameter for it."""
+    return click.Option(names, expose_value=False, callback=callback, **given)
+
+
+def _sets(field: str, *, to: Any = None) -> Callback:
+    """Return the callback that puts an option's value, or `to`, into a field of the settings if the option is given."""
+
+    def put(ctx: click.Context, param: click.Parameter, value: Any) -> None:  # noqa: ARG001 - click's signature
+        if value is not None and value is not False:
+            setattr(ctx.ensure_object(Settings), field, value if to is None else to)
+
+    return put
+
+
 def _home(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is None:
         return
     if not value.strip():
         raise click.BadParameter("must name a directory", ctx=ctx, param=param)
     ctx.ensure_object(Settings).home = value
-
-
-def _json(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001 - click's signature
-    if value:
-        ctx.ensure_object(Settings).as_json = True
-
-
-def _no_pager(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001 - click's signature
-    if value:
-        ctx.ensure_object(Settings).pages = False
-
-
-def _as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> None:  # noqa: ARG001 - click's signature
-    if value is not None:
-        ctx.ensure_object(Settings).as_of = value
-
-
-def _recorded(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001 - click's signature
-    if value:
-        ctx.ensure_object(Settings).is_recorded = True
-
-
-def _agent(ctx: click.Context, param: click.Parameter, value: str | None) -> None:  # noqa: ARG001 - click's signature
-    if value is not None:
-        ctx.ensure_object(Settings).agent = value
-
-
-def _justification(ctx: click.Context, param: click.Parameter, value: str | None) -> None:  # noqa: ARG001 - click's signature
-    if value is not None:
-        ctx.ensure_object(Settings).justification = value
 
 
 def _verbose(ctx: click.Context, param: click.Parameter, value: int) -> None:  # noqa: ARG001 - click's signature

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from memgraph.interfaces.cli.base.options import TIERS, TRUST
 from memgraph.interfaces.cli.base.output import notice
 from memgraph.interfaces.lookups import project_hint
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from memgraph.facade import MemGraph
 
 F = TypeVar("F", bound=Callable[..., Any])
-_TRUST = ("user", "agent", "tool", "imported", "web")
-_TIERS = ("public", "sensitive", "private")
 
 
 def scoped(command: F) -> F:
@@ -25,12 +24,12 @@ def scoped(command: F) -> F:
             "--tier",
             "--privacy",
             "tiers",
-            type=click.Choice(_TIERS),
+            type=click.Choice(TIERS),
             multiple=True,
             help="Only this privacy tier; repeatable.",
         ),
         click.option(
-            "--min-trust", type=click.Choice(_TRUST), help="Only memories of this trust class or a higher one."
+            "--min-trust", type=click.Choice(TRUST), help="Only memories of this trust class or a higher one."
         ),
         click.option(
             "--task",

@@ -12,7 +12,7 @@ from memgraph.errors import InvalidInputError, UnsupportedClaimError
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.input import MAX_STDIN_CHARS, standard_input
 from memgraph.interfaces.cli.base.opening import opened
-from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, Subgroup, pass_settings, past_options
+from memgraph.interfaces.cli.base.options import TRUST, ReadingCommand, Settings, Subgroup, pass_settings, past_options
 from memgraph.interfaces.cli.base.output import count, emit, emit_json, notice, plain, print_lines, wrapped
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 _id = click.argument("id_", metavar="ID")
 _SHORT = 8
-_TRUST = ("user", "agent", "tool", "imported", "web")
-"""Trust classes, repeated here so that `memgraph distil --help` imports only click."""
 _TOO_LONG = "an answer has at most eight statements"
 
 
@@ -65,7 +63,7 @@ def show(settings: Settings, id_: str) -> None:
 @click.option(
     "--by", metavar="NAME", default="agent", show_default=True, help="Name of the agent or person who answers."
 )
-@click.option("--trust", type=click.Choice(_TRUST), default="agent", show_default=True, help="Trust in who answers.")
+@click.option("--trust", type=click.Choice(TRUST), default="agent", show_default=True, help="Trust in who answers.")
 @pass_settings
 def answer(settings: Settings, id_: str, file: str, by: str, trust: Any) -> None:
     """Store the statements in FILE (JSON; '-' reads standard input) that the excerpt supports."""

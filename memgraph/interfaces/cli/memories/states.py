@@ -13,7 +13,7 @@ import click
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.completing import relations
 from memgraph.interfaces.cli.base.opening import opened
-from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings, with_reason
 from memgraph.interfaces.cli.base.output import emit, emit_json, plain
 from memgraph.interfaces.cli.memories.changes import report
 from memgraph.interfaces.cli.memories.selection import Selection, check_named, selecting
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _id = click.argument("id_", metavar="ID")
 _ids = click.argument("ids", nargs=-1, metavar="[ID]...")
-_reason = click.option("--reason", metavar="TEXT", help="Why; stored with the change.")
 
 
 @click.command(cls=Command)
@@ -45,7 +44,7 @@ def unforget(settings: Settings, query: str) -> None:
 
 @click.command(cls=Command)
 @_ids
-@_reason
+@with_reason
 @click.option("--summary", metavar="TEXT", help="A summary to keep in its place.")
 @selecting
 @pass_settings
@@ -77,7 +76,7 @@ def unarchive(settings: Settings, id_: str) -> None:
 
 @click.command(cls=Command)
 @_ids
-@_reason
+@with_reason
 @click.option("--at", metavar="TIME", help="Since when they are no longer true, ISO 8601.  [default: now]")
 @selecting
 @pass_settings
@@ -112,7 +111,7 @@ def revalidate(settings: Settings, id_: str) -> None:
 @click.command(cls=Command)
 @click.argument("older", metavar="OLDER")
 @click.option("--by", required=True, metavar="NEWER", help="The memory that replaces it.")
-@_reason
+@with_reason
 @pass_settings
 def supersede(settings: Settings, older: str, by: str, reason: str | None) -> None:
     """Mark a memory as replaced by a newer one."""
@@ -146,7 +145,7 @@ def unsupersede(settings: Settings, older: str, by: str | None) -> None:
 
 @click.command(cls=Command)
 @_ids
-@_reason
+@with_reason
 @selecting
 @pass_settings
 def delete(settings: Settings, ids: Sequence[str], selection: Selection, reason: str | None) -> None:
@@ -177,7 +176,7 @@ def undelete(settings: Settings, id_: str) -> None:
 @click.argument("source")
 @click.argument("relation", shell_complete=relations)
 @click.argument("target")
-@_reason
+@with_reason
 @pass_settings
 def link(settings: Settings, source: str, relation: str, target: str, reason: str | None) -> None:
     """Link two memories."""

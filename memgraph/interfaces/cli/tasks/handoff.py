@@ -10,7 +10,14 @@ import click
 
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
-from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, Subgroup, pass_settings
+from memgraph.interfaces.cli.base.options import (
+    ReadingCommand,
+    Settings,
+    Subgroup,
+    of_session,
+    pass_settings,
+    with_reason,
+)
 from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain, print_lines
 from memgraph.interfaces.cli.tasks.lines import full_ids, git_lines
 
@@ -21,9 +28,6 @@ _STATES = ("open", "accepted", "withdrawn")
 _SHORT = 8
 _MEMORY_TOKENS, _PAGE_TOKENS = 800, 2_000
 _id = click.argument("id_", metavar="ID")
-_of_session = click.option(
-    "--session", metavar="NAME", default="shell", envvar="MEMGRAPH_SESSION", show_default=True, help="The session."
-)
 _page_tokens = click.option(
     "--max-tokens", type=click.IntRange(min=200), default=_PAGE_TOKENS, show_default=True, help="Budget of the page."
 )
@@ -53,7 +57,7 @@ def handoff() -> None:
     show_default=True,
     help="Budget of the memories that are chosen.",
 )
-@_of_session
+@of_session
 @pass_settings
 def create(
     settings: Settings,
@@ -105,7 +109,7 @@ def show(settings: Settings, id_: str) -> None:
 @click.option("--justification", metavar="TEXT", help="Why that agent needs sensitive memories.")
 @click.option("--switch", "switches", is_flag=True, help="Also switch the session to the task.")
 @_page_tokens
-@_of_session
+@of_session
 @pass_settings
 def accept(
     settings: Settings,
@@ -133,7 +137,7 @@ def accept(
 @handoff.command("withdraw")
 @_id
 @click.option("--agent", metavar="NAME", help="Who withdraws it: the agent that created it.  [default: the owner]")
-@click.option("--reason", metavar="TEXT", help="Why; stored with the change.")
+@with_reason
 @pass_settings
 def withdraw(settings: Settings, id_: str, agent: str | None, reason: str | None) -> None:
     """Withdraw a handoff that was not accepted."""
@@ -146,7 +150,7 @@ def withdraw(settings: Settings, id_: str, agent: str | None, reason: str | None
 @click.option("--task", "task_id", metavar="ID", help="The task.  [default: the session's]")
 @click.option("--handoff", "handoff_id", metavar="ID", help="The task of this handoff, as it was handed over.")
 @_page_tokens
-@_of_session
+@of_session
 @pass_settings
 def continuity(settings: Settings, task_id: str | None, handoff_id: str | None, max_tokens: int, session: str) -> None:
     """Print the page in Markdown; with --agent, only what that agent may have."""

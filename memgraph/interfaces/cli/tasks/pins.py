@@ -11,7 +11,7 @@ from memgraph.errors import NotFoundError
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.input import MAX_STDIN_CHARS, standard_input
 from memgraph.interfaces.cli.base.opening import opened
-from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, Subgroup, pass_settings, past_options
+from memgraph.interfaces.cli.base.options import TIERS, ReadingCommand, Settings, Subgroup, pass_settings, past_options
 from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain, print_lines
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from memgraph.model.results.tasks import Pin
 
 _KINDS = ("fact", "preference", "constraint", "temporary")
-_TIERS = ("public", "sensitive", "private")
 _SHORT = 8
 _TOO_LONG = "a view of pins has one line for each"
 _id = click.argument("id_", metavar="ID")
@@ -69,7 +68,7 @@ def add(settings: Settings, text: str, kind: Any, until: str | None, task_id: st
 @click.option("--text", metavar="TEXT", help="The new text.")
 @click.option("--kind", type=click.Choice(_KINDS), help="The new kind.")
 @_until
-@click.option("--tier", "--privacy", "tier", type=click.Choice(_TIERS), help="Its privacy tier.")
+@click.option("--tier", "--privacy", "tier", type=click.Choice(TIERS), help="Its privacy tier.")
 @click.option("--domain", "--context", "domain", metavar="NAME", help="Its domain, such as health; '' clears it.")
 @pass_settings
 def edit(

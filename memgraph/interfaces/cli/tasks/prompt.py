@@ -8,7 +8,7 @@ import click
 
 from memgraph.interfaces.cli.base.input import standard_input
 from memgraph.interfaces.cli.base.lookup import looked_up, with_worker
-from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
+from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, of_session, pass_settings
 from memgraph.interfaces.cli.base.output import emit_json, notice
 
 _SECTIONS = ("constraints", "long_term", "recent_notes", "chat_context", "chat_memory", "working_memory")
@@ -18,9 +18,7 @@ _SECTIONS = ("constraints", "long_term", "recent_notes", "chat_context", "chat_m
 @click.argument("text", metavar="[TASK]", default="")
 @click.option("--project", metavar="NAME", help="Its memories and those of none.  [default: the task's]")
 @click.option("--task", "task_id", metavar="ID", help="Also memories of this task.  [default: the session's]")
-@click.option(
-    "--session", metavar="NAME", default="shell", envvar="MEMGRAPH_SESSION", show_default=True, help="The session."
-)
+@of_session
 @click.option("--section", "sections", type=click.Choice(_SECTIONS), multiple=True, help="Only this one; repeatable.")
 @with_worker
 @pass_settings

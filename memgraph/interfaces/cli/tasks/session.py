@@ -10,7 +10,14 @@ import click
 
 from memgraph.interfaces.cli.base.input import text_of
 from memgraph.interfaces.cli.base.opening import opened
-from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, Subgroup, pass_settings, past_options
+from memgraph.interfaces.cli.base.options import (
+    ReadingCommand,
+    Settings,
+    Subgroup,
+    of_session,
+    pass_settings,
+    past_options,
+)
 from memgraph.interfaces.cli.base.output import count, emit, emit_json, notice, plain, print_lines
 
 if TYPE_CHECKING:
@@ -19,9 +26,6 @@ if TYPE_CHECKING:
 _SHOWN_CHARS = 60
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
-_of_session = click.option(
-    "--session", metavar="NAME", default="shell", envvar="MEMGRAPH_SESSION", show_default=True, help="The session."
-)
 
 
 @click.group(cls=Subgroup, invoke_without_command=True, params=past_options())
@@ -33,7 +37,7 @@ def session(ctx: click.Context) -> None:
 
 
 @session.command("show", cls=ReadingCommand)
-@_of_session
+@of_session
 @pass_settings
 def show(settings: Settings, session: str = "shell") -> None:
     """Show what a session is doing: its tasks, its working memory and what its chat is about."""
@@ -53,7 +57,7 @@ def show(settings: Settings, session: str = "shell") -> None:
 @click.option("--context", metavar="TEXT", multiple=True, help="What matters for it; repeatable.")
 @click.option("--pending", metavar="TEXT", multiple=True, help="What is still to be done; repeatable.")
 @click.option("--notes", metavar="TEXT", help="Anything else.")
-@_of_session
+@of_session
 @pass_settings
 def set_(settings: Settings, /, session: str, **fields: Any) -> None:
     """Replace the working memory of a session as a whole."""
@@ -63,7 +67,7 @@ def set_(settings: Settings, /, session: str, **fields: Any) -> None:
 
 
 @session.command("clear")
-@_of_session
+@of_session
 @pass_settings
 def clear(settings: Settings, session: str) -> None:
     """Remove the working memory of a session."""
@@ -74,7 +78,7 @@ def clear(settings: Settings, session: str) -> None:
 
 @session.command("about")
 @click.argument("text")
-@_of_session
+@of_session
 @pass_settings
 def about(settings: Settings, text: str, session: str) -> None:
     """State what the chat of a session is about, instead of what was stated before."""
@@ -87,7 +91,7 @@ def about(settings: Settings, text: str, session: str) -> None:
 @click.argument("file", type=click.Path(), default="-")
 @click.option("--project", metavar="NAME", help="Project of the facts.  [default: that of the session's task]")
 @click.option("--agent", metavar="NAME", help="The agent whose answer it is: its permissions apply.")
-@_of_session
+@of_session
 @pass_settings
 def absorb(settings: Settings, file: str, project: str | None, agent: str | None, session: str) -> None:
     """Store what a model's answer in FILE, or on standard input, says in tags, and print the answer without them."""
@@ -134,7 +138,7 @@ def kept(settings: Settings, task_id: str | None) -> None:
 
 @session.command("autoswitch")
 @click.argument("state", type=click.Choice(("on", "off", "status")))
-@_of_session
+@of_session
 @pass_settings
 def autoswitch(settings: Settings, state: str, session: str) -> None:
     """Allow turns to switch the task of a session by themselves, or not; off unless you switch it on."""
@@ -146,7 +150,7 @@ def autoswitch(settings: Settings, state: str, session: str) -> None:
 
 @session.command("mode")
 @click.argument("mode", type=click.Choice(("minimal", "supportive", "status")))
-@_of_session
+@of_session
 @pass_settings
 def mode(settings: Settings, mode: Any, session: str) -> None:
     """Set how much turns ask: minimal, about conflicts and ambiguity; supportive, also about other topics."""

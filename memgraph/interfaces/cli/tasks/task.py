@@ -9,7 +9,15 @@ import click
 
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
-from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, Subgroup, pass_settings, past_options
+from memgraph.interfaces.cli.base.options import (
+    ReadingCommand,
+    Settings,
+    Subgroup,
+    of_session,
+    pass_settings,
+    past_options,
+    with_reason,
+)
 from memgraph.interfaces.cli.base.output import emit, emit_json, plain, print_lines
 from memgraph.interfaces.cli.tasks.lines import snapshot_lines, task_line
 
@@ -22,11 +30,7 @@ _KINDS = ("title", "goal", "decision", "constraint", "question", "action", "arti
 _SHORT = 8
 
 _id = click.argument("id_", metavar="ID")
-_of_session = click.option(
-    "--session", metavar="NAME", default="shell", envvar="MEMGRAPH_SESSION", show_default=True, help="The session."
-)
 _of_task = click.option("--task", "task_id", metavar="ID", help="The task.  [default: the session's]")
-_reason = click.option("--reason", metavar="TEXT", help="Why; stored with the change.")
 
 
 @click.group(cls=Subgroup, invoke_without_command=True, params=past_options())
@@ -42,7 +46,7 @@ def task(ctx: click.Context) -> None:
 @click.option("--id", "id_", metavar="ID", help="Its id.  [default: made from the title]")
 @click.option("--project", metavar="NAME", help="Its project.")
 @click.option("--switch", "switches", is_flag=True, help="Also work on it from now on.")
-@_of_session
+@of_session
 @pass_settings
 def new(settings: Settings, title: str, id_: str | None, project: str | None, switches: bool, session: str) -> None:
     """Register a task."""
@@ -59,7 +63,7 @@ def new(settings: Settings, title: str, id_: str | None, project: str | None, sw
 @task.command("switch")
 @_id
 @click.option("--push", is_flag=True, help="Interrupt the current task; `resume` returns to it.")
-@_of_session
+@of_session
 @pass_settings
 def switch(settings: Settings, id_: str, push: bool, session: str) -> None:
     """Work on a task from now on."""
@@ -70,7 +74,7 @@ def switch(settings: Settings, id_: str, push: bool, session: str) -> None:
 
 @task.command("resume")
 @click.argument("id_", metavar="[ID]", required=False)
-@_of_session
+@of_session
 @pass_settings
 def resume(settings: Settings, id_: str | None, session: str) -> None:
     """Return to the interrupted task; with ID, make that task active again and work on it."""
@@ -89,7 +93,7 @@ def resume(settings: Settings, id_: str | None, session: str) -> None:
 @click.option("--status", "statuses", type=click.Choice(STATUSES), multiple=True, help="Only this status; repeatable.")
 @click.option("--project", metavar="NAME", help="Only tasks of this project.")
 @click.option("--all", "all_", is_flag=True, help="Include archived and closed ones.")
-@_of_session
+@of_session
 @pass_settings
 def list_(
     settings: Settings,
@@ -113,7 +117,7 @@ def list_(
 @click.argument("id_", metavar="[ID]", required=False)
 @click.option("--at", metavar="MOMENT", help="As it was at an event (its number) or a time.")
 @click.option("--related", is_flag=True, help="Also what holds in the tasks that it is linked to.")
-@_of_session
+@of_session
 @pass_settings
 def show(settings: Settings, id_: str | None, at: str | None, related: bool, session: str) -> None:
     """Show what holds in a task: goal, decisions, constraints, open questions, next actions, artifacts, state, links."""
@@ -155,8 +159,8 @@ def unlink(settings: Settings, id_: str, other: str) -> None:
 
 @task.command("archive")
 @_id
-@_reason
-@_of_session
+@with_reason
+@of_session
 @pass_settings
 def archive(settings: Settings, id_: str, reason: str | None, session: str) -> None:
     """Archive a task: it does not change until it is resumed."""
@@ -165,8 +169,8 @@ def archive(settings: Settings, id_: str, reason: str | None, session: str) -> N
 
 @task.command("close")
 @_id
-@_reason
-@_of_session
+@with_reason
+@of_session
 @pass_settings
 def close(settings: Settings, id_: str, reason: str | None, session: str) -> None:
     """Close a task: it does not change any more."""
@@ -176,7 +180,7 @@ def close(settings: Settings, id_: str, reason: str | None, session: str) -> Non
 @task.command("status")
 @_id
 @click.argument("status_", metavar="[STATUS]", type=click.Choice(STATUSES), required=False)
-@_reason
+@with_reason
 @pass_settings
 def status(settings: Settings, id_: str, status_: Any, reason: str | None) -> None:
     """Print the status of a task, or set it: active, suspended, archived or closed."""
@@ -190,7 +194,7 @@ def status(settings: Settings, id_: str, status_: Any, reason: str | None) -> No
 @click.argument("text")
 @click.option("--note", metavar="TEXT", help="A decision's reason, an artifact's title, or what was confirmed.")
 @_of_task
-@_of_session
+@of_session
 @pass_settings
 def add(settings: Settings, kind: str, text: str, note: str | None, task_id: str | None, session: str) -> None:
     """Record something in a task."""
@@ -206,7 +210,7 @@ def add(settings: Settings, kind: str, text: str, note: str | None, task_id: str
 @click.argument("item", metavar="ITEM_ID")
 @click.option("--note", metavar="TEXT", help="Why it no longer holds, the answer, or the result.")
 @_of_task
-@_of_session
+@of_session
 @pass_settings
 def done(settings: Settings, item: str, note: str | None, task_id: str | None, session: str) -> None:
     """Close an item: revert a decision, lift a constraint, resolve a question, complete a next action."""
@@ -219,7 +223,7 @@ def done(settings: Settings, item: str, note: str | None, task_id: str | None, s
 @click.argument("values", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--remove", "removed", metavar="NAME", multiple=True, help="Remove this value; repeatable.")
 @_of_task
-@_of_session
+@of_session
 @pass_settings
 def set_(settings: Settings, values: Sequence[str], removed: Sequence[str], task_id: str | None, session: str) -> None:
     """Set named values of a task's state."""

@@ -6,7 +6,7 @@ import click
 
 from memgraph.interfaces.cli.base.input import standard_input
 from memgraph.interfaces.cli.base.opening import opened
-from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.options import Command, Settings, of_session, pass_settings
 from memgraph.interfaces.cli.base.output import emit
 
 _TOO_LONG = "its beginning decides, so pass that"
@@ -14,9 +14,7 @@ _TOO_LONG = "its beginning decides, so pass that"
 
 @click.command(cls=Command)
 @click.argument("message")
-@click.option(
-    "--session", metavar="NAME", default="shell", envvar="MEMGRAPH_SESSION", show_default=True, help="The session."
-)
+@of_session
 @click.option("--asked", metavar="TEXT", help="What the user was asked instead of what the last turn asked.")
 @click.option("--project", metavar="NAME", help="Only tasks of this project and of none.")
 @pass_settings

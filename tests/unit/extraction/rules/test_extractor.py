@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph.extraction.rules.extractor import RuleExtractor
-from memgraph.index.indexed_text import indexed_text
+from memgraph.index.index import indexed_text
 from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.model.build import BuildEventLog, Candidate
 from memgraph.model.memory import EpisodicMemory, ProceduralMemory, SemanticMemory

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from memgraph.extraction.llm.claims import Claim
-from memgraph.extraction.verification.spelling import is_misspelt
+from memgraph.extraction.verification.support import is_misspelt
 
 
 class Case(NamedTuple):

@@ -16,8 +16,7 @@ import pytest
 from memgraph.config import AgentMemoryConfig
 from memgraph.errors import ConfigError, KeyMissingError, MemGraphError, StorageError
 from memgraph.journal.keys import EnvKeys, FileKeys
-from memgraph.journal.keys.command import CommandKeys
-from memgraph.journal.keys.configured import configured_keys
+from memgraph.journal.keys.configured import CommandKeys, configured_keys
 from memgraph.journal.keys.document import MAX_DOCUMENT_BYTES, document_of, keys_in
 from memgraph.journal.keys.local import JsonKeys
 from memgraph.journal.keys.secret import MAX_KEYS, fingerprint, is_named, key_from_secret

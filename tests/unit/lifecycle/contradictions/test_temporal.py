@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph.lifecycle import sleep
-from memgraph.lifecycle.contradictions.stated_ends import stated_end
-from memgraph.lifecycle.contradictions.temporal import STATED, validate_facts
+from memgraph.lifecycle.contradictions.temporal import STATED, stated_end, validate_facts
 
 SAID = "2026-02-01T09:00:00.000Z"
 

@@ -19,7 +19,7 @@ import pytest
 import memgraph
 from memgraph.errors import BackupError, InvalidInputError, KeyMissingError, MemGraphError, MissingExtraError
 from memgraph.journal.keys import FileKeys
-from memgraph.store.backup import manifest, writing
+from memgraph.store.backup import making, manifest
 from memgraph.store.backup.archive import ArchiveWriter
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.testing import FakeClock, FakeEmbedder
@@ -235,13 +235,13 @@ class TestWhileOthersWrite:
     def test_what_is_written_during_a_backup_is_not_in_it(
         self, store: Any, tmp_path: Path, restore: Restore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        digest, real = store.digest(), writing.read_contents
+        digest, real = store.digest(), making.read_contents
 
         def meanwhile(*args: Any, **options: Any) -> Any:
             store.insert_memory(memory("written during the backup"))
             return real(*args, **options)
 
-        monkeypatch.setattr(writing, "read_contents", meanwhile)
+        monkeypatch.setattr(making, "read_contents", meanwhile)
         made = store.backup(tmp_path / "a.tar.gz")
         assert made.digest == digest != store.digest()
         assert restore(tmp_path / "a.tar.gz").digest == digest
@@ -255,7 +255,7 @@ class TestWhileOthersWrite:
             "before it is copied": "_copy",
             "before it is published": "_publish",
         }[moment]
-        owner = writing if name == "read_contents" else writing.Making
+        owner = making if name == "read_contents" else making.Making
         real, times = getattr(owner, name), []
 
         def meanwhile(*args: Any, **options: Any) -> Any:
@@ -275,9 +275,9 @@ class TestWhileOthersWrite:
         self, store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def changed(*_: Any, **__: Any) -> Any:
-            raise writing.RewrittenError
+            raise making.RewrittenError
 
-        monkeypatch.setattr(writing, "read_contents", changed)
+        monkeypatch.setattr(making, "read_contents", changed)
         with pytest.raises(BackupError, match="3 times"):
             store.backup(tmp_path / "a.tar.gz")
         assert not list(tmp_path.glob("*.tar.gz"))
@@ -387,13 +387,13 @@ class TestRefused:
     def test_a_file_that_appears_meanwhile_is_kept(
         self, store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        real = writing.Making._publish
+        real = making.Making._publish
 
         def late(*args: Any, **options: Any) -> Any:
             (tmp_path / "a.tar.gz").write_text("mine")
             return real(*args, **options)
 
-        monkeypatch.setattr(writing.Making, "_publish", late)
+        monkeypatch.setattr(making.Making, "_publish", late)
         with pytest.raises(BackupError, match="exists"):
             store.backup(tmp_path / "a.tar.gz")
         assert (tmp_path / "a.tar.gz").read_text() == "mine"

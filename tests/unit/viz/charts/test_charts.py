@@ -14,9 +14,7 @@ from defusedxml import ElementTree
 
 from memgraph.errors import MissingExtraError
 from memgraph.viz.charts import charts as module
-from memgraph.viz.charts.charts import charts
-from memgraph.viz.charts.labels import apart
-from memgraph.viz.charts.ticks import ticks_between
+from memgraph.viz.charts.charts import apart, charts, ticks_between
 from memgraph.viz.series.series import Point, Series
 
 PNG = b"\x89PNG\r\n\x1a\n"
