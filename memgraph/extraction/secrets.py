@@ -120,16 +120,17 @@ _NOT_A_VALUE = r"(?!\$|<|\{|\[|%|\*|xxx|x{6}|None\b|null\b|true\b|false\b|undefi
 _MIXED = rf"[\"'`]?(?P<value>{_NOT_A_VALUE}(?=[^\s]{{0,60}}\d)(?=[^\s]{{0,60}}[A-Za-z])(?:base64:)?[\w.~!@#$%^&*+/=-]{{8,255}})(?![\w(])"
 """A bare word with letters and digits: prose uses the same phrases."""
 _OF = r"(?:\s+(?:for|of|to|on|at|de|del|do|da|du|für|voor|от|к)\s+(?:\w{2,3}\s+)?[\w./@-]{1,40})?"
-_IS = r"(?:\s{0,3}(?:=|:=?|[-=]>|：|—|是|为|為|は)\s{0,3}|\s+(?:is|ist|lautet|est|es|è|é|to|är)\s+|(?:(?<=[_-]key)|(?<=[_-]token)|(?<=[_-]secret)|(?<=[_-]password))\s+)"
+_IS = r"(?:\s{0,3}(?:=|:=?|[-=]>|：|—|是|为|為|は)\s{0,3}|\s+(?:is|ist|lautet|est|es|è|é|är)\s+|(?<=word)\s+to\s+|(?:(?<=[_-]key)|(?<=[_-]token)|(?<=[_-]secret)|(?<=[_-]password))\s+)"
 
 
-def _assignments(name: str) -> tuple[str, ...]:
+def _assignments(name: str, being: str = _IS) -> tuple[str, ...]:
     return (
         # password="…", 'api_key': '…': quoted values
         rf"(?i:{name}{_FURTHER}(?:\\?[\"'])?\s{{0,3}}(?:=|:=?|=>)\s{{0,3}}\\?[\"'](?P<value>{_NOT_A_VALUE}[^\s\"'\\]{{6,255}})\\?[\"'])",
         # password: …, password for staging is …, --token …; password …
-        rf"(?i:{name}{_FURTHER}{_OF}{_IS}{_MIXED})",
-        rf"(?i:{name}(?<!\bpass)\s+(?:[-–]\s)?{_MIXED})",
+        rf"(?i:{name}{_FURTHER}{_OF}{being}{_MIXED})",
+        rf"(?i:\b(?:with|using|and|mit|und|avec|con)\s+(?:the\s+)?{name}(?<!\bpass)\s+(?:[-–]\s)?{_MIXED})",
+        rf"(?i:{name}(?<!\bpass)\s+(?:[-–]\s)?(?=\S{{0,255}}[!@#$%^&*+=~/]){_MIXED})",
         # <password>…</password>
         rf"(?i:<{name}>(?P<value>{_NOT_A_VALUE}[^<\s]{{6,255}})</)",
     )
@@ -150,7 +151,7 @@ _ASSIGNED: tuple[tuple[Sequence[str], str, Sequence[str]], ...] = (
             rf"(?i:;\s{{0,3}}(?:password|pwd)\s{{0,3}}=\s{{0,3}}|\s--(?:password|token|secret|api-key)=|\s-pass(?:in|out)?\s+pass:)(?P<value>{_NOT_A_VALUE}[^;\"'\s]{{4,255}})",
         ),
     ),
-    (_IN_OTHER_LANGUAGES, _NAME_ENDS, _assignments(rf"(?:{'|'.join(_IN_OTHER_LANGUAGES)})(?:\sd'ordine)?")),
+    (_IN_OTHER_LANGUAGES, _NAME_ENDS, _assignments(rf"(?:{'|'.join(_IN_OTHER_LANGUAGES)})(?:\sd'ordine)?", _IS.replace("|är)", "|är|to)"))),
     (
         ("bearer", "authorization"),
         r"[\\\"']{0,2}\s{0,3}[:=]?\s{0,3}[\\\"']{0,2}\w",
@@ -187,7 +188,7 @@ def _begins_with(signs: Iterable[str]) -> re.Pattern[str]:
     by_first = groupby(sorted(signs), key=lambda sign: sign[0])
     return re.compile(
         r"\b(?:"
-        + "|".join(f"{first}(?:{'|'.join(re.escape(one[1:]) for one in some)})" for first, some in by_first)
+        + "|".join(f"{re.escape(first)}(?:{'|'.join(re.escape(one[1:]) for one in some)})" for first, some in by_first)
         + ")"
     )
 

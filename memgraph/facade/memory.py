@@ -253,13 +253,17 @@ class MemGraph:
 
     def record_outcome(
         self, query_id: str, outcome: str, *, used: Sequence[str] = (), overridden: Sequence[str] = ()
-    ) -> None:
-        """Record the outcome of a recall. Each memory that was used is counted and reinforced once."""
-        kept = [
-            without_given_rules(self.store, query_id, checked(list[str], ids, name))
+    ) -> dict[str, list[str]]:
+        """Record the outcome of a recall, and return what was counted as ``used`` and ``overridden``.
+
+        Each memory that was used is counted and reinforced once; standing rules that came beside the results are not.
+        """
+        counted = {
+            name: without_given_rules(self.store, query_id, checked(list[str], ids, name))
             for name, ids in (("used", used), ("overridden", overridden))
-        ]
-        self.store.record_outcome(query_id, outcome, used=kept[0], overridden=kept[1])
+        }
+        self.store.record_outcome(query_id, outcome, **counted)
+        return counted
 
     def save_observation(
         self,

@@ -16,6 +16,7 @@ from memgraph.errors import (
     SourceError,
 )
 
+_FRAMEWORKS = frozenset({"anthropic", "google", "langchain_core", "langgraph", "llama_index", "pydantic_ai"})
 _ABOUT_WHAT_WAS_GIVEN = (InvalidInputError, NotFoundError, QueryError)
 _ABSOLUTE = re.compile(r"(?<![\w./:-])(?:[A-Za-z]:)?[\\/](?:[^\s\\/'\":;,]+[\\/])*([^\s\\/'\":;,]+)")
 
@@ -44,7 +45,9 @@ def needing(package: str, *, extra: str) -> Iterator[None]:
     """
     try:
         yield
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _FRAMEWORKS:
+            raise
         raise MissingExtraError(f"Adapters of {extra}", package=package, extra=extra) from None
 
 

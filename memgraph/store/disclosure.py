@@ -25,10 +25,11 @@ from memgraph.model.ids import canonical_name
 from memgraph.model.memory import PrivacyTier
 
 _DERIVED_FROM = "DERIVED_FROM"
-_REMOVING = (MemoryDeleted, StoreReset, MemoryPurged)
+_REMOVING = (MemoryDeleted, StoreReset)
 _ABOUT_DERIVATION = {
     **dict.fromkeys(kind.TYPE for kind in _REMOVING),
     MemoryUndeleted.TYPE: None,
+    MemoryPurged.TYPE: None,
     MemoryDerived.TYPE: None,
     MemoryLinked.TYPE: _DERIVED_FROM,
     MemoryUnlinked.TYPE: _DERIVED_FROM,
@@ -134,7 +135,7 @@ class DeletedSources:
             return self._lineage
 
     def rejected(self) -> frozenset[str]:
-        """Return the memories that somebody deleted or purged one by one: a source that is read again does not bring them back."""
+        """Return the memories that somebody deleted one by one: a source that is read again does not bring them back."""
         with self._lock:
             self._take_in()
             return frozenset(self._derivations.rejected)
@@ -192,7 +193,6 @@ class _Derivations:
             self.rejected.discard(payload.memory.id)
         elif isinstance(payload, MemoryPurged):  # with all that was derived from them
             self._deleted.difference_update(payload.purged_ids())
-            self.rejected.update(payload.purged_ids())
         else:
             return False
         return True

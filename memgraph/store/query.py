@@ -108,7 +108,7 @@ class Reader:
         return self._deleted_sources.lineage() if today is None else today.lineage
 
     def rejected(self) -> frozenset[str]:
-        """Return the ids of memories that somebody deleted or purged one by one and did not restore."""
+        """Return the ids of memories that somebody deleted one by one and did not restore."""
         return self._deleted_sources.rejected()
 
     def settle(self) -> None:

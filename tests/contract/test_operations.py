@@ -111,7 +111,7 @@ def test_a_session_that_works_on_a_task_reads_it_and_no_other_does(door_for, mem
         for name, arguments in asked.items():
             text = door(name, arguments).text
             assert "other" not in text, name
-            assert ("login" in text) == is_inside, (name, text)
+            assert ("says login" in text or "signed for login" in text) == is_inside, (name, text)
             related = [line for line in text.splitlines() if "docs" in line.lower()]
             assert all("[related task: docs] " in line for line in related), (name, text)
             assert bool(related) == (is_inside and name != "ask"), (name, text)

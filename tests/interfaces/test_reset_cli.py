@@ -85,8 +85,8 @@ M\tcart.py
 """
 
 
-@pytest.mark.parametrize("away", [["forget"], ["delete", "--yes"], ["purge", "--yes"]])
-def test_what_was_forgotten_deleted_or_purged_does_not_come_back_with_its_source(
+@pytest.mark.parametrize("away", [["forget"], ["delete", "--yes"]])
+def test_what_was_forgotten_or_deleted_does_not_come_back_with_its_source(
     run: Callable[..., Result], tmp_path: Path, away: list[str]
 ) -> None:
     log = tmp_path / "git.log"

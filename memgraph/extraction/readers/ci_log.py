@@ -59,7 +59,7 @@ _EXIT = re.compile(
 )
 _SUMMARY = re.compile(
     r"=+ .*\b[1-9]\d* (?:failed|errors?)\b.* =+|[1-9]\d* (?:failed|errors?)(?:, \d+ \w+)* in [\d.]+s.*|"
-    r"test result: FAILED\..*|FAIL\s+\S+\s+(?:[\d.]+s|\[.+\])|(?:Tests:)?\s+(?:Tests\s+)?[1-9]\d* failed[,| ].*|"
+    r"test result: FAILED\..*|FAIL\s+\S+\s+(?:[\d.]+s|\[.+\])|Tests:\s+(?:\d+ \w+, )*[1-9]\d* failed, .*|\s*Tests\s+[1-9]\d* failed \|.*|"
     r"Found [1-9]\d* errors?(?: in .*)?\.?|(?:\[\w+\] )?BUILD FAIL(?:ED|URE).*|make(?:\[\d+\])?: \*\*\* .*"
 )
 _FAILED = re.compile(

@@ -77,8 +77,10 @@ class JunitReader(FileReader):
             report.read(_legal(stream.read(MAX_WHOLE_BYTES)))
         except DefusedXmlException:
             problem = "declares entities, which is not allowed"
-        except (ParseError, ValueError, LookupError) as error:  # LookupError: an unknown encoding
+        except (ParseError, LookupError) as error:  # LookupError: an unknown encoding
             problem = f"not well-formed XML: {error}"
+        except ValueError as error:
+            problem = str(error)
         if not report.is_one:
             raise SourceError(problem or "contains no <testsuite>: not a JUnit report", path=self._path)
         if problem:

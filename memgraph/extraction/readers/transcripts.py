@@ -42,6 +42,8 @@ _MAX_UUID_CHARS = 64
 _OF_NO_SESSION = frozenset({"summary", "file-history-snapshot"})
 """Kinds of entries that Claude Code writes without a session id."""
 _EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch"})
+_MARKS = re.compile(r"^(?:(?:Asked|Refused): )+")
+"""What only this reader may put before a context: it says that the user answered a question, or refused a step."""
 _WRAPPED = re.compile(r"<(system-reminder|ide_[a-z_]{1,40})>.*?</\1>", re.DOTALL)
 _TOLD_TO_REMEMBER = re.compile(r"<user-memory-input>(.*?)</user-memory-input>", re.DOTALL)
 _NOT_THE_USER = re.compile(
@@ -348,7 +350,7 @@ class _Session:
         text = _WRAPPED.sub("", _TOLD_TO_REMEMBER.sub(r"\1", text[: 4 * MAX_SAID_CHARS])).strip()
         action = cleaned(text, MAX_SAID_CHARS)
         if action and not _NOT_THE_USER.match(action) and len(self.interventions) < MAX_BUILD_TASKS:
-            context = about or end(self.said, _CONTEXT_CHARS).removeprefix("Asked: ")
+            context = about or _MARKS.sub("", end(self.said, _CONTEXT_CHARS))
             at = self.now or undated(0)
             self.interventions.append({"timestamp": at, "action": action, "context": context})
             self._close()

@@ -84,9 +84,9 @@ def _outcome(call: Call, given: Outcome) -> Answer:
         name: [call.readable(one, recalled_as=given.query_id).id for one in getattr(given, name)]
         for name in ("used", "overridden")
     }
-    call.memory.record_outcome(given.query_id, given.outcome, used=ids["used"], overridden=ids["overridden"])
-    text = f"Recorded: {given.outcome}, {len(ids['used'])} used, {len(ids['overridden'])} overridden."
-    return Answer(text=text, data={"query_id": given.query_id, "outcome": given.outcome, **ids})
+    counted = call.memory.record_outcome(given.query_id, given.outcome, **ids)
+    text = f"Recorded: {given.outcome}, {len(counted['used'])} used, {len(counted['overridden'])} overridden."
+    return Answer(text=text, data={"query_id": given.query_id, "outcome": given.outcome, **counted})
 
 
 def _observe(call: Call, given: Observe) -> Answer:

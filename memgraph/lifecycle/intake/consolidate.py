@@ -150,19 +150,19 @@ class ConsolidationPipeline:
         embed_candidates(fresh, embedder, self._paced, limit, self._timer)
         with self._store.exclusive():  # new and duplicate must still be valid at the commit
             self._store.check_embedder(embedder)  # the store may have changed its model meanwhile
-            told: dict[BuildRun, list[Write]] = {}
+            by_build: dict[BuildRun | None, list[Write]] = {}
             batch = Batch(self._store.now())
             undone = Undone(self._store.reader, fresh, *released)
             for build in fresh:
                 build.known = self._known(build.log)
                 if not build.is_known:  # otherwise another process has consolidated it meanwhile
-                    self._settle(build, batch, told.setdefault(build, []))
+                    self._settle(build, batch, by_build.setdefault(build, []))
             for by, event in undone.events({one for build in fresh for one in build.added}, batch.now):
-                told.setdefault(by, []).append(event)
+                by_build.setdefault(by, []).append(event)
             writes: list[Write] = []
-            for build, own in told.items():  # what a build did comes before its own event, by which it is dated
+            for build, own in by_build.items():  # what a build did comes before its own event, by which it is dated
                 writes += own
-                if build.is_decided and not build.is_known:
+                if build is not None and build.is_decided and not build.is_known:
                     writes.append(build.event(self._store.now()))
             results = [build.result(self._store.now()) for build in builds]
             self._store.commit("global", [*writes, *(also(results) if also else ())])

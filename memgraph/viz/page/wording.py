@@ -99,7 +99,9 @@ def _came_back(series: Series | None, data: PageData) -> list[str]:
     what, verb = ("tasks known to fail", "failed") if data.is_of_tasks else ("failures known before", "came")
     if len(known) > _MOST_SINGLE:
         half, failing = _middle(series.points), data.document["failing"] or {"periods": [], "failures": []}
-        since = dict(failing["periods"]).get(half.at, 0)
+        since = dict(failing["periods"]).get(half.at)
+        if since is None:
+            return []
         again = sum(times[0] < since <= times[-1] for _, _, times, *_ in failing["failures"])
         known_to = what.removesuffix(" before")
         said = (

@@ -228,7 +228,8 @@ def _ingested(settings: Settings, memory: MemGraph, kind: Kind, path: Path, proj
         str(path).encode()
     except UnicodeEncodeError:
         raise SourceError("has a name that is not UTF-8; rename it", path=path) from None
-    _check_kind(path)
+    if kind is not KINDS["git"]:  # a saved log may have bytes that are no text
+        _check_kind(path)
     try:
         reader = kind.reader(path, project)
         with one_source(path), progress(settings, f"reading {plain(reader.project_id)}") as bar:
