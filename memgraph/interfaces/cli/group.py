@@ -185,12 +185,10 @@ def _exit_code(run: Any, *, as_json: bool) -> int:
         ).show()
         _discard_stdout()
         return OUTPUT_FAILED
-    except MemGraphError as error:
-        return _refuse(Refused(message_of(error)), type(error).__name__, as_json=as_json)
-    except OSError as error:
-        return _refuse(
-            Refused(NO_DIRECTORY if _is_lost() else message_of(error)), type(error).__name__, as_json=as_json
-        )
+    except (MemGraphError, OSError) as error:
+        is_lost = isinstance(error, OSError) and _is_lost()
+        reason = NO_DIRECTORY if is_lost else message_of(error)
+        return _refuse(Refused(reason), type(error).__name__, as_json=as_json)
     except SystemExit as exit_:  # click raises it when a pipe breaks, `main` when the process is terminated
         if exit_.code == TERMINATED:
             _Interrupted().show()
