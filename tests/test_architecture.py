@@ -205,7 +205,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "purge",
         "maintenance backup",
         "past",
-        "delegation",
         "store",
     ),
     "tasks": ("registry tags", "sessions pins working", "markdown", "turns handoffs absorbing prompt", "tasks"),
