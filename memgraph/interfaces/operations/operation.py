@@ -255,7 +255,7 @@ class Operation(Generic[A]):
         """
         found = self.arguments.model_json_schema(by_alias=False)
         properties = {name: _short(one) for name, one in found["properties"].items()}
-        kept = {name: found[name] for name in ("required", "additionalProperties") if name in found}
+        kept: dict[str, Any] = {name: found[name] for name in ("required", "additionalProperties") if name in found}
         return {"type": "object", "properties": properties, **kept}
 
     def perform(self, call: Call, arguments: object) -> Answer:
