@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial, wraps
+from pathlib import Path
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import read_only_message
 from memgraph.embedding import default_embedder
-from memgraph.errors import ClosedError, MemGraphError
+from memgraph.errors import ClosedError, JournalError, MemGraphError
 from memgraph.extraction.annotate import RuleAnnotator
+from memgraph.journal.closed.files import file_of
 from memgraph.journal.envelope import Event
 from memgraph.journal.swap import ReplacedJournalError
 from memgraph.logs import logger_of
@@ -35,7 +37,6 @@ from memgraph.store.editing.curation import Curation
 from memgraph.store.listing import OwnersListings
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
 from memgraph.store.maintenance.reembedding import Reembedding
-from memgraph.store.maintenance.replacement import Replacement
 from memgraph.store.maintenance.reset import Resetting
 from memgraph.store.maintenance.vector_repair import DamagedVectors, DamageNotice
 from memgraph.store.maintenance.verifying import Verifying
@@ -440,6 +441,52 @@ class AgentMemoryStore(Delegating):
             except MemGraphError as error:
                 logger.warning("the uses of memories in the last second are not recorded: %s", error.loggable)
             open_parts(self.embedder)
+
+
+class Replacement:
+    """Notices that another process has replaced the journal. Thread-safe."""
+
+    def __init__(self, projector: Projector) -> None:
+        self._projector = projector
+        self._first = self._find_first()
+
+    def is_replaced(self) -> bool:
+        """Return whether the journal was resealed, or restored from a backup, since the store was opened.
+
+        Every use that needs the journal is refused then, until it is opened again. Usually this costs one look at the file
+        system. While a thread holds the graph the answer may be late: False.
+        """
+        path, number = self._first
+        if number is not None and _number_of(path) == number:
+            return False
+        journal, gate, first = self._projector.journal, self._projector.gate, self._find_first()
+        if first == self._first or gate.is_reading or not gate.guard.acquire(0.0):
+            return False
+        try:
+            if self._projector.has_graph or journal.holds_lock:
+                return False  # this thread is in the middle of a use
+            journal.refresh()
+        except ReplacedJournalError:
+            return True
+        except JournalError:
+            return False  # the next use of the store raises it
+        finally:
+            gate.guard.release()
+        self._first = first  # a purge has rewritten the first segment, or it was compressed: the journal stays valid
+        return False
+
+    def _find_first(self) -> tuple[Path, int | None]:
+        """Return the file of the first segment, and its number in the file system; None if it is not there."""
+        segments = self._projector.journal.segments
+        path = file_of(segments.folder, segments.first().segment)
+        return path, _number_of(path)
+
+
+def _number_of(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
 
 
 class PastStore(AgentMemoryStore):
