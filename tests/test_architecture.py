@@ -126,7 +126,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "access",
         "problems contract metrics",
         "limits routes",
-        "pages tools",
+        "pages",
         "app",
         "run",
     ),
