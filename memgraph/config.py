@@ -71,21 +71,7 @@ _environment: ContextVar[Mapping[str, str] | None] = ContextVar("memgraph_enviro
 class AgentMemoryConfig(DiagnosticSettings, JournalSettings, SecuritySettings):
     """Settings of a store. Values that are not given come from ``MEMGRAPH_*``, then from the store's ``config.toml``.
 
-    Attributes
-    ----------
-    home : Path
-        The store's directory; one store is one tenant.
-    keys_home : Path
-        Directory of signing keys and head files, outside the store.
-    engine : {"kuzu", "ladybug"}
-        The graph engine. Switching engines rebuilds the graph from the journal.
-    lock_timeout_s, graph_idle_s : float
-        Seconds to wait for a lock; seconds an idle graph stays locked by this process.
-    embedding_model : str
-        The embedding model: ``minilm``, the packaged model; ``ollama:NAME``, a model of an Ollama server; or ``none``, which
-        finds memories by text alone.
-    extractor : {"rules", "ollama", "openai"}
-        What extracts memories from build logs: rules, or a model of an Ollama or OpenAI-compatible server with the rules as fallback.
+    The description of a field says what it sets; `memgraph docs settings` lists them all.
 
     Raises
     ------

@@ -213,15 +213,7 @@ class MemGraph:
     def build_agent_context(
         self, task: str, also: Sequence[str] = (), *, agent: str = UNNAMED, project: str | None = None, **query: Any
     ) -> AgentContext:
-        """Recall memories for a task, grouped by type: semantic, episodic and procedural.
-
-        Parameters
-        ----------
-        also : sequence of str
-            Phrases, as those of `recall`.
-        query : Any
-            Further arguments of `recall`, such as rules, privacy_tiers, agents, max_semantic, max_tokens.
-        """
+        """Recall memories for a task, grouped by type: semantic, episodic and procedural. The arguments are those of `recall`."""
         return agent_context(self.recall(task, also, agent=agent, project=project, **query))
 
     def format_context_for_prompt(
@@ -373,22 +365,7 @@ class MemGraph:
         return self.store.invalidate(memory_id, reason=checked(Prose, reason, "reason"), at=invalid_at)
 
     def at(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> Self:
-        """Return a read-only view of the memory as of a moment. Close it after use.
-
-        Parameters
-        ----------
-        when : str, date or datetime
-            ISO 8601, in UTC unless it has an offset. A date without a time means the end of that day; a later time than now means now.
-        recorded : bool
-            Select by the time of recording instead of the time of the event: history that was ingested later is excluded.
-        progress : callable, optional
-            Called with (done, total) events of the journal, unless the view is cached.
-
-        Raises
-        ------
-        InvalidInputError
-            `when` is not a time, or is earlier than every memory.
-        """
+        """Return the memory as of a moment, read-only; close it after use. See `AgentMemoryStore.at`."""
         return type(self)(self.store.at(when, recorded=recorded, progress=progress))
 
     def as_agent(

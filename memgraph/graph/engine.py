@@ -285,20 +285,7 @@ class EmbeddedEngine:
     def cypher(
         self, query: str, params: Mapping[str, Any], *, gives_way: Callable[[], bool] | None = None
     ) -> Rows | Callable[[], Rows]:
-        """Run a user's read-only query and return its rows as plain data.
-
-        Parameters
-        ----------
-        gives_way : callable, optional
-            Returns whether another thread of this process waits; given by a caller that can release the graph before the query is
-            done. If a thread or another process waits, a long query is stopped, and a function is returned that runs it again,
-            with its full time limit, on a copy of the graph.
-
-        Raises
-        ------
-        QueryError
-            The query is refused by the guard or by the engine.
-        """
+        """Run a user's read-only query, as `GraphEngine` says. A long one that gives way runs again on a copy, with its full time limit."""
         check_parameters(checked := check_read_only(query), params)
         with explaining(), self._session.lent():
             if gives_way is None:

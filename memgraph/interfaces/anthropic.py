@@ -6,7 +6,7 @@ what was stored elsewhere. Secrets in a file are redacted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -263,14 +263,7 @@ def _written(path: Path, text: str) -> Put:
 
 
 def _places(text: str, part: str) -> list[int]:
-    return list(_occurrences(text, part)) if part else []
-
-
-def _occurrences(text: str, part: str) -> Iterator[int]:
-    place = text.find(part)
-    while place >= 0:
-        yield place
-        place = text.find(part, place + 1)
+    return [place for place in range(len(text)) if text.startswith(part, place)] if part else []
 
 
 def _numbered(lines: list[str], first: int) -> str:

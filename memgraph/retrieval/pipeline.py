@@ -17,7 +17,6 @@ from memgraph.model.timestamps import epoch_days
 from memgraph.retrieval.joined_index import JoinedIndex
 from memgraph.retrieval.stages import authority, floor, name_seeds, rank, seeds, walk
 from memgraph.retrieval.stages.certainty import LOW, certainty_of
-from memgraph.retrieval.stages.filter import admit
 from memgraph.retrieval.stages.state import Counts, Scores, Search, Slots
 from memgraph.retrieval.task_items import TaskItems
 from memgraph.store import AgentMemoryStore
@@ -35,7 +34,7 @@ class Stage(NamedTuple):
 
 
 STAGES = (
-    Stage("filter", admit),
+    Stage("filter", seeds.admit),
     Stage("meaning", seeds.by_meaning),
     Stage("words", seeds.by_words),
     Stage("speakers", name_seeds.speakers),

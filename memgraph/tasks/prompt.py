@@ -20,7 +20,7 @@ from memgraph.ports import TokenCounter
 from memgraph.retrieval.context.budget import count_tokens
 from memgraph.retrieval.context.context import agent_context, beside_rules
 from memgraph.retrieval.context.markdown import inline, item
-from memgraph.retrieval.context.notes import Notes, by_rank, entries_of, notes_in_parts, rules_notice
+from memgraph.retrieval.context.notes import by_rank, entries_of, notes_in_parts, rules_notice
 from memgraph.retrieval.overview import project_overview, recent_memories, session_memories, with_rules
 from memgraph.retrieval.retrieval import MemoryRetrieval
 from memgraph.store import AgentMemoryStore
@@ -180,7 +180,7 @@ class Composer:
         held, left_out = context.rules or [], context.rules_left_out
         if not held and not left_out:
             return None
-        text = self._parts(_only(context, lambda _: False)).constraints
+        text = notes_in_parts(_only(context, lambda _: False), with_ids=self.with_ids).constraints
         if self.counter(text) > self._budget("constraints"):
             text = ""  # even the line that counts what is missing
         heading, _, body = text.partition("\n")
@@ -192,7 +192,7 @@ class Composer:
 
         def rendered(number: int) -> str:
             kept = {one.id for one in others[:number]}
-            return self._parts(_only(context, lambda one: one.id in kept)).others
+            return notes_in_parts(_only(context, lambda one: one.id in kept), with_ids=self.with_ids).others
 
         number, text = self._most(len(others), "long_term", rendered)
         return self._section("long_term", "", text, others[:number], len(others) - number) if text else None
@@ -244,9 +244,6 @@ class Composer:
             text, number = (longer, number + 1) if longer else (text, number)
         body = text.partition("\n")[2]
         return self._section(name, heading, body, [], len(lines) - number) if text else None
-
-    def _parts(self, context: AgentContext) -> Notes:
-        return notes_in_parts(context, with_ids=self.with_ids)
 
     def _most(self, most: int, name: SectionName, rendered: Callable[[int], str]) -> tuple[int, str]:
         """Return the greatest number of entries with which a section is within its budget, and its text then; empty if nothing fits."""

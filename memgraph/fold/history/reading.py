@@ -66,9 +66,11 @@ class _Reading:
             "memory.merged": self._revised,
             "memory.deleted": self._deleted,
             "store.reset": self._deleted,
-            "memory.derived": self._derived,
+            "memory.derived": lambda event, at: self._made_of(
+                event, at, event.content["id"], event.content["source_ids"]
+            ),
             "memory.linked": self._linked,
-            "memory.unlinked": self._unlinked,
+            "memory.unlinked": lambda event, at: self._untie(event, at, *_ends(event)),
             "access.recorded": self._accessed,
             "retrieval.recorded": self._recalled,
             "outcome.recorded": self._judged,
@@ -184,9 +186,6 @@ class _Reading:
             self._note(event, max(at, invalid_at), memory_id, "invalidated")
         life.invalid_at = invalid_at
 
-    def _derived(self, event: Event, at: str) -> None:
-        self._made_of(event, at, event.content["id"], event.content["source_ids"])
-
     def _made_of(self, event: Event, at: str, memory_id: str, source_ids: Collection[str]) -> None:
         lives = self._history.lives
         life = lives.get(memory_id)
@@ -207,9 +206,6 @@ class _Reading:
         elif relation in _PAIRED and link not in self._pairs:
             self._pairs.add(link)
             self._pair(event, at, link, _PAIRED[relation][0])
-
-    def _unlinked(self, event: Event, at: str) -> None:
-        self._untie(event, at, *_ends(event))
 
     def _untie(self, event: Event, at: str, relation: str, source: str, target: str) -> None:
         """Record the removal of a link."""

@@ -13,6 +13,7 @@ from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, installed_version, pass_settings
 from memgraph.interfaces.cli.base.output import count, emit, pairs, plain, progress, stderr_line
+from memgraph.text.cutting import cut
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
@@ -214,7 +215,7 @@ def _preview_lines(preview: BackfillPreview, folder: Path) -> list[str]:
         for one in preview.projects
     ]
     lines = ["Earlier sessions would teach:", *pairs(rows, indent="  "), "For example:"]
-    lines += [f"  {plain(one.project)}: {_short(plain(one.text))}" for one in preview.examples]
+    lines += [f"  {plain(one.project)}: {cut(plain(one.text), _WIDTH)}" for one in preview.examples]
     if preview.unreadable:
         lines.append(f"{count(len(preview.unreadable), 'transcript')} cannot be read.")
     return lines
@@ -226,7 +227,3 @@ def _confirm(settings: Settings, preview: BackfillPreview) -> None:
     if not click.confirm(f"Learn from {count(preview.transcripts, 'transcript')}?", err=True):
         stderr_line("Nothing was learned.")
         raise click.exceptions.Exit(1)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import click
 
 from memgraph.errors import MemGraphError
-from memgraph.interfaces.cli.base.commands import Entry, LazyGroup, Refused
+from memgraph.interfaces.cli.base.commands import Entry, Group, LazyGroup, Refused
 from memgraph.interfaces.cli.base.exit_codes import BROKEN_PIPE, FAILED, INTERRUPTED, OUTPUT_FAILED, TERMINATED
 from memgraph.interfaces.cli.base.options import Settings, shared_options
 from memgraph.interfaces.cli.base.output import documents, emit_json
@@ -29,194 +29,113 @@ STOPPED = "interrupted: everything committed so far is kept; run the same comman
 NO_DIRECTORY = "the current directory no longer exists; change to another one"
 
 
-COMMANDS: dict[str, Entry] = {
-    "recall": Entry(
-        "memories.recall",
-        "recall",
-        "Print the text to put before the prompt for TASK; '-' reads standard input.",
-        "use",
-    ),
-    "prompt": Entry(
-        "tasks.prompt", "prompt", "Print what of memory goes into a session's prompt, in sections with budgets.", "use"
-    ),
-    "search": Entry("memories.search", "search", "List the memories of any type that are most similar to TEXT.", "use"),
-    "ask": Entry("memories.remember", "ask", "List the remembered episodes that are most similar to QUERY.", "use"),
-    "remember": Entry(
-        "memories.remember", "remember", "Store TEXT as a pinned memory; '-' reads standard input.", "use"
-    ),
-    "observe": Entry(
-        "memories.agent_input", "observe", "Store an observation, or confirm the memory that says it.", "use"
-    ),
-    "episode": Entry("memories.agent_input", "episode", "Record what was done in SITUATION, and the outcome.", "use"),
-    "feedback": Entry("memories.agent_input", "feedback", "Record the user's feedback on an episode.", "use"),
-    "outcome": Entry(
-        "memories.agent_input", "outcome", "Record the outcome of a recall, and which of its memories were used.", "use"
-    ),
-    "task": Entry(
-        "tasks.task", "task", "Register tasks, switch between them, and record what is decided and open in them.", "use"
-    ),
-    "pins": Entry(
-        "tasks.pins",
-        "pins",
-        "Pin texts for every task or for one: add, edit, remove in two steps, write and read.",
-        "use",
-    ),
-    "handoff": Entry(
-        "tasks.handoff", "handoff", "Hand a task over to another agent: create, list, show, accept, withdraw.", "use"
-    ),
-    "ledger": Entry("tasks.ledger", "ledger", "Record where an agent is in its work; list or show that.", "use"),
-    "continuity": Entry(
-        "tasks.handoff",
-        "continuity",
-        "Print the page from which an agent continues a task: state, memories, mistakes to avoid.",
-        "use",
-    ),
-    "session": Entry("tasks.session", "session", "Show or set what a session is doing; keep texts for a while.", "use"),
-    "turn": Entry(
-        "tasks.turn", "turn", "Print which task MESSAGE belongs to, and what to ask; '-' reads standard input.", "use"
-    ),
-    "mcp": Entry("mcp", "mcp", "Serve the store to an agent's client over MCP, on standard input and output.", "use"),
-    "serve": Entry(
-        "serve",
-        "serve",
-        "Serve the store over HTTP until interrupted: REST under /v1, MCP under /mcp, pages at /.",
-        "use",
-    ),
-    "connect": Entry(
-        "connect", "connect", "Connect a coding agent, such as claude-code; without AGENT, list how each stands.", "use"
-    ),
-    "disconnect": Entry("connect", "disconnect", "Remove what `connect` wrote for a coding agent.", "use"),
-    "list": Entry("memories.listing", "list_", "List memories, one per line.", "look"),
-    "show": Entry("memories.listing", "show", "Show one memory with its links.", "look"),
-    "history": Entry(
-        "memories.history", "history", "List every event that concerns a memory: who, when, what, why.", "look"
-    ),
-    "why": Entry("memories.history", "why", "Show where a memory comes from, down to its sources.", "look"),
-    "stats": Entry("memories.listing", "stats", "Show statistics of the store.", "look"),
-    "query": Entry("analysis.query", "query", "Run a named query or a Cypher statement on the graph.", "look"),
-    "queries": Entry("analysis.queries", "queries", "List the named queries, or show one.", "look"),
-    "viz": Entry(
-        "viz.viz", "viz", "Write what was learned as charts, an HTML page, time series or a graph file.", "look"
-    ),
-    "docs": Entry("docs", "docs", "Print the documentation of TOPIC; without TOPIC, list the topics.", "look"),
-    "format-age": Entry("maintenance.upkeep", "format_age", "Print how long ago TIME was.", "look"),
-    "edit": Entry(
-        "memories.edit", "edit", "Change a memory's text or fields, with options or in an editor.", "correct"
-    ),
-    "pin": Entry("memories.edit", "pin", "Pin memories: they do not fade.", "correct"),
-    "unpin": Entry("memories.edit", "unpin", "Undo `pin`.", "correct"),
-    "tag": Entry("memories.edit", "tag", "Add tags to memories.", "correct"),
-    "untag": Entry("memories.edit", "untag", "Remove tags from memories.", "correct"),
-    "merge": Entry("memories.edit", "merge", "Merge memories into one, which supersedes the others.", "correct"),
-    "split": Entry("memories.edit", "split", "Split a memory into parts, which supersede it.", "correct"),
-    "undo": Entry("memories.history", "undo", "Undo the last change by a user, or the commit of EVENT.", "correct"),
-    "forget": Entry("memories.remember", "forget", "Suppress memories, named by id or by a similar text.", "correct"),
-    "unforget": Entry("memories.states", "unforget", "Undo `forget`, by id or by text.", "correct"),
-    "archive": Entry("memories.states", "archive", "Archive memories: lists and recall leave them out.", "correct"),
-    "unarchive": Entry("memories.states", "unarchive", "Undo `archive`.", "correct"),
-    "invalidate": Entry("memories.states", "invalidate", "Mark memories as no longer true.", "correct"),
-    "revalidate": Entry("memories.states", "revalidate", "Undo `invalidate`.", "correct"),
-    "supersede": Entry("memories.states", "supersede", "Mark a memory as replaced by a newer one.", "correct"),
-    "unsupersede": Entry("memories.states", "unsupersede", "Undo `supersede`.", "correct"),
-    "delete": Entry("memories.states", "delete", "Remove memories from every view; their history stays.", "correct"),
-    "undelete": Entry("memories.states", "undelete", "Restore a deleted memory and its links.", "correct"),
-    "purge": Entry("privacy.purge", "purge", "Remove memories and their words for good.", "correct"),
-    "secrets": Entry("privacy.purge", "secrets", "List what holds a secret, or purge it.", "correct"),
-    "link": Entry("memories.states", "link", "Link two memories.", "correct"),
-    "unlink": Entry("memories.states", "unlink", "Remove a link between two memories.", "correct"),
-    "ingest": Entry(
-        "learning.ingest", "ingest", "Turn a git history, build logs or transcripts into memories.", "learn"
-    ),
-    "sleep": Entry(
-        "learning.sleep", "sleep", "Consolidate the store: merge, generalise, learn, resolve, archive.", "learn"
-    ),
-    "compress": Entry(
-        "learning.compress", "compress", "Generalise what at least three builds have in common.", "learn"
-    ),
-    "proposals": Entry("learning.proposals", "proposals", "List, approve or reject learned procedures.", "learn"),
-    "contradictions": Entry(
-        "learning.contradictions",
-        "contradictions",
-        "List contradicting memories; resolve or dismiss contradictions.",
-        "learn",
-    ),
-    "distil": Entry(
-        "learning.distil", "distil", "List work orders for what rules cannot judge; show, answer or skip one.", "learn"
-    ),
-    "collect": Entry(
-        "learning.collect", "collect", "Archive faded memories, except those that are protected.", "learn"
-    ),
-    "demo": Entry("demo", "demo", "Learn from a real history in a temporary store, and show the result.", "learn"),
-    "export": Entry(
-        "maintenance.transfer", "export", "Write all memories and links as JSON to FILE or standard output.", "store"
-    ),
-    "import": Entry(
-        "maintenance.transfer", "import_", "Import the memories of an export that the store lacks.", "store"
-    ),
-    "embed": Entry(
-        "maintenance.embed",
-        "embed",
-        "Embed memories that have no vector; --repair recomputes damaged vectors.",
-        "store",
-    ),
-    "reembed": Entry(
-        "maintenance.reembed",
-        "reembed",
-        "Switch the store to another embedding MODEL and embed all memories again.",
-        "store",
-    ),
-    "rebuild": Entry("maintenance.upkeep", "rebuild", "Rebuild graph and index from the journal.", "store"),
-    "verify": Entry("maintenance.upkeep", "verify", "Verify every event, every vector and the graph.", "store"),
-    "audit": Entry(
-        "maintenance.audit",
-        "audit",
-        "List what agents were refused, and what they got with a justification.",
-        "store",
-    ),
-    "doctor": Entry(
-        "maintenance.doctor",
-        "doctor",
-        "Report the store's location and condition, and how to fix each problem.",
-        "store",
-    ),
-    "backup": Entry(
-        "recovery.backup", "backup", "Write a verified backup to FILE, while the store is in use.", "store"
-    ),
-    "restore": Entry("recovery.backup", "restore", "Restore a store from FILE into a new directory (--home).", "store"),
-    "migrate": Entry(
-        "recovery.migrate", "migrate", "Verify every event, and bring the store to this release's schema.", "store"
-    ),
-    "compact": Entry(
-        "maintenance.compact",
-        "compact",
-        "Make a signed baseline of the journal, and archive older segments.",
-        "store",
-    ),
-    "reset": Entry(
-        "maintenance.reset",
-        "reset",
-        "Remove what was learned (--memory), or everything (--all), after listing it.",
-        "store",
-    ),
-    "repair": Entry(
-        "recovery.repair", "repair", "Report why the store cannot be opened; repair its journal on request.", "store"
-    ),
-    "keys": Entry("keys", "keys", "List, check, rotate, export or import the keys that sign the store.", "store"),
-    "config": Entry(
-        "maintenance.config", "config", "Write a commented config.toml, or show the effective settings.", "store"
-    ),
-    "worker": Entry(
-        "maintenance.worker", "worker", "Show, stop or run the process that keeps the store open for hooks.", "store"
-    ),
-    "token": Entry(
-        "serve", "token", "Make, list or revoke the tokens of those who may call `memgraph serve`.", "store"
-    ),
-    "completion": Entry(
-        "maintenance.completion",
-        "completion",
-        "Print the script that lets SHELL complete commands, options and names.",
-        "store",
-    ),
+_TABLE: dict[Group, dict[str, tuple[str, str]]] = {
+    "use": {
+        "recall": ("memories.recall", "Print the text to put before the prompt for TASK; '-' reads standard input."),
+        "prompt": ("tasks.prompt", "Print what of memory goes into a session's prompt, in sections with budgets."),
+        "search": ("memories.search", "List the memories of any type that are most similar to TEXT."),
+        "ask": ("memories.remember", "List the remembered episodes that are most similar to QUERY."),
+        "remember": ("memories.remember", "Store TEXT as a pinned memory; '-' reads standard input."),
+        "observe": ("memories.agent_input", "Store an observation, or confirm the memory that says it."),
+        "episode": ("memories.agent_input", "Record what was done in SITUATION, and the outcome."),
+        "feedback": ("memories.agent_input", "Record the user's feedback on an episode."),
+        "outcome": ("memories.agent_input", "Record the outcome of a recall, and which of its memories were used."),
+        "task": ("tasks.task", "Register tasks, switch between them, and record what is decided and open in them."),
+        "pins": ("tasks.pins", "Pin texts for every task or for one: add, edit, remove in two steps, write and read."),
+        "handoff": ("tasks.handoff", "Hand a task over to another agent: create, list, show, accept, withdraw."),
+        "ledger": ("tasks.ledger", "Record where an agent is in its work; list or show that."),
+        "continuity": (
+            "tasks.handoff",
+            "Print the page from which an agent continues a task: state, memories, mistakes to avoid.",
+        ),
+        "session": ("tasks.session", "Show or set what a session is doing; keep texts for a while."),
+        "turn": ("tasks.turn", "Print which task MESSAGE belongs to, and what to ask; '-' reads standard input."),
+        "mcp": ("mcp", "Serve the store to an agent's client over MCP, on standard input and output."),
+        "serve": ("serve", "Serve the store over HTTP until interrupted: REST under /v1, MCP under /mcp, pages at /."),
+        "connect": ("connect", "Connect a coding agent, such as claude-code; without AGENT, list how each stands."),
+        "disconnect": ("connect", "Remove what `connect` wrote for a coding agent."),
+    },
+    "look": {
+        "list": ("memories.listing", "List memories, one per line."),
+        "show": ("memories.listing", "Show one memory with its links."),
+        "history": ("memories.history", "List every event that concerns a memory: who, when, what, why."),
+        "why": ("memories.history", "Show where a memory comes from, down to its sources."),
+        "stats": ("memories.listing", "Show statistics of the store."),
+        "query": ("analysis.query", "Run a named query or a Cypher statement on the graph."),
+        "queries": ("analysis.queries", "List the named queries, or show one."),
+        "viz": ("viz.viz", "Write what was learned as charts, an HTML page, time series or a graph file."),
+        "docs": ("docs", "Print the documentation of TOPIC; without TOPIC, list the topics."),
+        "format-age": ("maintenance.upkeep", "Print how long ago TIME was."),
+    },
+    "correct": {
+        "edit": ("memories.edit", "Change a memory's text or fields, with options or in an editor."),
+        "pin": ("memories.edit", "Pin memories: they do not fade."),
+        "unpin": ("memories.edit", "Undo `pin`."),
+        "tag": ("memories.edit", "Add tags to memories."),
+        "untag": ("memories.edit", "Remove tags from memories."),
+        "merge": ("memories.edit", "Merge memories into one, which supersedes the others."),
+        "split": ("memories.edit", "Split a memory into parts, which supersede it."),
+        "undo": ("memories.history", "Undo the last change by a user, or the commit of EVENT."),
+        "forget": ("memories.remember", "Suppress memories, named by id or by a similar text."),
+        "unforget": ("memories.states", "Undo `forget`, by id or by text."),
+        "archive": ("memories.states", "Archive memories: lists and recall leave them out."),
+        "unarchive": ("memories.states", "Undo `archive`."),
+        "invalidate": ("memories.states", "Mark memories as no longer true."),
+        "revalidate": ("memories.states", "Undo `invalidate`."),
+        "supersede": ("memories.states", "Mark a memory as replaced by a newer one."),
+        "unsupersede": ("memories.states", "Undo `supersede`."),
+        "delete": ("memories.states", "Remove memories from every view; their history stays."),
+        "undelete": ("memories.states", "Restore a deleted memory and its links."),
+        "purge": ("privacy.purge", "Remove memories and their words for good."),
+        "secrets": ("privacy.purge", "List what holds a secret, or purge it."),
+        "link": ("memories.states", "Link two memories."),
+        "unlink": ("memories.states", "Remove a link between two memories."),
+    },
+    "learn": {
+        "ingest": ("learning.ingest", "Turn a git history, build logs or transcripts into memories."),
+        "sleep": ("learning.sleep", "Consolidate the store: merge, generalise, learn, resolve, archive."),
+        "compress": ("learning.compress", "Generalise what at least three builds have in common."),
+        "proposals": ("learning.proposals", "List, approve or reject learned procedures."),
+        "contradictions": (
+            "learning.contradictions",
+            "List contradicting memories; resolve or dismiss contradictions.",
+        ),
+        "distil": ("learning.distil", "List work orders for what rules cannot judge; show, answer or skip one."),
+        "collect": ("learning.collect", "Archive faded memories, except those that are protected."),
+        "demo": ("demo", "Learn from a real history in a temporary store, and show the result."),
+    },
+    "store": {
+        "export": ("maintenance.transfer", "Write all memories and links as JSON to FILE or standard output."),
+        "import": ("maintenance.transfer", "Import the memories of an export that the store lacks."),
+        "embed": ("maintenance.embed", "Embed memories that have no vector; --repair recomputes damaged vectors."),
+        "reembed": ("maintenance.reembed", "Switch the store to another embedding MODEL and embed all memories again."),
+        "rebuild": ("maintenance.upkeep", "Rebuild graph and index from the journal."),
+        "verify": ("maintenance.upkeep", "Verify every event, every vector and the graph."),
+        "audit": ("maintenance.audit", "List what agents were refused, and what they got with a justification."),
+        "doctor": ("maintenance.doctor", "Report the store's location and condition, and how to fix each problem."),
+        "backup": ("recovery.backup", "Write a verified backup to FILE, while the store is in use."),
+        "restore": ("recovery.backup", "Restore a store from FILE into a new directory (--home)."),
+        "migrate": ("recovery.migrate", "Verify every event, and bring the store to this release's schema."),
+        "compact": ("maintenance.compact", "Make a signed baseline of the journal, and archive older segments."),
+        "reset": ("maintenance.reset", "Remove what was learned (--memory), or everything (--all), after listing it."),
+        "repair": ("recovery.repair", "Report why the store cannot be opened; repair its journal on request."),
+        "keys": ("keys", "List, check, rotate, export or import the keys that sign the store."),
+        "config": ("maintenance.config", "Write a commented config.toml, or show the effective settings."),
+        "worker": ("maintenance.worker", "Show, stop or run the process that keeps the store open for hooks."),
+        "token": ("serve", "Make, list or revoke the tokens of those who may call `memgraph serve`."),
+        "completion": (
+            "maintenance.completion",
+            "Print the script that lets SHELL complete commands, options and names.",
+        ),
+    },
+}
+"""By group and name: the module in this package that has the command, and its help."""
+_ATTRIBUTES = {"list": "list_", "import": "import_", "format-age": "format_age"}
+"""The command objects that are not called as their commands."""
+COMMANDS = {
+    name: Entry(module, _ATTRIBUTES.get(name, name), about, group)
+    for group, commands in _TABLE.items()
+    for name, (module, about) in commands.items()
 }
 
 
@@ -266,12 +185,10 @@ def _exit_code(run: Any, *, as_json: bool) -> int:
         ).show()
         _discard_stdout()
         return OUTPUT_FAILED
-    except MemGraphError as error:
-        return _refuse(Refused(message_of(error)), type(error).__name__, as_json=as_json)
-    except OSError as error:
-        return _refuse(
-            Refused(NO_DIRECTORY if _is_lost() else message_of(error)), type(error).__name__, as_json=as_json
-        )
+    except (MemGraphError, OSError) as error:
+        is_lost = isinstance(error, OSError) and _is_lost()
+        reason = NO_DIRECTORY if is_lost else message_of(error)
+        return _refuse(Refused(reason), type(error).__name__, as_json=as_json)
     except SystemExit as exit_:  # click raises it when a pipe breaks, `main` when the process is terminated
         if exit_.code == TERMINATED:
             _Interrupted().show()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from functools import partial
 from http import HTTPStatus
 from typing import Any
 
 from anyio import to_thread
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -25,11 +27,17 @@ from memgraph.interfaces.http.limits import Limited, Limits, OnLimit, Secured, i
 from memgraph.interfaces.http.metrics import ROUTE, Counted, Metrics
 from memgraph.interfaces.http.pages import Pages
 from memgraph.interfaces.http.problems import problem, problem_of
-from memgraph.interfaces.http.routes import json_response, routes_of, token_of
-from memgraph.interfaces.http.tools import Tools
+from memgraph.interfaces.http.routes import caller_of, json_response, routes_of, token_of
+from memgraph.interfaces.mcp.server import server_of
+from memgraph.interfaces.operations import Answer
+from memgraph.interfaces.operations.operation import Toolset
+from memgraph.interfaces.refusals import remote_message_of
+from memgraph.ports import Progress
 
 OPEN = {"/healthz", "/openapi.json", "/login"}
 """Paths that need no token: they show nothing of a store."""
+_request: ContextVar[Request] = ContextVar("request")
+"""The request that a tool is called by. The library's server passes it to handlers, not to what they call."""
 
 
 class Application:
@@ -100,6 +108,34 @@ def app_of(
     metrics = Metrics(running=lambda: limited.running, stores=lambda: gate.stores.open_count)
     admitted = _Admitted(limited, gate, pages)
     return Application(Counted(Secured(admitted, only_loopback=not gate.asks), metrics), routes)
+
+
+class Tools:
+    """MCP over streamable HTTP: the server of `memgraph mcp` with a toolset, for whoever the request's token names.
+
+    An application of its own. It keeps no sessions: each request stands for itself, with its token.
+    """
+
+    def __init__(self, gate: Gate, toolset: Toolset, *, body_bytes: int) -> None:
+        def run(name: str, arguments: Mapping[str, Any], progress: Progress | None) -> Answer:
+            request = _request.get()
+            token = token_of(request)
+            caller = caller_of(token, request)
+            return gate.run(token, caller, name, arguments, toolset=toolset, progress=progress)[0]
+
+        async def in_thread(name: str, call: Callable[[], Answer]) -> Answer:
+            return await gate.in_thread(token_of(_request.get()), name, call)
+
+        server = server_of(run, toolset=toolset, in_thread=in_thread, message=remote_message_of)
+        self.manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=body_bytes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        set_before = _request.set(Request(scope))
+        try:
+            await self.manager.handle_request(scope, receive, send)
+        finally:
+            _request.reset(set_before)
 
 
 class _Admitted:

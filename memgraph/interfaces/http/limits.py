@@ -248,7 +248,6 @@ class HeadTimed(H11Protocol):
     begun: ClassVar[dict[str, dict[HeadTimed, None]]] = {}
     """Connections by address whose first head is not there yet, the oldest first; of one server."""
     _stalled: asyncio.TimerHandle | None = None
-    _is_waiting = False
     _timer: asyncio.TimerHandle
     _address = ""
 
@@ -273,11 +272,10 @@ class HeadTimed(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Wait for a head that begins after an answer, or for the rest of a body that was answered before; no longer for one that is there."""
-        if self._is_answered() and not self._is_waiting:
+        if self._is_answered() and self._timer.cancelled():
             self._await_head()
         super().data_received(data)
         if self.cycle is not None and not self._is_answered():
-            self._is_waiting = False
             self._timer.cancel()
         if self.cycle is not None:
             self.has_head()
@@ -308,9 +306,4 @@ class HeadTimed(H11Protocol):
         return self.cycle is not None and self.cycle.response_complete
 
     def _await_head(self) -> None:
-        self._is_waiting = True
-        self._timer = self.loop.call_later(self.head_s, self._give_up)
-
-    def _give_up(self) -> None:
-        if self._is_waiting and not self.transport.is_closing():
-            self.transport.close()
+        self._timer = self.loop.call_later(self.head_s, self.transport.close)

@@ -28,8 +28,8 @@ from memgraph.interfaces.operations import Caller
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
 
-_GIVE_BACK_S = 5
-"""Seconds after an operation in which freed memory is given back, once a second: the engine's buffers are hundreds of megabytes, and a graph is closed when it was idle."""
+_GIVE_BACK_S = 1.0
+"""Freed memory is given back so often: the engine's buffers are hundreds of megabytes, and a graph is closed when it was idle."""
 
 
 @contextmanager
@@ -207,11 +207,8 @@ def serve(
     server, has_ended = Ending(config), threading.Event()
 
     def tidy() -> None:
-        seen = left = 0
-        while not has_ended.wait(1.0):
-            seen, left = gate.done, _GIVE_BACK_S if seen != gate.done else max(0, left - 1)
-            if left:
-                give_back()
+        while not has_ended.wait(_GIVE_BACK_S):
+            give_back()
 
     limit_heaps()
     tidying = threading.Thread(target=tidy, name="memory", daemon=True)

@@ -255,7 +255,8 @@ class Operation(Generic[A]):
         """
         found = self.arguments.model_json_schema(by_alias=False)
         properties = {name: _short(one) for name, one in found["properties"].items()}
-        return {"type": "object", "properties": properties, **_kept(found, "required", "additionalProperties")}
+        kept: dict[str, Any] = {name: found[name] for name in ("required", "additionalProperties") if name in found}
+        return {"type": "object", "properties": properties, **kept}
 
     def perform(self, call: Call, arguments: object) -> Answer:
         """Check the arguments and run the operation.
@@ -305,7 +306,3 @@ def _short(schema: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(kept.get(name), dict):
             kept[name] = _short(kept[name])
     return kept
-
-
-def _kept(schema: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: schema[name] for name in names if name in schema}

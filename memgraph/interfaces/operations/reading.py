@@ -10,7 +10,7 @@ from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Op
 from memgraph.model.base import Name
 from memgraph.model.ids import MIN_ID_CHARS
 from memgraph.model.memory import MemoryType, StoredMemory, TrustClass
-from memgraph.model.results.retrieval import MAX_TASK_CHARS, WANTED_PHRASES, Phrases, Rules, ScoredMemory
+from memgraph.model.results.retrieval import MAX_TASK_CHARS, WANTED_PHRASES, Phrases, Rules
 from memgraph.text.safe import visible_line
 
 _VECTOR = {"embedding"}
@@ -97,6 +97,8 @@ def _recall(call: Call, given: Recall) -> Answer:
 
 
 def _search(call: Call, given: Search) -> Answer:
+    from memgraph.retrieval.context.task_labels import before
+
     caller = call.caller
     found = call.memory.search_memories(
         given.query,
@@ -108,15 +110,12 @@ def _search(call: Call, given: Search) -> Answer:
         session_id=caller.session,
         task_id=caller.task,
     )
-    lines = [line_of(one.memory, "" if one.has_evidence else "only similar", _before(one)) for one in found]
+    lines = [
+        line_of(one.memory, "" if one.has_evidence else "only similar", before(one.label, one.task_item))
+        for one in found
+    ]
     rows = [{"memory": fields_of(one.memory), **one.model_dump(mode="json", exclude={"memory"})} for one in found]
     return Answer(text="\n".join(lines) or "No memory is similar to this.", data={"results": rows})
-
-
-def _before(found: ScoredMemory) -> str:
-    from memgraph.retrieval.context.task_labels import before
-
-    return before(found.label, found.task_item)
 
 
 def _get(call: Call, given: Get) -> Answer:

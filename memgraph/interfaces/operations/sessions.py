@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -67,14 +67,6 @@ def session_of(call: Call) -> str:
     return call.caller.session
 
 
-def _ids_of_sections(data: dict[str, Any]) -> list[str]:
-    return [one for section in data["sections"] for one in section["memory_ids"]]
-
-
-def _ids(data: dict[str, Any]) -> list[str]:
-    return [one["memory_id"] for name in ("memories", "chat_memories") for one in data[name]]
-
-
 OPERATIONS = (
     Operation(
         name="prompt",
@@ -86,7 +78,9 @@ OPERATIONS = (
         run=_prompt,
         effect="read",
         is_store_wide=True,  # a session's working memory belongs to no project
-        traced=Traced("search_memory", _ids_of_sections, query="task"),
+        traced=Traced(
+            "search_memory", lambda data: [one for part in data["sections"] for one in part["memory_ids"]], query="task"
+        ),
     ),
     Operation(
         name="absorb",
@@ -98,6 +92,8 @@ OPERATIONS = (
         run=_absorb,
         effect="write",
         is_store_wide=True,  # a session's working memory belongs to no project
-        traced=Traced("upsert_memory", _ids),
+        traced=Traced(
+            "upsert_memory", lambda data: [one["memory_id"] for one in [*data["memories"], *data["chat_memories"]]]
+        ),
     ),
 )

@@ -30,7 +30,7 @@ SESSION_SECTIONS: tuple[SectionName, ...] = ("chat_context", "chat_memory", "wor
 
 
 class AgentContext(Model):
-    """The memories of one recall by type, whole and best first (seed 2, §5.3).
+    """The memories of one recall by type, whole and best first (seed 2, §5.3). The fields that are not described are those of `RetrievalResult`.
 
     Attributes
     ----------
@@ -42,28 +42,10 @@ class AgentContext(Model):
         Episodes, successful or not.
     procedural_rules : list of StoredProceduralMemory
         Procedures.
-    total_tokens_used : int
-        Tokens of the memories' contents.
-    certainty : {"high", "medium", "low", "none"}
-        How sure it is that the store has knowledge about the query.
-    contradictions : list of Opposed
-        Pairs of the memories that contradict each other.
-    is_over_budget : bool
-        Whether it is empty although memories were found, because none of them fits the budget.
-    constraints_left_out, rules, rules_left_out : optional
-        The standing rules, as in `RetrievalResult`.
-    notice : str or None
-        A message about the recall.
-    has_phrases : bool
-        Whether phrases were given with the task: without them, an empty recall asks for some.
     scores : dict of str to float
         The score of each memory by its id; empty if the recall explains none.
     ranks : dict of str to int
         The rank of each memory by its id, from 1; empty if it is by the score alone.
-    labels, task_items : dict of str to str
-        By id, the label of what comes from another task, and the class of what holds in a task; as in `RetrievalResult`.
-    related_ids : list of str
-        The ids of what comes from linked tasks.
     """
 
     query_id: str

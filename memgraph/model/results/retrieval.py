@@ -319,10 +319,12 @@ class RetrievalResult(Model):
         The ids of what comes from linked tasks, which are read and never written to: the last results.
     task_items : dict of str to str
         By id, the class of what is no memory but holds in a task: a decision, a constraint and so on. It stands among the memories.
+    is_over_budget : bool
+        Whether it is empty although memories were found, because none of them fits the budget.
     constraints_left_out : int
         Pinned constraints that hold but do not fit their budget.
     has_phrases : bool
-        Whether phrases were given with the task.
+        Whether phrases were given with the task: without them, an empty recall asks for some.
     rules : list of StoredSemanticMemory and StoredProceduralMemory, or None
         The standing rules that are given with it, in order; they need not match the task. None: only the pinned constraints among the memories are.
     rules_left_out : int

@@ -57,26 +57,14 @@ _Error = tuple[str | None, str | None, str | None]
 
 def agent_context(result: RetrievalResult) -> AgentContext:
     """Return the memories of a recall by type, each list best first."""
+    shared = AgentContext.model_fields.keys() & RetrievalResult.model_fields.keys()
     return AgentContext(
-        query_id=result.query_id,
-        retrieved_at=result.retrieved_at,
+        **{name: getattr(result, name) for name in shared},
         semantic_memories=[memory for memory in result.memories if isinstance(memory, StoredSemanticMemory)],
         similar_episodes=[memory for memory in result.memories if isinstance(memory, StoredEpisodicMemory)],
         procedural_rules=[memory for memory in result.memories if isinstance(memory, StoredProceduralMemory)],
-        total_tokens_used=result.total_tokens_used,
-        certainty=result.certainty,
-        contradictions=result.contradictions,
-        is_over_budget=result.is_over_budget,
-        constraints_left_out=result.constraints_left_out,
-        rules=result.rules,
-        rules_left_out=result.rules_left_out,
-        notice=result.notice,
-        has_phrases=result.has_phrases,
         scores={one.memory_id: one.score for one in result.explanations},
         ranks={one.memory_id: one.rank for one in result.explanations if one.rank},
-        labels=result.labels,
-        related_ids=result.related_ids,
-        task_items=result.task_items,
     )
 
 

@@ -142,7 +142,7 @@ def _sections(context: AgentContext) -> str:
     def facts(*, of_the_user: bool) -> str:
         found = [pattern(memory) for memory in known if _is_of_the_user(memory) == of_the_user]
         found += [reported_procedure(memory) for memory in procedural if is_reported(memory) and not of_the_user]
-        return "\n".join(item(one, one.text, _sureness(one)) for one in found)
+        return "\n".join(item(one, one.text, f"confidence: {one.confidence:.2g}") for one in found)
 
     def behaviours(*, of_the_user: bool) -> str:
         found = [skill(memory) for memory in rules if _is_of_the_user(memory) == of_the_user]
@@ -208,10 +208,6 @@ def _experience(entry: Experience, before: str, marks: Sequence[str]) -> str:
 def _warning(entry: Warned) -> str:
     why = f" — {entry.why}" if entry.why else ""
     return f"{entry.what_fails}{why}{f' → instead: {entry.prevention}' if entry.prevention else ''}"
-
-
-def _sureness(entry: FromMemory) -> str:
-    return f"confidence: {entry.confidence:.2g}"
 
 
 def _noted(entry: FromMemory, *notes: str) -> str:

@@ -1,9 +1,10 @@
-"""Seed: exact vector search and BM25 over the admitted memories, fused; the best become candidates."""
+"""Seed: which memories are admitted; exact vector search and BM25 over these, fused; the best become candidates."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from memgraph.index.supersession import newest_of
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.retrieval.stages.evidence import is_year
 from memgraph.retrieval.stages.neighbours import around
@@ -22,6 +23,19 @@ _WORDS_ALONE = 0.55 / 0.45
 """What the words of a memory that awaits its vector weigh, as a multiple of the vectors' weight: a task would not find it otherwise."""
 _SAMPLED = 8
 _NO_SLOTS = np.empty(0, dtype=np.int32)
+
+
+def admit(search: Search) -> Counts:
+    """Set the mask of slots that may be scored: those in force, and those that ended since one of these replaces them.
+
+    People ask with the words of what they know, which may be outdated: it hands its score on (`walk.succession`).
+    """
+    search.mask = search.visible()
+    ended = np.flatnonzero(search.mask & (search.index.column("invalid_days") <= search.now_days))
+    search.mask[ended] = False
+    replaced = newest_of(search.index, search.mask, ended).keys() & set(ended.tolist())
+    search.mask[list(replaced)] = True
+    return {"admitted": int(np.count_nonzero(search.mask))}
 
 
 def by_meaning(search: Search) -> Counts:

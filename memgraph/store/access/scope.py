@@ -101,12 +101,12 @@ def admitted(index: Index, scope: Scope, now_days: float) -> Mask:
         mask &= of_or_none(index, "domain", scope.domain) | (index.column("domain") == general)
     if scope.types is not None:
         mask &= np.isin(index.column("type"), [MEMORY_TYPES.index(kind) for kind in scope.types])
-    if scope.among is not None:
-        listed = np.zeros(len(index), dtype=np.bool_)
-        listed[[slot for one in scope.among if (slot := index.slot(one)) >= 0]] = True
-        mask &= listed
     return mask & concerning(
-        index, agents=scope.agents, privacy_tiers=scope.privacy_tiers, trust_classes=scope.trust_classes
+        index,
+        agents=scope.agents,
+        privacy_tiers=scope.privacy_tiers,
+        trust_classes=scope.trust_classes,
+        ids=scope.among,
     )
 
 

@@ -41,7 +41,6 @@ from memgraph.store.compaction.renewing import renew_baseline
 from memgraph.store.projection.projector import Projector
 from memgraph.store.purge.exports import known_exports
 from memgraph.store.purge.leftovers import remove_leftovers, remove_unnamed_vectors
-from memgraph.store.purge.matches import matched_in, shows
 from memgraph.store.purge.plan import Plan, plan_of
 from memgraph.store.purge.receipts import (
     check_receipt,
@@ -53,7 +52,7 @@ from memgraph.store.purge.receipts import (
 )
 from memgraph.store.purge.records import records
 from memgraph.store.purge.remaining import phrase_of, remaining_names, without_names
-from memgraph.store.purge.selection import Criteria, Says
+from memgraph.store.purge.selection import Criteria, Says, matched_in, shows
 from memgraph.store.query import Reader
 from memgraph.store.undeletion import deleted, undeletions
 from memgraph.text.cutting import preview

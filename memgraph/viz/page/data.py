@@ -153,16 +153,12 @@ def page_data(
         return lines[memory.id].added, MEMORY_TYPES.index(memory.type), rank[memory.id]
 
     memories = sorted(shown, key=came)
-    builds = [
-        build.at
-        for (name, _), build in history.builds.items()
-        if project_id in (None, name) and since_then <= build.at <= until_then
-    ]
-    recalls = [
-        recall.at
-        for recall in history.recalls.values()
-        if project_id in (None, recall.project_id) and since_then <= recall.at <= until_then
-    ]
+
+    def is_selected(project: str | None, at: str) -> bool:
+        return project_id in (None, project) and since_then <= at <= until_then
+
+    builds = [build.at for (project, _), build in history.builds.items() if is_selected(project, build.at)]
+    recalls = [one.at for one in history.recalls.values() if is_selected(one.project_id, one.at)]
     is_dated = not all(is_undated(line.added) for line in lines.values())
     done = [*builds, *recalls] if is_dated else builds
     times = times_of([memory.id for memory in memories], lines, history, until_then, done)

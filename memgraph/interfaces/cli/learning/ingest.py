@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from memgraph.model.results.learning import IngestReport
 
 _REASONS_SHOWN = 5
+_SUMMED = "read builds known extracted merged forgotten left_out skipped secrets_redacted compressed".split()
 _FOREIGN = {
     rb'\[\s*\{[^{}\[\]]*(?:"account":\s*\{[^{}]*\},\s*)?"(?:mapping|chat_messages)"\s*:\s*[\[{]': (
         "holds exported chats of ChatGPT or Claude, which do not say how anything ended, so nothing is learned from them. "
@@ -205,7 +206,7 @@ def run(settings: Settings, name: str, paths: Sequence[Path], project: str | Non
             emit(settings, _document(reports, total, unreadable), [*_each(reports), *_total_lines(total, reports)])
     for text in {report.notice for _, report in reports if report.notice}:
         notice(text)
-    if not any(_was_read(report) for _, report in reports):
+    if not any(report.builds or report.known or not report.skipped for _, report in reports):
         if len(found) > 1:
             raise Refused(_NOTHING.format(len(found)))
         raise SourceError("contains nothing that can be read", path=found[0][0])
@@ -250,33 +251,18 @@ def _check_kind(path: Path) -> None:
             raise SourceError(problem, path=path)
 
 
-def _was_read(report: IngestReport) -> bool:
-    return bool(report.builds or report.known or not report.skipped)
-
-
 def _total(name: str, reports: Sequence[IngestReport]) -> IngestReport:
     """Return the sum of several reports."""
     from memgraph.model.results.learning import IngestReport
 
-    builds = sum(report.builds for report in reports)
+    sums = {name: sum(getattr(report, name) for report in reports) for name in _SUMMED}
+    builds = sums["builds"]
     used = [report.usage for report in reports if report.usage is not None]
-    reasons: Counter[str] = Counter()
-    for report in reports:
-        reasons.update(report.reasons)
     return IngestReport(
         source=f"{name}: {count(len(reports), 'source')}",
-        read=sum(report.read for report in reports),
-        builds=builds,
-        known=sum(report.known for report in reports),
-        extracted=sum(report.extracted for report in reports),
-        merged=sum(report.merged for report in reports),
-        forgotten=sum(report.forgotten for report in reports),
-        left_out=sum(report.left_out for report in reports),
-        skipped=sum(report.skipped for report in reports),
-        secrets_redacted=sum(report.secrets_redacted for report in reports),
+        **sums,
         kept_share=sum(report.kept_share * report.builds for report in reports) / builds if builds else 0.0,
-        compressed=sum(report.compressed for report in reports),
-        reasons=dict(reasons),
+        reasons=dict(sum((Counter(report.reasons) for report in reports), Counter())),
         seconds=round(sum(report.seconds for report in reports), 3),
         usage=reduce(add, used) if used else None,
     )

@@ -14,7 +14,7 @@ from memgraph.interfaces.cli.base.output import emit_json, notice, stderr_line
 from memgraph.interfaces.cli.base.scoping import asked_in_tasks, scoped
 
 if TYPE_CHECKING:
-    from memgraph.model.results.context import ContextFormat, WhenNothing
+    from memgraph.model.results.context import ContextFormat
 
 _COUNT = click.IntRange(min=0)
 FORMATS = ("notes", "prefix", "sections", "delimited", "context")
@@ -78,27 +78,19 @@ def recall(
     /,
     task: str,
     also: tuple[str, ...],
-    project: str | None,
     form: ContextFormat,
-    when_nothing: WhenNothing | None,
-    explain: bool,
     all_tasks: bool,
     task_only: bool,
     asking_session: str | None,
     worker: bool,
-    max_tokens: int | None,
-    max_episodic: int | None,
-    max_semantic: int | None,
-    max_procedural: int | None,
-    floor: str | None,
-    rules: str,
-    **scope: Any,
+    **given: Any,
 ) -> None:
     """Print exactly the text for the task's prompt; notices go to stderr. --json prints the full result, the text as `formatted`."""
     if task == "-":
         task = standard_input("describe the task briefly").strip()  # without the newline that echo adds
     if not task.strip():
         raise InvalidInputError("is empty: describe the task briefly", field="task", value=task)
+    scope = {name: given.pop(name) for name in ("session", "task_id", "tiers", "min_trust")}
     found = looked_up(
         settings,
         "recall",
@@ -107,19 +99,11 @@ def recall(
             "also": list(also),
             "agent": settings.agent,
             "justification": settings.justification,
-            "project": project,
             "form": form,
-            "when_nothing": when_nothing,
-            "explain": explain,
             "as_json": settings.as_json,
             "tasks": {"all_tasks": all_tasks, "task_only": task_only, "asking_session": asking_session},
-            "max_tokens": max_tokens,
-            "max_episodic": max_episodic,
-            "max_semantic": max_semantic,
-            "max_procedural": max_procedural,
-            "floor": floor,
-            "rules": rules,
             "scope": scope,
+            **given,
         },
         uses_worker=worker,
     )

@@ -69,8 +69,6 @@ class Gate:
         self._slots = {kind: Slots(total, each if self.asks else total) for kind, (total, each) in slots.items()}
         self._turn = Condition()
         self._working = 0
-        self.done = 0
-        """Counts the operations that have ended."""
         self._is_closed = False
         self.is_ending = False
         """Whether the server is ending: it takes no more requests."""
@@ -166,7 +164,6 @@ class Gate:
         finally:
             with self._turn:
                 self._working -= 1
-                self.done += 1
                 self._turn.notify_all()
 
     def close(self, *, wait_s: float) -> None:
