@@ -46,10 +46,6 @@ _DOCUMENT = re.compile(
 )
 """What begins a document that lasts to the end: a heading, a rule, the header of a mail."""
 _TITLE = re.compile(r"\n[A-Z](?!(?:\S+ ){6})[^\n.!?:,;]{2,50}\n")
-_SIGNED = re.compile(
-    r"^(?:(?:kind|best|warm|many)\s)?(?:regards|wishes|cheers|best|thanks|sincerely|yours(?: \w+)?)[,.!]?[ \t]*\n+[ \t]*[-–—]?\s?(?-i:[A-Z][\w.]{1,20}(?: [A-Z][\w.]{0,20}){0,2})\s*\Z|^sent (?:from|by|via)\s.{1,80}\s*\Z",
-    re.MULTILINE | re.IGNORECASE,
-)
 _TIMED = re.compile(r"[^\n:]{1,60}\s[(\[]?\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\.?)?[)\]]?\s*$")
 """Who wrote when, above a message."""
 _FIELDS = re.compile(r"\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s[^\n]*)?\n\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s|$)")
@@ -115,8 +111,6 @@ def spoken(message: str) -> list[str]:
 
 def _own_text(message: str) -> str:
     text = message.replace("\r\n", "\n").replace("**", "")
-    if _SIGNED.search(text):
-        return ""
     for pattern in (_FENCED, _ELEMENT):
         text = pattern.sub(f"\n{_ASIDE}\n", text)
     text = _QUOTES.sub(
