@@ -83,10 +83,6 @@ _REFUSED = re.compile(
 _VERSE = re.compile(r"(?:^(?![-*•\d]).{10,60}\n){1,40}(?:.{10,60},\n(?![-*•\d])){1,40}.{10,60}$", re.MULTILINE)
 """Short lines that a sentence runs over."""
 _LOOKS_AT = re.compile(r"[,;]\s[^,;:]{1,60}:$")
-_UNMARKED = re.compile(
-    r"(?<=[a-z] )(?:Always|Never|Please|Do not|Don['’]t|You|We|Only|Use|Prefer|Avoid|Keep|Make) [^\n]*"
-)
-"""A sentence within a sentence: quoted without marks."""
 _COLON = re.compile(r":[*_]{0,2}\s+|\s(?:→|[-=]>)\s|\s[-–—]\s(?=(?i:always|never|you (?:must|should))\b)")
 _SHOWS = re.compile(
     rf"(?:\b(?:this|these)\b|\b(?:here(?:'s|’s| is| are)|found|got|received|copied|pasted|attached)\b.{{0,40}})(?:\s[\w'’-]+){{0,3}}?\s{_TEXT}\b|\b{_SAYS}\W*$|:[\s*_]*$|\bthe following\b|\bbelow\W*$",
@@ -113,9 +109,7 @@ def _own_text(message: str) -> str:
     text = message.replace("\r\n", "\n").replace("**", "")
     for pattern in (_FENCED, _ELEMENT):
         text = pattern.sub(f"\n{_ASIDE}\n", text)
-    text = _QUOTES.sub(
-        lambda match: re.sub(r"\s", _JOINED, match[0]), _UNMARKED.sub(_ASIDE, _VERSE.sub(f"{_ASIDE}\n", text))
-    )
+    text = _QUOTES.sub(lambda match: re.sub(r"\s", _JOINED, match[0]), _VERSE.sub(f"{_ASIDE}\n", text))
     return "\n".join(_own_lines(text.split("\n")))
 
 
