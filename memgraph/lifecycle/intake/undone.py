@@ -46,12 +46,12 @@ class _Subject:
     fields: Mapping[str, Any]
     place: tuple[BuildRun, int] | None = None
     changed: dict[str, Any] = field(default_factory=dict)
-    changed_by: dict[str, BuildRun] = field(default_factory=dict)
+    changed_by: dict[str, BuildRun | None] = field(default_factory=dict)
 
     def get(self, name: str) -> Any:
         return self.changed.get(name, self.fields.get(name))
 
-    def change(self, by: BuildRun, **fields: Any) -> None:
+    def change(self, by: BuildRun | None, **fields: Any) -> None:
         self.changed |= fields
         self.changed_by |= dict.fromkeys(fields, by)
 
@@ -90,10 +90,10 @@ class Undone:
                     entities = subject.get("entities") or ()
                     if not any(is_release(one["kind"], one["name"]) for one in entities):
                         released = {"name": release, "kind": "commit", "about": False}
-                        subject.changed["entities"] = [*entities, released]
+                        subject.change(None, entities=[*entities, released])
 
-    def events(self, known: set[str], now: str) -> Iterator[tuple[BuildRun, Payload]]:
-        """Yield the changes of stored memories, and the links between memories that exist by then, with the build that makes them.
+    def events(self, known: set[str], now: str) -> Iterator[tuple[BuildRun | None, Payload]]:
+        """Yield the changes of stored memories, and the links between memories that exist by then, each with the build that makes it: none for a release.
 
         Parameters
         ----------
