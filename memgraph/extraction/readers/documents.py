@@ -109,7 +109,7 @@ def whole(path: Path, cursor: str | None, read: Callable[[BinaryIO, str], Iterab
         Yields the parts of an open file, given its digest.
     """
     with opened(path) as (stream, problem):
-        mark = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
+        mark = hashlib.file_digest(stream, "sha256").hexdigest()[:16]  # type: ignore[arg-type]
         match = _WHOLE_CURSOR.fullmatch(cursor or "")
         if match and match[2] == mark and match[1] == "all":
             return

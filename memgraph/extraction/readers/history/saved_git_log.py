@@ -111,7 +111,7 @@ class SavedGitLogReader(FileReader):
             if is_packed := isinstance(getattr(stream, "raw", None), Unpacked):
                 shutil.copyfileobj(stream, copy)
             self._problem = problem()
-            yield copy if is_packed else stream  # type: ignore[misc]
+            yield copy if is_packed else stream
 
     def _offsets(self, stream: BinaryIO) -> array[int]:
         """Return the offsets of the commits, oldest first."""
