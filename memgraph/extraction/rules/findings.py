@@ -134,7 +134,7 @@ def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
     }
     if fields["outcome"] == "negative" and (finding.fingerprint or finding.errors):
         fields["failure_fingerprint"] = finding.fingerprint or failure_fingerprint(finding.errors[0])
-    attempt = _attempt(finding)
+    attempt, decision = _attempt(finding), finding.decision
     fields["content"] = _fitting(_content(finding, log, attempt))
     if finding.steps:
         return ProceduralMemory(**fields, trigger_pattern=_one_line(finding.text)[:400], steps=list(finding.steps))
@@ -148,10 +148,8 @@ def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
         location=_where(finding)[:400] or None,
         files_involved=files,
         action_log=list(finding.actions),
-        decision=finding.decision.sentence if finding.decision else None,
-        alternatives_considered=list(
-            finding.decision.alternatives if finding.decision else alternatives_in(finding.text)
-        ),
+        decision=decision.sentence if decision else None,
+        alternatives_considered=list(decision.alternatives if decision else alternatives_in(finding.text)),
         git_commit=task.task_id if task and is_git else None,
         errors_encountered=[
             EncounteredError(type=error_type(error) or "error", message=error, resolution=_resolution(finding))
@@ -283,21 +281,16 @@ def place_of(task: BuildTask, subject: Subject, project: str) -> str:
 
 def _title(finding: Finding) -> str | None:
     files = finding.task.files_changed if finding.task else []
-    if main := main_file(files, finding.text):
-        return main[:400]
-    names = list(finding.scopes) or components_of(files, limit=1)
-    return names[0][:400] if names else None
+    names = [main_file(files, finding.text), *finding.scopes, *components_of(files, limit=1)]
+    return next((name[:400] for name in names if name), None)
 
 
 def _tags(finding: Finding) -> list[str]:
-    scopes = [name for scope in finding.scopes if (name := component_name(scope))]
+    scopes = ["user"] if finding.said else map(component_name, finding.scopes)
     files = finding.task.files_changed if finding.task else []
-    if finding.said:
-        scopes = ["user"]
-    kinds = [finding.kind]
-    if finding.errors and (kind := error_type(finding.errors[0])):
-        kinds.append(kind.casefold())
-    return list(dict.fromkeys([*kinds, *scopes, *components_of(files)]))[:_MAX_TAGS]
+    errors = (error_type(error) or "" for error in finding.errors[:1])
+    tags = [finding.kind, *map(str.casefold, errors), *scopes, *components_of(files)]
+    return list(dict.fromkeys(filter(None, tags)))[:_MAX_TAGS]
 
 
 def _one_line(text: str) -> str:

@@ -131,7 +131,6 @@ def _ended_by(steps: Sequence[Step], failed: Step) -> Step | None:
 
 def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, created: set[str]) -> Finding | None:
     first, last = failed[0], failed[-1]
-    errors = _errors_of(last)
     said = _said_of(last)
     if not said or _MISTYPED.search(said):
         return None
@@ -148,7 +147,7 @@ def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, crea
         worked.command,
         "what failed worked later in the session",
         worked.task,
-        errors=tuple(errors[:1]) or (said,),
+        errors=(said,),
         earlier=first.task,
         attempt=Attempt(
             tried=f"`{short(first.program if CALL.match(first.command) else first.command)}`",
