@@ -33,10 +33,6 @@ class Format(NamedTuple):
     pattern: str = ""
     is_word: bool = True
 
-    def expression(self) -> str:
-        """Return the regular expression of these secrets."""
-        return self.pattern or rf"\b(?:{'|'.join(map(_expression, self.forms.split(', ')))})"
-
 
 FORMATS = (
     Format("AWS key", "AKIA<16c>, ASIA<16c>, ABIA<16c>, ACCA<16c>", "docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html", "", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
@@ -176,8 +172,9 @@ class _Form(NamedTuple):
 
 
 def _form(one: Format) -> _Form:
-    expression = one.expression()
-    signs = one.signs.split() or [form.partition("<")[0] for form in one.forms.split(", ")]
+    forms = one.forms.split(", ")
+    expression = one.pattern or rf"\b(?:{'|'.join(map(_expression, forms))})"
+    signs = one.signs.split() or [form.partition("<")[0] for form in forms]
     return _Form(one.kind, signs, re.compile(expression if "(?P<value>" in expression else f"(?P<value>{expression})"))
 
 
@@ -285,8 +282,7 @@ def _collect(value: Any, texts: list[str]) -> None:
         _collect(vars(value), texts)
     elif isinstance(value, Mapping):
         for item in value.values():
-            if item is not None:
-                _collect(item, texts)
+            _collect(item, texts)
     elif isinstance(value, list | tuple):
         for item in value:
             _collect(item, texts)

@@ -198,9 +198,6 @@ def _lasting_changes(steps: Sequence[Step]) -> list[tuple[Step, str]]:
 def _described(step: Step, then: str) -> str:
     purpose = purpose_of(step, then)
     files = ", ".join(step.task.files_changed[:2])
-    what = (
-        f"{step.program} {files}"
-        if step.edits and files
-        else f"`{step.program if step.program in ENDS else short(step.command)}`"
-    )
+    run = step.program if step.program in ENDS else short(step.command)
+    what = f"{step.program} {files}" if step.edits and files else f"`{run}`"
     return f"{what} ({purpose})" if purpose else what
