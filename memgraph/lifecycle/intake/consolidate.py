@@ -160,10 +160,10 @@ class ConsolidationPipeline:
             for by, event in undone.events({one for build in fresh for one in build.added}, batch.now):
                 told.setdefault(by, []).append(event)
             writes: list[Write] = []
-            for build, own in told.items():  # what a build did comes before its own event, by which it is dated
+            for by, own in told.items():  # what a build did comes before its own event, by which it is dated
                 writes += own
-                if build and build.is_decided and not build.is_known:
-                    writes.append(build.event(self._store.now()))
+                if by and by.is_decided and not by.is_known:
+                    writes.append(by.event(self._store.now()))
             results = [build.result(self._store.now()) for build in builds]
             self._store.commit("global", [*writes, *(also(results) if also else ())])
             new = [one for build in fresh for one in build.added]
