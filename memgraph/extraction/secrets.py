@@ -6,7 +6,6 @@ Entropy is not used: hashes, ids and paths, which memories are about, look as ra
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel
@@ -33,10 +32,6 @@ class Format(NamedTuple):
     signs: str = ""
     pattern: str = ""
     is_word: bool = True
-
-    def expression(self) -> str:
-        """Return the regular expression of these secrets."""
-        return self.pattern or rf"\b(?:{'|'.join(map(_expression, self.forms.split(', ')))})"
 
 
 FORMATS = (
@@ -178,29 +173,24 @@ class _Form(NamedTuple):
 
 
 def _form(one: Format) -> _Form:
-    expression = one.expression()
-    signs = one.signs.split() or [form.partition("<")[0] for form in one.forms.split(", ")]
+    forms = one.forms.split(", ")
+    expression = one.pattern or rf"\b(?:{'|'.join(map(_expression, forms))})"
+    signs = one.signs.split() or [form.partition("<")[0] for form in forms]
     return _Form(one.kind, signs, re.compile(expression if "(?P<value>" in expression else f"(?P<value>{expression})"))
-
-
-def _begins_with(signs: Iterable[str]) -> re.Pattern[str]:
-    """Return the pattern of the beginning of a word, in groups of the same first character: one test instead of many."""
-    by_first = groupby(sorted(signs), key=lambda sign: sign[0])
-    return re.compile(
-        r"\b(?:"
-        + "|".join(f"{re.escape(first)}(?:{'|'.join(re.escape(one[1:]) for one in some)})" for first, some in by_first)
-        + ")"
-    )
 
 
 _FORMS = [_form(one) for one in FORMATS if not one.is_word]
 _WORDS = [_form(one) for one in FORMATS if one.is_word]
 _SIGNS = {sign for form in _WORDS for sign in form.signs}
 _SIGNS_WITHIN = [sign[1:] for sign in _SIGNS if sign[0] == "…"]
-_SIGN_AT_BEGIN = _begins_with(sign for sign in _SIGNS if sign[0] != "…")
+_SIGN_AT_BEGIN = re.compile(rf"\b(?:{'|'.join(re.escape(sign) for sign in sorted(_SIGNS) if sign[0] != '…')})")
 _LONG_WORD = re.compile(rf"(?<!\S)\S{{{_SHORTEST_WORD},}}")
 _NAMES = [
-    (words, re.compile(goes_on), [_Form("secret", (), re.compile(pattern)) for pattern in patterns])
+    (
+        re.compile("|".join(words)),
+        re.compile(goes_on),
+        [_Form("secret", (), re.compile(pattern)) for pattern in patterns],
+    )
     for words, goes_on, patterns in _ASSIGNED
 ]
 _BEFORE, _AFTER = 64, 200
@@ -226,9 +216,7 @@ def redact(text: str) -> Redacted[str]:
 
 def redact_any(value: T) -> Redacted[T]:
     """Return a text, a model, or a list or dictionary of them without secrets: the same object if there were none."""
-    texts: list[str] = []
-    _collect(value, texts)
-    return _redact_any(value) if _redact("\n".join(texts))[1] else Redacted(value, 0)
+    return _redact_any(value) if kinds_of_secrets(value) else Redacted(value, 0)
 
 
 def kinds_of_secrets(value: Any) -> list[str]:
@@ -295,35 +283,27 @@ def _collect(value: Any, texts: list[str]) -> None:
         _collect(vars(value), texts)
     elif isinstance(value, Mapping):
         for item in value.values():
-            if item is not None:
-                _collect(item, texts)
+            _collect(item, texts)
     elif isinstance(value, list | tuple):
         for item in value:
             _collect(item, texts)
 
 
-def _suspected(text: str, names: Iterable[str], goes_on: re.Pattern[str]) -> list[tuple[int, int]]:
+def _suspected(text: str, names: re.Pattern[str], goes_on: re.Pattern[str]) -> list[tuple[int, int]]:
     """Return the parts of a text in which one of these names may be given a value."""
     lowered = text.lower()
     if len(lowered) != len(text):
         lowered = "".join(one.lower()[0] for one in text)
     found: list[tuple[int, int]] = []
-    for name in names:
-        at, known = lowered.find(name), 0
-        while at >= 0:
-            end = at + len(name)
-            if end + _AFTER > known and goes_on.match(lowered, end):
-                space = _SPACE.search(text, end + _AFTER)
-                known = space.start() if space else len(text)
-                found.append((max(0, at - _BEFORE), known))
-            at = lowered.find(name, end)
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(found):
-        if merged and start < merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((start, end))
-    return merged
+    for name in names.finditer(lowered):
+        known = found[-1][1] if found else 0
+        if name.end() + _AFTER > known and goes_on.match(lowered, name.end()):
+            space = _SPACE.search(text, name.end() + _AFTER)
+            start, stop = max(0, name.start() - _BEFORE), space.start() if space else len(text)
+            if start < known:
+                start = found.pop()[0]
+            found.append((start, stop))
+    return found
 
 
 def _replaced(match: re.Match[str], kind: str) -> str:

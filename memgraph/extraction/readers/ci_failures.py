@@ -44,20 +44,26 @@ class _Notes:
 
     def __init__(self) -> None:
         self._lines: dict[str, list[str]] = {}
+        self._current: list[str] | None = None
         self._left = _MAX_HELD_CHARS
 
-    def begin(self, test: str) -> list[str] | None:
-        """Return the list of a test's lines, for appending; None if too many are held."""
-        return self._lines.setdefault(test, []) if len(self._lines) < _MAX_HELD else None
+    def begin(self, test: str) -> None:
+        """Assign the lines to come to a test, unless too many are held."""
+        self._current = self._lines.setdefault(test, []) if len(self._lines) < _MAX_HELD else None
 
-    def add(self, to: list[str], line: str) -> None:
-        """Add a line to a test's output."""
-        if len(to) < _MAX_LINES and len(line) <= self._left:
+    def add(self, line: str) -> None:
+        """Add a line to the output of the current test, if there is one."""
+        if self._current is not None and len(self._current) < _MAX_LINES and len(line) <= self._left:
             self._left -= len(line)
-            to.append(line)
+            self._current.append(line)
+
+    def end(self) -> None:
+        """Assign the lines to come to no test."""
+        self._current = None
 
     def take(self, test: str) -> list[str]:
         """Return and remove a test's output."""
+        self.end()
         return self._lines.pop(test, [])
 
 
@@ -72,23 +78,21 @@ class Pytest:
 
     def __init__(self) -> None:
         self._evidence = _Notes()
-        self._current: list[str] | None = None
 
     def feed(self, line: str) -> Failure | None:
         """Return the failure named by a line, if any."""
         if match := self._HEADER.fullmatch(line):
-            self._current = self._evidence.begin(match[1])
+            self._evidence.begin(match[1])
         elif match := self._SUMMARY.fullmatch(line):
-            self._current = None
             test = match[3].removeprefix("::")
             said = self._evidence.take(test.replace("::", "."))
             title = f"{'Test' if match[1] == 'FAILED' else 'Test set-up'} {match[2]}{match[3]} failed"
             told = [match[4]] if match[4] else []
             return Failure(f"pytest {match[2]}{match[3]}", title, [*said, *told], match[2])
         elif line.startswith("==="):
-            self._current = None
-        elif self._current is not None and self._EVIDENCE.match(line):
-            self._evidence.add(self._current, line)
+            self._evidence.end()
+        elif self._EVIDENCE.match(line):
+            self._evidence.add(line)
         return None
 
 
@@ -155,37 +159,28 @@ class GoTest:
 
     def __init__(self) -> None:
         self._before = _Notes()
-        self._running: list[str] | None = None
         self._open: Failure | None = None
         self._is_building = False
 
     def feed(self, line: str) -> Failure | None:
         """Return the failure named by a line, if any."""
         if match := self._FAIL.fullmatch(line):
-            self._running = None
-            said = self._before.take(match[1])
-            self._open = Failure(f"go test {match[1]}", f"Test {match[1]} failed", said)
+            self._open = Failure(f"go test {match[1]}", f"Test {match[1]} failed", self._before.take(match[1]))
             return self._open
         if match := self._RUN.fullmatch(line):
             self._open = None
-            self._running = self._before.begin(match[1])
+            self._before.begin(match[1])
         elif self._PACKAGE.fullmatch(line):
             self._is_building, self._open = True, None
         elif self._is_building and (match := self._BUILD.fullmatch(line)):
             key = f"go build {match[1]}:{match[2]}"
             return Failure(key, f"{match[1]}:{match[2]}: {match[3]}", [line], match[1])
         elif line.startswith((" ", "\t")) and not line.lstrip().startswith("---"):
-            self._note(line)
+            (self._open or self._before).add(line.strip())
         else:
-            self._open = self._running = None
-            self._is_building = False
+            self._open, self._is_building = None, False
+            self._before.end()
         return None
-
-    def _note(self, line: str) -> None:
-        if self._open is not None:
-            self._open.add(line.strip())
-        elif self._running is not None:
-            self._before.add(self._running, line.strip())
 
 
 class Jest:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from memgraph.errors import InvalidInputError, SourceError
+from memgraph.errors import SourceError
 from memgraph.extraction.readers.ci_failures import Failure, recognisers
-from memgraph.extraction.readers.documents import MAX_BUILD_TASKS, Part, in_parts, numbered_id, part_of, whole
+from memgraph.extraction.readers.documents import MAX_BUILD_TASKS, Part, parts_of, whole
 from memgraph.extraction.readers.files import ending, text_lines
 from memgraph.extraction.readers.source import (
     MAX_OUTPUT_CHARS,
@@ -150,19 +150,17 @@ class CiLogReader(FileReader):
             raise SourceError("contains no command or failure that is recognised: not a CI log", path=self._path)
         tasks = log.tasks()
         stem = self._path.name.removesuffix(".gz").removesuffix(ending(self._path))
-        for number, some in in_parts(tasks):
-            fields = {
-                "build_id": numbered_id(f"ci-{named(stem, 'log')}-{mark[:12]}"[:380], number),
-                "project_id": self.project_id,
-                "tasks": some,
-                "build_summary": log.summary,
-                "build_outcome": log.outcome,
-                "started_at": log.started or changed_at(self._path),
-                "completed_at": max(log.now or changed_at(self._path), log.started or ""),
-                "source": "ci log",
-                "trust_class": "tool",
-            }
-            yield part_of("log", fields, log.lines if number == 1 else 0)
+        fields = {
+            "build_id": f"ci-{named(stem, 'log')}-{mark[:12]}"[:380],
+            "project_id": self.project_id,
+            "build_summary": log.summary,
+            "build_outcome": log.outcome,
+            "started_at": log.started or changed_at(self._path),
+            "completed_at": max(log.now or changed_at(self._path), log.started or ""),
+            "source": "ci log",
+            "trust_class": "tool",
+        }
+        yield from parts_of("log", fields, tasks, log.lines)
 
 
 class _Log:
@@ -219,20 +217,17 @@ class _Log:
                 continue  # the failures that it ended with are more informative
             if command is self._commands[-1] and command.outcome == "success" and not self._is_whole:
                 continue  # the log may be cut: nothing says that it succeeded
-            try:
-                found.append(
-                    BuildTask(
-                        task_id=f"command-{number}",
-                        agent_name=_AGENT,
-                        description=command.title,
-                        command=command.text,
-                        output=command.output,
-                        outcome=command.outcome,
-                        occurred_at=command.when,
-                    )
+            found.append(
+                BuildTask(
+                    task_id=f"command-{number}",
+                    agent_name=_AGENT,
+                    description=command.title,
+                    command=command.text,
+                    output=command.output,
+                    outcome=command.outcome,
+                    occurred_at=command.when,
                 )
-            except InvalidInputError:  # cleaned texts should be valid; if not, only this command is lost
-                continue
+            )
         for key, (failure, when, _) in failures.items():
             found.append(
                 BuildTask(
@@ -328,16 +323,12 @@ class _Log:
         for recogniser in self._recognisers:
             if failure := recogniser.feed(beginning(line, _MAX_TOLD_CHARS)):
                 wrong = True
-                self._failed(failure, current)
+                key = named(failure.key, "failure")
+                if len(self._failures) < _MAX_FAILURES:
+                    self._failures.setdefault(key, (failure, self.now or None, current))
+                current.is_explained = current.is_explained or (key in self._failures and not _is_npms(key))
         self._went_wrong = self._went_wrong or wrong
         current.went_wrong = current.went_wrong or wrong
-
-    def _failed(self, failure: Failure, command: _Command) -> None:
-        key = named(failure.key, "failure")
-        if key not in self._failures and len(self._failures) < _MAX_FAILURES:
-            self._failures[key] = (failure, self.now or None, command)
-        if key in self._failures and not _is_npms(key):
-            command.is_explained = True
 
 
 def _is_npms(key: str) -> bool:

@@ -18,7 +18,6 @@ from memgraph.text import lazy_re as re
 
 MAX_WHOLE_BYTES = 64 * 1024 * 1024
 MAX_BUILD_TASKS = 20_000
-_CHUNK_BYTES = 1024 * 1024
 _LINES_CURSOR = re.compile(r"lines:(\d{1,18}):(\d{1,18}):([0-9a-f]{16}|)")
 _WHOLE_CURSOR = re.compile(r"whole:(\d{1,18}|all):([0-9a-f]{16})")
 _DERIVED = frozenset({"test report", "ci log", "transcript", "trajectory"})
@@ -87,10 +86,11 @@ def run_id(build_id: str, content: object) -> str:
     return f"{build_id}@{digest(json.dumps(content, sort_keys=True).encode())[:8]}"
 
 
-def in_parts(tasks: list[BuildTask]) -> Iterator[tuple[int, list[BuildTask]]]:
-    """Yield (number from 1, tasks) for the builds needed for these tasks; one build if there are none."""
-    for start in range(0, max(1, len(tasks)), MAX_BUILD_TASKS):
-        yield start // MAX_BUILD_TASKS + 1, tasks[start : start + MAX_BUILD_TASKS]
+def parts_of(place: str, fields: dict[str, Any], tasks: list[BuildTask], records: int = 1) -> Iterator[Part]:
+    """Yield the builds needed for these tasks, which all have these fields; the first one counts the records."""
+    for number, start in enumerate(range(0, max(1, len(tasks)), MAX_BUILD_TASKS), start=1):
+        own = {"build_id": numbered_id(fields["build_id"], number), "tasks": tasks[start : start + MAX_BUILD_TASKS]}
+        yield part_of(place, {**fields, **own}, records if number == 1 else 0)
 
 
 def whole(path: Path, cursor: str | None, read: Callable[[BinaryIO, str], Iterable[Part]]) -> Iterator[SourceRecord]:
@@ -109,7 +109,7 @@ def whole(path: Path, cursor: str | None, read: Callable[[BinaryIO, str], Iterab
         Yields the parts of an open file, given its digest.
     """
     with opened(path) as (stream, problem):
-        mark = _digest_of(stream)
+        mark = hashlib.file_digest(stream, "sha256").hexdigest()[:16]  # type: ignore[arg-type]
         match = _WHOLE_CURSOR.fullmatch(cursor or "")
         if match and match[2] == mark and match[1] == "all":
             return
@@ -141,13 +141,6 @@ def _numbered(parts: Iterable[Part], done: int, mark: str) -> Iterator[SourceRec
             held = SourceRecord(part.build, f"whole:{number}:{mark}", part.records, part.problem)
     if held is not None:
         yield SourceRecord(held.build, f"whole:all:{mark}", held.records, held.skipped)
-
-
-def _digest_of(stream: BinaryIO) -> str:
-    digest = hashlib.sha256()
-    while chunk := stream.read(_CHUNK_BYTES):
-        digest.update(chunk)
-    return digest.hexdigest()[:16]
 
 
 def digest(data: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import io
 import os
 import zlib
@@ -37,14 +38,10 @@ class Unpacked(io.RawIOBase):
     """
 
     def __init__(self, packed: BinaryIO, limit: int = MAX_UNPACKED_BYTES) -> None:
+        packed.seek(0)
         self._packed = packed
+        self._file = gzip.GzipFile(fileobj=packed, mode="rb")
         self._limit = limit
-        self._rewind()
-
-    def _rewind(self) -> None:
-        self._packed.seek(0)
-        self._inflate = zlib.decompressobj(wbits=31)
-        self._at = 0
         self.problem: str | None = None
 
     def readable(self) -> bool:
@@ -57,16 +54,17 @@ class Unpacked(io.RawIOBase):
 
     def tell(self) -> int:
         """Return the position in the unpacked bytes."""
-        return self._at
+        return self._file.tell()
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Move to a position from the start, at most to the end."""
-        target = offset if whence == io.SEEK_SET else self._at + offset
-        if target < self._at:
-            self._rewind()
-        while self._at < target and self._next(min(_CHUNK_BYTES, target - self._at)):
+        target = offset if whence == io.SEEK_SET else self.tell() + offset
+        if target < self.tell():
+            self._file.rewind()
+            self.problem = None
+        while self.tell() < target and self._next(min(_CHUNK_BYTES, target - self.tell())):
             pass
-        return self._at
+        return self.tell()
 
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer; return 0 at the end."""
@@ -82,41 +80,16 @@ class Unpacked(io.RawIOBase):
     def _next(self, size: int) -> bytes:
         if self.problem or not size:
             return b""
-        if self._at >= self._limit:
+        if self.tell() >= self._limit:
             self.problem = f"unpacks to more than {self._limit:,} bytes; the rest was not read"
             return b""
-        while True:
-            try:
-                data = self._inflate.decompress(self._refill(), size)
-            except zlib.error:
-                self.problem = "the gzip data is damaged; the rest was not read"
-                return b""
-            if data:
-                self._at += len(data)
-                return data
-            if self._inflate.eof:
-                if not self._another():
-                    return b""
-            elif not self._inflate.unconsumed_tail and not self._more:
-                self.problem = "the gzip data is truncated; everything before that was read"
-                return b""
-
-    def _refill(self) -> bytes:
-        self._more = True
-        if self._inflate.unconsumed_tail:
-            return self._inflate.unconsumed_tail
-        data = self._packed.read(64 * 1024)
-        self._more = bool(data)
-        return data
-
-    def _another(self) -> bool:
-        """Begin with the next member of the file, if there is one; zero padding is allowed."""
-        rest = self._inflate.unused_data or self._packed.read(64 * 1024)
-        if not rest.lstrip(b"\0"):
-            return False
-        self._packed.seek(-len(rest), io.SEEK_CUR)
-        self._inflate = zlib.decompressobj(wbits=31)
-        return True
+        try:
+            return self._file.read1(size)
+        except EOFError:
+            self.problem = "the gzip data is truncated; everything before that was read"
+        except (OSError, zlib.error):
+            self.problem = "the gzip data is damaged; the rest was not read"
+        return b""
 
 
 @contextmanager

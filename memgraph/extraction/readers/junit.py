@@ -10,8 +10,8 @@ from datetime import timedelta
 from io import StringIO
 from typing import TYPE_CHECKING, BinaryIO
 
-from memgraph.errors import InvalidInputError, SourceError
-from memgraph.extraction.readers.documents import MAX_WHOLE_BYTES, Part, in_parts, numbered_id, part_of, whole
+from memgraph.errors import SourceError
+from memgraph.extraction.readers.documents import MAX_WHOLE_BYTES, Part, parts_of, whole
 from memgraph.extraction.readers.source import (
     MAX_OUTPUT_CHARS,
     FileReader,
@@ -21,7 +21,6 @@ from memgraph.extraction.readers.source import (
     end,
     named,
     one_line,
-    overall,
     time_of,
 )
 from memgraph.model.build import BuildTask, TaskOutcome
@@ -86,19 +85,17 @@ class JunitReader(FileReader):
         if problem:
             yield Part(None, 1, problem)
         name = f"junit-{report.name or 'tests'}-{report.started or mark}"
-        for number, tasks in in_parts(report.tasks):
-            fields = {
-                "build_id": numbered_id(name[:380], number),
-                "project_id": self.project_id,
-                "tasks": tasks,
-                "build_summary": report.summary(is_whole=not problem),
-                "build_outcome": overall(tasks) if number > 1 else report.outcome(),
-                "started_at": report.started or changed_at(self._path),
-                "completed_at": report.completed() or changed_at(self._path),
-                "source": "test report",
-                "trust_class": "tool",
-            }
-            yield part_of("report", fields, len(tasks) or 1)
+        fields = {
+            "build_id": name[:380],
+            "project_id": self.project_id,
+            "build_summary": report.summary(is_whole=not problem),
+            "build_outcome": report.outcome(),
+            "started_at": report.started or changed_at(self._path),
+            "completed_at": report.completed() or changed_at(self._path),
+            "source": "test report",
+            "trust_class": "tool",
+        }
+        yield from parts_of("report", fields, report.tasks, len(report.tasks) or 1)
 
 
 def _legal(data: bytes) -> str:
@@ -183,19 +180,16 @@ class _Report:
         test = name or f"test {self.counts.total()}"
         suites = [place for place in reversed(places) if _tag(place) != "testsuites"]
         when = (time_of(one.get("timestamp")) for one in suites)
-        try:
-            self.tasks.append(
-                BuildTask(
-                    task_id=f"{test}{run}",
-                    agent_name=named(next((one.get("hostname") for one in suites if one.get("hostname")), ""), "tests"),
-                    description=one_line(f"Test {test}"),
-                    output=_output(wrong, places[-1]) if is_wrong else "",
-                    outcome="failure" if is_wrong else "success",
-                    occurred_at=next(filter(None, when), None),
-                )
+        self.tasks.append(
+            BuildTask(
+                task_id=f"{test}{run}",
+                agent_name=named(next((one.get("hostname") for one in suites if one.get("hostname")), ""), "tests"),
+                description=one_line(f"Test {test}"),
+                output=_output(wrong, places[-1]) if is_wrong else "",
+                outcome="failure" if is_wrong else "success",
+                occurred_at=next(filter(None, when), None),
             )
-        except InvalidInputError:  # cleaned texts should be valid; if not, only this test is lost
-            return
+        )
 
     def outcome(self) -> TaskOutcome:
         """Failure if any test failed, or if the report counts one that it does not contain."""

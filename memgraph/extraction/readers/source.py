@@ -74,22 +74,18 @@ class Reader(Protocol):
     @property
     def source_id(self) -> str:
         """Natural key of the source."""
-        ...
 
     @property
     def kind(self) -> str:
         """Format of the source."""
-        ...
 
     @property
     def locator(self) -> str:
         """Absolute path."""
-        ...
 
     @property
     def project_id(self) -> str:
         """Project of the builds."""
-        ...
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
         """Yield the records after `cursor`, oldest first; all for None or for a cursor that no longer applies.
@@ -99,11 +95,9 @@ class Reader(Protocol):
         SourceError
             The source is completely unreadable.
         """
-        ...
 
     def count(self) -> int | None:
         """Return the total number of raw records in the source, or None if unknown."""
-        ...
 
 
 class FileReader:

@@ -119,32 +119,32 @@ class TranscriptReader:
         sessions: list[str] = []
         project = ""
         stem = self._path.name.lower().removesuffix(".gz").removesuffix(ending(self._path))
-        rollout = Rollout()
         with opened(self._path) as (stream, _):
-            for _, line, _ in islice(lines(stream, self._max_line_bytes), _HEAD_LINES):
-                entry = entry_of(line, self._max_line_bytes)
-                entry = rollout.translated(entry) if isinstance(entry, dict) else {}
-                if _session_of(entry):
-                    sessions.append(_session_of(entry))
+            for _, entry, _ in islice(self._entries(stream), _HEAD_LINES):
+                if isinstance(entry, dict) and (session := _session_of(entry)):
+                    sessions.append(session)
                     project = project or project_of_directory(entry.get("cwd"))
         return next((one for one in sessions if one == stem), next(iter(sessions), "")), project
+
+    def _entries(self, stream: BinaryIO) -> Iterator[tuple[int, dict[str, Any] | str, bool]]:
+        """Yield (number of the line, entry or what is wrong with it, whether the line is finished), from the beginning."""
+        stream.seek(0)
+        rollout = Rollout()
+        for number, (_, line, terminated) in enumerate(lines(stream, self._max_line_bytes), start=1):
+            if line.strip():
+                entry = entry_of(line, self._max_line_bytes)
+                yield number, rollout.translated(entry) if isinstance(entry, dict) else entry, terminated
 
     def _parts(self, stream: BinaryIO) -> Iterator[Part]:
         sessions: dict[str, _Session] = {}
         is_told = False
         left = self._left(stream)
-        stream.seek(0)
-        rollout = Rollout()
-        for number, (_, line, terminated) in enumerate(lines(stream, self._max_line_bytes), start=1):
-            if not line.strip():
-                continue
-            entry = entry_of(line, self._max_line_bytes)
+        for number, entry, terminated in self._entries(stream):
             if isinstance(entry, str):
                 unfinished = "" if terminated else "; the last line is not finished"
                 yield Part(None, 1, f"line {number}: {entry}{unfinished}")
                 is_told = True
                 continue
-            entry = rollout.translated(entry)
             key, kind = _session_of(entry), entry.get("type")
             if not key and (not isinstance(kind, str) or kind in {"user", "assistant"}):
                 yield Part(None, 1, f"line {number}: no entry of a session")
@@ -173,10 +173,8 @@ class TranscriptReader:
         """
         parents: dict[str, str | None] = {}
         latest: dict[str | None, int] = {}
-        rollout = Rollout()
-        for _, line, _ in lines(stream, self._max_line_bytes):
-            entry = entry_of(line, self._max_line_bytes)
-            entry = _message_of(rollout.translated(entry)) if isinstance(entry, dict) else {}
+        for _, told, _ in self._entries(stream):
+            entry = _message_of(told) if isinstance(told, dict) else {}
             uuid, parent = entry.get("uuid"), entry.get("parentUuid")
             if isinstance(uuid, str) and uuid not in parents and len(parents) < _MAX_SEEN:
                 parents[uuid] = parent if isinstance(parent, str) else None

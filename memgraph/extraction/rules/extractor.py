@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from memgraph.extraction.error_text import error_lines, first_lines
 from memgraph.extraction.readers.history.commits import Undoing, undoing_of
 from memgraph.extraction.rules.changes import assessed, composed_text, statements
-from memgraph.extraction.rules.findings import Finding, Setting, composed, place_of, undone_text
+from memgraph.extraction.rules.findings import Finding, composed, place_of, undone_text
 from memgraph.extraction.rules.prose import plain, sentences_of
 from memgraph.extraction.rules.sessions import from_session
 from memgraph.extraction.rules.subjects import MAX_SUBJECT_CHARS, Subject, content_words, is_by_bot, parse_subject
 from memgraph.extraction.rules.trials import from_trial
-from memgraph.extraction.statements import Decision, find_decision, is_correction, is_instruction, steps_in
+from memgraph.extraction.statements import find_decision, is_correction, is_instruction, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, UserIntervention
 from memgraph.model.ids import canonical_name
 from memgraph.text import lazy_re as re
@@ -63,7 +64,6 @@ class RuleExtractor:
 
     def extract(self, build_log: BuildEventLog) -> ExtractionResult:
         """Return at most `limit` candidates, most salient first, ties in the order of the log."""
-        setting = Setting(build_log)
         findings = list(_RULES.get(build_log.source, _from_build)(build_log))
         findings.sort(key=lambda finding: -finding.salience)
         candidates: list[Candidate] = []
@@ -71,12 +71,11 @@ class RuleExtractor:
         for finding in findings:
             if len(candidates) == self._limit:
                 break
-            memory = composed(finding, setting)
+            memory = composed(finding, build_log)
             said = canonical_name(memory.content)
             if said not in seen:
                 seen.add(said)
-                is_stated = finding.said is not None
-                candidates.append(Candidate(key=finding.key[:400], memory=memory, is_stated=is_stated))
+                candidates.append(Candidate(key=finding.key[:400], memory=memory, is_stated=finding.said is not None))
         return ExtractionResult(candidates=candidates, extractor="rules")
 
 
@@ -161,32 +160,12 @@ def _change(task: BuildTask, subject: Subject, project: str, *, is_request: bool
         return None
     told = composed_text(subject, change, task, place_of(task, subject, project))
     decision = find_decision(subject.text) or find_decision(" ".join(change.stated))
-    found = _found(change.kind, change.salience, task, subject, change.reason, decision=decision)
-    return replace(found, told=told)
+    return _found(change.kind, change.salience, task, subject, change.reason, decision=decision, told=told)
 
 
-def _found(
-    kind: str,
-    salience: float,
-    task: BuildTask,
-    subject: Subject,
-    reason: str,
-    *,
-    decision: Decision | None = None,
-    errors: tuple[str, ...] = (),
-) -> Finding:
-    text = subject.text or task.description.strip()
-    return Finding(
-        kind,
-        salience,
-        f"{task.task_id[:380]}:{kind}",
-        text,
-        reason,
-        task,
-        scopes=subject.scopes,
-        decision=decision,
-        errors=errors,
-    )
+def _found(kind: str, salience: float, task: BuildTask, subject: Subject, reason: str, **more: Any) -> Finding:
+    text, key = subject.text or task.description.strip(), f"{task.task_id[:380]}:{kind}"
+    return Finding(kind, salience, key, text, reason, task, scopes=subject.scopes, **more)
 
 
 def _undone(task: BuildTask) -> Undoing | None:
@@ -228,20 +207,9 @@ def _reasons(body: str, known: str) -> tuple[str, ...]:
 
 
 def _recovery(task: BuildTask, subject: Subject, failed: BuildTask) -> Finding:
-    errors = tuple(error_lines(failed.output))
-    text = subject.text or task.description
-    return Finding(
-        "recovery",
-        9.0,
-        f"{task.task_id[:380]}:recovery",
-        text,
-        "a task succeeded after it had failed",
-        task,
-        scopes=subject.scopes,
-        errors=errors,
-        decision=find_decision(task.output),
-        earlier=failed,
-    )
+    reason = "a task succeeded after it had failed"
+    errors, decision = tuple(error_lines(failed.output)), find_decision(task.output)
+    return _found("recovery", 9.0, task, subject, reason, errors=errors, decision=decision, earlier=failed)
 
 
 def _same_thing(task: BuildTask, words: frozenset[str], failed: BuildTask, its: frozenset[str]) -> bool:
@@ -266,24 +234,21 @@ def _from_intervention(said: UserIntervention, place: str) -> Iterator[Finding]:
     text = f"{said.action}. {said.context}" if said.context else said.action
     if len(content_words(text)) < 2 and not steps_in(text):
         return
-    if steps := (steps_in(said.action) or steps_in(said.context)):
-        yield Finding(
-            "procedure", 9.2, f"{place}:procedure", said.action, "the user stated the steps", said=said, steps=steps
-        )
+    kind, salience, reason = "intervention", 5.0, "the user stepped in"
+    if steps := steps_in(said.action) or steps_in(said.context):
+        kind, salience, text, reason = "procedure", 9.2, said.action, "the user stated the steps"
     elif is_instruction(text):
-        yield Finding("instruction", 9.3, f"{place}:instruction", text, "the user gave an instruction", said=said)
+        kind, salience, reason = "instruction", 9.3, "the user gave an instruction"
     elif is_correction(text):
-        decision = find_decision(text)
-        yield Finding(
-            "correction", 9.4, f"{place}:correction", text, "the user corrected", said=said, decision=decision
-        )
-    else:
-        yield Finding("intervention", 5.0, f"{place}:intervention", text, "the user stepped in", said=said)
+        kind, salience, reason = "correction", 9.4, "the user corrected"
+    decision = find_decision(text) if kind == "correction" else None
+    yield Finding(kind, salience, f"{place}:{kind}", text, reason, said=said, steps=steps, decision=decision)
 
 
 def _from_summary(log: BuildEventLog) -> Iterator[Finding]:
     if decision := find_decision(log.build_summary):
         yield Finding("decision", 4.0, "summary:decision", decision.sentence, "a decision was taken", decision=decision)
-    elif log.build_outcome == "failure" and all(task.outcome != "failure" for task in log.tasks):
-        for errors in filter(None, [error_lines(log.build_summary, limit=1)]):
-            yield Finding("failure", 8.0, "summary:failure", errors[0], "a build failed", errors=tuple(errors))
+    elif log.build_outcome != "failure" or any(task.outcome == "failure" for task in log.tasks):
+        return
+    elif errors := error_lines(log.build_summary, limit=1):
+        yield Finding("failure", 8.0, "summary:failure", errors[0], "a build failed", errors=tuple(errors))

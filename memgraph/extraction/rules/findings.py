@@ -37,8 +37,6 @@ _OUTCOME: dict[str, Outcome] = {
     "lesson": "negative",
     "correction": "negative",
     "partial": "neutral",
-}
-_OUTCOME |= {
     "insight": "unknown",
     "instruction": "unknown",
     "statement": "unknown",
@@ -62,14 +60,6 @@ _ISSUES = re.compile(
 _MAX_ISSUES = 4
 _MAX_BODY_CHARS = 8_000
 _CODE_BLOCK = re.compile(r"^ {0,3}```[^`]{0,4000}```\s*$", re.MULTILINE)
-
-
-class Setting:
-    """The common context of a build log's findings."""
-
-    def __init__(self, log: BuildEventLog) -> None:
-        self.log = log
-        self.is_git = log.source == "git"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +109,12 @@ class Finding:
     confidence: float = 1.0
 
 
-def composed(finding: Finding, setting: Setting) -> AgentMemory:
+def composed(finding: Finding, log: BuildEventLog) -> AgentMemory:
     """Return the memory of a finding; `reason` says why it was made, `source_event_ids` name its origin."""
-    log, task = setting.log, finding.task
+    task, is_git = finding.task, log.source == "git"
     event = task.task_id if task else finding.key.rsplit(":", 1)[0]
     files = task.files_changed[:_MAX_FILES] if task else []
     when = finding.said.timestamp if finding.said else (task and task.occurred_at) or log.completed_at
-    agents = [task.agent_name] if task else []
-    if finding.earlier and finding.earlier.agent_name not in agents:
-        agents.append(finding.earlier.agent_name)
     fields: dict[str, Any] = {
         "outcome": _OUTCOME.get(finding.kind, "positive"),
         "occurred_at": when,
@@ -135,9 +122,9 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
         "build_id": log.build_id,
         "source_event_ids": [f"{log.build_id}/{event}"[:400]],
         "evidence_build_ids": [log.build_id],
-        "agents_involved": agents,
+        "agents_involved": list(dict.fromkeys(one.agent_name for one in (task, finding.earlier) if one)),
         "tags": _tags(finding),
-        "entities": _known_to_the_source(task) if task and setting.is_git else [],
+        "entities": _known_to_the_source(task) if task and is_git else [],
         "title": _title(finding),
         "session_id": log.session_id,
         "source": log.source,
@@ -147,8 +134,8 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
     }
     if fields["outcome"] == "negative" and (finding.fingerprint or finding.errors):
         fields["failure_fingerprint"] = finding.fingerprint or failure_fingerprint(finding.errors[0])
-    attempt = _attempt(finding)
-    fields["content"] = _fitting(_content(finding, setting, attempt))
+    attempt, decision = _attempt(finding), finding.decision
+    fields["content"] = _fitting(_content(finding, log, attempt))
     if finding.steps:
         return ProceduralMemory(**fields, trigger_pattern=_one_line(finding.text)[:400], steps=list(finding.steps))
     if finding.kind == "instruction":
@@ -161,17 +148,11 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
         location=_where(finding)[:400] or None,
         files_involved=files,
         action_log=list(finding.actions),
-        decision=finding.decision.sentence if finding.decision else None,
-        alternatives_considered=list(
-            finding.decision.alternatives if finding.decision else alternatives_in(finding.text)
-        ),
-        git_commit=task.task_id if task and setting.is_git else None,
+        decision=decision.sentence if decision else None,
+        alternatives_considered=list(decision.alternatives if decision else alternatives_in(finding.text)),
+        git_commit=task.task_id if task and is_git else None,
         errors_encountered=[
-            EncounteredError(
-                type=error_type(error) or "error",
-                message=error,
-                resolution=_resolution(finding),
-            )
+            EncounteredError(type=error_type(error) or "error", message=error, resolution=_resolution(finding))
             for error in finding.errors
         ],
         user_feedback=_one_line(finding.text)[:2_000] if finding.said else None,
@@ -208,7 +189,7 @@ def _attempt(finding: Finding) -> Attempt | None:
     return None
 
 
-def _content(finding: Finding, setting: Setting, attempt: Attempt | None) -> str:
+def _content(finding: Finding, log: BuildEventLog, attempt: Attempt | None) -> str:
     task, text = finding.task, _one_line(finding.text)
     if finding.told:
         return finding.told
@@ -221,7 +202,7 @@ def _content(finding: Finding, setting: Setting, attempt: Attempt | None) -> str
         steps = "; ".join(f"{number}. {step}" for number, step in enumerate(finding.steps, start=1))
         return f"{sentence(f'How to: {text}')} Steps: {steps}"
     if task is None:
-        return sentence(f"Build {setting.log.build_id} of {setting.log.project_id}: {text}")
+        return sentence(f"Build {log.build_id} of {log.project_id}: {text}")
     where = _where(finding)
     if attempt and finding.earlier:
         return recovered_task_text(attempt.model_dump(), agent=finding.earlier.agent_name)
@@ -245,7 +226,7 @@ def undone_text(finding: Finding, commit: str | None, why: tuple[str, ...]) -> s
     """Return the text of a revert or a restoration of a commit, and its reasons."""
     task = finding.task
     assert task is not None  # noqa: S101 (a revert is a task)
-    named = f"{'commit ' if _is_commit(commit) else ''}{commit[:12]}" if commit else ""
+    named = f"{'commit ' if is_sha(commit) else ''}{commit[:12]}" if commit else ""
     title = cut(_one_line(finding.text), 250)
     what = f"“{title}” ({named})" if title and named else f"“{title}”" if title else named
     where = _where(finding)
@@ -300,25 +281,16 @@ def place_of(task: BuildTask, subject: Subject, project: str) -> str:
 
 def _title(finding: Finding) -> str | None:
     files = finding.task.files_changed if finding.task else []
-    if main := main_file(files, finding.text):
-        return main[:400]
-    names = list(finding.scopes) or components_of(files, limit=1)
-    return names[0][:400] if names else None
+    names = [main_file(files, finding.text), *finding.scopes, *components_of(files, limit=1)]
+    return next((name[:400] for name in names if name), None)
 
 
 def _tags(finding: Finding) -> list[str]:
-    scopes = [name for scope in finding.scopes if (name := component_name(scope))]
+    scopes = ["user"] if finding.said else map(component_name, finding.scopes)
     files = finding.task.files_changed if finding.task else []
-    if finding.said:
-        scopes = ["user"]
-    kinds = [finding.kind]
-    if finding.errors and (kind := error_type(finding.errors[0])):
-        kinds.append(kind.casefold())
-    return list(dict.fromkeys([*kinds, *scopes, *components_of(files)]))[:_MAX_TAGS]
-
-
-def _is_commit(text: str | None) -> bool:
-    return text is not None and is_sha(text)
+    errors = (error_type(error) or "" for error in finding.errors[:1])
+    tags = [finding.kind, *map(str.casefold, errors), *scopes, *components_of(files)]
+    return list(dict.fromkeys(filter(None, tags)))[:_MAX_TAGS]
 
 
 def _one_line(text: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from memgraph.extraction.error_text import error_lines, error_type, failure_fingerprint
 from memgraph.extraction.rules.causes import causes_in, joined
@@ -21,6 +21,7 @@ from memgraph.extraction.rules.session_steps import (
     is_part,
     is_same,
     purpose_of,
+    reasoning_after,
     short,
 )
 from memgraph.extraction.rules.subjects import content_words
@@ -130,7 +131,6 @@ def _ended_by(steps: Sequence[Step], failed: Step) -> Step | None:
 
 def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, created: set[str]) -> Finding | None:
     first, last = failed[0], failed[-1]
-    errors = _errors_of(last)
     said = _said_of(last)
     if not said or _MISTYPED.search(said):
         return None
@@ -139,15 +139,7 @@ def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, crea
     )
     if remedy is None:
         return None
-    tried = f"`{short(first.program if CALL.match(first.command) else first.command)}`"
     vain = _in_vain(steps[first.place + 1 : last.place], remedy)
-    told: dict[str, Any] = {
-        "tried": tried,
-        "attempts": len(failed) + 1,
-        "last_error": said[:200],
-        "worked_how": remedy.how,
-        "worked": remedy.worked,
-    }
     return Finding(
         "recovery",
         9.0,
@@ -155,9 +147,16 @@ def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, crea
         worked.command,
         "what failed worked later in the session",
         worked.task,
-        errors=tuple(errors[:1]) or (said,),
+        errors=(said,),
         earlier=first.task,
-        attempt=Attempt(**told, explained=f"{remedy.explained} {vain}".strip() or None),
+        attempt=Attempt(
+            tried=f"`{short(first.program if CALL.match(first.command) else first.command)}`",
+            attempts=len(failed) + 1,
+            last_error=said[:200],
+            worked_how=remedy.how,
+            worked=remedy.worked,
+            explained=f"{remedy.explained} {vain}".strip() or None,
+        ),
         resolution=remedy.resolution,
     )
 
@@ -165,7 +164,8 @@ def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, crea
 def _remedy(steps: Sequence[Step], last: Step, worked: Step, error: str, created: set[str]) -> _Remedy | None:
     between = [step for step in steps[last.place + 1 : worked.place] if step.worked]
     edits = [step for step in between if step.edits and step.task.files_changed]
-    acts = _distinct([step for step in between if step.acts and not (is_same(step, last) or is_part(step, last))])
+    acting = [step for step in between if step.acts and not (is_same(step, last) or is_part(step, last))]
+    acts = list({step.essence: step for step in acting}.values())
     differs = last.essence != worked.essence
     if not edits and _PASSES.search(QUOTED.sub("", error)):
         return None
@@ -181,7 +181,7 @@ def _remedy(steps: Sequence[Step], last: Step, worked: Step, error: str, created
         if created.issuperset(files) and any(file.rsplit("/", 1)[-1] in last.command for file in files):
             return None  # a script of the session's own, mended while it was written
         changed = " ".join(filter(None, (changed_by(step) for step in edits))) if len(edits) <= _MAX_ACTS else ""
-        purposes = [purpose for step in edits if (purpose := purpose_of(step, _after(steps, step)))]
+        purposes = [purpose for step in edits if (purpose := purpose_of(step, reasoning_after(steps, step)))]
         why = why or (f"The edit was made to {purposes[-1]}." if purposes else "")
         also = [act for act in acts if _is_named(act, f"{error} {why}")]
         if not (why or changed):
@@ -236,10 +236,6 @@ def _parts(text: str) -> set[str]:
     return {word.rstrip("s") for word in _topics(text.replace("_", " "))}
 
 
-def _after(steps: Sequence[Step], step: Step) -> str:
-    return steps[step.place + 1].task.reasoning if step.place + 1 < len(steps) else ""
-
-
 def _topics(text: str) -> set[str]:
     """Return the words of a text that name something, also as parts of names."""
     return set(_TOPIC.findall(_INNER_WORD.sub(" ", text[:4_000]).casefold())) - _GENERIC
@@ -249,10 +245,6 @@ def _is_covered(failed: Step, worked: Step) -> bool:
     """Return whether a check that succeeded is about the same files and tests as the one that failed, or about everything."""
     its, others = ({word for word in step.command.split()[1:] if _TARGET.search(word)} for step in (failed, worked))
     return its <= others or not others
-
-
-def _distinct(steps: Sequence[Step]) -> list[Step]:
-    return list({step.essence: step for step in steps}.values())
 
 
 def _is_named(act: Step, text: str) -> bool:
@@ -329,8 +321,7 @@ def _stayed(steps: Sequence[Step], failed: Sequence[Step]) -> Finding | None:
     last = failed[-1]
     errors = _errors_of(last)
     said = _said_of(last)
-    after = steps[last.place + 1 : last.place + 2]
-    why = [one for step in after for one in causes_in(step.task.reasoning, weak=True, is_about=True)]
+    why = causes_in(reasoning_after(steps, last), weak=True, is_about=True)
     is_worth_it = bool(why) or (len(failed) > 1 and last.runs and bool(errors) and error_type(errors[0]) is not None)
     if not said or _MISTYPED.search(said) or not is_worth_it or CALL.match(last.command):
         return None
@@ -355,9 +346,7 @@ def _errors_of(failed: Step) -> list[str]:
 
 
 def _said_of(failed: Step) -> str:
-    return next(iter(_errors_of(failed)), "") or _last_line(failed.task.output)
-
-
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text[-4_000:].splitlines() if line.strip()]
-    return next((line[:240] for line in lines[-1:] if not _STATUS.search(line) and " " in line), "")
+    """Return the first of these lines, else the last line of the output if it says something."""
+    lines = [line.strip() for line in failed.task.output[-4_000:].splitlines() if line.strip()]
+    last = [line[:240] for line in lines[-1:] if not _STATUS.search(line) and " " in line]
+    return next(iter([*_errors_of(failed), *last]), "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -170,6 +171,11 @@ def is_by_another_program(one: Step, other: Step) -> bool:
         return False
     its, others = (frozenset(_WORD.findall(step.command.casefold())[1:]) for step in (one, other))
     return bool(its) and its <= others | other.words and len(other.words - its) <= 3
+
+
+def reasoning_after(steps: Sequence[Step], step: Step) -> str:
+    """Return the agent's next statement: its interpretation of the outcome."""
+    return steps[step.place + 1].task.reasoning if step.place + 1 < len(steps) else ""
 
 
 def purpose_of(step: Step, then: str) -> str:

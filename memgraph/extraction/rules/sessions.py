@@ -12,7 +12,7 @@ from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.extraction.rules.causes import causes, causes_in, joined
 from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.remedies import changed_by, confirmed_by, failures
-from memgraph.extraction.rules.session_steps import ENDS, Step, is_same, purpose_of, short
+from memgraph.extraction.rules.session_steps import ENDS, Step, is_same, purpose_of, reasoning_after, short
 from memgraph.extraction.rules.subjects import content_words
 from memgraph.extraction.rules.user.spoken import spoken
 from memgraph.extraction.rules.user.statements import UserStatement, statements_in, takes_back
@@ -27,8 +27,6 @@ _MAX_PASTED_CHARS = 4_000
 _NEAR_ATTEMPTS = 4
 _MAX_CHANGES = 2
 _REPEATED = 3
-_TELLING_WORDS = 1
-"""Minimum number of content words in the words that refuse a call."""
 _MODERATE = 0.7
 """Confidence in a statement that may hold only for what was being done."""
 _ASKED = "Asked: "
@@ -48,18 +46,13 @@ _SCRATCH = re.compile(r"(?:^|/)(?:re?pro\w{0,20}|debug\w{0,20}|scratch\w{0,20}|t
 
 def from_session(log: BuildEventLog) -> Iterator[Finding]:
     """Yield what is worth remembering in a session; see `RuleExtractor` for salience."""
-    steps = steps_of(log)
+    steps = [Step(task, place) for place, task in enumerate(log.tasks[:_MAX_STEPS])]
     yield from _from_user(log)
     yield from failures(steps)
     yield from causes(log, steps)
     yield from _repeated(steps)
     if log.build_outcome == "success":
         yield from _solved(log, steps)
-
-
-def steps_of(log: BuildEventLog) -> list[Step]:
-    """Return the steps of a session."""
-    return [Step(task, place) for place, task in enumerate(log.tasks[:_MAX_STEPS])]
 
 
 def _from_user(log: BuildEventLog) -> Iterator[Finding]:
@@ -87,14 +80,15 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
             continue
         stated = statements_in(said.action)
         kept += [(place, said, one) for one in stated]
-        if not stated and said.context.startswith(_REFUSED) and _says_why(own):
+        says_why = content_words(own) and not own.rstrip().endswith("?")
+        if not stated and said.context.startswith(_REFUSED) and says_why:
             alone = said.model_copy(update={"action": own})
             yield Finding("correction", 9.4, f"{place}:correction", own, "the user refused a call", said=alone)
     number: Counter[str] = Counter()
     for place, said, one in kept:
-        number[f"{place}:{one.kind}"] += 1
-        nth = number[f"{place}:{one.kind}"]
-        key = f"{place}:{one.kind}" + (f"-{nth}" if nth > 1 else "")
+        key = f"{place}:{one.kind}"
+        number[key] += 1
+        key += f"-{number[key]}" if number[key] > 1 else ""
         reason = "the user gave an instruction" if one.kind == "instruction" else "the user stated a fact or a decision"
         told = said.model_copy(update={"action": one.text, "context": ""})
         salience, confidence = (9.3, 1.0) if one.is_certain else (8.3, _MODERATE)
@@ -121,10 +115,6 @@ def _tells_how(message: str, own: str, steps: tuple[str, ...]) -> bool:
     words = own.replace("\n", " ")
     is_own = all(" ".join(step.split()) in words for step in steps)
     return is_own and any(_TELLS_HOW.search(line) for line in (*around, steps[0]) if line.strip("-*• ") in words)
-
-
-def _says_why(words: str) -> bool:
-    return len(content_words(words)) >= _TELLING_WORDS and not words.rstrip().endswith("?")
 
 
 def _repeated(steps: Sequence[Step]) -> Iterator[Finding]:
@@ -166,7 +156,7 @@ def _solved(log: BuildEventLog, steps: Sequence[Step]) -> Iterator[Finding]:
         return
     if len(worked) > _MAX_PROCEDURE_STEPS:
         worked = [*worked[:2], *worked[2 - _MAX_PROCEDURE_STEPS :]]
-    lines = tuple(_described(step, _reasoning_after(steps, step)) for step in worked)
+    lines = tuple(_described(step, reasoning_after(steps, step)) for step in worked)
     goal = asked[0][:200]
     last = changes[-1][0]
     run, printed = confirmed_by(steps, last) or (last, "")
@@ -192,15 +182,9 @@ def _lasting_changes(steps: Sequence[Step]) -> list[tuple[Step, str]]:
         files = [file for file in step.task.files_changed if file not in created and not _SCRATCH.search(file)]
         if not (step.edits and step.worked and files):
             continue
-        after = _reasoning_after(steps, step)
-        attempts = [
-            step,
-            *(
-                one
-                for one in steps[max(0, step.place - _NEAR_ATTEMPTS) : step.place]
-                if one.edits and is_same(one, step)
-            ),
-        ]
+        after = reasoning_after(steps, step)
+        before = steps[max(0, step.place - _NEAR_ATTEMPTS) : step.place]
+        attempts = [step, *(one for one in before if one.edits and is_same(one, step))]
         stated = [one for each in attempts for one in causes_in(each.task.reasoning, weak=True, is_about=True)]
         stated = stated or causes_in(after, weak=True, is_about=True)
         purpose = purpose_of(step, after)
@@ -214,14 +198,6 @@ def _lasting_changes(steps: Sequence[Step]) -> list[tuple[Step, str]]:
 def _described(step: Step, then: str) -> str:
     purpose = purpose_of(step, then)
     files = ", ".join(step.task.files_changed[:2])
-    what = (
-        f"{step.program} {files}"
-        if step.edits and files
-        else f"`{step.program if step.program in ENDS else short(step.command)}`"
-    )
+    run = step.program if step.program in ENDS else short(step.command)
+    what = f"{step.program} {files}" if step.edits and files else f"`{run}`"
     return f"{what} ({purpose})" if purpose else what
-
-
-def _reasoning_after(steps: Sequence[Step], step: Step) -> str:
-    """Return the agent's next statement: its interpretation of the outcome."""
-    return steps[step.place + 1].task.reasoning if step.place + 1 < len(steps) else ""

@@ -226,18 +226,13 @@ def _of_claims(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
     mine, theirs = claims_of(older.content), claims_of(newer.content)
     if not mine or not theirs:
         return None
-    if not _same(mine[0], theirs[0]):
+    first, other = mine[0], theirs[0]
+    if (first.norms, first.condition, first.rest) != (other.norms, other.condition, other.rest):
         # later sentences refer to the subject of the first: they are compared only if it is the same
         mine, theirs = mine[:1], theirs[:1]
-    met = product(
-        [claim for claim in mine if _counts(older, claim)], [claim for claim in theirs if _counts(newer, claim)]
-    )
+    met = product((one for one in mine if _counts(older, one)), (one for one in theirs if _counts(newer, one)))
     found = [conflict for one, other in met if (conflict := _between(one, other, is_users=is_said))]
     return max(found, key=lambda conflict: conflict.score, default=None)
-
-
-def _same(one: Claim, other: Claim) -> bool:
-    return (one.norms, one.condition, one.rest) == (other.norms, other.condition, other.rest)
 
 
 def _counts(memory: AgentMemory, claim: Claim) -> bool:
@@ -253,7 +248,7 @@ def _between(one: Claim, other: Claim, *, is_users: bool) -> Conflict | None:
         return _denial(one, other)
     if one.is_denied or other.is_denied:
         return None  # two negated statements do not exclude each other
-    begins, ends = _shared_ends(mine, theirs)
+    begins, ends = _begin_alike(mine, theirs), _begin_alike(mine[::-1], theirs[::-1])
     score = round(2 * (begins + ends) / (len(mine) + len(theirs)), 2)
     if score < _LEAST_ALIKE or begins + ends >= min(len(mine), len(theirs)):
         return None
@@ -261,7 +256,9 @@ def _between(one: Claim, other: Claim, *, is_users: bool) -> Conflict | None:
     left, right = one.words[:begins], one.words[len(mine) - ends :]
     if max(len(span), len(its_span)) > _LONGEST_VALUE:
         return None
-    if sum(map(_weight, (*left, *right))) < (1 if _is_settled(one) and _is_settled(other) else _LEAST_SHARED):
+    # of a rule, or of the change of one, there is only one value
+    is_settled = all(claim.is_rule or claim.is_change for claim in (one, other))
+    if sum(map(_weight, (*left, *right))) < (1 if is_settled else _LEAST_SHARED):
         return None
     is_choice = is_users or one.is_rule or other.is_rule
     replaced = _text(its_span, stemmed=True) == one.rejected or _text(span, stemmed=True) == other.rejected
@@ -271,20 +268,9 @@ def _between(one: Claim, other: Claim, *, is_users: bool) -> Conflict | None:
     return None
 
 
-def _are_equal(pair: tuple[str, str]) -> bool:
-    return pair[0] == pair[1]
-
-
-def _shared_ends(mine: Sequence[str], theirs: Sequence[str]) -> tuple[int, int]:
-    """Return how many words two claims have in common at their beginning, and at their end."""
-    begins = sum(1 for _ in takewhile(_are_equal, zip(mine, theirs, strict=False)))
-    ends = sum(1 for _ in takewhile(_are_equal, zip(reversed(mine), reversed(theirs), strict=False)))
-    return begins, ends
-
-
-def _is_settled(claim: Claim) -> bool:
-    """Return whether the form of a claim shows that there is only one value: it is a rule, or a change of a rule."""
-    return claim.is_rule or claim.is_change
+def _begin_alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many words two claims have in common at their beginning."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _weight(word: Word) -> int:

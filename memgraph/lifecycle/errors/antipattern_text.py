@@ -41,19 +41,16 @@ def caution_of(
     said, quoted = approaches(trouble.failed, trouble.mended, lessons, rows)
     if trouble.lesson and not any(said.values()):
         said["incorrect_approach"] = f"acting on this lesson alone: “{trouble.lesson}”"
-    kind, helper = (
-        trouble.kind,
-        next((row for row in rows if said["correct_approach"] and row["id"] == quoted[-1]), None),
-    )
+    helper = next((row for row in rows if said["correct_approach"] and row["id"] == quoted[-1]), None)
     tags = Counter(tag for row in rows for tag in set(row.get("tags", ())))
     shared = [tag for tag, many in sorted(tags.items(), key=lambda item: (-item[1], item[0])) if many * 2 > len(rows)]
     builds = [build for row in rows for build in (*row.get("evidence_build_ids", ()), row.get("build_id")) if build]
     fields = {
-        "content": _content(trouble, kind, said, helper),
+        "content": _content(trouble, said, helper),
         "pattern": trouble.lesson or trouble.name,
         "outcome": "negative",
         "confidence": confidence_of(len(trouble.builds)),
-        "category": f"{kind} error",
+        "category": f"{trouble.kind} error",
         **said,
         "is_solved": True if trouble.lesson and said["correct_approach"] else None,
         "project_id": scope[0],
@@ -122,10 +119,10 @@ def is_lesson(trouble: Trouble) -> bool:
     return not is_over and (not trouble.is_of_a_task or bool(trouble.lesson or trouble.mended))
 
 
-def _content(trouble: Trouble, kind: ErrorKind, said: Mapping[str, str | None], helper: Row | None) -> str:
+def _content(trouble: Trouble, said: Mapping[str, str | None], helper: Row | None) -> str:
     if trouble.lesson:
         return _of_a_lesson(trouble, trouble.lesson, said["correct_approach"])
-    text = f"{_came_up(trouble)}{_FAULT[kind]}"
+    text = f"{_came_up(trouble)}{_FAULT[trouble.kind]}"
     helped = f"What helped{dated(helper) if helper else ''}"
     for label, part in ((helped, said["correct_approach"]), ("Seen when", said["incorrect_approach"])):
         known = f" {label}: {ended(part)}" if part and part.strip("“”` .") not in text else ""
@@ -136,10 +133,8 @@ def _content(trouble: Trouble, kind: ErrorKind, said: Mapping[str, str | None], 
 
 def _came_up(trouble: Trouble) -> str:
     is_tried = all(row.get("source") == "trial" for row in (*trouble.failed, *trouble.mended))
-    where, stayed = (
-        f"{_counted(trouble.builds, 'trial' if is_tried else 'build')}{when(trouble.met_at)}",
-        len(trouble.stayed),
-    )
+    where = f"{_counted(trouble.builds, 'trial' if is_tried else 'build')}{when(trouble.met_at)}"
+    stayed = len(trouble.stayed)
     if trouble.is_of_a_task and stayed == len(trouble.builds):
         return f"The same task failed in {where}: “{whole_sentences(trouble.name, _WHAT_CHARS)}”."
     if stayed == len(trouble.builds):

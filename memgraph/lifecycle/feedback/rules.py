@@ -101,7 +101,7 @@ def _planned(view: View, scope: Scope) -> Plan[FeedbackResult]:
     by_pattern: dict[str, list[Row]] = {}
     for row in known.values():
         by_pattern.setdefault(row.get("pattern") or "", []).append(row)
-    deleted = cache(partial(_deleted, view))
+    deleted = cache(lambda: {row["id"] for row, _ in view.reader.deleted_of(FEEDBACK_SOURCE)})  # reads the journal
     units: list[list[Write]] = []
     texts: list[str] = []
     created = updated = 0
@@ -146,11 +146,6 @@ def _id(scope: Scope, group: Sequence[Comment]) -> str:
 def _is_put_away(row: Row, now: str) -> bool:
     """Return whether a user or agent hid a rule, so that it must not be changed."""
     return (not is_true(row, now) and not was_retired(row)) or "archived_at" in row
-
-
-def _deleted(view: View) -> frozenset[str]:
-    """Return the ids of deleted rules, which must not be created again. Reads the journal."""
-    return frozenset(row["id"] for row, _ in view.reader.deleted_of(FEEDBACK_SOURCE))
 
 
 def _fields(group: Sequence[Comment], scope: Scope) -> dict[str, Any]:

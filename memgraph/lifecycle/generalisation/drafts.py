@@ -179,9 +179,8 @@ def _fields(reader: Reader, stage: Stage, shared: Shared) -> dict[str, Any]:
     seen = counted(pattern.evidence, covered)
     trials = trials_of_one_task(covered, seen, pattern.solved)
     return {
-        **{
-            name: values for name, values in shared_context.items() if values
-        },  # otherwise they are extracted from the text
+        # those that are missing are extracted from the text
+        **{name: values for name, values in shared_context.items() if values},
         "outcome": pattern.experience.outcome,
         "confidence": confidence_of(len(pattern.evidence)),
         "project_id": project_id,

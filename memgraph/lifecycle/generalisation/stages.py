@@ -171,8 +171,7 @@ def _stages(growth: _Growth, stage_times: Sequence[str], histories: Mapping[str,
 
 def _came_at(row: Row, history: Sequence[Event]) -> str:
     """Return when an episode arrived: its own time may be that of a later build that changed its words."""
-    added = (event for event in history if isinstance(event.payload, MemoryAdded))
-    first = next(added, None)
+    first = next((event for event in history if isinstance(event.payload, MemoryAdded)), None)
     return first.occurred_at if first else str(row.get("occurred_at", ""))
 
 

@@ -41,7 +41,7 @@ from memgraph.model.similarity import to_vector
 from memgraph.ports import Embedder, Extractor, Row
 from memgraph.privacy.tiers import classified
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.append import Write
+from memgraph.store.commit.append import Write, with_vector
 
 _SWITCHED_OFF = "consolidation is switched off (consolidation_enabled)"
 
@@ -160,10 +160,10 @@ class ConsolidationPipeline:
             for by, event in undone.events({one for build in fresh for one in build.added}, batch.now):
                 by_build.setdefault(by, []).append(event)
             writes: list[Write] = []
-            for build, own in by_build.items():  # what a build did comes before its own event, by which it is dated
+            for by, own in by_build.items():  # what a build did comes before its own event, by which it is dated
                 writes += own
-                if build is not None and build.is_decided and not build.is_known:
-                    writes.append(build.event(self._store.now()))
+                if by and by.is_decided and not by.is_known:
+                    writes.append(by.event(self._store.now()))
             results = [build.result(self._store.now()) for build in builds]
             self._store.commit("global", [*writes, *(also(results) if also else ())])
             new = [one for build in fresh for one in build.added]
@@ -219,10 +219,7 @@ class ConsolidationPipeline:
             if found is None:
                 raise NotFoundError("memory", str(existing.id))
             now = self._store.now()
-            after = merged(found, candidate, now, self._store.config.forgetting_curve)
-            event = merge_event(found, after, candidate=candidate, now=now)
-            rewritten = after.content != found.content and after.embedding is not None
-            write: Write = (event, after.embedding) if rewritten else event  # type: ignore[assignment]
+            _, write = self._merged(found, candidate, now)
             scope: WriteScope = "task" if found.task_id else "global"
             self._store.commit(scope, [write], task_id=found.task_id)
             return self._store.read_memories([found.id])[0]
@@ -296,18 +293,22 @@ class ConsolidationPipeline:
             if memory.id in rejected or is_forgotten(self._store, memory, threshold=threshold, alike=alike):
                 build.forgotten += 1
             elif duplicate:
-                after = merged(duplicate, memory, batch.now, self._store.config.forgetting_curve)
-                event = merge_event(duplicate, after, candidate=memory, now=batch.now)
-                rewritten = after.content != duplicate.content and after.embedding is not None
-                writes.append((event, after.embedding) if rewritten else event)  # type: ignore[arg-type]
+                after, write = self._merged(duplicate, memory, batch.now)
+                writes.append(write)
                 batch.touch(after)
                 build.merged += 1
-            elif not self._is_known(memory, batch):
+            elif memory.id not in batch.touched and self._store.reader.index.slot(id_of(memory)) < 0:
                 writes.append(memory)
                 batch.add(memory)
                 build.added.append(id_of(memory))
             build.consumed.append(candidate.key or "")
         build.spent_s += self._timer() - began
+
+    def _merged(self, known: AgentMemory, candidate: AgentMemory, now: str) -> tuple[AgentMemory, Write]:
+        """Return a memory with what a candidate adds to it, and what is to be written; its vector is, if its text changes."""
+        after = merged(known, candidate, now, self._store.config.forgetting_curve)
+        event = merge_event(known, after, candidate=candidate, now=now)
+        return after, with_vector(event, after.embedding if after.content != known.content else None)
 
     def _duplicate_of(self, memory: AgentMemory, batch: Batch) -> tuple[float, AgentMemory | None]:
         """Return the nearest memory in force of equal type, project, privacy tier, trust class and outcome, and its cosine.
@@ -327,6 +328,3 @@ class ConsolidationPipeline:
             found = next(iter(equal_memories(self._store.reader, memory.content, mask)), None) or batch.equal(memory)
             cosine = 1.0
         return (cosine, batch.touched.get(id_of(found), found)) if found else (-1.0, None)
-
-    def _is_known(self, memory: AgentMemory, batch: Batch) -> bool:
-        return memory.id in batch.touched or self._store.reader.index.slot(id_of(memory)) >= 0

@@ -111,14 +111,14 @@ def _build(group: list[Commit], project_id: str, recent: RecentCommits) -> Build
 def _task(commit: Commit, recent: RecentCommits) -> BuildTask:
     subject = commit.subject
     undoing = recent.undoing(commit)
-    again = undoing.is_again if undoing else False
-    mended = None if undoing else recent.mended_by(commit)
-    taken_back = undoing.origin if undoing and not again else None if undoing else recent.reversed_by(commit)
+    again = undoing is not None and undoing.is_again
     outcome: TaskOutcome = "success"
-    if undoing and not again:
-        outcome = "failure"
-    elif not undoing and _PARTIAL.match(subject):
-        outcome = "partial"
+    mended = taken_back = None
+    if undoing is None:
+        mended, taken_back = recent.mended_by(commit), recent.reversed_by(commit)
+        outcome = "partial" if _PARTIAL.match(subject) else "success"
+    elif not again:
+        outcome, taken_back = "failure", undoing.origin if undoing.origin != undoing.commit else None
     files = commit.files[:_MAX_FILES]
     removed, renamed = _moved(files, subject)
     return BuildTask(
@@ -135,7 +135,7 @@ def _task(commit: Commit, recent: RecentCommits) -> BuildTask:
         restores=undoing.origin if undoing and again else None,
         undone_subject=beginning(storable_text(undoing.title), _MAX_SUBJECT_CHARS) if undoing else "",
         removes=recent.removed_by(commit),
-        takes_back=taken_back if undoing is None or taken_back != undoing.commit else None,
+        takes_back=taken_back,
         repeats=recent.repeated_by(commit),
         release=commit.release or None,
         mends=mended,

@@ -48,23 +48,6 @@ _REMOVAL = re.compile(r"(?:[\w./ -]{1,40}: )?(?:remov|drop|delet)(?:e|es|ed|s|pe
 _ADDITION = re.compile(
     r"(?:[\w./ -]{1,40}: )?(?:add|introduc|deprecat|implement|support)(?:e|es|ed|s|ing)?\s+", re.IGNORECASE
 )
-_BACK_TO = re.compile(
-    r"\b(?:(?:switch|chang|mov|roll|fall|revert)(?:e|es|ed|ing|s)?|go|goes|going|went|return(?:s|ed|ing)?) back to (?:using |the )?"
-    r"(?P<value>[\w.+-]+(?: [\w.+-]+){0,2}?)(?= (?:as|for|in|by|on|because|instead|until|since|from|and|with)\b|[,;:.]?\s*(?:\(|$))|"
-    r"^restor(?:e|es|ed|ing) (?:the )?(?P<restored>[\w.+-]+(?: [\w.+-]+){0,2}?)(?= (?:as|for|in)\b|[.]?\s*(?:\(|$))",
-    re.IGNORECASE,
-)
-_LEFT = re.compile(
-    r"\b(?:chang|switch|mov|migrat|upgrad|convert)(?:e|es|ed|ing|s)?\b.{0,120}? from (?P<was>[\w.+-]+(?: [\w.+-]+){0,2}?) to \S|"
-    r"\breplac(?:e|es|ed|ing) (?P<replaced>[\w.+-]+(?: [\w.+-]+){0,2}?) (?:with|by) \S|\buse \S+(?: \S+){0,2} instead of (?P<rejected>[\w.+-]+)",
-    re.IGNORECASE,
-)
-_RESTORATION = re.compile(
-    r"(?:[\w./ -]{1,40}: )?(?:restor(?:e|es|ed|ing)|re-?add(?:s|ed|ing)?|re-?introduc(?:e|es|ed|ing)|bring(?:s|ing)? back|re-?enabl(?:e|es|ed|ing))\s+(.{8,300})",
-    re.IGNORECASE,
-)
-_TAKEN_AWAY = re.compile(r"(?:[\w./ -]{1,40}: )?(?:remov|drop|delet|disabl)(?:e|es|ed|s|ped|ing)?\s+", re.IGNORECASE)
-_ANY_VALUE = frozenset("true false none null default defaults old previous original new master main normal".split())
 _IDENTIFIER = re.compile(r"`?(?=[\w.]*[_.])([\w.]{4,80})(?:\(\))?`?(?:\s*\((?:#|GH-)\d{1,7}\))?\.?$")
 _MENDS = re.compile(
     r"\b(?:introduced|broken?|broke|regress(?:ed|ion)|caused|follow[- ]?up|followup|fix(?:es|ed)?|amends?|mistake|bug|since|after|oversight|leftovers?)\b"
@@ -245,28 +228,11 @@ class RecentCommits:
         return None
 
     def reversed_by(self, commit: Commit) -> str | None:
-        """Return the sha of the commit whose decision `commit` takes back: it goes back to what was left, restores what was removed, or repeats what was reverted."""
+        """Return the sha of the revert that `commit` takes back: it makes the reverted change again, under the same title."""
         revert = self._undone.get(self._by_subject.get(commit.subject) or "")
         if revert and len(_words(commit.subject)) >= _LEAST_WORDS and self._kept[revert].when < commit.when:
             return revert
-        return self._left(commit.subject) or self._taken_away(commit.subject, commit)
-
-    def _left(self, subject: str) -> str | None:
-        """Return the latest commit that left the value to which a subject goes back."""
-        back = _BACK_TO.search(subject[:_MAX_SUBJECT_CHARS])
-        value = _plain(back["value"] or back["restored"]) if back else ""
-        if len(value) < _LEAST_WORDS or value.isdigit() or value in _ANY_VALUE:
-            return None
-        for sha in reversed(self._kept):
-            left = _LEFT.search(self._kept[sha].subject)
-            if left and value in map(_plain, filter(None, left.groups())):
-                return sha
         return None
-
-    def _taken_away(self, subject: str, commit: Commit) -> str | None:
-        """Return the latest commit that removed what a subject restores."""
-        match = _RESTORATION.match(subject)
-        return self._resembling(match[1], commit, within=None, verb=_TAKEN_AWAY, least=2) if match else None
 
     def removed_by(self, commit: Commit) -> str | None:
         """Return the sha of the commit that added or deprecated what `commit` removes, by its subject's words."""
@@ -311,11 +277,10 @@ class RecentCommits:
         *,
         within: timedelta | None = _LONGEST_AGO,
         verb: re.Pattern[str] | None = None,
-        least: int = _LEAST_WORDS,
     ) -> str | None:
         """Return the latest commit whose subject, after its verb, has nearly the same words."""
         words = _words(text)
-        for sha in reversed(self._kept) if len(words) >= least else ():
+        for sha in reversed(self._kept) if len(words) >= _LEAST_WORDS else ():
             kept = self._kept[sha]
             begins = verb.match(kept.subject) if verb else None
             if (verb and not begins) or (within and commit.when - kept.when > within):
@@ -333,11 +298,6 @@ def _request(subject: str) -> str:
     """Return the number of the pull request that a subject names; empty if it names none."""
     match = _PULL_REQUEST.search(subject)
     return (match[1] or match[2]) if match else ""
-
-
-def _plain(value: str) -> str:
-    """Return a value without case and punctuation: SHA-1 is sha1."""
-    return "".join(sign for sign in value.casefold() if sign.isalnum())
 
 
 def _words(text: str) -> frozenset[str]:

@@ -8,24 +8,20 @@ from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from io import BufferedReader
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO
+from typing import BinaryIO
 
-from memgraph.disk.files import open_regular
 from memgraph.errors import SourceError
-from memgraph.extraction.readers.files import Unpacked
+from memgraph.extraction.readers.files import Unpacked, lines, opened
 from memgraph.extraction.readers.history.commit_sessions import grouped
 from memgraph.extraction.readers.history.commits import RECENT_COMMITS, Commit, FileChange, RecentCommits
-from memgraph.extraction.readers.source import SourceRecord, project_of
+from memgraph.extraction.readers.source import FileReader, SourceRecord
 from memgraph.text import lazy_re as re
 from memgraph.text.calendar import month_of
 
 MAX_LINE_BYTES = 64 * 1024
 MAX_COMMIT_BYTES = 4 * 1024 * 1024
-MAX_LOG_BYTES = 2 * 1024 * 1024 * 1024
-"""Maximum size of a log that must be copied to be read: packed or in UTF-16."""
 _COMMIT = re.compile(rb"commit (?:[-<>=+^] )?([0-9a-f]{7,64})(?:\s|$)")
 """A commit's first line; after its id may stand parents, children, the ref that led to it, and its names."""
 _CURSOR = re.compile(r"([0-9a-f]{7,64})@(\d{1,12})")
@@ -47,7 +43,7 @@ _ESCAPE = re.compile(rb'\\([abtnvfr"\\]|[0-7]{3})')
 _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
 
 
-class SavedGitLogReader:
+class SavedGitLogReader(FileReader):
     """Reads the text of ``git log --name-status``, in git's default or ISO dates.
 
     Parents, children, refs, notes, colours and changes (``-p``) may be in it. The file is read twice: once for the offsets of the commits (8 bytes each), then commit by commit from the oldest. A
@@ -64,15 +60,9 @@ class SavedGitLogReader:
     kind = "gitlog"
 
     def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
-        self._path = Path(path).absolute()
-        self.project_id = project_of(self._path, project_id)
+        super().__init__(path, project_id=project_id)
         self._oldest = ""
         self._problem: str | None = None
-
-    @property
-    def locator(self) -> str:
-        """Absolute path of the file."""
-        return str(self._path)
 
     @property
     def source_id(self) -> str:
@@ -115,36 +105,25 @@ class SavedGitLogReader:
             yield from grouped(commits, project_id=self.project_id, cursor=start, recent=recent)
 
     @contextmanager
-    def _open(self) -> Iterator[IO[bytes]]:
-        """Open the log, or a copy of it in plain UTF-8, for a block."""
-        try:
-            with open_regular(self._path, follows_links=True) as file, TemporaryFile() as copy:
-                packed = Unpacked(file, MAX_LOG_BYTES) if file.read(2) == b"\x1f\x8b" else None
-                stream = BufferedReader(packed) if packed else file
-                stream.seek(0)
-                is_wide = stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-                stream.seek(0)
-                if packed is None and not is_wide:
-                    yield file
-                    return
-                text = codecs.getreader("utf-16" if is_wide else "utf-8")(stream, "replace")
-                shutil.copyfileobj(text, codecs.getwriter("utf-8")(copy))
-                self._problem = packed.problem if packed else None
-                yield copy
-        except OSError as error:
-            raise SourceError(f"cannot be read: {error.strerror or error}", path=self._path) from None
+    def _open(self) -> Iterator[BinaryIO]:
+        """Open the log for a block; a packed one is unpacked to a temporary file first, since it is read backwards."""
+        with opened(self._path) as (stream, problem), TemporaryFile() as copy:
+            if is_packed := isinstance(getattr(stream, "raw", None), Unpacked):
+                shutil.copyfileobj(stream, copy)
+            self._problem = problem()
+            yield copy if is_packed else stream
 
-    def _offsets(self, stream: IO[bytes]) -> array[int]:
+    def _offsets(self, stream: BinaryIO) -> array[int]:
         """Return the offsets of the commits, oldest first."""
         stream.seek(0)
         offsets = array("Q")
         offset = 0
         has_content = False
-        for line, length in _lines(stream):
+        for line, after in _lines(stream):
             if _COMMIT.match(line):
                 offsets.append(offset)
             has_content = has_content or bool(line.strip())
-            offset += length
+            offset = after
         if has_content and not offsets:
             problem = "contains no line 'commit <sha>': not the output of `git log --name-status`"
             raise SourceError(problem, path=self._path)
@@ -154,7 +133,7 @@ class SavedGitLogReader:
                 offsets.reverse()
         return offsets
 
-    def _done(self, stream: IO[bytes], offsets: array[int], cursor: str) -> int:
+    def _done(self, stream: BinaryIO, offsets: array[int], cursor: str) -> int:
         match = _CURSOR.fullmatch(cursor)
         index = int(match[2]) if match else len(offsets)
         if match and index < len(offsets) and _sha_at(stream, offsets[index]) == match[1]:
@@ -162,23 +141,20 @@ class SavedGitLogReader:
         return 0
 
 
-def _lines(stream: IO[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Yield (line without colours, its length in the file); lines over the limit are truncated."""
-    while line := stream.readline(MAX_LINE_BYTES):
-        length, rest = len(line), line
-        while not rest.endswith(b"\n") and (rest := stream.readline(MAX_LINE_BYTES)):
-            length += len(rest)
-        line = line.removesuffix(b"\n").removesuffix(b"\r").removeprefix(codecs.BOM_UTF8)
-        yield _COLOUR.sub(b"", line) if b"\x1b" in line else line, length
+def _lines(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
+    """Yield (line without colours, offset after it in what is read); lines over the limit are truncated."""
+    for after, raw, _ in lines(stream, MAX_LINE_BYTES):
+        line = raw.removeprefix(codecs.BOM_UTF8)
+        yield _COLOUR.sub(b"", line) if b"\x1b" in line else line, after
 
 
-def _sha_at(stream: IO[bytes], offset: int) -> str:
+def _sha_at(stream: BinaryIO, offset: int) -> str:
     stream.seek(offset)
     match = _COMMIT.match(next(_lines(stream), (b"", 0))[0])
     return match[1].decode() if match else ""
 
 
-def _commit_at(stream: IO[bytes], offset: int) -> Commit | str:
+def _commit_at(stream: BinaryIO, offset: int) -> Commit | str:
     """Read the commit at `offset`; a string is the reason why it cannot be read."""
     sha = _sha_at(stream, offset)
     author, date, read = "", "", 0

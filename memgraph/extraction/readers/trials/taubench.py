@@ -19,6 +19,7 @@ from memgraph.extraction.readers.source import (
     one_line,
     undated,
 )
+from memgraph.extraction.readers.trials.trial_reader import trial_fields
 from memgraph.model.build import BuildTask, TaskOutcome
 from memgraph.text import lazy_re as re
 
@@ -76,17 +77,8 @@ class TauBenchReader(FileReader):
             build_id = run_id(f"tau-task-{task}-trial-{number}", data)
         except (InvalidInputError, OverflowError, RecursionError) as error:
             return Part(None, 1, f"{place}: {reason(error)}")
-        fields = {
-            "build_id": build_id,
-            "project_id": self.project_id,
-            "tasks": tasks,
-            "user_interventions": list(_said(heard, when)),
-            "build_outcome": outcome,
-            "started_at": when,
-            "completed_at": when,
-            "source": "trial",
-        }
-        part = part_of(place, fields)
+        fields = trial_fields(build_id, self.project_id, tasks, first=number)
+        part = part_of(place, {**fields, "build_outcome": outcome, "user_interventions": list(_said(heard, when))})
         return part if part.problem else part._replace(problem=_unread(place, messages[:_MAX_MESSAGES]))
 
 

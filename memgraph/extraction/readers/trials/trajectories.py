@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from memgraph.errors import InvalidInputError, SourceError
-from memgraph.extraction.readers.documents import JsonSource, Part, in_parts, numbered_id, part_of
+from memgraph.extraction.readers.documents import JsonSource, Part, parts_of
 from memgraph.extraction.readers.source import (
     MAX_OUTPUT_CHARS,
     MAX_SAID_CHARS,
@@ -90,19 +90,16 @@ class TrajectoryReader(FileReader):
             return
         info = info if isinstance(info, dict) else {}
         stem = self._path.name.removesuffix(".gz").removesuffix(".traj")
-        build_id = f"{named(stem, 'run')}@{mark[:8]}"
-        for number, some in in_parts(tasks):
-            fields = {
-                "build_id": numbered_id(build_id, number),
-                "project_id": self.project_id if self._named else _repository(document, info) or self.project_id,
-                "tasks": some,
-                "build_summary": _asked(document.get("history")),
-                "build_outcome": _ended(info, tasks),
-                "started_at": changed_at(self._path),
-                "completed_at": changed_at(self._path),
-                "source": "trajectory",
-            }
-            yield part_of("trajectory", fields)
+        fields = {
+            "build_id": f"{named(stem, 'run')}@{mark[:8]}",
+            "project_id": self.project_id if self._named else _repository(document, info) or self.project_id,
+            "build_summary": _asked(document.get("history")),
+            "build_outcome": _ended(info, tasks),
+            "started_at": changed_at(self._path),
+            "completed_at": changed_at(self._path),
+            "source": "trajectory",
+        }
+        yield from parts_of("trajectory", fields, tasks)
 
 
 def _task(number: int, step: object, root: str) -> BuildTask:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from memgraph.extraction.readers.documents import Part
-from memgraph.extraction.readers.source import FileReader, SourceRecord, overall, undated
+from memgraph.extraction.readers.source import FileReader, overall, undated
 from memgraph.model.build import BuildTask
 
 AGENT = "reflexion"
 
 
-class TrialReader(FileReader, ABC):
+class TrialReader(FileReader):
     """Base of trial readers: a path, and a project shared by all runs of a benchmark.
 
     Parameters
@@ -29,10 +27,6 @@ class TrialReader(FileReader, ABC):
 
     def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
         super().__init__(path, project_id=self.kind if project_id is None else project_id)
-
-    @abstractmethod
-    def records(self, cursor: str | None) -> Iterator[SourceRecord]:
-        """Yield one record per build; see `Reader.records`."""
 
 
 def trial_fields(

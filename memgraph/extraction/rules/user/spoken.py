@@ -46,10 +46,6 @@ _DOCUMENT = re.compile(
 )
 """What begins a document that lasts to the end: a heading, a rule, the header of a mail."""
 _TITLE = re.compile(r"\n[A-Z](?!(?:\S+ ){6})[^\n.!?:,;]{2,50}\n")
-_SIGNED = re.compile(
-    r"^(?:(?:kind|best|warm|many)\s)?(?:regards|wishes|cheers|best|thanks|sincerely|yours(?: \w+)?)[,.!]?[ \t]*\n+[ \t]*[-–—]?\s?(?-i:[A-Z][\w.]{1,20}(?: [A-Z][\w.]{0,20}){0,2})\s*\Z|^sent (?:from|by|via)\s.{1,80}\s*\Z",
-    re.MULTILINE | re.IGNORECASE,
-)
 _TIMED = re.compile(r"[^\n:]{1,60}\s[(\[]?\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\.?)?[)\]]?\s*$")
 """Who wrote when, above a message."""
 _FIELDS = re.compile(r"\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s[^\n]*)?\n\s{0,8}(?:-\s)?[\w.-]{1,40}\s?[:=](?:\s|$)")
@@ -87,10 +83,6 @@ _REFUSED = re.compile(
 _VERSE = re.compile(r"(?:^(?![-*•\d]).{10,60}\n){1,40}(?:.{10,60},\n(?![-*•\d])){1,40}.{10,60}$", re.MULTILINE)
 """Short lines that a sentence runs over."""
 _LOOKS_AT = re.compile(r"[,;]\s[^,;:]{1,60}:$")
-_UNMARKED = re.compile(
-    r"(?<=[a-z] )(?:Always|Never|Please|Do not|Don['’]t|You|We|Only|Use|Prefer|Avoid|Keep|Make) [^\n]*"
-)
-"""A sentence within a sentence: quoted without marks."""
 _COLON = re.compile(r":[*_]{0,2}\s+|\s(?:→|[-=]>)\s|\s[-–—]\s(?=(?i:always|never|you (?:must|should))\b)")
 _SHOWS = re.compile(
     rf"(?:\b(?:this|these)\b|\b(?:here(?:'s|’s| is| are)|found|got|received|copied|pasted|attached)\b.{{0,40}})(?:\s[\w'’-]+){{0,3}}?\s{_TEXT}\b|\b{_SAYS}\W*$|:[\s*_]*$|\bthe following\b|\bbelow\W*$",
@@ -115,13 +107,9 @@ def spoken(message: str) -> list[str]:
 
 def _own_text(message: str) -> str:
     text = message.replace("\r\n", "\n").replace("**", "")
-    if _SIGNED.search(text):
-        return ""
     for pattern in (_FENCED, _ELEMENT):
         text = pattern.sub(f"\n{_ASIDE}\n", text)
-    text = _QUOTES.sub(
-        lambda match: re.sub(r"\s", _JOINED, match[0]), _UNMARKED.sub(_ASIDE, _VERSE.sub(f"{_ASIDE}\n", text))
-    )
+    text = _QUOTES.sub(lambda match: re.sub(r"\s", _JOINED, match[0]), _VERSE.sub(f"{_ASIDE}\n", text))
     return "\n".join(_own_lines(text.split("\n")))
 
 

@@ -179,7 +179,7 @@ class TestRuns:
     def log(self, path: Path, minute: int, *, passes: bool = False, more: str = "") -> CiLogReader:
         at = f"2026-03-04T10:{minute:02}"
         said = "1 passed" if passes else "FAILED tests/test_a.py::test_x - ValueError: no rate for a currency"
-        end = "" if passes else f"{at}:09.0000000Z ##[error]Process completed with exit code 1."
+        end = f"{at}:09.0000000Z {'Cleaning up orphan processes' if passes else '##[error]Process completed with exit code 1.'}"
         lines = ["##[group]Run pytest -q", "pytest -q", "##[endgroup]", said]
         path.write_text("\n".join([*(f"{at}:0{n}.0000000Z {line}" for n, line in enumerate(lines)), end, more]))
         return CiLogReader(path, project_id="shop")

@@ -124,31 +124,6 @@ def test_a_deprecation_ends_when_its_subject_is_removed(log: Log, store: Any) ->
     )
 
 
-@pytest.mark.parametrize(
-    ("decision", "reversal"),
-    [
-        ("Change the default digest from CRC-32 to MURMUR-3", "Add a fallback digest and switch back to crc32"),
-        ("Replace poetry with hatch in all shops", "Go back to poetry for the build"),
-        ("Drop support for Postgres 9.6", "Restore support for Postgres 9.6"),
-    ],
-)
-def test_a_decision_that_is_reversed_loses_force(log: Log, store: Any, decision: str, reversal: str) -> None:
-    decided = log.commit(f"{decision}\n\nThe old one is slow because it reads every price twice.")
-    log.commit("Change the colour of the cart from red to green\n\nRed was unreadable because of the logo.")
-    back = log.commit(reversal)
-    made = log.read_into(store)
-
-    assert made[decided].invalidation_reason == f"its change was reverted by commit {back[:12]}"
-
-
-def test_going_back_to_something_else_ends_nothing(log: Log, store: Any) -> None:
-    decided = log.commit("Change the default digest from CRC-32 to MURMUR-3\n\nThe old one is slow because it is old.")
-    log.commit("Go back to the previous logo")
-    log.commit("Switch back to murmur3 in the tests")
-
-    assert log.read_into(store)[decided].invalid_at is None
-
-
 def test_a_replaced_build_file_ends_nothing(log: Log, store: Any) -> None:
     message = "Move the tests to a package\n\nThis prevents the runner from adding the base directory to the path."
     moved = log.commit(message, "M\tsetup.py", "A\ttests/shop/__init__.py", "R100\ttests/a.py\ttests/shop/a.py")
