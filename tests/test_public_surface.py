@@ -180,7 +180,7 @@ SIGNATURES = {
     "facade.maintenance.Maintenance.sleep": "*, phases=(), max_seconds=None, progress=None",
     "MemGraph.record_outcome": "query_id, outcome, *, used=(), overridden=()",
     "MemGraph.search_memories": "text, **options",
-    "MemGraph.build_agent_context": "task, *, agent='agent', project=None, **query",
+    "MemGraph.build_agent_context": "task, also=(), *, agent='agent', project=None, **query",
     "MemGraph.format_context_for_prompt": "context, *, format='sections'",
     "MemGraph.create_enriched_system_prompt": "base_prompt, context, *, format='sections'",
     "retrieval.agent_context": "result",

@@ -482,7 +482,7 @@ class TestTheProcess:
         saved, recalled, unknown, outside = anyio.run(session)
         assert "8080" in recalled
         assert recalled.splitlines()[-1].startswith("query_id: ")
-        assert unknown.startswith("agent: recall has no such argument; it has task, project")
+        assert unknown.startswith("agent: recall has no such argument; it has task, also, project")
         assert outside.startswith("no operation 'forget'; there are recall, ")
         with MemGraph.open(home, embedding_model="none") as memory:
             kept = memory.store.get_memory(saved.removeprefix("Saved: "))

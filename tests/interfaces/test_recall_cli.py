@@ -243,7 +243,7 @@ PARTS = "Limit the number of multipart form parts"
 
 def test_phrases_find_what_the_words_of_the_task_do_not(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMGRAPH_RETRIEVAL_FLOOR", "0.7")
-    run("remember", PARTS)
+    run("remember", PARTS, "--fact")
     assert PARTS not in run("recall", TINY).stdout
     found = run("recall", TINY, "--also", "limit multipart parts", "--also", "maximum form size", "--explain")
 
