@@ -43,6 +43,8 @@ _OF_PACKAGES = re.compile(
     re.IGNORECASE,
 )
 """Words beside the name of a package; without them a word in backticks is one of the code."""
+_NOBODY = frozenset({"tests", "unknown"})
+"""What readers call an agent that their source does not name."""
 _DOMAIN = re.compile(r"(?:www\.)?[\w-]{1,60}\.(?:com|org|net|io|dev|edu|gov|co|ai|uk|de|fr)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_](?:[\w’'-]{0,60}\w)?\.?|[.!?:;\n]")
 _BRANDS = frozenset(
@@ -129,7 +131,7 @@ def _in_text(memory: AgentMemory) -> Iterator[Entity]:
         if kind := _kind_of(token, in_backticks=True, is_package=beside is not None):
             hits.append((found.start(), _entity(token, kind)))
     for name in dict.fromkeys([*memory.agents_involved[:100], *([memory.speaker] if memory.speaker else [])]):
-        match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
+        match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) if name not in _NOBODY else None
         hits += [(match.start(), Entity(name=name, kind="person"))] if match else []
     if memory.source not in _CODE_SOURCES:
         people = {canonical_name(name) for name in [*memory.agents_involved, memory.speaker or ""]}

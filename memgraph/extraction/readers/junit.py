@@ -83,7 +83,7 @@ class JunitReader(FileReader):
         if not report.is_one:
             raise SourceError(problem or "contains no <testsuite>: not a JUnit report", path=self._path)
         if problem:
-            yield Part(None, 1, problem)
+            yield Part(None, 1, f"{problem}; what was read before it is kept as a partial build")
         name = f"junit-{report.name or 'tests'}-{report.started or mark}"
         fields = {
             "build_id": name[:380],

@@ -35,7 +35,10 @@ class Recall(Arguments):
     project: Name | None = Field(default=None, description="Default: the project you work in.")
     max_tokens: _Tokens | None = Field(default=None, description="Maximum number of tokens of content.")
     min_trust: TrustClass | None = Field(default=None, description="Only memories of this trust class or a higher one.")
-    rules: Rules = Field(default="all", description="Standing rules to give: all, those that match the task, or none.")
+    rules: Rules = Field(
+        default="all",
+        description="Standing rules to give: all, those that match the task, or none but the pinned constraints.",
+    )
 
 
 class Search(Arguments):

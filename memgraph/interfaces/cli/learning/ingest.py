@@ -313,7 +313,9 @@ def report_lines(report: IngestReport) -> list[str]:
     if report.left_out:
         lines.append(f"Left out {count(report.left_out, 'finding')} that scored below the best of the same build.")
     if report.forgotten:
-        lines.append(f"Left out {count(report.forgotten, 'memory', 'memories')} that repeat a forgotten one.")
+        lines.append(
+            f"Left out {count(report.forgotten, 'memory', 'memories')} that {'repeats' if report.forgotten == 1 else 'repeat'} what was forgotten or deleted."
+        )
     if report.compressed:
         made = count(report.compressed, "generalisation", "generalisations")
         lines.append(f"Added {made} of what at least three builds have in common.")

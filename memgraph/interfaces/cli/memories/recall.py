@@ -67,7 +67,10 @@ def _floor(ctx: click.Context, param: click.Parameter, value: str | None) -> str
     help="Evidence that a memory needs: auto, off, or a number from 0 to 1 (default: the setting).",
 )
 @click.option(
-    "--rules", type=click.Choice(("all", "matching", "none")), default="all", help="Standing rules.  [default: all]"
+    "--rules",
+    type=click.Choice(("all", "matching", "none")),
+    default="all",
+    help="Standing rules to print: all, those that match the task, or none but the pinned constraints.  [default: all]",
 )
 @scoped
 @asked_in_tasks

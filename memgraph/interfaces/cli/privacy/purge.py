@@ -123,8 +123,9 @@ def scan(settings: Settings, *, purges: bool, everything: bool, yes: bool) -> No
     emit(settings, found, list(_preview_lines(found)))
     if purges and found.events:
         raise _not_purged(found, everything=everything)
+    every = " --all" if found.is_everything else ""
     raise Refused(
-        "secrets are stored: revoke them where they are valid, then run `memgraph secrets scan --purge --yes`"
+        f"secrets are stored: revoke them where they are valid, then run `memgraph secrets scan --purge{every} --yes`"
     )
 
 
