@@ -288,7 +288,7 @@ def test_an_agent_gets_the_rules_that_it_may_have_and_the_audit_says_so(open_sto
     ]
 
 
-def test_a_rule_counts_as_used_only_if_the_task_calls_it_up(memory: MemGraph) -> None:
+def test_a_rule_counts_as_used_only_if_it_matches_the_task(memory: MemGraph) -> None:
     kept = memory.commands.remember("Be terse").data["ids"][0]
     memory.recall("bake bread")
     memory.overview(None)
