@@ -23,7 +23,10 @@ _MAX_CHARS = 2_000
 
 
 def is_covered(text: str) -> bool:
-    """Tell whether the packaged model has words for a text, so that its cosines say something. Ids with hardly a word beside them are not covered; no text is."""
+    """Tell whether the packaged model has words for a text, so that its cosines say something.
+
+    Ids with hardly a word beside them are not covered; an empty text is covered.
+    """
     pieces = text[:_MAX_CHARS].split()
     words = [one for one in pieces if not _DIGIT.search(one)]
     if len(words) < len(pieces) and len(words) <= min(_FEW_WORDS, len(pieces) - len(words)):

@@ -54,9 +54,9 @@ def prompt_for(
 ) -> Prompt:
     """Return what of memory goes into a prompt, in sections, each within its own budget (the settings ``prompt_budget``).
 
-    Standing rules come first: all, or of a given recall (`recalled`) the pinned constraints and what matches. Then follows what is known of the task, or without a text the overview of the
-    project; what happened or was learned in the last days; and of the session what its chat is about, what is only told in it, and what it
-    is doing.
+    Standing rules come first: all of them, or, with `recalled`, those that match and the pinned constraints. Then follows what is known of
+    the task, or without a text the overview of the project; what happened or was learned in the last days; and of the session what its chat
+    is about, what is only told in it, and what it is doing.
 
     Parameters
     ----------

@@ -40,9 +40,9 @@ def whole_sentences(text: str, limit: int) -> str:
 
 
 def fitted(texts: Sequence[str], max_chars: int) -> list[str]:
-    """Truncate the longest texts, at ends of sentences where they have any, so that all take at most `max_chars` characters; short texts leave their share to the others.
+    """Truncate the longest texts, at ends of sentences where they have any, so that all take at most `max_chars` characters.
 
-    `max_chars` must be at least the number of texts.
+    Short texts leave their share to the others. `max_chars` must be at least the number of texts.
     """
     limit = left = max_chars
     for place, length in enumerate(sorted(map(len, texts))):

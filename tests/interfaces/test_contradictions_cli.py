@@ -210,7 +210,7 @@ def with_model(tmp_path: Path, configured: Callable[[], Any]) -> Callable[..., s
         ),
     ],
 )
-def test_who_says_that_a_thing_was_replaced_is_told_the_new_one_only(
+def test_a_stated_replacement_is_recalled_without_the_old_statement(
     with_model: Callable[..., str], command: str, before: str, after: str, question: str
 ) -> None:
     with_model(command, before)

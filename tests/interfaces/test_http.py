@@ -881,7 +881,9 @@ class TestLimits:
             ("/v1/memories", {}, 2),
         ],
     )
-    def test_what_one_client_asks_for_slowly_holds_few_slots_and_nobody_else(self, memory, tokens, path, given, most):
+    def test_slow_requests_of_one_client_hold_few_slots_and_block_no_other_client(
+        self, memory, tokens, path, given, most
+    ):
         """Sixteen requests of one token run for ever; another token has its recall, its query and its page."""
         may_end, busy, running = threading.Event(), threading.Semaphore(0), []
         slow, secret = tokens.create("write")

@@ -263,7 +263,7 @@ class TestManyConnections:
         assert said.startswith(b"HTTP/1.1 400")
 
 
-def test_what_it_stores_is_for_its_owner_alone(server):
+def test_the_servers_files_are_private(server):
     before = os.umask(0o022)
     try:
         for number in range(3):

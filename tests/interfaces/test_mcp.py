@@ -84,7 +84,7 @@ class TestWhatIsOffered:
             assert server.client.instructions == INSTRUCTIONS
         assert len(INSTRUCTIONS) <= 2_048  # where clients cut
         assert all("three phrases" in text for text in (INSTRUCTIONS, OPERATIONS["recall"].description))
-        assert set(re.findall(r"`(\w+)`", INSTRUCTIONS)) <= CORE
+        assert set(re.findall(r"`(\w+)`", INSTRUCTIONS)) <= {*CORE, "also"}  # an argument
 
     def test_a_resource_and_a_prompt_are_operations_too(self):
         with connected(nothing) as server:

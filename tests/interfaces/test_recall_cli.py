@@ -105,7 +105,8 @@ def test_nothing_remembered_is_said_in_the_text_unless_the_setting_says_otherwis
 ) -> None:
     line = run("recall", "anything").stdout
     assert re.fullmatch(
-        r"Nothing in memory concerns this task\. Ask again with three phrases .*, such as “[^”]+”, .*`--also`\.\n", line
+        r"Nothing in memory concerns this task\. Ask again and give three phrases .*, such as “[^”]+”, .*`--also`\)\.\n",
+        line,
     )
     assert run("recall", "anything", "--also", "something").stdout == "Nothing in memory concerns this task.\n"
     result = run("recall", "anything")

@@ -86,7 +86,7 @@ M\tcart.py
 
 
 @pytest.mark.parametrize("away", [["forget"], ["delete", "--yes"]])
-def test_what_was_forgotten_or_deleted_does_not_come_back_with_its_source(
+def test_a_memory_that_was_forgotten_or_deleted_does_not_come_back_with_its_source(
     run: Callable[..., Result], tmp_path: Path, away: list[str]
 ) -> None:
     log = tmp_path / "git.log"
@@ -103,7 +103,7 @@ def test_what_was_forgotten_or_deleted_does_not_come_back_with_its_source(
     assert "reduce had no initial value" in left
 
 
-def test_what_was_restored_before_a_reset_comes_back_with_its_source(
+def test_a_memory_that_was_restored_before_a_reset_comes_back_with_its_source(
     run: Callable[..., Result], tmp_path: Path
 ) -> None:
     log = tmp_path / "git.log"

@@ -295,7 +295,7 @@ class TestWhatTheUserSaid:
             "The user chose “SQLite” when asked “Which database?”",
         ]
 
-    def test_what_the_program_says_for_the_user_is_not_the_users(self, learned: Learned) -> None:
+    def test_a_message_that_the_program_writes_for_the_user_is_not_the_users(self, learned: Learned) -> None:
         refused = (
             "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n"
             "The user wants to clarify these questions.\n    Start by asking them what they would like to clarify."
@@ -359,7 +359,7 @@ class TestRemedies:
         session.run("docker compose up web db")
         assert "shell snapshot" not in " ".join(learned(session))
 
-    def test_what_an_error_names_is_still_a_remedy(self, learned: Learned) -> None:
+    def test_installing_the_module_that_an_error_names_is_still_a_remedy(self, learned: Learned) -> None:
         session = Claude()
         session.run("npm test", "Error: cannot find module pg", fails=True)
         session.run("node app.js", "Error: cannot find module pg", fails=True)

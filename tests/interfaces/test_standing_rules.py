@@ -137,7 +137,7 @@ def test_the_shell_prints_the_rules_that_were_asked_for(run: Any) -> None:
     assert HEADING not in run("recall", task, "--format", "prefix").stdout
 
 
-def test_a_rule_that_the_task_calls_up_is_given_at_a_prompt_once(memory: MemGraph) -> None:
+def test_a_rule_that_matches_the_task_is_given_at_a_prompt_once(memory: MemGraph) -> None:
     assert answered(memory, START) == ""
     memory.commands.remember("Ask Ann before a deploy")
     memory.commands.remember("Be terse")
@@ -288,7 +288,7 @@ def test_an_agent_gets_the_rules_that_it_may_have_and_the_audit_says_so(open_sto
     ]
 
 
-def test_a_rule_counts_as_used_only_if_the_task_calls_it_up(memory: MemGraph) -> None:
+def test_a_rule_counts_as_used_only_if_it_matches_the_task(memory: MemGraph) -> None:
     kept = memory.commands.remember("Be terse").data["ids"][0]
     memory.recall("bake bread")
     memory.overview(None)
@@ -323,7 +323,7 @@ def test_the_operation_gives_rules_and_its_result_can_be_reported(memory: MemGra
     assert perform(memory, Caller(), "recall", {"task": "bake bread", "rules": "none"}).data["rules"] == []
 
 
-def test_what_the_library_retrieves_has_no_rules_beside_the_memories(memory: MemGraph) -> None:
+def test_the_librarys_retrieval_has_no_rules_beside_the_memories(memory: MemGraph) -> None:
     memory.commands.remember("Be terse")
     found = memory.retrieval.retrieve({"task_description": "bake bread"})
     assert (found.memories, found.rules, found.injected_prompt_prefix) == ([], None, "")

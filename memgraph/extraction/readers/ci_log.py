@@ -65,7 +65,7 @@ _SUMMARY = re.compile(
 _FAILED = re.compile(
     r"##\[error\].*|ERROR: (?:Job failed|failed to solve: ).*|Finished: FAILURE|=+ (?:FAILURES|ERRORS) =+", re.DOTALL
 )
-_CANCELLED = re.compile(
+_INCOMPLETE = re.compile(
     r"(?:##\[error\])?(?:The (?:operation|job|run) was cancell?ed|The runner has received a shutdown signal|"
     r"ERROR: Job failed: cancell?ed|Job (?:was )?cancell?ed|Done: Job Cancelled|Finished: (?:ABORTED|NOT_BUILT|UNSTABLE)).*"
 )
@@ -124,8 +124,8 @@ class CiLogReader(FileReader):
     package@version script``); a command failed if a non-zero exit or a failure appears before the next one. Failures of
     pytest, tsc, cargo, go test, jest and npm become tasks of their own, in place of the command that ended with them;
     npm's message about a script is dropped if the script's own failure is recognised. A log is a success only if its end
-    says so (an exit code of 0, the runner's or the tool's final line): one without such an end may be cut, and one of a
-    cancelled run stopped early; both are partial. Colours and time stamps are removed. A log without a time is dated by
+    says so (the runner's last line or, where no runner is seen, an exit code of 0 or a tool's summary): one without such
+    an end may be cut, and one of a cancelled run stopped early; both are partial. Colours and time stamps are removed. A log without a time is dated by
     its file.
 
     Parameters
@@ -176,7 +176,7 @@ class _Log:
         self._recognisers = recognisers()
         self._group: list[str] | None = None
         self._is_script = self._is_settings = self._went_wrong = False
-        self._has_runner = self._is_cancelled = self._has_ended = self._has_passed = False
+        self._has_runner = self._is_incomplete = self._has_ended = self._has_passed = False
         self._code: int | None = None
 
     def add(self, raw: str) -> None:
@@ -203,7 +203,7 @@ class _Log:
 
     @property
     def _is_whole(self) -> bool:
-        return not self._is_cancelled and (self._has_ended or (self._has_passed and not self._has_runner))
+        return not self._is_incomplete and (self._has_ended or (self._has_passed and not self._has_runner))
 
     def tasks(self) -> list[BuildTask]:
         """Return the commands, then the failures."""
@@ -309,8 +309,8 @@ class _Log:
             self._code = int(match[1])
             wrong, self._has_passed = bool(self._code), not self._code
             current.code = self._code
-        elif _CANCELLED.fullmatch(line):
-            self._is_cancelled = True
+        elif _INCOMPLETE.fullmatch(line):
+            self._is_incomplete = True
         elif _ENDED.fullmatch(line):
             self._has_ended = True
         elif _PASSED.fullmatch(line):

@@ -21,7 +21,7 @@ MAX_BUILD_TASKS = 20_000
 _LINES_CURSOR = re.compile(r"lines:(\d{1,18}):(\d{1,18}):([0-9a-f]{16}|)")
 _WHOLE_CURSOR = re.compile(r"whole:(\d{1,18}|all):([0-9a-f]{16})")
 _DERIVED = frozenset({"test report", "ci log", "transcript", "trajectory"})
-"""Sources whose builds end as all that was read of them: what could not be read may have failed, so they are no success."""
+"""Sources whose outcome is derived from what was read: if a part is unreadable, it is no success."""
 _LINE_ENDINGS = frozenset({".jsonl", ".ndjson"})
 
 

@@ -167,7 +167,7 @@ class TranscriptReader:
                 yield session.part()
 
     def _left(self, stream: BinaryIO) -> set[str | None]:
-        """Return the entries of branches that the user left by rewinding: he spoke later in another one that begins at the same entry.
+        """Return the entries of branches that the user left by rewinding: another branch from the same entry has a later turn.
 
         Parallel uses of tools branch, too, but no user speaks in their branches.
         """

@@ -99,7 +99,7 @@ def rotate(settings: Settings, reseals: bool, only_reseal: bool, yes: bool) -> N
                 f"{count(resealed.seq, 'event')} signed anew with {resealed.key_id}; no longer needed: {freed}."
             )
             lines.append(
-                "The next command builds graph and index anew. Processes that have the store open open it again at their next use."
+                "The next command builds graph and index anew. Other processes that use the store reopen it at their next use."
             )
     emit(settings, document, [plain(line) for line in lines])
 

@@ -48,7 +48,7 @@ class Application:
         self.routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request. A final slash means nothing: a redirection would lose the body of some clients, and the token of others."""
+        """Serve a request. A final slash of the path is ignored, because a redirect loses some clients' bodies or tokens."""
         if scope["type"] == "http" and len(scope["path"]) > 1 and scope["path"].endswith("/"):
             scope = {**scope, "path": scope["path"][:-1]}
         await self._app(scope, receive, send)

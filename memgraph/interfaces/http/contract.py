@@ -22,10 +22,10 @@ _PROBLEMS = {
     "415": "The body is not application/json.",
     "422": "An argument is invalid; the detail says which, and what is accepted.",
     "421": "The Host header names another server.",
-    "429": "Too many requests are waiting; try again after the time in Retry-After.",
+    "429": "This client has its share of the requests; try again after the time in Retry-After.",
     "500": "An error of the server; its log says which.",
     "502": "A provider of models failed.",
-    "503": "The store is busy, or the server is ending; try again after the time in Retry-After.",
+    "503": "The store is busy, or the server is full or ending; try again after the time in Retry-After.",
     "507": "The disk is full.",
 }
 

@@ -37,7 +37,7 @@ A = TypeVar("A", bound="Arguments")
 class Arguments(Model):
     """Base of the arguments of operations. Unknown ones are refused.
 
-    What clients send in another form is taken as it is meant: a list or a record as its JSON text, an empty project, session or task for none.
+    Accepts what some clients send: a list or record as JSON text, and an empty project, session or task for none.
     """
 
     @model_validator(mode="before")

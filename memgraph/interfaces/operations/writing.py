@@ -69,7 +69,7 @@ class Remember(Arguments):
     tags: Tags = Field(default_factory=list)
     project: Name | None = None
     fact: bool = Field(
-        default=False, description="A mere fact: recalled when it concerns the task, not a standing rule."
+        default=False, description="Save it as a fact: recalled when it concerns the task, not a standing rule."
     )
 
 

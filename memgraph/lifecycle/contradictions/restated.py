@@ -1,9 +1,10 @@
 """Restatements: what a user stated later, in another session, about what the user had stated before.
 
 A rule is taken back (“you can skip make lint from now on”), a prohibition lifted (“you may push to main again”), what
-is somewhere moves (“staging has moved to port 5434”). Whoever states it, what was used is given up (“we switched from npm to pnpm”). The words must be about the same thing: what is taken back consists
-of words of the rule and covers all that the rule demands, and what moves has the same name. Where a restriction or only
-a part is named, the two contradict each other, and nobody knows which holds. Pure; linear in the texts.
+is somewhere moves (“staging has moved to port 5434”). Anybody may state that something is no longer used (“we switched
+from npm to pnpm”). The words must be about the same thing: what is taken back consists of words of the rule and covers
+all that the rule demands, and what moves has the same name. Where a restriction or only a part is named, the two
+contradict each other, and nobody knows which holds. Pure; linear in the texts.
 """
 
 from __future__ import annotations

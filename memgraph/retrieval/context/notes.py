@@ -143,7 +143,7 @@ def nothing_found(context: AgentContext) -> str:
     explained = f" ({visible_line(context.notice)})" if context.notice else ""
     if context.is_over_budget:
         return f"What memory holds on this task does not fit the budget{explained}."
-    hint = "" if context.has_phrases else f" Ask again with {WANTED_PHRASES}: `also`, in a shell `--also`."
+    hint = "" if context.has_phrases else f" Ask again and give {WANTED_PHRASES} in `also` (in a shell: `--also`)."
     return f"Nothing in memory concerns this task{explained}.{hint}"
 
 

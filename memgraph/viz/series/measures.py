@@ -343,7 +343,7 @@ MEASURES = (
         "What left or was contradicted",
         "memories",
         "How often a memory was superseded, suppressed, archived, deleted, or ceased to be valid, and how many contradictions were "
-        "found (a pair counts once). An end counts when it is said to have been, a pair found by the store or a commit when its later "
+        "found (a pair counts once). An end counts on the day that it states, a pair found by the store or by a commit when its later "
         "memory came, anything else when it was done.",
         _churn,
     ),

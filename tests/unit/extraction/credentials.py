@@ -1,4 +1,4 @@
-"""Made-up credentials of 130 kinds, each in three texts as they occur: an assignment, prose, and a command, address or log.
+"""Made-up credentials of more than 150 kinds, each in three texts as they occur: an assignment, prose, and a command, address or log.
 
 They are put together when they are needed, from characters that a fixed seed draws: no scanner of a repository takes this file for a leak.
 """

@@ -212,7 +212,7 @@ def test_an_end_has_the_stated_time_whoever_states_it(timed: TimedStore) -> None
     assert timed.of_last() == timed.store.now()  # the text is new
 
 
-def test_what_the_commits_of_a_build_undo_move_and_restore_has_the_time_of_the_build(timed: TimedStore) -> None:
+def test_ends_moves_and_restorations_by_the_commits_of_a_build_have_the_time_of_the_build(timed: TimedStore) -> None:
     end, moved = revised(timed.early, invalid_at=LATE), revised(timed.early, files_involved=["new.py"])
     back = MemoryRevised(id=timed.early, changed=RecordPatch(), cleared=["invalid_at"])
     link = timed.link("RELATED_TO", timed.early, timed.late)

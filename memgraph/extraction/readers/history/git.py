@@ -314,9 +314,8 @@ class GitReader:
             if status != 0:
                 complaints.seek(0)
                 said = " ".join(complaints.read(4096).decode("utf-8", errors="replace").split())
-                said = cut(
-                    said[max(said.find("fatal: "), 0) :], _MAX_COMPLAINT_CHARS
-                )  # warnings come first, a remedy last
+                # warnings come first, a remedy last
+                said = cut(said[max(said.find("fatal: "), 0) :], _MAX_COMPLAINT_CHARS)
                 raise SourceError(f"git {arguments[0]} failed: {said or f'status {status}'}", path=self._path)
 
 

@@ -46,8 +46,9 @@ _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f
 class SavedGitLogReader(FileReader):
     """Reads the text of ``git log --name-status``, in git's default or ISO dates.
 
-    Parents, children, refs, notes, colours and changes (``-p``) may be in it. The file is read twice: once for the offsets of the commits (8 bytes each), then commit by commit from the oldest. A
-    log saved with ``--reverse`` is recognised by its dates.
+    Parents, children, refs, notes, colours and changes (``-p``) may be in it. The file is read twice: once for the offsets
+    of the commits (8 bytes each), then commit by commit from the oldest. A log saved with ``--reverse`` is recognised by
+    its dates.
 
     Parameters
     ----------

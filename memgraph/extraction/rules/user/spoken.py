@@ -1,7 +1,4 @@
-"""What a user speaks himself in a message: not what is marked, quoted or pasted in it, nor what is attributed to somebody or refused.
-
-Others speak there: agents, programs, files, mails, reviewers. Structure decides, and in doubt it is not the user's.
-"""
+"""The sentences of a message that are the user's own: not marked, quoted, pasted, attributed or refused. In doubt a sentence is not."""
 
 from __future__ import annotations
 
@@ -92,7 +89,7 @@ _SHOWS = re.compile(
 
 
 def spoken(message: str) -> list[str]:
-    """Return the sentences that the user himself speaks, and "" where something was set aside; linear in the length of the message."""
+    """Return the sentences that are the user's own, and "" where something was set aside; linear in the length of the message."""
     found: list[str] = []
     is_shown = False
     for paragraph in re.split(r"\n{2,}", _own_text(message)):

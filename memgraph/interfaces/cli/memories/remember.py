@@ -25,7 +25,9 @@ from memgraph.text.cutting import preview
 @click.argument("text")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag; repeatable.")
 @click.option("--project", metavar="NAME", help="The project it belongs to.  [default: none, shared knowledge]")
-@click.option("--fact", is_flag=True, help="A mere fact: recalled when it concerns the task, and no standing rule.")
+@click.option(
+    "--fact", is_flag=True, help="Save it as a fact: recalled when it concerns the task, not a standing rule."
+)
 @context
 @tier
 @pass_settings

@@ -28,7 +28,7 @@ NEEDS: Mapping[Effect, Scope] = {"read": "read", "write": "write", "maintain": "
 
 
 class Slots:
-    """Slots for operations of one kind: who waits gets one in the order of asking, and one client never has them all.
+    """Slots for one kind of operation, given in order of arrival; no client gets more than `each`.
 
     Parameters
     ----------

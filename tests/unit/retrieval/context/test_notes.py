@@ -375,7 +375,7 @@ def test_a_solved_failure_is_no_longer_to_be_avoided() -> None:
 def test_without_memories_it_is_empty_or_says_so() -> None:
     assert notes() == notes(DOUBTED) == ""
     said = memgraph.format_context_for_prompt(recalled(), format="notes", when_nothing="say")
-    assert said.startswith("Nothing in memory concerns this task. Ask again with three phrases ")
+    assert said.startswith("Nothing in memory concerns this task. Ask again and give three phrases ")
     found = recalled(notice="raise max_tokens", has_phrases=True)
     told = memgraph.format_context_for_prompt(found, format="notes", when_nothing="say")
     assert told == "Nothing in memory concerns this task (raise max_tokens)."
