@@ -186,6 +186,8 @@ class _Derivations:
             self._made_from[payload.target_id].discard(payload.source_id)
         elif removed := payload.removed_ids():
             self._deleted.update(removed)
+            if isinstance(payload, StoreReset) and payload.scope == "all":
+                self.rejected.clear()
             if isinstance(payload, MemoryDeleted) and payload.reason not in _NOT_REJECTED:
                 self.rejected.update(removed)
         elif isinstance(payload, MemoryUndeleted):

@@ -44,6 +44,14 @@ _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _COLOUR = re.compile("\x1b\\[[0-9;]{0,20}[A-Za-z]")
 
 
+class _InLargeParts(StringIO):
+    """A text that is read in parts of a million characters: the parser begins a long token again with each part."""
+
+    def read(self, size: int | None = -1) -> str:  # noqa: ARG002 (the parser asks for 16 kB)
+        """Return the next part."""
+        return super().read(1_000_000)
+
+
 class JunitReader(FileReader):
     """Reads a JUnit XML test report, as written by most test runners.
 
@@ -131,7 +139,7 @@ class _Report:
         from defusedxml.ElementTree import iterparse
 
         open_elements: list[Element] = []
-        for event, element in iterparse(StringIO(text), events=("start", "end")):
+        for event, element in iterparse(_InLargeParts(text), events=("start", "end")):
             tag = _tag(element)
             if event == "start":
                 open_elements.append(element)

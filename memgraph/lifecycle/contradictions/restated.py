@@ -72,22 +72,27 @@ _MOVED = re.compile(
 )
 _OLD, _NEW = (rf"(?:the |our |my )?(?P<{name}>\S+(?: \S+){{0,3}}?)" for name in ("old", "new"))
 _STOP = r"(?=$|[,;:(]|\s(?:for|to|in|on|with|when|as|and|not|because|since|at|last|this|now|any ?more|everywhere)\b)"
+_LED_IN = (
+    r"^(?:(?:as of|since|in|last|this|from|after)\b[^,]{1,40},\s)?(?:(?:(?:we|i|they|the (?:project|team|app|code(?:base)?|repo(?:sitory)?|backend|frontend)|our \w+)"
+    r"(?:['’]ve)?(?: (?:have|has|had|all|just|recently|finally|now|also|fully|completely))*|fix|chore|build|ci|refactor|feat)[:\s]\s?)?"
+)
+"""Who gives something up: the project, or a commit's subject. What others do says nothing of it."""
 _GIVEN_UP = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
-        rf"\b(?:migrated|moved|switched|changed|converted|ported|upgraded|downgraded|transitioned|went)\b(?: \S+){{0,4}}? from {_OLD} (?:on)?to {_NEW}{_STOP}",
-        rf"\breplaced? {_OLD} (?:with|by) {_NEW}{_STOP}",
+        rf"{_LED_IN}(?:migrate|move|switch|change|convert|port|upgrade|downgrade|transition|go|went)(?:d|ed)?(?: \S+){{0,4}}? from {_OLD} (?:on)?to {_NEW}{_STOP}",
+        rf"{_LED_IN}replaced? {_OLD} (?:with|by) {_NEW}{_STOP}",
         rf"^{_OLD} (?:is|are|was|were|has been|have been|got) (?:now )?replaced (?:with|by) {_NEW}{_STOP}",
-        rf"\b(?:use|uses|using|run|runs|adopted|chose|switched to|moved to|prefer|prefers) {_NEW}(?: now)?,? (?:instead of|rather than|in place of) {_OLD}{_STOP}",
-        rf"\b(?:dropped|abandoned|retired|ditched|removed|gave up|got rid of|phased out) {_OLD} (?:in favou?r of|for) {_NEW}{_STOP}",
-        rf"\b(?:no longer|do not|don['’]?t|does not|doesn['’]?t|stopped) (?:use|uses|using|run on|running on|rely on|deploy to) {_OLD}{_STOP}",
-        rf"^{_OLD} (?:is|are) (?:no longer|not) (?:used|in use)\b(?P<new>)",
+        rf"{_LED_IN}(?:uses?|using|runs?|adopt(?:ed)?|chose|switched to|moved to|prefers?) {_NEW}(?: now)?,? (?:instead of|rather than|in place of) {_OLD}{_STOP}",
+        rf"{_LED_IN}(?:drop(?:ped)?|abandon(?:ed)?|retired?|ditch(?:ed)?|removed?|gave up|got rid of|phased out) {_OLD} (?:in favou?r of|for) {_NEW}{_STOP}",
+        rf"{_LED_IN}(?:no longer|do not|don['’]?t|does not|doesn['’]?t|stopped) (?:use|uses|using|run on|running on|rely on|deploy to) {_OLD}{_STOP}",
+        rf"^{_OLD} (?:is|are) (?:no longer|not) (?:used|in use)(?P<new>)(?= any ?more|$|[,;])",
     )
 )
 """Sentences that name what is given up, most with what takes its place."""
 _UNREAL = re.compile(
     r"\b(?:if|would|could|might|may|plan(?:s|ned|ning)?|consider\w*|want(?:s|ed)?|should|will|going to|tried|propos\w*|suggest\w*|nearly|almost|until|"
-    r"(?:never|not|n['’]t) (?:migrated|moved|switched|changed|replace\w*|dropped))\b",
+    r"never|nobody|no one|hardly|barely|ever|false|(?:not|n['’]t) (?:migrated?|move[ds]?|switch(?:ed)?|changed?|replace\w*|drop(?:ped)?))\b|[\"“”]",
     re.IGNORECASE,
 )
 _USED_BY = frozenset(
@@ -223,6 +228,8 @@ def _place(sought: list[str], words: list[str]) -> int:
 
 def _moved(earlier: str, said: str) -> Restated | None:
     """Return how a sentence gives another value to what has one."""
+    if _DENIES.search(said):
+        return None
     was, moved = _IS.match(earlier) or _MOVED.match(earlier), _MOVED.match(said)
     now = moved or _IS.match(said)
     if not was or not now or not (moved or now.group("now")):
