@@ -242,6 +242,11 @@ def test_where_a_part_may_be_meant_the_older_statement_is_marked(with_model: Cal
         ("We use Redux for state", "We plan to replace Redux with Zustand"),
         ("The release moved from May to June", "We use June for invoices"),
         ("We found a race in Redux", "We replaced Redux with Zustand"),
+        ("We use npm", "Facebook migrated from npm to yarn"),
+        ("We use npm", "It is not true that we switched from npm to pnpm"),
+        ("We use npm", "Nobody switched from npm to pnpm"),
+        ("We use npm", "npm is not used by mistake"),
+        ("We use Docker", "Interns do not use Docker"),
     ],
 )
 def test_a_plan_or_another_matter_replaces_nothing(with_model: Callable[..., str], before: str, after: str) -> None:
