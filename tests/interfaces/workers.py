@@ -70,7 +70,8 @@ def searched(place: Place, text: str, *, timeout_s: float = 10, **options: Any) 
 def recalled(place: Place, task: str, *, timeout_s: float = 30, **options: Any) -> str:
     """Return what ``memgraph recall`` prints, asked of a worker."""
     limits = dict.fromkeys(("max_tokens", "max_episodic", "max_semantic", "max_procedural", "floor", "when_nothing"))
-    given = {**_WHO, **limits, "task": task, "form": "notes", "explain": False, "as_json": False, **options}
+    asked = {"task": task, "also": [], "rules": "all", "form": "notes", "explain": False, "as_json": False}
+    given = {**_WHO, **limits, **asked, **options}
     text: str = look_up(place, "recall", given, timeout_s=timeout_s)["found"]["formatted"]
     return text
 

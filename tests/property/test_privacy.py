@@ -50,7 +50,7 @@ OWNERS = {
 }  # fmt: skip
 """Commands that act for the owner, or with ``--agent`` show what an agent may have."""
 NOT_READERS = {
-    "edit", "pin", "unpin", "tag", "untag", "merge", "split", "undo", "ingest", "remember", "forget", "unforget", "observe", "episode", "feedback", "outcome", "queries list", "queries show", "compress",
+    "edit", "pin", "unpin", "tag", "untag", "merge", "split", "undo", "ingest", "remember", "forget", "unforget", "observe", "episode", "feedback", "outcome", "queries list", "queries show", "queries schema", "compress",
     "proposals approve", "proposals reject", "proposals reopen", "contradictions find", "contradictions resolve",
     "contradictions dismiss", "distil answer", "distil skip", "sleep", "collect", "archive",
     "unarchive", "invalidate", "revalidate", "supersede", "unsupersede", "delete", "undelete", "purge", "secrets scan", "link", "unlink", "import", "embed", "reembed",
@@ -71,7 +71,7 @@ ASKING_METHODS = {
 OWNERS_METHODS = {
     MemGraph: {
         "as_agent", "at", "audit", "backup", "check_may_write", "close", "create_enriched_system_prompt", "format_context_for_prompt", "health", "ingest", "invalidate_memory",
-        "open", "purge", "record_outcome", "save_episode", "save_observation", "update_episode_with_feedback",
+        "open", "purge", "record_outcome", "remember", "save_episode", "save_observation", "update_episode_with_feedback",
     },
     MemoryRetrieval: {
         "apply_decay", "calculate_decayed_relevance", "format_injected_prefix", "get_confidence_label", "get_confidence_text",
