@@ -27,11 +27,11 @@ def one_source(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        is_told = isinstance(error, (MemGraphError, OSError))
-        if is_told and not isinstance(error, InvalidInputError):
+        is_explained = isinstance(error, (MemGraphError, OSError))
+        if is_explained and not isinstance(error, InvalidInputError):
             raise
         failed = f"an error in memgraph ({type(error).__name__}) kept it from being read; the next run tries it again"
-        raise SourceError(message_of(error) if is_told else failed, path=path) from error
+        raise SourceError(message_of(error) if is_explained else failed, path=path) from error
 
 
 @contextmanager

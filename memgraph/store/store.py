@@ -385,11 +385,11 @@ class AgentMemoryStore(Delegating):
         if self._is_closed:
             return
         try:
-            self._let_go()
+            self._release_parts()
         finally:
             self._is_closed = True
 
-    def _let_go(self) -> None:
+    def _release_parts(self) -> None:
         try:
             if not self._journal.is_read_only:
                 self._reader.settle()
@@ -412,7 +412,7 @@ class AgentMemoryStore(Delegating):
         if self._is_closed:
             raise ClosedError("the store is closed; open it again")
         if self._open_parts is not None and self._replacement.is_replaced():
-            self._open_again(self._open_parts)
+            self._reopen(self._open_parts)
 
     def _carry_out(self, call: Callable[[], T], *, is_repeatable: bool) -> T:
         """Run a use of the open store. If the journal was replaced while it waited for the lock, and it has committed nothing, run it again on the new one."""
@@ -428,7 +428,7 @@ class AgentMemoryStore(Delegating):
                 raise
             return call()
 
-    def _open_again(self, open_parts: Callable[[Embedder], None]) -> None:
+    def _reopen(self, open_parts: Callable[[Embedder], None]) -> None:
         """Open the journal that is in the place of the one that was opened, and all that works on it."""
         with self._opening:
             if self._is_closed:
@@ -437,7 +437,7 @@ class AgentMemoryStore(Delegating):
                 return  # another thread has opened it
             logger.warning("the journal was replaced; opening the store again")
             try:
-                self._let_go()
+                self._release_parts()
             except MemGraphError as error:
                 logger.warning("the uses of memories in the last second are not recorded: %s", error.loggable)
             open_parts(self.embedder)

@@ -177,7 +177,7 @@ def _nested(rng: Random, data: bytes) -> bytes:
     return data[:at] + opening * depth + closing * depth + data[at:]
 
 
-WAYS: list[Callable[[Random, bytes], bytes]] = [_cut, _flipped, _doubled, _encoded, _nested]
+DAMAGES: list[Callable[[Random, bytes], bytes]] = [_cut, _flipped, _doubled, _encoded, _nested]
 
 
 def broken(number: int) -> tuple[str, str, bytes]:
@@ -186,7 +186,7 @@ def broken(number: int) -> tuple[str, str, bytes]:
     name = list(FILES)[number % len(FILES)]
     kind, text = FILES[name]
     data = text.replace("@", f"{number}").encode()
-    for way in rng.sample(WAYS, rng.choice([1, 1, 1, 2])):
+    for way in rng.sample(DAMAGES, rng.choice([1, 1, 1, 2])):
         data = way(rng, data) or b"\n"
     return name, kind, data
 

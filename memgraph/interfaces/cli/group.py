@@ -201,9 +201,9 @@ def _refuse(error: click.ClickException, kind: str, *, as_json: bool) -> int:
     """Say on stderr why a command failed, and with --json in a document on stdout, unless it printed one before. Return the exit code."""
     error.show()
     if as_json and not documents:
-        told = {"type": kind, "message": error.format_message(), "exit_code": error.exit_code}
+        refusal = {"type": kind, "message": error.format_message(), "exit_code": error.exit_code}
         with suppress(OSError, OutputError):
-            emit_json({"error": told})
+            emit_json({"error": refusal})
     return error.exit_code
 
 
