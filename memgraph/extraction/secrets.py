@@ -126,6 +126,8 @@ def _assignments(name: str, being: str = _IS) -> tuple[str, ...]:
         rf"(?i:{name}{_FURTHER}{_OF}{being}{_MIXED})",
         rf"(?i:\b(?:with|using|and|mit|und|avec|con)\s+(?:the\s+)?{name}(?<!\bpass)\s+(?:[-–]\s)?{_MIXED})",
         rf"(?i:{name}(?<!\bpass)\s+(?:[-–]\s)?(?=\S{{0,255}}[!@#$%^&*+=~/]){_MIXED})",
+        # the password …: a word of one piece
+        rf"(?i:\bpass(?:word|wd|phrase)\s+(?=[^\s`_-]{{8,255}}(?:[\s.,;:)]|\Z)){_MIXED})",
         # <password>…</password>
         rf"(?i:<{name}>(?P<value>{_NOT_A_VALUE}[^<\s]{{6,255}})</)",
     )

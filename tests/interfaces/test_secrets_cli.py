@@ -35,7 +35,7 @@ def ids(run: Run, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     texts = {
         "token": f"Read the dashboards with {TOKEN} in the nightly job",
         "tag": "Dashboards are exported as JSON before each release",
-        "history": f"The staging server takes the password {PASSWORD} from everybody, and that is to change",
+        "history": f"Everybody logs in to the staging server with password {PASSWORD}, and that is to change",
         "clean": "The staging server is called heron and runs Debian",
     }
     found = {name: json.loads(run("remember", text, "--json").stdout)["data"]["ids"][0] for name, text in texts.items()}

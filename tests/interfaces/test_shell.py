@@ -376,6 +376,7 @@ ELSEWHERE = {
     "restore": "test_upkeep.py",
     "doctor": "test_cli.py",
     "query": "test_query_cli.py",
+    "secrets scan": "test_secrets_cli.py",
     "viz charts": "test_viz_cli.py",
     **{f"ingest {kind}": "test_ingest_cli.py" for kind in KINDS if kind not in {"builds", "git"}},
     "ingest git": "test_cli.py",

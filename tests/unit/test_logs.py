@@ -211,7 +211,7 @@ class TestTheCommandLine:
             result = run(*args)
             assert "INFO memgraph.journal.opening: opened the journal in" in result.stderr
             assert "DEBUG" not in result.stderr
-            assert "Notes from past work" in result.stdout
+            assert "## Standing rules" in result.stdout
         debug = run("-vv", "recall", MARKER).stderr
         assert "DEBUG memgraph.retrieval.retrieval: ranked for a recall" in debug
         assert MARKER not in debug

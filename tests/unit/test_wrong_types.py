@@ -108,6 +108,7 @@ OPTIONS: dict[str, list[str]] = {
     "recall": ["max_tokens", "agents", "privacy_tiers", "task_embedding", "session_id"],
     "save_episode": ["tags", "user_feedback", "occurred_at"],
     "save_observation": ["tags", "valid_at", "outcome"],
+    "remember": ["tags", "project_id", "privacy_tier", "agent", "fact"],
     "search_memories": ["limit", "agents", "project_id", "trust_classes", "include_archived"],
     "update_memory": ["content", "tags", "title", "embedding", "is_pinned", "relevance_score", "id"],
 }

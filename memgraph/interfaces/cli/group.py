@@ -172,7 +172,7 @@ def _exit_code(run: Any, *, as_json: bool) -> int:
         code = run()
         sys.stdout.flush()
     except click.ClickException as error:
-        return _refuse(error, type(error).__name__, as_json=as_json)
+        return _refuse(error, type(error).__name__.lstrip("_"), as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
         return _refuse(_Interrupted(), "Interrupted", as_json=as_json)
     except BrokenPipeError:

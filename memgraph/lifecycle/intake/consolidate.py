@@ -136,6 +136,7 @@ class ConsolidationPipeline:
             A project, and the first release of its commits: memories that lack theirs get it.
         """
         checked(Callback, also, "also")
+        released = checked(tuple[str, Mapping[str, str]], released, "released")
         builds = [self._opened(log) for log in checked_list(BuildEventLog, build_logs, "build_logs")]
         if not self._store.config.consolidation_enabled:
             return [build.result(self._store.now(), notice=_SWITCHED_OFF) for build in builds]

@@ -253,7 +253,7 @@ class TestQuotas:
 
         monkeypatch.setenv("MEMGRAPH_DIAGNOSTICS_FILE", str(file))
         limited = Limited(app, Limits(**limits), open_paths=(), on_limit=limit_reporter(tmp_path / "served"))
-        assert TestClient(limited).post("/v1/remember", content=b"body").status_code == 429
+        assert TestClient(limited).post("/v1/remember", content=b"body").status_code == 503
         (found,) = read(file, "quota")
         assert (found["quota"], found["severity"]) == (quota, "warning")
         assert found["value"] >= found["limit"] == float(next(iter(limits.values())))

@@ -111,6 +111,8 @@ def _of_mcp_server(data: bytes) -> dict[str, Any] | None:
             facts[" ".join(str(entry.get(key)) for key in ("from", "relationType", "to"))] = None
         else:
             return None
+    if not facts:
+        return None
     common = {"type": "semantic", "source": "mcp memory server", "trust_class": "imported"}
     memories = [{**common, "id": natural_id("imported", fact), "content": fact} for fact in facts]
     at = datetime.now(UTC).isoformat()

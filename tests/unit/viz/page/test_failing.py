@@ -92,7 +92,11 @@ def test_the_sentence_names_the_trials(data: PageData) -> None:
 def test_the_sentence_says_when_known_failures_came_again(
     data: PageData, bucket: str, points: list[tuple[str, float | None, int]], said: str
 ) -> None:
-    told = replace(data, series=[series("returning_failures", *points, bucket=bucket)], is_of_tasks=False)
+    periods = [(at, number) for number, (at, *_) in enumerate(points)]
+    document = {**data.document, "failing": {"periods": periods, "failures": []}}
+    told = replace(
+        data, document=document, series=[series("returning_failures", *points, bucket=bucket)], is_of_tasks=False
+    )
     assert sentence_of(told).partition("including 1 generalisation.")[2].strip() == said
 
 
