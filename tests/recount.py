@@ -237,10 +237,10 @@ def _series(tally: Tally, name: str, raw: Raw, series: Mapping[str, Any]) -> Non
                     continue
                 outcomes = [each.outcome == "success" for each in raw.attempts if _start(each.at, bucket) == begin]
                 value, of = _share(outcomes)
+            elif raw.kind == "git" or (one == "repeated_failures" and point["group"] != "seen before"):
+                tally.not_compared.append(where)  # failures of a history are the reverts among the memories chosen
+                continue
             elif one == "repeated_failures":
-                if point["group"] != "seen before" or raw.kind == "git":
-                    tally.not_compared.append(where)
-                    continue
                 value, of = _share(
                     any(what == other and (then, i) < (at, n) for i, (then, other) in enumerate(failures))
                     for n, (at, what) in enumerate(failures)
