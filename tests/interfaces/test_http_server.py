@@ -233,6 +233,10 @@ class TestManyConnections:
             for one in (*idle, *begun[-2:]):
                 one.sendall(self.HEALTH if one in idle else b"b\r\nHost: localhost\r\n\r\n")
                 assert self.is_served(one)
+            for one in idle:  # half of a further head counts as well
+                one.sendall(b"GET /healthz HTTP/1.1\r\nX-A: ")
+            with suppress(ConnectionError):
+                assert idle[0].recv(4_096) == b"", "the oldest is closed"
             begun = [open(server.port, b"GET /healthz HTTP/1.1\r\nX-A: ") for _ in range(2)]
             for address in ("127.0.0.1", "127.0.0.2"):
                 assert self.is_served(open(server.port, self.HEALTH, address=address))

@@ -246,7 +246,7 @@ class HeadTimed(H11Protocol):
     stalled_s = Limits().stalled_s
     heads = Limits().connections // 4
     begun: ClassVar[dict[str, dict[HeadTimed, None]]] = {}
-    """Connections by address whose first head is not there yet, the oldest first; of one server."""
+    """Connections by address whose next head has begun or is the first, and is not there yet, the oldest first; of one server."""
     _stalled: asyncio.TimerHandle | None = None
     _timer: asyncio.TimerHandle
     _address = ""
@@ -254,14 +254,9 @@ class HeadTimed(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first request."""
         super().connection_made(transport)
-        self._await_head()
         self._address = self.client[0] if self.client else ""
-        waiting = self.begun.setdefault(self._address, {})
-        waiting[self] = None
-        if len(waiting) > self.heads:
-            oldest = next(iter(waiting))
-            oldest.has_head()  # it does not count any more
-            oldest.transport.close()
+        self._await_head()
+        self._count_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
@@ -275,9 +270,10 @@ class HeadTimed(H11Protocol):
         if self._is_answered() and self._timer.cancelled():
             self._await_head()
         super().data_received(data)
-        if self.cycle is not None and not self._is_answered():
+        if self._is_answered():
+            self._count_head()
+        elif self.cycle is not None:
             self._timer.cancel()
-        if self.cycle is not None:
             self.has_head()
 
     def pause_writing(self) -> None:
@@ -307,3 +303,12 @@ class HeadTimed(H11Protocol):
 
     def _await_head(self) -> None:
         self._timer = self.loop.call_later(self.head_s, self.transport.close)
+
+    def _count_head(self) -> None:
+        """Count it among those whose head is awaited; the oldest of too many of one address is closed."""
+        waiting = self.begun.setdefault(self._address, {})
+        waiting[self] = None
+        if len(waiting) > self.heads:
+            oldest = next(iter(waiting))
+            oldest.has_head()  # it does not count any more
+            oldest.transport.close()
