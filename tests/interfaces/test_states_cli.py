@@ -225,5 +225,5 @@ def test_a_log_that_repeats_a_forgotten_memory_is_reported(done: Run, tmp_path: 
     assert "Left out" not in ingest(1)
     for memory_id in listed(done):
         done("forget", memory_id)
-    assert "repeat a forgotten one" in ingest(2)
+    assert "repeats what was forgotten or deleted" in ingest(2)
     assert listed(done) == []
