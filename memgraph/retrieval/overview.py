@@ -144,6 +144,8 @@ def standing_rule_ids(store: AgentMemoryStore) -> list[str]:
 
 def without_given_rules(store: AgentMemoryStore, query_id: str, ids: Sequence[str]) -> list[str]:
     """Return ids without those of standing rules that came with a recall but were not among its results: they count no use."""
+    if not ids:
+        return []
     store.flush()  # what was recalled
     rules = {one.id for one in store.read_memories(ids) if is_standing_rule(one)}
     return [one for one in ids if one not in rules or store.reader.record("RECALLED", (query_id, one))]

@@ -53,8 +53,8 @@ STAGES = (
     Stage("sources", authority.yield_to_the_user),
 )
 _OF_QUESTIONS, _OF_TASKS, _FEW_TERMS = 0.45, 0.75, 3
-"""Weights of the vectors. A question shares names with its answer, and so do phrases, and texts of few words; a task that is told in other words
-than past work is found by its meaning."""
+"""Weights of the vectors. A question shares names with its answer, and so do phrases, and texts of few words; a task is often told in other words
+than past work, and is found by its meaning."""
 Watch = Callable[[StageReport], None]
 """Called after each stage with its counts, for timing or display."""
 
@@ -183,7 +183,7 @@ def ranked(
     items : TaskItems, optional
         What holds in the tasks asked about: candidates beside the memories.
     task : str, optional
-        The part of the text whose form tells whether it is a question; None: all of it.
+        The task without its phrases, to tell a question by its form; None: the whole text.
     phrases : int
         How many phrases the text holds beside the task.
     """

@@ -120,8 +120,8 @@ def is_constraint(memory: StoredMemory) -> TypeGuard[StoredSemanticMemory]:
 def is_standing_rule(memory: StoredMemory) -> TypeGuard[StandingRule]:
     """Whether a memory is a rule, preference or constraint that holds for the user or a project, whatever the task is.
 
-    It is knowledge that was remembered or pinned and is not tagged as a mere fact, or an approved procedure. A failure and what comes from outside
-    are none.
+    It is knowledge that was remembered or pinned and is not tagged as a mere fact, or an approved procedure. Failures and memories from outside
+    never are.
     """
     if memory.outcome == "negative" or is_outside(memory.trust_class) or isinstance(memory, StoredEpisodicMemory):
         return False

@@ -32,9 +32,10 @@ def admit(search: Search) -> Counts:
     """
     search.mask = search.visible()
     ended = np.flatnonzero(search.mask & (search.index.column("invalid_days") <= search.now_days))
-    search.mask[ended] = False
-    replaced = newest_of(search.index, search.mask, ended).keys() & set(ended.tolist())
-    search.mask[list(replaced)] = True
+    if len(ended):
+        search.mask[ended] = False
+        replaced = newest_of(search.index, search.mask, ended).keys() & set(ended.tolist())
+        search.mask[list(replaced)] = True
     return {"admitted": int(np.count_nonzero(search.mask))}
 
 
