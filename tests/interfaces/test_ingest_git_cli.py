@@ -412,6 +412,9 @@ class TestRepositories:
         git.write_text(f'#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec "{shutil.which("git")}" "$@"\n')
         git.chmod(0o755)
         monkeypatch.setenv("PATH", f"{git.parent}:{os.environ['PATH']}")
+        # the one who runs the tests may trust every folder
+        for level in ("GLOBAL", "SYSTEM"):
+            monkeypatch.setenv(f"GIT_CONFIG_{level}", os.devnull)
         return repository
 
     def test_a_repository_of_another_user_is_refused_with_gits_remedy(
