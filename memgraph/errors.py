@@ -182,11 +182,9 @@ class DamagedJournalError(JournalError):
     Attributes
     ----------
     path : Path
-        The segment.
-    offset : int
-        Byte offset of the first refused line in it.
+        The database.
     seq : int or None
-        Sequence number expected there.
+        Number of the first event that was refused.
     """
 
     concerns_signature = concerns_envelope = False
@@ -197,12 +195,11 @@ class DamagedJournalError(JournalError):
         reason: str,
         *,
         path: Path,
-        offset: int,
         seq: int | None = None,
         advice: str = "`memgraph repair` restores it from a backup, or keeps what verifies",
     ) -> None:
-        self.path, self.offset, self.seq = path, offset, seq
-        where = f"{path}, byte {offset}" + (f", event {seq}" if seq is not None else "")
+        self.path, self.seq = path, seq
+        where = f"{path}" + (f", event {seq}" if seq is not None else "")
         super().__init__(f"journal damaged at {where}: {reason}; {advice}")
 
 

@@ -5,5 +5,6 @@
 CREATE TABLE tenant (
   tenant INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
-  store_id TEXT NOT NULL
+  store_id TEXT NOT NULL,
+  copy_id TEXT
 );

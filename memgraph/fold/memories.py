@@ -5,7 +5,7 @@ from __future__ import annotations
 from memgraph.fold.edges import attach, attachments, chain_of, detach, reattach
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
-from memgraph.journal.vectors.vector_file import vectors_named
+from memgraph.journal.vectors import vectors_named
 from memgraph.model.events.erasure import MemoryPurged
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import (

@@ -10,8 +10,7 @@ import orjson
 
 from memgraph.fold.fold import fold
 from memgraph.fold.workspace import RowSource, Workspace
-from memgraph.journal.envelope import Event
-from memgraph.journal.replay import Offset
+from memgraph.journal.envelope import Chain, Event
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.ports import Change, Key, Row
 
@@ -36,8 +35,6 @@ class Projection:
     seq: int = 0
     signature: str = ""
     timestamp: str = ""
-    segment: str = ""
-    offset: int = 0
     digest: int = 0
     schema_version: str = SCHEMA_VERSION
 
@@ -52,17 +49,9 @@ class Projection:
         known = {name: row[name] for name in cls.__slots__ if name in row}
         return cls(**{**known, "digest": int(row["digest"], 16)})
 
-    def at(self, offset: Offset) -> Projection:
+    def at(self, chain: Chain) -> Projection:
         """Return this state moved to a point of the journal."""
-        chain, position = offset.chain, offset.position
-        return replace(
-            self,
-            seq=chain.seq,
-            signature=chain.signature,
-            timestamp=chain.timestamp,
-            segment=position.segment,
-            offset=position.offset,
-        )
+        return replace(self, seq=chain.seq, signature=chain.signature, timestamp=chain.timestamp)
 
     def with_digest(self, digest: int) -> Projection:
         """Return this state with another digest."""
@@ -70,7 +59,7 @@ class Projection:
 
 
 def project(
-    events: Sequence[Event], after: Offset, projection: Projection, old_rows: RowSource
+    events: Sequence[Event], after: Chain, projection: Projection, old_rows: RowSource
 ) -> tuple[list[Change], Projection]:
     """Fold the events of whole commits; return the changed rows and the state after them."""
     workspace = Workspace(old_rows)

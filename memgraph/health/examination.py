@@ -582,7 +582,7 @@ def check_projections(
         report.unseen.append(_TAKEN)
         graph["note"] = "another process has it open"
     elif not is_there:
-        graph |= {"lag_events": journal.tail.chain.seq, "note": "created at the next use"}
+        graph |= {"lag_events": journal.tail.seq, "note": "created at the next use"}
     settings = config.model_copy(update={"lock_timeout_s": 0.0, "graph_idle_s": 0.0})
     try:
         place = place_of(config.home)
@@ -623,11 +623,11 @@ def check_inspection(
 def _index(config: AgentMemoryConfig, journal: Journal, report: Report) -> None:
     index = snapshot.load(config.home / "index" / "index.npz", journal.store_id, journal.seal("index"))
     # an index ahead of the journal was built from events that no longer exist
-    if index is not None and index.offset.seq <= journal.tail.chain.seq:
+    if index is not None and index.offset.seq <= journal.tail.seq:
         index.use_vectors_of(journal.named.model)
         live = index.column("is_live")
         waiting = int((live & (index.column("vector_row") < 0)).sum())
-        report.found["index"] = {"lag_events": journal.tail.chain.seq - index.offset.seq, "note": ""}
+        report.found["index"] = {"lag_events": journal.tail.seq - index.offset.seq, "note": ""}
         report.found["store"] |= {"memories": int(live.sum()), "awaiting_vectors": waiting}
 
 

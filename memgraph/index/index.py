@@ -43,8 +43,6 @@ class IndexOffset:
     seq: int = 0
     signature: str = ""
     timestamp: str = ""
-    segment: str = ""
-    offset: int = 0
 
 
 class Index:

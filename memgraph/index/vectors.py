@@ -7,7 +7,7 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.journal.vectors.vector_file import VectorFile
+from memgraph.journal.vectors import Vectors
 from memgraph.model.memory import Vector
 
 _GATHER_SHARE = 0.2
@@ -29,12 +29,12 @@ class VectorSearch:
     show this at no extra cost. Other damage is found only by a SHA-256: see `memgraph.journal.vectors.damage`.
     """
 
-    def __init__(self, file: VectorFile) -> None:
+    def __init__(self, file: Vectors) -> None:
         self.file = file
         self._guard = threading.Lock()
         self._inverse_norms: Matrix = np.empty(0, dtype=np.float32)
         self._has_damage = False
-        self._looked_at: tuple[int, int] = (0, 0)
+        self._looked_at = 0
 
     def has_vector(self, rows: Rows, count: int) -> Mask:
         """Return which of these rows hold a valid vector.
@@ -120,8 +120,8 @@ class VectorSearch:
         """Return the rows and the inverse norm of each; 0 for a damaged one."""
         with self._guard:
             matrix = self.file.rows(count)
-            state = (self.file.epoch, self.file.changed_at_ns)
-            if state[0] != self._looked_at[0] or (self._has_damage and state != self._looked_at):
+            state = self.file.epoch
+            if state != self._looked_at:
                 self._inverse_norms = np.empty(0, dtype=np.float32)  # the file was replaced, or may have been repaired
             self._looked_at = state
             known = len(self._inverse_norms)

@@ -1,14 +1,8 @@
-"""The format of a journal line: how an event is written, signed, verified and read.
+"""The format of an event in the journal: how it is written, signed, verified and read.
 
-A line is canonical JSON ``{head, payload, salt, signature}``. The head holds SHA-256(salt ‖ canonical payload), and the
-signature is HMAC-SHA256(key, canonical head), so a payload can later be purged while its head still verifies. Each head
-contains the previous line's signature, so the lines form a chain.
-
-A purged line has null as its payload and salt, and ends in spaces, so that it is as long as before.
-
-An unsigned line has empty strings for salt, signature, hash, ids of event and key. It counts only in a condensed segment, whose content as
-a whole is proven (see `memgraph.journal.closed.condensed`). The first line of such a segment keeps the signature before it, and the last
-one its own, so the chain continues.
+An event is canonical JSON ``{head, payload, salt, signature}``, kept in columns. The head holds SHA-256(salt ‖ canonical payload), and the
+signature is HMAC-SHA256(key, canonical head), so a payload can later be purged while its head still verifies. Each head contains the previous
+event's signature, so the events form a chain. A purged event has neither payload nor salt.
 """
 
 from __future__ import annotations
@@ -16,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -36,8 +29,6 @@ ENVELOPE_VERSION = 1
 SIGNATURE_VERSION = 1
 """1: HMAC-SHA256 over the canonical head."""
 MAX_LINE_BYTES = 16 << 20
-BEGINNING_BYTES = 4_096
-"""Enough of a segment to see whether its lines are unsigned."""
 FIRST_SIGNATURE = "0" * 64
 _HEAD_FIELDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("store_id", "commit_id", "event_id", "type", "write_scope", "actor", "key_id"), (str,)),
@@ -46,11 +37,6 @@ _HEAD_FIELDS: dict[str, tuple[type, ...]] = {
     "last": (bool,),
     "task_id": (str, type(None)),
 }
-_UNSIGNED = re.compile(
-    rb'\{"head":\{"actor":"[a-z]*","commit_id":"(?:[^"\\]|\\.)*","envelope_version":\d{1,9},"event_id":""'
-)
-"""The beginning of an unsigned line: the fields of a head are in alphabetical order."""
-
 
 @dataclass(frozen=True, slots=True)
 class CommitDraft:
@@ -115,6 +101,38 @@ class Event(NamedTuple):
     key_id: str = ""
 
 
+class Line(NamedTuple):
+    """An event as it is stored, not yet verified. A purged one has neither payload nor salt."""
+
+    seq: int
+    type: str
+    head: bytes
+    payload: bytes | None
+    salt: bytes | None
+    signature: bytes
+
+    @property
+    def is_purged(self) -> bool:
+        """Whether it has no payload."""
+        return self.payload is None
+
+    @property
+    def data(self) -> bytes:
+        """The event as one line of canonical JSON, as releases 0.1 and 0.2 stored it."""
+        salt = None if self.salt is None else self.salt.hex()
+        payload = b"null" if self.payload is None else self.payload
+        return b'{"head":%b,"payload":%b,"salt":%b,"signature":%b}' % (
+            self.head,
+            payload,
+            canonical(salt),
+            canonical(self.signature.hex()),
+        )
+
+    def purged(self) -> Line:
+        """Return it without its payload and salt."""
+        return self._replace(payload=None, salt=None)
+
+
 @dataclass(frozen=True, slots=True)
 class Chain:
     """The end of the chain, which the next line must follow."""
@@ -126,10 +144,18 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
+class Committed:
+    """The events of one whole commit, without purged ones, and the end of the chain after it."""
+
+    events: tuple[Event, ...]
+    after: Chain
+
+
+@dataclass(frozen=True, slots=True)
 class Sealed:
     """Lines ready to be appended, and the end of the chain after them."""
 
-    data: bytes
+    lines: list[Line] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     chain: Chain = field(default_factory=lambda: Chain(""))
 
@@ -171,7 +197,7 @@ def seal(drafts: Sequence[CommitDraft], chain: Chain, key: SigningKey, now: str)
     PayloadError
         An event exceeds the maximum size of a line.
     """
-    lines: list[bytes] = []
+    lines: list[Line] = []
     events: list[Event] = []
     seq, signature = chain.seq, chain.signature
     for draft in drafts:
@@ -201,34 +227,30 @@ def seal(drafts: Sequence[CommitDraft], chain: Chain, key: SigningKey, now: str)
                 "payload_sha256": hashlib.sha256(salt + (body := canonical(content))).hexdigest(),
             }
             signature = _sign(key, front := canonical(head))
-            line = assembled(front, body, salt.hex(), signature)
-            if len(line) >= MAX_LINE_BYTES:
+            if (size := len(front) + len(body)) >= MAX_LINE_BYTES:
                 raise PayloadError(
-                    f"{payload.TYPE} takes {len(line):,} bytes, the limit is {MAX_LINE_BYTES:,}; shorten its lists"
+                    f"{payload.TYPE} takes {size:,} bytes, the limit is {MAX_LINE_BYTES:,}; shorten its lists"
                 )
-            lines.append(line)
+            lines.append(Line(seq, payload.TYPE, front, body, salt, bytes.fromhex(signature)))
             events.append(_event(head, payload, content, signature))
-    data = b"".join(line + b"\n" for line in lines)
-    return Sealed(data, events, Chain(chain.store_id, seq, signature, now))
+    return Sealed(lines, events, Chain(chain.store_id, seq, signature, now))
 
 
-def resealed(line: bytes, chain: Chain, key: SigningKey) -> tuple[bytes, Chain]:
-    """Return a verified line, signed anew with a key in another chain and ended, and the end of that chain after it."""
-    envelope = orjson.loads(line)  # a purged one keeps only its head
-    head = {**envelope["head"], "key_id": key.key_id, "prev_signature": chain.signature}
+def resealed(line: Line, chain: Chain, key: SigningKey) -> tuple[Line, Chain]:
+    """Return a verified line, signed anew with a key in another chain, and the end of that chain after it."""
+    head = {**orjson.loads(line.head), "key_id": key.key_id, "prev_signature": chain.signature}
     signature = _sign(key, front := canonical(head))
-    data = assembled(front, canonical(envelope["payload"]), envelope["salt"], signature)
-    return data + b"\n", Chain(chain.store_id, head["seq"], signature, head["timestamp"])
+    again = line._replace(head=front, signature=bytes.fromhex(signature))
+    return again, Chain(chain.store_id, line.seq, signature, head["timestamp"])
 
 
-def unseal(line: bytes, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[Event, Chain]:
-    """Verify one line (without its newline) against the chain and return its event.
+def unseal(line: Line, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[Event, Chain]:
+    """Verify one line against the chain and return its event.
 
     Parameters
     ----------
     key : SigningKey, callable or None
-        The key, or what returns the key of an id. If None, everything but the signature is verified (``dev`` alone, read-only; or an unsigned
-        line that is proven).
+        The key, or what returns the key of an id. If None, everything but the signature is verified (``dev`` alone, read-only).
 
     Raises
     ------
@@ -237,33 +259,49 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[E
     PayloadError, UnknownEventError
         The line is authentic, but its payload matches no schema of this release.
     """
-    head, content, salt, signature, body = verified(line, chain, key)
-    if not isinstance(content, dict) or not isinstance(salt, str):
+    head, signature = verified(line, chain, key)
+    if line.payload is None or line.salt is None:
         raise LineError("the payload is missing and no purge names it")
-    if not is_unsigned(line):
-        _check_payload(body, salt, head["payload_sha256"])
+    if hashlib.sha256(line.salt + line.payload).hexdigest() != head["payload_sha256"]:
+        raise LineError("the payload is not the one that was signed")
+    try:
+        content = orjson.loads(line.payload)
+        if not isinstance(content, dict) or canonical(content) != line.payload:
+            raise LineError("the bytes are not in canonical form")
+    except orjson.JSONDecodeError:
+        raise LineError("the payload is not JSON") from None
+    except orjson.JSONEncodeError:
+        raise LineError("the line is nested too deeply") from None
     payload, content = _payload(head, content)
     event = _event(head, payload, content, signature)
     return event, Chain(chain.store_id, event.seq, signature, event.timestamp)
 
 
-def _check_payload(body: bytes, salt: str, sha256: str) -> None:
-    try:
-        raw_salt = bytes.fromhex(salt)
-    except ValueError:
-        raise LineError("the salt is not hexadecimal") from None
-    if raw_salt.hex() != salt:
-        raise LineError("the salt is not in canonical form")
-    if hashlib.sha256(raw_salt + body).hexdigest() != sha256:
-        raise LineError("the payload is not the one that was signed")
+class PurgedHead(NamedTuple):
+    """What is left of a purged event."""
+
+    seq: int
+    commit_id: str
+    last: bool
 
 
-def is_unsigned(line: bytes) -> bool:
-    """Return whether a line has the form of an unsigned one."""
-    return _UNSIGNED.match(line) is not None
+def unseal_purged(line: Line, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[PurgedHead, Chain]:
+    """Verify a purged line against the chain. The caller knows whether a purge names it.
+
+    Raises
+    ------
+    LineError
+        The head is not what was signed, or does not follow the chain; or something is left of the payload.
+    """
+    head, signature = verified(line, chain, key)
+    if line.payload is not None or line.salt is not None:
+        raise LineError("a purged line holds a payload")
+    return PurgedHead(head["seq"], head["commit_id"], head["last"]), Chain(
+        chain.store_id, head["seq"], signature, head["timestamp"]
+    )
 
 
-def unseal_alone(line: bytes, store_id: str, key: SigningKey | KeyOf | None) -> Event:
+def unseal_alone(line: Line, store_id: str, key: SigningKey | KeyOf | None) -> Event:
     """Verify one line without the line before it, and return its event.
 
     Raises
@@ -272,58 +310,55 @@ def unseal_alone(line: bytes, store_id: str, key: SigningKey | KeyOf | None) -> 
         As `unseal`.
     """
     try:
-        head = orjson.loads(line)["head"]
+        head = orjson.loads(line.head)
         before = Chain(store_id, head["seq"] - 1, head["prev_signature"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
         raise LineError("the line is not an envelope with a head") from None
     return unseal(line, before, key)[0]
 
 
-def written(event: Event, store_id: str) -> bytes:
-    """Return an event in the form of a line that is not signed and verifies nowhere: for what reads a journal's lines."""
-    head = {
-        "store_id": store_id,
-        "seq": event.seq,
-        "commit_id": event.commit_id,
-        "last": event.last,
-        "event_id": "",
-        "type": event.type,
-        "event_version": event.payload.VERSION,
-        "write_scope": event.write_scope,
-        "task_id": event.task_id,
-        "actor": event.actor,
-        "timestamp": event.timestamp,
-        "occurred_at": event.occurred_at,
-        "envelope_version": ENVELOPE_VERSION,
-        "signature_version": SIGNATURE_VERSION,
-        "key_id": "",
-        "prev_signature": "",
-        "payload_sha256": "",
-    }
-    return assembled(canonical(head), canonical(event.content), "", "")
+def parsed(data: bytes) -> Line:
+    """Return the parts of an event that is one line of canonical JSON (without its newline), as releases 0.1 and 0.2 stored it; not verified.
 
-
-def verified(line: bytes, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[dict[str, Any], Any, Any, str, bytes]:
-    """Verify the form of a line, its head and its signature; return head, payload, salt, signature and the canonical payload."""
+    Raises
+    ------
+    LineError
+        It is not in canonical form. Spaces after a purged one are ignored.
+    """
     try:
-        envelope = orjson.loads(line)
+        envelope = orjson.loads(data)
     except orjson.JSONDecodeError:
         raise LineError("the line is not JSON") from None
     if not isinstance(envelope, dict) or envelope.keys() != {"head", "payload", "salt", "signature"}:
         raise LineError("the line is not an envelope with head, payload, salt and signature")
     head, content, salt, signature = (envelope[name] for name in ("head", "payload", "salt", "signature"))
+    try:
+        raw_salt = None if salt is None else bytes.fromhex(salt)
+        payload = None if content is None else canonical(content)
+        line = Line(head["seq"], head["type"], canonical(head), payload, raw_salt, bytes.fromhex(signature))
+        if line.data != data.rstrip(b" "):
+            raise LineError("the bytes are not in canonical form")
+    except orjson.JSONEncodeError:
+        raise LineError("the line is nested too deeply") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise error if isinstance(error, LineError) else LineError("the line is not an envelope with a head") from None
+    return line
+
+
+def verified(line: Line, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[dict[str, Any], str]:
+    """Verify the form of a line's head and its signature; return the head and the signature in hexadecimal."""
+    try:
+        head = orjson.loads(line.head)
+    except orjson.JSONDecodeError:
+        raise LineError("the head is not JSON") from None
     if not isinstance(head, dict) or head.keys() != _HEAD_FIELDS.keys():
         raise LineError("the head's fields are not those of an event")
     if wrong := next((name for name, kinds in _HEAD_FIELDS.items() if type(head[name]) not in kinds), None):
         raise LineError(f"the head's {wrong} has the wrong type")
     if not is_canonical(head["timestamp"]):
         raise LineError("the head's timestamp is not a valid time")
-    try:
-        front, body = canonical(head), canonical(content)
-        if assembled(front, body, salt, signature) != line:
-            raise LineError("the bytes are not in canonical form")
-    except orjson.JSONEncodeError:
-        raise LineError("the line is nested too deeply") from None
+    if canonical(head) != line.head or (head["seq"], head["type"]) != (line.seq, line.type):
+        raise LineError("the bytes are not in canonical form")
     if head["envelope_version"] != ENVELOPE_VERSION or head["signature_version"] != SIGNATURE_VERSION:
         raise UnknownEnvelopeError(
             f"envelope version {head['envelope_version']}, signature version {head['signature_version']} are unknown "
@@ -334,13 +369,13 @@ def verified(line: bytes, chain: Chain, key: SigningKey | KeyOf | None) -> tuple
             key = key(head["key_id"])
         elif head["key_id"] != key.key_id:
             raise ForeignKeyError(f"it was signed with key {head['key_id']}, not with the key given, {key.key_id}")
-        if not isinstance(signature, str) or not hmac.compare_digest(_sign(key, front).encode(), signature.encode()):
+        if not hmac.compare_digest(hmac.digest(key.secret, line.head, "sha256"), line.signature):
             raise SignatureError("the signature is invalid")
     if head["store_id"] != chain.store_id:
         raise LineError(f"the event belongs to store {head['store_id']}")
     if head["seq"] != chain.seq + 1 or head["prev_signature"] != chain.signature:
         raise LineError(f"event {head['seq']} does not follow event {chain.seq}")
-    return head, content, salt, signature, body
+    return head, line.signature.hex()
 
 
 def _payload(head: Mapping[str, Any], content: Mapping[str, Any]) -> tuple[Payload, Mapping[str, Any]]:
@@ -379,16 +414,6 @@ def _event(head: Mapping[str, Any], payload: Payload, content: Mapping[str, Any]
         head["occurred_at"],
         signature,
         head["key_id"],
-    )
-
-
-def assembled(head: bytes, payload: bytes, salt: object, signature: object) -> bytes:
-    """Assemble a canonical line from canonical parts."""
-    return b'{"head":%b,"payload":%b,"salt":%b,"signature":%b}' % (
-        head,
-        payload,
-        canonical(salt),
-        canonical(signature),
     )
 
 

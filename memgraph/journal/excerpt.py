@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 from memgraph.disk.seal import Seal
 from memgraph.errors import ReadOnlyError
-from memgraph.journal.envelope import Event, written
+from memgraph.journal.envelope import Chain, Committed, Event, Line, canonical
 from memgraph.journal.journal import Journal
-from memgraph.journal.replay import Committed, Offset
-from memgraph.journal.segments import Line, Position
 from memgraph.ports import Progress
 
 Sift = Callable[[Sequence[Event]], Sequence[Event]]
 """Called with each commit of a journal in order, from the first; returns the events to keep."""
 
 
-_NO_SEGMENT = "excerpt"
-
-
-@dataclass(frozen=True, slots=True)
-class _KeptLine(Line):
-    """A line of an excerpt."""
-
-    event: Event
-
-
 class Excerpt(Journal):
     """A read-only view of a journal without some of its events, up to the journal's present end.
 
-    Every line is verified as in the journal itself; events that are left out are then skipped. Independent of the given object.
+    Every event is verified as in the journal itself; events that are left out are then skipped. Independent of the given object, but for the
+    database, which that one closes.
 
     Parameters
     ----------
@@ -41,24 +30,26 @@ class Excerpt(Journal):
     sift : callable
         Returns a new filter for one pass over the journal.
     name : str
-        Unique for each excerpt, so that its graph and index cannot be mistaken for those of another excerpt or of the journal.
+        Unique for each excerpt, so that what is made of it cannot be mistaken for that of another excerpt or of the journal.
     why : str
         The message of the error that a write raises.
     """
 
-    def __init__(self, journal: Journal, sift: Callable[[], Sift], *, keys_home: Path, name: str, why: str) -> None:
-        ring = journal._ring  # noqa: SLF001 - a subclass
+    def __init__(self, journal: Journal, sift: Callable[[], Sift], *, home: Path, name: str, why: str) -> None:
         super().__init__(
-            journal.folder.parent,
+            journal.database,
+            home,
             journal.store_id,
-            ring,
-            keys_home=keys_home,
+            journal._ring,  # noqa: SLF001 - a subclass
+            heads=journal._heads,  # noqa: SLF001
             lock_timeout_s=journal.lock_timeout_s,
         )
         self.tail, self.named = journal.tail, journal.named
         self._use(journal.used)
-        self._sealing_secret = journal.sealing_secret
+        self._no_key = journal._no_key  # noqa: SLF001
+        self._of = journal
         self._sift = sift
+        self._events: dict[int, Event] = {}
         self.name = name
         self.why = why
 
@@ -71,8 +62,12 @@ class Excerpt(Journal):
         """Return the seal for files of this excerpt only."""
         return super().seal(f"{purpose}\x1fexcerpt {self.name}")
 
+    def vectors(self, model: str, dimension: int):  # type: ignore[no-untyped-def] # noqa: ANN201
+        """Return the vectors of a model: the journal's own."""
+        return self._of.vectors(model, dimension)
+
     @property
-    def base(self) -> Offset:
+    def base(self) -> Chain:
         """The start: what an excerpt leaves out is in the baseline's rows, too."""
         return self.start
 
@@ -108,23 +103,19 @@ class Excerpt(Journal):
         """Return False: an excerpt never changes."""
         return False
 
-    def checkpoint(self) -> None:
-        """Do nothing: the journal keeps its own checkpoint."""
+    def close(self) -> None:
+        """Do nothing: the journal closes the database."""
 
-    def torn_tail(self) -> tuple[int, int]:
-        """Return (0, 0): a torn commit lies after the excerpt's end."""
-        return 0, 0
-
-    def replay(self, after: Offset | None = None) -> Iterator[Committed]:
+    def replay(self, after: Chain | None = None, *, until: int | None = None) -> Iterator[Committed]:
         """Iterate over commits after a point, each with the events that are kept. Reads the journal from its first event.
 
         The last commit ends at the journal's end, so that a projection reaches it.
         """
-        seq, stay = after.chain.seq if after else 0, self._sift()
+        seq, stay = after.seq if after else 0, self._sift()
         held: Committed | None = None
-        for commit in super().replay():
+        for commit in super().replay(until=until):
             events = tuple(stay(commit.events))
-            if events and commit.after.chain.seq > seq:
+            if events and commit.after.seq > seq:
                 if held is not None:
                     yield held
                 held = Committed(events, commit.after)
@@ -143,12 +134,22 @@ class Excerpt(Journal):
     def lines(self) -> Iterator[Line]:
         """Iterate over lines of the kept events, as the excerpt keeps them: written anew, so the journal's own bytes are not among them."""
         for event in self.events_after(0):
-            here = Position(_NO_SEGMENT, event.seq)
-            yield _KeptLine(written(event, self.store_id), here, here, whole=True, event=event)
+            yield self._written(event)
+
+    def lines_of(self, *types: str) -> Iterator[Line]:
+        """Iterate over the kept lines of events of some types, type by type."""
+        lines = list(self.lines())
+        for type_ in types:
+            yield from (line for line in lines if line.type == type_)
 
     def event(self, line: Line) -> Event:
         """Return the event of one of the `lines`: it was verified when it was read."""
-        return line.event if isinstance(line, _KeptLine) else super().event(line)
+        return self._events[line.seq] if line.seq in self._events else super().event(line)
+
+    def _written(self, event: Event) -> Line:
+        head = {name: getattr(event, name) for name in _HEAD}
+        self._events[event.seq] = event
+        return Line(event.seq, event.type, canonical(head), canonical(event.content), b"", b"")
 
     def verify(
         self, progress: Progress | None = None, *, also: Callable[[Committed], None] = lambda _commit: None
@@ -159,5 +160,9 @@ class Excerpt(Journal):
             also(commit)
             count += len(commit.events)
             if progress:
-                progress(commit.after.chain.seq, self.tail.chain.seq)
+                progress(commit.after.seq, self.tail.seq)
         return count
+
+
+_HEAD = ("seq", "commit_id", "last", "type", "write_scope", "task_id", "actor", "timestamp", "occurred_at")
+"""What a line of an excerpt states of its event."""

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from memgraph.disk.files import make_private_file, make_private_folder, write_private
 from memgraph.errors import JournalError, StorageError
-from memgraph.journal.envelope import Chain
-from memgraph.model.ids import stored_form
 
 _RECORD_BYTES = 128
 _SIGNATURE_BYTES = 32
@@ -23,10 +21,6 @@ class Head:
     seq: int
     signature: str
 
-    def can_follow(self, chain: Chain) -> bool:
-        """Return whether the head may be at or after this point of a journal."""
-        return self.seq > chain.seq or (self.seq, self.signature) == (chain.seq, chain.signature)
-
 
 class HeadFile:
     """``<keys_home>/heads/<store_id>``: one record of fixed length, overwritten in place after each journal sync.
@@ -34,30 +28,12 @@ class HeadFile:
     The head file is not synced. After a power failure it may name an earlier event, which is harmless, but never a later one.
 
     A restored copy of a store has a head file of its own, ``<store_id>.<copy_id>``, so that it and the original can both be used. A
-    journal is never adopted under such a name: otherwise naming a new copy in the journal's manifest would hide a truncation.
+    journal is never adopted under such a name: otherwise naming a new copy in the database would hide a truncation.
     """
 
     def __init__(self, keys_home: Path, store_id: str, copy_id: str | None = None) -> None:
         self.path = keys_home / "heads" / (f"{store_id}.{copy_id}" if copy_id else store_id)
         self._is_of_copy = copy_id is not None
-
-    @classmethod
-    def of(cls, folder: Path, keys_home: Path, store_id: str) -> HeadFile:
-        """Return the head file of the journal in a folder, whose manifest names the copy if it is one.
-
-        Raises
-        ------
-        JournalError
-            The manifest names something else.
-        """
-        path = folder / "manifest.json"
-        try:
-            copy_id = json.loads(path.read_bytes()).get("copy")
-        except (OSError, ValueError, AttributeError, RecursionError):
-            copy_id = None  # opening reads the manifest first, and reports what is wrong
-        if copy_id is not None and (not copy_id or stored_form(copy_id) != copy_id):
-            raise JournalError(f"{path} is not a journal's manifest; restore it from a backup")
-        return cls(keys_home, store_id, copy_id)
 
     def read(self) -> Head | None:
         """Return the head, or None if there is no file.

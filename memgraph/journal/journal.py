@@ -1,77 +1,544 @@
-"""The journal of one store: verification, recovery, appending, replay."""
+"""The journal of one store: the events in the database, verified when they are read, signed when they are appended."""
 
 from __future__ import annotations
 
+import hmac
+import secrets
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 import orjson
 
-from memgraph.disk.files import read_only_message, refused_writes
-from memgraph.disk.lock import writer_lock
+from memgraph.disk.files import read_only_message
+from memgraph.disk.seal import Seal, seal_of, text_hmac
 from memgraph.errors import (
     DamagedJournalError,
+    DiskFullError,
     JournalError,
+    KeyMissingError,
     ReadOnlyError,
     StorageError,
     TruncatedJournalError,
 )
-from memgraph.journal import swap
-from memgraph.journal.baseline.header import Baseline, check_signers
-from memgraph.journal.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from memgraph.journal.closed import files
-from memgraph.journal.closed.files import can_pack
-from memgraph.journal.envelope import CommitDraft, Event, seal
+from memgraph.journal.baseline import Baseline, BaselineRow, header_of, read_rows
+from memgraph.journal.envelope import (
+    Chain,
+    CommitDraft,
+    Committed,
+    Event,
+    ForeignKeyError,
+    KeyOf,
+    Line,
+    LineError,
+    SignatureError,
+    UnknownEnvelopeError,
+    canonical,
+    parsed,
+    seal,
+    unseal,
+    unseal_alone,
+    unseal_purged,
+)
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.keys.ring import KeyRing
-from memgraph.journal.reading import JournalReader
-from memgraph.journal.replay import Committed, Offset
-from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Line, Position
+from memgraph.journal.keys.use import KeyHistory, KeyUse
+from memgraph.journal.sql import Database, Transaction
+from memgraph.journal.vectors import NamedVectors, Vectors
 from memgraph.logs import logger_of
 from memgraph.model.events.erasure import MemoryPurged
-from memgraph.model.timestamps import days_between
 from memgraph.ports import Progress, SigningKey
 
 logger = logger_of(__name__)
 
+_BATCH = 1_000
+"""Events that are read in one transaction: a long replay holds up nobody."""
+_AT_ANY_TIME = 1 << 62
 
-class Journal(JournalReader):
-    """Append-only, signed, synced. Use `memgraph.journal.opening.open_journal`.
 
-    Readers need no lock: they ignore an incomplete final commit. Writers hold `locked`, which first reads what other
-    processes wrote and removes a torn final commit.
+class ReplacedJournalError(JournalError):
+    """The journal was resealed, or restored from a backup, while this process had it open. Opening the store again uses the new one."""
+
+
+class Journal:
+    """Append-only, signed. Use `memgraph.journal.opening.open_journal`.
+
+    Readers need no lock: they see what was committed. Writers hold `locked`, which first reads what other processes wrote.
+
+    Parameters
+    ----------
+    database : Database
+    home : Path
+        The store's folder: where its caches are, and its name in messages.
+    ring : KeyRing or None
+        The keys; without them signatures are not verified, and nothing can be written.
+
+    Attributes
+    ----------
+    tail : Chain
+        The end of what was verified.
+    named, used : NamedVectors, KeyHistory
+        What the events up to the tail state about vectors, and which keys signed them.
+    on_refused, on_unverified : callable
+        Called with the error when a replay is refused; and at each replay whose signatures are not verified.
+    on_full : callable
+        Called when the journal cannot be written for lack of disk space.
+    has_key : bool
+        Whether there are keys to verify with; without, nothing can be written.
+    notices : list of str
+        Notices for the user.
     """
 
     def __init__(
         self,
+        database: Database,
         home: Path,
         store_id: str,
         ring: KeyRing | None,
         *,
-        keys_home: Path,
+        heads: HeadFile,
         lock_timeout_s: float,
-        limits: JournalLimits = DEFAULT_LIMITS,
     ) -> None:
-        super().__init__(home / "journal", store_id, ring, limits)
-        folder = self.folder
+        self.database = database
+        self.home = home
+        self.store_id = store_id
         self.notices: list[str] = []
-        self._heads = HeadFile.of(folder, keys_home, store_id)
-        self._keys_home = keys_home
-        self._lock = writer_lock(folder)
         self.lock_timeout_s = lock_timeout_s
-        self._checkpoint_path = folder / "verified.json"
-        self._checkpoint_seq = 0
-        self._checkpoint_events = limits.checkpoint_events
-        self._compresses = limits.compresses
-        self._age = SegmentAge(folder, limits.segment_days)
-        self._is_rewritten = False
+        self.has_key = ring is not None
         self.holds_lock = False
+        self._ring = ring
+        self._key = ring.active if ring else None
+        self._no_key = secrets.token_bytes(32)
+        self._heads = heads
+        self._lock = database.lock()
         self._is_adopted = False
+        self._in_commit = 0
+        self._purged: frozenset[int] = frozenset()
+        self._vectors: dict[str, Vectors] = {}
+        self.baseline: Baseline | None = None
+        self.tail = self.start
+        self.named = NamedVectors()
+        self.used = KeyHistory()
+        self.on_refused: Callable[[JournalError], None] = lambda _error: None
+        self.on_unverified: Callable[[], None] = lambda: None
+        self.on_full: Callable[[], None] = lambda: None
+
+    @property
+    def path(self) -> Path:
+        """What the journal is called in messages: the database's file."""
+        return self.database.path
+
+    @property
+    def start(self) -> Chain:
+        """The point before the first event."""
+        return Chain(self.store_id)
+
+    @property
+    def base(self) -> Chain:
+        """The point from which a rebuild replays the journal: the baseline's, or else the start."""
+        return self.baseline.chain if self.baseline else self.start
+
+    # keys
+
+    @property
+    def ring(self) -> KeyRing:
+        """The keys of the store.
+
+        Raises
+        ------
+        KeyMissingError
+            Signatures are not verified.
+        """
+        if self._ring is None:
+            raise KeyMissingError("the signing key of this store is missing, so the store is read-only")
+        return self._ring
+
+    @property
+    def signing_key(self) -> SigningKey:
+        """The key that signs what is written next.
+
+        Raises
+        ------
+        KeyMissingError
+            It is missing.
+        """
+        if self._key is None or self._ring is None:
+            named = (
+                f"the key {self.used.current}, to which this store was rotated,"
+                if self._ring
+                else "the signing key of this store"
+            )
+            raise KeyMissingError(f"{named} is missing, so the store is read-only", key_id=self.used.current)
+        return self._key
 
     def activate(self, key: SigningKey) -> None:
         """Treat a key as the provider's active one: the rotation to it is recorded, and it signs."""
         self.ring.active = key
+
+    def hmac_of(self, text: str) -> str:
+        """Return the HMAC-SHA256 of a text under the store's key, in hexadecimal."""
+        return text_hmac(self._key.secret if self._key else b"", text)
+
+    def seal(self, purpose: str) -> Seal:
+        """Return the seal for one purpose, with a key derived from the one that signs; without a key, from a random one of this object."""
+        return seal_of(self._key.secret if self._key else self._no_key, purpose, self.store_id)
+
+    def former_seals(self, purpose: str) -> Iterator[Seal]:
+        """Iterate over the seals for one purpose of each key that signs or signed the journal and is there."""
+        for use in reversed(self.used.uses):
+            key = self._ring.find(use.key_id) if self._ring else None
+            if key is not None:
+                yield seal_of(key.secret, purpose, self.store_id)
+
+    # reading
+
+    def replay(self, after: Chain | None = None, *, until: int | None = None) -> Iterator[Committed]:
+        """Iterate over whole commits after a point (default: from the beginning) up to the tail or an event, each verified.
+
+        Each event must be signed with the key that is in use there: a replaced key signs nothing after its replacement.
+
+        Raises
+        ------
+        DamagedJournalError
+            An event is not what was signed, or does not follow the chain.
+        KeyMissingError
+            The very first event was signed with another key, or a key that an event names by right is missing.
+        """
+        try:
+            yield from self._walk(after or self.start, self.tail.seq if until is None else min(until, self.tail.seq))
+        except JournalError as error:
+            self._tell_refused(error)
+            raise
+
+    def _walk(self, chain: Chain, until: int) -> Iterator[Committed]:
+        history = self.used.until(chain.seq + 1)
+        run: list[Event] = []
+        commit_id: str | None = None
+
+        def key_of(key_id: str) -> SigningKey:
+            return self.ring.verifying(key_id, history.current)
+
+        for line in self.every_line(chain.seq, until=until):
+            if chain.seq == 0 and commit_id is None:
+                self._warn_if_unverified()
+            event: Event | None = None
+            key = key_of if self._ring else None
+            try:
+                if line.is_purged:
+                    head, chain = unseal_purged(line, chain, key)
+                    if not self.is_purged(head.seq):
+                        raise LineError("the payload is missing and no purge names it")
+                    here, is_last = head.commit_id, head.last
+                else:
+                    event, chain = unseal(line, chain, key)
+                    here, is_last = event.commit_id, event.last
+            except LineError as error:
+                raise self._refused(error, chain) from None
+            if commit_id not in (None, here):
+                raise self.damaged("a commit has no end", chain.seq)
+            commit_id = here
+            if event is not None:
+                history = history.after(event)
+                run.append(event)
+            if is_last:
+                yield Committed(tuple(run), chain)
+                run, commit_id = [], None
+        if commit_id is not None:
+            raise self.damaged("a commit has no end", chain.seq)
+
+    def _refused(self, error: LineError, chain: Chain) -> JournalError:
+        if isinstance(error, ForeignKeyError) and (chain.seq == 0 or error.missing):
+            # even the first event: the key is wrong, not the journal
+            return KeyMissingError(
+                f"the journal in {self.path} is not this key's: {error}"
+                + (f"; {self._ring.remedy}" if self._ring else ""),
+                key_id=error.missing,
+            )
+        refused = self.damaged(str(error), chain.seq + 1)
+        refused.concerns_signature = isinstance(error, SignatureError)
+        refused.concerns_envelope = isinstance(error, UnknownEnvelopeError)
+        return refused
+
+    def damaged(self, reason: str, seq: int | None) -> DamagedJournalError:
+        """Return the error for damage at an event."""
+        return DamagedJournalError(reason, path=self.path, seq=seq)
+
+    def verify(
+        self, progress: Progress | None = None, *, also: Callable[[Committed], None] = lambda _commit: None
+    ) -> int:
+        """Verify every event from the first, archived ones included, and return the number of events.
+
+        Parameters
+        ----------
+        also : callable
+            Called with each verified commit, in order.
+        """
+        count, purged = 0, self.purged_seqs()
+        for commit in self.replay():
+            if came_back := [event.seq for event in commit.events if event.seq in purged]:
+                raise JournalError(
+                    f"event {came_back[0]} was purged and has a payload again; run `memgraph purge --complete`"
+                )
+            also(commit)
+            count = commit.after.seq
+            if progress:
+                progress(count, self.tail.seq)
+        if count != self.tail.seq:
+            raise TruncatedJournalError(path=self.path, seq=count, head_seq=self.tail.seq, witness="this process")
+        return count
+
+    def every_line(self, after: int = 0, *, until: int | None = None) -> Iterator[Line]:
+        """Iterate over the lines after an event up to the tail or another event, purged ones included; not verified."""
+        end = self.tail.seq if until is None else until
+        while after < end:
+            with self.database.reading() as tx:
+                found = tx.one("archive_after", self.database.tenant, after)
+                if found is not None:
+                    lines = [line for line in self._unpacked(found[3]) if after < line.seq <= end]
+                else:
+                    rows = tx.rows("events_after", self.database.tenant, after, end, _BATCH)
+                    lines = [Line(*row) for row in rows]
+            if not lines:
+                return
+            yield from lines
+            after = lines[-1].seq
+
+    def lines(self) -> Iterator[Line]:
+        """Iterate over all lines up to the tail but purged ones. They were verified before and are not verified again."""
+        self._warn_if_unverified()
+        return (line for line in self.every_line() if not line.is_purged)
+
+    def lines_of(self, *types: str) -> Iterator[Line]:
+        """Iterate over the lines of events of some types, but purged ones, type by type."""
+        self._warn_if_unverified()
+        for type_ in types:
+            yield from (line for line in self._lines_of(type_) if not line.is_purged)
+
+    def every_line_of(self, type_: str) -> list[Line]:
+        """Return the lines of events of a type, purged ones included."""
+        return self._lines_of(type_)
+
+    def _lines_of(self, type_: str, until: int | None = None) -> list[Line]:
+        with self.database.reading() as tx:
+            found: list[Line] = []
+            for first, _last, types in list(tx.rows("archives", self.database.tenant)):
+                if type_ in orjson.loads(types):
+                    packed = tx.one("archive_after", self.database.tenant, first - 1)
+                    found += [line for line in self._unpacked(packed[3] if packed else b"") if line.type == type_]
+            rows = tx.rows("events_of_type", self.database.tenant, type_, self.tail.seq if until is None else until)
+            return found + [Line(*row) for row in rows]
+
+    def _unpacked(self, body: bytes) -> list[Line]:
+        try:
+            return [parsed(data) for data in zlib.decompress(body).splitlines()]
+        except (zlib.error, LineError) as error:
+            raise self.damaged(f"an archived event cannot be read: {error}", None) from None
+
+    def events_after(self, seq: int) -> Iterator[Event]:
+        """Iterate over the events after this one, each verified on its own."""
+        self._warn_if_unverified()
+        for line in self.every_line(seq):
+            if not line.is_purged:
+                yield self.event(line)
+
+    def event(self, line: Line) -> Event:
+        """Verify one line on its own and return its event.
+
+        Raises
+        ------
+        DamagedJournalError
+            The line is not what was signed.
+        """
+        try:
+            return unseal_alone(line, self.store_id, self._keys_at(line.seq))
+        except LineError as error:
+            raise self.damaged(str(error), line.seq) from None
+
+    def _keys_at(self, seq: int) -> KeyOf | None:
+        ring = self._ring
+        if ring is None:
+            return None
+        in_use = self.used.at(seq)
+        return lambda key_id: ring.verifying(key_id, in_use)
+
+    def is_purged(self, seq: int) -> bool:
+        """Return whether a ``memory.purged`` event names this event."""
+        return seq in self._purged or seq in self.purged_seqs()
+
+    def purged_seqs(self) -> frozenset[int]:
+        """Return the numbers of all purged events, as the journal states now."""
+        self._purged = frozenset(seq for _, purge in self.purges() for seq in purge.seqs())
+        return self._purged
+
+    def purges(self) -> Iterator[tuple[int, MemoryPurged]]:
+        """Iterate over the numbers and payloads of ``memory.purged`` events, each verified on its own; also of those after the tail."""
+        ring = self._ring
+        key: KeyOf | None = None if ring is None else lambda key_id: ring.verifying(key_id, None)
+        for line in self._lines_of(MemoryPurged.TYPE, _AT_ANY_TIME):
+            payload = unseal_alone(line, self.store_id, key).payload
+            if isinstance(payload, MemoryPurged):
+                yield line.seq, payload
+
+    def unpurged(self, seqs: Collection[int]) -> list[int]:
+        """Return those of these events that have a payload, in order."""
+        wanted = set(seqs)
+        return [line.seq for line in self.every_line(min(wanted, default=1) - 1, until=max(wanted, default=0)) if line.seq in wanted and not line.is_purged]
+
+    def erase(self, seqs: Collection[int]) -> None:
+        """Remove the payloads of events, in the transaction that is open; the lock must be held."""
+        with self.committing() as tx:
+            tenant = self.database.tenant
+            tx.many("purge_event", ((tenant, seq) for seq in sorted(seqs)))
+            for first, last, types in list(tx.rows("archives", tenant)):
+                if any(first <= seq <= last for seq in seqs):
+                    packed = tx.one("archive_after", tenant, first - 1)
+                    lines = self._unpacked(packed[3] if packed else b"")
+                    body = packed_lines(line.purged() if line.seq in seqs else line for line in lines)
+                    tx.run("put_archive", tenant, first, last, types, body)
+
+    def rows_of_baseline(self) -> tuple[Baseline, list[BaselineRow]] | None:
+        """Return the baseline and its rows, as it is now: a purge or a compaction by another process may have replaced it.
+
+        Raises
+        ------
+        JournalError
+            They are not what was signed.
+        """
+        with self.database.reading() as tx:
+            found = tx.one("baseline", self.database.tenant)
+        if found is None:
+            return None
+        self.baseline = header_of(found[0], self.path, self.store_id, self._ring)
+        return self.baseline, read_rows(self.baseline, found[1], self.path)
+
+    def vectors(self, model: str, dimension: int) -> Vectors:
+        """Return the vectors of a model."""
+        found = self._vectors.get(model)
+        if found is None or found.dimension != dimension:
+            found = self._vectors[model] = Vectors(self.database, self.home / "cache", model, dimension, self.seal)
+        return found
+
+    def has_changed(self) -> bool:
+        """Tell, at the cost of one look-up, whether the journal no longer ends at the tail."""
+        return self._stored_head() != (self.tail.seq, self.tail.signature)
+
+    def _stored_head(self) -> tuple[int, str]:
+        with self.database.reading() as tx:
+            found = tx.one("head_of_chain", self.database.tenant)
+        return (found[0], found[1].hex()) if found else (0, self.start.signature)
+
+    def is_replaced(self) -> bool:
+        """Tell, at the cost of one look-up, whether another event has the number of the tail: the journal was resealed or restored."""
+        if self.tail.seq <= self.base.seq:
+            return False
+        with self.database.reading() as tx:
+            here = tx.one("signature_of", self.database.tenant, self.tail.seq)
+        return here is None or here[0].hex() != self.tail.signature
+
+    def refresh(self) -> None:
+        """Verify and read what was appended since.
+
+        Raises
+        ------
+        DamagedJournalError, TruncatedJournalError
+            The journal is not what was signed.
+        ReplacedJournalError
+            It is another one.
+        """
+        head = self._heads.read()  # before the events: a writer may append and move it meanwhile
+        with self.database.reading() as tx:
+            end = tx.one("head_of_chain", self.database.tenant)
+            here = tx.one("signature_of", self.database.tenant, self.tail.seq) if self.tail.seq else None
+        seq = end[0] if end else 0
+        if self.tail.seq > self.base.seq and (here is None or here[0].hex() != self.tail.signature):
+            if seq >= self.tail.seq or here is not None:
+                raise ReplacedJournalError(
+                    f"the journal in {self.path} was replaced (resealed or restored from a backup) while this process had it open; "
+                    "open the store again"
+                )
+            witness = "this process, which has it open,"
+            raise TruncatedJournalError(path=self.path, seq=None, head_seq=self.tail.seq, witness=witness)
+        try:
+            for commit in self._walk(self.tail, seq):
+                self._note(commit)
+        except JournalError as error:
+            self._tell_refused(error)
+            raise
+        self._compare(head)
+
+    def _compare(self, head: Head | None) -> None:
+        """Compare the journal with its head file."""
+        if head is None:
+            self._adopt()
+            return
+        if self.tail.seq < head.seq:
+            witness = f"its head file {self._heads.path}"
+            raise TruncatedJournalError(path=self.path, seq=self.tail.seq, head_seq=head.seq, witness=witness)
+        if head.seq and self._signature_of(head.seq) not in (head.signature, None):
+            raise DamagedJournalError(
+                "the head file names a different event with this number",
+                path=self.path,
+                seq=head.seq,
+                advice="restore the journal and its head file from one backup or, to continue with this journal, run "
+                "`memgraph repair --accept-head`",
+            )
+        if head.seq < self.tail.seq and self.holds_lock:
+            self._write_head_file()
+
+    def _signature_of(self, seq: int) -> str | None:
+        if seq == self.tail.seq:
+            return self.tail.signature
+        with self.database.reading() as tx:
+            found = tx.one("signature_of", self.database.tenant, seq)
+        return found[0].hex() if found else None
+
+    def load(self) -> None:
+        """Load the journal: by what its head states if the key that signs vouches for that, else event by event."""
+        head = self._heads.read()
+        with self.database.reading() as tx:
+            found = tx.one("head", self.database.tenant)
+            last = tx.one("last_event", self.database.tenant)
+            baseline = tx.one("baseline_header", self.database.tenant)
+        if baseline is not None:
+            self.baseline = header_of(baseline[0], self.path, self.store_id, self._ring)
+        is_known = found is not None and self._take_head(*found)
+        end = (last[0], last[1].hex()) if last else (self.base.seq, self.base.signature)
+        if is_known and end != (self.tail.seq, self.tail.signature):
+            raise self.damaged(f"it ends with event {end[0]}, its head names event {self.tail.seq}", end[0] + 1)
+        if not is_known:
+            self.tail, self.named = self.base, self.baseline.named if self.baseline else NamedVectors()
+            self._use(self.baseline.used if self.baseline else KeyHistory())
+            try:
+                for commit in self._walk(self.tail, end[0]):
+                    self._note(commit)
+            except JournalError as error:
+                self._tell_refused(error)
+                raise
+            if found is not None and self.has_key and self.tail.seq:
+                self._notice("the head of the journal did not match it; all events were verified")
+        if self.baseline is not None and self._ring is not None:
+            self.baseline.check_signer(self._key, self.path)
+        self._compare(head)
+
+    def _take_head(self, seq: int, signature: bytes, body: bytes, code: str) -> bool:
+        """Begin at the stored head, unless no active key vouches for what it states; return whether it does."""
+        active = self._ring.active if self._ring else None
+        if active is None or not hmac.compare_digest(self._code(active, seq, signature, body), code):
+            return False
+        stated = orjson.loads(body)
+        named = NamedVectors(**stated["named"])
+        used = KeyHistory(tuple(KeyUse(**use) for use in stated["used"]))
+        self.tail, self.named = Chain(self.store_id, seq, signature.hex(), stated["timestamp"]), named
+        self._use(used)
+        return True
+
+    def _code(self, key: SigningKey, seq: int, signature: bytes, body: bytes) -> str:
+        stated = b"\x1f".join((b"memgraph head", self.store_id.encode(), str(seq).encode(), signature, body))
+        return hmac.digest(key.secret, stated, "sha256").hex()
+
+    # writing
 
     @property
     def is_read_only(self) -> bool:
@@ -79,12 +546,12 @@ class Journal(JournalReader):
         return self._key is None or self.refused_writes() is not None
 
     def refused_writes(self) -> str | None:
-        """Return a message that names a file or folder of the journal that may not be written, and why; None if there is none."""
-        return refused_writes(self.folder, self.folder / "lock", self._segments.path(self.tail.position))
+        """Return a message that names a file or folder that may not be written, and why; None if there is none."""
+        return self.database.refused
 
     @contextmanager
     def locked(self, *, before_waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Hold the writer lock. On entry the journal is read to its end and a torn final commit is removed.
+        """Hold the writer lock. On entry the journal is read to its end.
 
         Parameters
         ----------
@@ -109,9 +576,6 @@ class Journal(JournalReader):
             self._lock.acquire(self.lock_timeout_s)
         self.holds_lock = True
         try:
-            # what is appended now would be replaced with the rest by whoever completes the resealing
-            if swap.complete_if_planned(self.folder, self.store_id, self.ring, keys_home=self._keys_home):
-                raise swap.replaced(self.folder)
             self.refresh()
             _ = self.signing_key  # another process may have rotated to one that is missing here
             yield
@@ -119,314 +583,139 @@ class Journal(JournalReader):
             self.holds_lock = False
             self._lock.release()
 
+    @contextmanager
+    def committing(self) -> Iterator[Transaction]:
+        """Write in one transaction: events, and what is made of them. The lock must be held. Nests.
+
+        If it fails, the journal is as it was before, here and in the database.
+        """
+        if not self.holds_lock:
+            raise JournalError("append needs the writer lock: call it inside `with journal.locked()`")
+        before = self.tail, self.named, self.used, self._key, self.baseline
+        self._in_commit += 1
+        try:
+            with self.database.writing(self.lock_timeout_s) as tx:
+                yield tx
+        except BaseException as error:
+            self.tail, self.named, self.used, self._key, self.baseline = before
+            if isinstance(error, DiskFullError):
+                self.on_full()
+            raise
+        finally:
+            self._in_commit -= 1
+        if not self._in_commit and self.tail is not before[0]:
+            self._write_head_file()
+
     def append(self, drafts: Sequence[CommitDraft], now: str) -> list[Committed]:
-        """Append commits in one write and sync; the lock must be held.
+        """Append commits in one transaction, or in the one that is open; the lock must be held.
 
         Returns
         -------
         list of Committed
             One for each draft that contains events.
         """
-        if not self.holds_lock:
-            raise JournalError("append needs the writer lock: call it inside `with journal.locked()`")
         drafts = [draft for draft in drafts if draft.payloads]
-        time, tail = max(now, self.tail.chain.timestamp), self.tail.position
-        sealed = seal(drafts, self.tail.chain, self.signing_key, time)
-        starts_new = self.closed.is_named(tail.segment) or self._age.is_over(tail.segment, time)
-        position = self._segments.append(tail, sealed.data, self.tail.chain.seq + 1, starts_new=starts_new)
-        self._digest.add(position.segment, sealed.data)
-        self.tail = Offset(sealed.chain, position)
-        self._origin = self._origin or self._segments.origin()
-        self._note(sealed.events)
-        self._note_progress()
-        commits, start = [], 0
-        for draft in drafts:
-            events = tuple(sealed.events[start : start + len(draft.payloads)])
-            commits.append(Committed(events, self.tail))  # they become visible together, so they share the point after
-            start += len(events)
+        with self.committing() as tx:
+            # the fence: what is continued is what the database holds
+            if self._end_in(tx) != (self.tail.seq, self.tail.signature):
+                raise JournalError(f"{self.path}: another process has written although this one has the lock; try again")
+            time = max(now, self.tail.timestamp)
+            sealed = seal(drafts, self.tail, self.signing_key, time)
+            self.put(tx, sealed.lines)
+            commits, start = [], 0
+            for draft in drafts:
+                events = tuple(sealed.events[start : start + len(draft.payloads)])
+                commits.append(Committed(events, sealed.chain))  # they become visible together
+                start += len(events)
+            for commit in commits:
+                self._note(commit)
+            self.put_head(tx)
         return commits
 
-    def refresh(self) -> None:
-        """Verify and read what was appended since; with the lock held, remove a torn final commit.
-
-        Raises
-        ------
-        DamagedJournalError, TruncatedJournalError
-            The journal is not what was signed.
-        """
-        origin = self._segments.origin()
-        try:
-            head = self._take_in()
-        except JournalError:
-            if self._is_replaced():
-                raise swap.replaced(self.folder) from None
-            raise
-        self._origin = origin or self._origin  # a purge may have rewritten the first segment, which stays valid
-        if head is None:
-            self._adopt()
-
-    def _take_in(self) -> Head | None:
-        """Perform `refresh` and return the head that the journal was compared with."""
-        head = self._heads.read()  # before the lines: a writer may append and move it meanwhile
-        if self._segments.ends_before(self.tail.position):
-            witness = "this process, which has it open,"
-            raise TruncatedJournalError(path=self.folder, seq=None, head_seq=self.tail.chain.seq, witness=witness)
-        torn: Line | None = None
-        for found in self._walk(self.tail):
-            if isinstance(found, Line):
-                torn = found
-                break
-            self._take(found, head)
-        chain = self.tail.chain
-        if head is not None and chain.seq < head.seq:
-            raise TruncatedJournalError(
-                path=self.folder, seq=chain.seq, head_seq=head.seq, witness=f"its head file {self._heads.path}"
-            )
-        if head is not None and chain.seq == head.seq and chain.signature != head.signature:
-            raise self._other_head(self.tail.position, chain.seq)
-        self._origin = self._origin or self._segments.origin()
-        if not self.holds_lock:
-            return head
-        if torn is not None:
-            removed = self._segments.cut(self.tail.position)
-            self._notice(f"dropped a torn final commit after event {chain.seq} ({removed} bytes)")
-        if head is None or head.seq < chain.seq:
-            self._note_progress()
-        return head
-
-    def torn_tail(self) -> tuple[int, int]:
-        """Return how many events and bytes of a torn final commit lie after the tail; (0, 0) if there are none.
-
-        The next writer removes them. A commit that another process is writing does not count.
-        """
-        if not any(True for _ in self._segments.lines(self.tail.position)):
-            return 0, 0
-        try:
-            if not self._lock.try_acquire():
-                return 0, 0
-        except StorageError:  # a read-only store has no writer
-            pass
-        try:
-            self._take_in()
-            lines = [line.end.offset - line.start.offset for line in self._segments.lines(self.tail.position)]
-            return len(lines), sum(lines)
-        finally:
-            self._lock.release()
-
-    def has_changed(self) -> bool:
-        """Tell, at the cost of a stat, whether the journal no longer ends at the tail."""
-        return self._segments.differs_from(self.tail.position, self.tail.chain.seq + 1)
-
-    def verify(
-        self, progress: Progress | None = None, *, also: Callable[[Committed], None] = lambda _commit: None
-    ) -> int:
-        """Verify every event as `JournalReader.verify` does, and write a checkpoint."""
-        count = super().verify(progress, also=also)
-        self.checkpoint()
-        return count
-
-    def checkpoint(self) -> None:
-        """Record how far the journal is verified. This only saves time, so a failure is logged and not raised."""
-        if self._is_rewritten and self.holds_lock:
-            self._hash_again()
-        if self._is_replaced():
-            return  # the journal was replaced: this would speak of the former one
-        if self._key is not None and self.tail.chain.seq > self._checkpoint_seq and self.refused_writes() is None:
-            self._hash_again()
-            digest = self._digest.hexdigest()
-            state = Checkpoint(self.tail.chain, self.tail.position, digest, self.named, self.used, self.base.chain.seq)
-            try:
-                write_checkpoint(self._checkpoint_path, state, self._key)
-            except StorageError as error:
-                logger.warning("store %s: %s", self.store_id, error)
-                return
-            self._checkpoint_seq = self.tail.chain.seq
-
-    def drop_checkpoint(self, rewritten: Collection[str]) -> None:
-        """Remove the checkpoint, because segments before it are about to be rewritten; the lock must be held."""
-        self.closed.forget(rewritten, self.signing_key, self.ring.find)  # raises first if it cannot be trusted
-        self._checkpoint_path.unlink(missing_ok=True)
-        self._checkpoint_seq, self._is_rewritten = 0, True
-
-    def begin_at(self, baseline: Baseline) -> None:
-        """Begin at a baseline that has just become the journal's; the lock must be held."""
-        self.drop_checkpoint(())
-        self.baseline = baseline
-        self.checkpoint()
-
-    def name_closed(self) -> None:
-        """Complete the manifest of closed segments (see `ClosedSegments.complete`); the lock must be held."""
-        if self.closed.is_behind(self._digest, self.signing_key):
-            self._hash_again()
-            self.closed.complete(self._digest, self.signing_key, self.ring.find, self.used.between)
-
-    def pack_next(self) -> str | None:
-        """Compress the first closed segment that is not compressed, and return its name; the lock must be held.
-
-        A segment of 64 MiB takes about a second. None if there is none, if the limits say so, or the package for it is missing. Raises the errors of
-        `ClosedSegments.pack`.
-        """
-        if not (self._compresses and can_pack()):
-            return None
-        self.closed.read_again(self.ring.find)
-        self.name_closed()
-        name = self.closed.next_to_pack()
-        if name is not None:
-            self.closed.pack(name, self.signing_key)
-        return name
-
-    def load(self) -> None:
-        """Load the journal from its baseline, if it has one: by its checkpoint if that matches, else event by event."""
-        signers = self._load_baseline()
-        active = self._ring.active if self._ring else None
-        self._origin = self._segments.origin()
-        if self._ring is not None:
-            self.closed.read(self._ring.find)
-        self._digest = self._digest_before(self.base, active)
-        checkpoint = read_checkpoint(self._checkpoint_path, active, self.store_id) if active else None
-        head = self._heads.read()
-        # a head that was not synced before a power failure is behind: then every event is verified and compared with it
-        is_usable = (
-            checkpoint is not None
-            and (head is None or head.can_follow(checkpoint.chain))
-            and checkpoint.base_seq == self.base.chain.seq
+    def put(self, tx: Transaction, lines: Iterable[Line]) -> None:
+        """Add lines to the table of events."""
+        tenant = self.database.tenant
+        tx.many(
+            "add_event",
+            ((tenant, line.seq, line.type, line.head, line.payload, line.salt, line.signature) for line in lines),
         )
-        fits = False
-        if checkpoint is not None and is_usable:
-            digest = self._digest_to(checkpoint.position, active)
-            fits = digest.hexdigest() == checkpoint.digest
-            if fits:
-                self._digest = digest
-                self.tail, self.named = Offset(checkpoint.chain, checkpoint.position), checkpoint.named
-                self._use(checkpoint.used)
-        if checkpoint is not None:
-            self._checkpoint_seq = checkpoint.chain.seq  # even of one that does not match: evidence of truncation
-        head = self._take_in()
-        self._check_closed()
-        if checkpoint is not None and not fits:
-            # every event verifies, but the bytes differ from those verified before: an older or different copy of the journal
-            if self.tail.chain.seq < checkpoint.chain.seq:
-                witness = f"its checkpoint {self._checkpoint_path}"
-                raise TruncatedJournalError(
-                    path=self.folder, seq=self.tail.chain.seq, head_seq=checkpoint.chain.seq, witness=witness
-                )
-            if is_usable:
-                self._notice("the checkpoint did not match the journal; all events were verified")
-            self._checkpoint_seq = 0
-            self._maybe_checkpoint()
-        if self.baseline is not None:
-            check_signers(self.folder, signers, self._key)
-        if problem := self._checked_condensed():
-            self._notice(problem)
-        if head is None:
-            self._adopt()
 
-    def _is_baseline_replaced(self) -> bool:
-        is_replaced = super()._is_baseline_replaced()
-        self._is_rewritten |= is_replaced  # the checkpoint's bytes begin elsewhere
-        return is_replaced
+    def put_head(self, tx: Transaction) -> None:
+        """State that the journal ends at the tail."""
+        signature = bytes.fromhex(self.tail.signature)
+        body = canonical(
+            {
+                "timestamp": self.tail.timestamp,
+                "named": asdict(self.named),
+                "used": [asdict(use) for use in self.used.uses],
+            }
+        )
+        code = self._code(self.signing_key, self.tail.seq, signature, body)
+        tx.run("put_head", self.database.tenant, self.tail.seq, signature, body, code)
 
-    def _hash_again(self) -> None:
-        """Hash the journal's files again if some were rewritten."""
-        if self._is_rewritten:
-            self._digest, self._is_rewritten = self._digest_to(self.tail.position, self._key), False
-            self._origin = self._segments.origin() if self.holds_lock else self._origin
+    def _end_in(self, tx: Transaction) -> tuple[int, str]:
+        found = tx.one("head_of_chain", self.database.tenant)
+        return (found[0], found[1].hex()) if found else (0, self.start.signature)
 
-    def _check_closed(self) -> None:
-        """Refuse a manifest that cannot be trusted; report segments that differ from it although their events verify."""
-        for name in self.closed.check(self._digest, self.tail.chain.seq) if self._ring else ():
-            self._notice(f"the segment {name} is not what {self.closed.path} names; all its events were verified")
-
-    def _take(self, commit: Committed, head: Head | None) -> None:
-        for event in commit.events:
-            if head is not None and event.seq == head.seq and event.signature != head.signature:
-                raise self._other_head(self.tail.position, event.seq)
-        self._digest.add(commit.after.position.segment, commit.data)
+    def _note(self, commit: Committed) -> None:
         self.tail = commit.after
-        self._note(commit.events)
-        self._maybe_checkpoint()
-
-    def _note(self, events: Iterable[Event]) -> None:
-        for event in events:
+        for event in commit.events:
             self.named = self.named.after(event.payload)
             self._use(self.used.after(event))
-            self._is_rewritten |= isinstance(event.payload, MemoryPurged)
+            if isinstance(event.payload, MemoryPurged):
+                self._purged |= frozenset(event.payload.seqs())
 
-    def _note_progress(self) -> None:
-        """Update the head file and, at intervals, the checkpoint.
+    def _use(self, used: KeyHistory) -> None:
+        """Sign with the key that the journal names from now on, whichever the provider has as its active one."""
+        if used is not self.used:
+            self.used = used
+            self._key = self._ring.find(used.current) if self._ring and used.current else self._key
 
-        The commit is already durable, so a failure here must not make it look failed; the next writer tries again.
-        """
+    def _write_head_file(self) -> None:
+        """Update the head file. The commit is already durable, so a failure must not make it look failed."""
         try:
-            self._heads.write(Head(self.tail.chain.seq, self.tail.chain.signature))
-            self._maybe_checkpoint()
-            self.name_closed()
-        except (StorageError, DamagedJournalError) as error:
+            self._heads.write(Head(self.tail.seq, self.tail.signature))
+        except StorageError as error:
             logger.warning("store %s: %s", self.store_id, error)
 
     def _adopt(self) -> None:
         """Create the missing head file, and report it once."""
-        chain = self.tail.chain
-        if chain.seq == 0 or self._is_adopted:
+        if self.tail.seq == 0 or self._is_adopted:
             return
         self._is_adopted = True
         if self._key is not None:
             try:
-                self._heads.make(Head(chain.seq, chain.signature))
+                self._heads.make(Head(self.tail.seq, self.tail.signature))
             except StorageError as error:
                 logger.warning("store %s: %s", self.store_id, error)
         self._notice(
-            f"adopted a journal of {chain.seq} events that had no head file: a truncation before now would go unnoticed"
-        )
-
-    def _maybe_checkpoint(self) -> None:
-        if self.tail.chain.seq - self._checkpoint_seq >= self._checkpoint_events:
-            self.checkpoint()
-
-    def _other_head(self, position: Position, seq: int) -> DamagedJournalError:
-        return DamagedJournalError(
-            "the head file names a different event with this number",
-            path=self._segments.path(position),
-            offset=position.offset,
-            seq=seq,
-            advice="restore the journal and its head file from one backup or, to continue with this journal, run "
-            "`memgraph repair --accept-head`",
+            f"adopted a journal of {self.tail.seq} events that had no head file: a truncation before now would go unnoticed"
         )
 
     def _tell_refused(self, error: JournalError) -> None:
-        if not self._is_replaced():  # else nobody has forged anything
-            super()._tell_refused(error)
+        self.on_refused(error)
+
+    def _warn_if_unverified(self) -> None:
+        """Log an error, each time that events are read although nothing proves who wrote them."""
+        if self._ring is None:
+            logger.error(
+                "store %s: its events are read without verifying their signatures (setting allow_unsigned_replay): they may "
+                "have been forged",
+                self.store_id,
+            )
+            self.on_unverified()
 
     def _notice(self, text: str) -> None:
         logger.warning("store %s: %s", self.store_id, text)
         self.notices.append(text)
 
+    def close(self) -> None:
+        """Save the caches of vectors, and close the database."""
+        for vectors in self._vectors.values():
+            vectors.save()
+        self.database.close()
 
-class SegmentAge:
-    """Tells whether a segment is so old that a new one should be started.
 
-    Parameters
-    ----------
-    days : float
-        Age of its first event, by the journal's clock.
-    """
-
-    def __init__(self, folder: Path, days: float) -> None:
-        self._folder = folder
-        self._days = days
-        self._name = ""
-        self._since: str | None = None
-
-    def is_over(self, name: str, now: str) -> bool:
-        """Return whether a segment's first event was recorded longer ago than that."""
-        if name != self._name or self._since is None:  # it may have been empty
-            self._name, self._since = name, self._first_time(name)
-        return self._since is not None and days_between(self._since, now) > self._days
-
-    def _first_time(self, name: str) -> str | None:
-        """Return when a segment's first event was recorded; None if it has none."""
-        try:
-            with files.opened(self._folder, name) as stream:
-                return str(orjson.loads(stream.readline())["head"]["timestamp"])
-        except (OSError, ValueError, KeyError, TypeError):  # appending or verifying reports it
-            return None
+def packed_lines(lines: Iterable[Line]) -> bytes:
+    """Return events as an archive holds them: lines of canonical JSON, compressed."""
+    return zlib.compress(b"".join(line.data + b"\n" for line in lines), 6)

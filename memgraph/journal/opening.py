@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from tempfile import gettempdir
+from typing import NamedTuple
 from uuid import uuid4
 
-from memgraph.disk.files import make_private_folder, write_private
-from memgraph.disk.lock import writer_lock
+from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, NotAStoreError, StorageError
-from memgraph.journal import swap
-from memgraph.journal.baseline.archive import complete, is_incomplete
-from memgraph.journal.baseline.header import read_header
-from memgraph.journal.closed.files import PACKED, PLAIN, files_in
+from memgraph.journal import legacy
 from memgraph.journal.envelope import CommitDraft
+from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys import FileKeys, KeyRing
 from memgraph.journal.keys.contract import (
@@ -28,7 +25,7 @@ from memgraph.journal.keys.contract import (
 )
 from memgraph.journal.keys.place import key_place
 from memgraph.journal.keys.use import uses_in
-from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Segments
+from memgraph.journal.sql import Database, SQLite
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreCreated
 from memgraph.model.ids import stored_form
@@ -36,19 +33,19 @@ from memgraph.ports import KeyProvider, SigningKey
 
 logger = logger_of(__name__)
 
-FORMAT = 1
-_MANIFEST = "manifest.json"
-_BEGUN = {"lock", "lock.pid"}
-"""Files that a journal folder may hold while it is being created."""
-_NO_EVENTS = {"config.toml", "graph.lock", "graph.lock.pid", "journal", "past", "server"}
+FILE = "memgraph.db"
+_TENANT = ""
+"""Name of the one store in a file."""
+_NO_EVENTS = {"config.toml", "lock", "lock.pid", "past", "server", FILE, f"{FILE}-wal", f"{FILE}-shm"}
 """Entries that a store's directory may hold without events."""
-_MADE_FROM_EVENTS = (
-    "graph/memgraph.kuzu",
-    "graph/memgraph.ladybug",
-    "index/index.npz",
-    "journal/vectors/*.f32",
-    "journal/verified.json",
-)
+_MADE_FROM_EVENTS = ("graph/*", "cache/*", "index/index.npz", "journal/vectors/*.f32")
+
+
+class Identity(NamedTuple):
+    """A store in a database."""
+
+    store_id: str
+    copy_id: str | None = None
 
 
 def open_journal(
@@ -61,9 +58,8 @@ def open_journal(
     lock_timeout_s: float = 10.0,
     allow_unverified: bool = False,
     verification_days: int | None = DEFAULT_VERIFICATION_DAYS,
-    limits: JournalLimits = DEFAULT_LIMITS,
 ) -> Journal:
-    """Open a store's journal; create it if the directory is new or empty.
+    """Open a store's journal; create it if the directory is new or empty, and move there what an earlier release wrote.
 
     Parameters
     ----------
@@ -73,8 +69,6 @@ def open_journal(
         Open read-only if a key is missing or a signature is invalid (``dev`` with the explicit setting); otherwise raise.
     verification_days : int or None
         Days for which a key verifies events after its rotation; None: for ever, as resealing needs.
-    limits : JournalLimits
-        Sizes at which segments and checkpoints are started.
 
     Raises
     ------
@@ -85,44 +79,121 @@ def open_journal(
     JournalError
         The journal cannot be trusted.
     """
-    folder = home / "journal"
     made = made_from_events(home)  # checked before the journal: another process may be writing its first event
-    if not (folder / _MANIFEST).exists():
+    if not is_store(home):
         refuse_foreign(home)
-        make_private_folder(folder)
-    store_id = read_manifest(folder / _MANIFEST) if (folder / _MANIFEST).exists() else None
-    key = keys.key(store_id) if store_id else None
-    if store_id is None or (key is None and _is_empty(folder)):
         if made:
             raise lost_journal(home, made)
-        with writer_lock(folder).held(lock_timeout_s):  # one process creates the manifest and the key for all
-            store_id = _made_manifest(folder / _MANIFEST, now)
-            key = keys.key(store_id) or (keys.create(store_id) if _is_empty(folder) else None)
-    ring = KeyRing(store_id, keys, FileKeys(keys_home), active=key) if key else None
-
-    options: dict[str, Any] = {"keys_home": keys_home, "lock_timeout_s": lock_timeout_s, "limits": limits}
+    database = opened(home)
     try:
-        if ring is None:
-            raise _key_missing(home, store_id, keys)
-        journal = _verified(home, store_id, ring, **options)
-        check_presence(journal.used.needed_after(journal.base.chain.seq), ring)
-    except (KeyMissingError, DamagedJournalError) as error:
-        is_about_keys = isinstance(error, KeyMissingError) or error.concerns_signature
-        if not (allow_unverified and is_about_keys):
-            raise with_all_missing(error, folder, ring) from None
-        journal, ring = _loaded(home, store_id, None, **options), None
-    if ring is not None:
-        needed = journal.used.needed_after(journal.base.chain.seq)
-        check_validity(needed, ring, days=verification_days, now=now)
-    if made and journal.tail.chain.seq == 0:
-        raise lost_journal(home, made)
-    _make_first_event(journal, key, created_by, now)
-    _complete_compaction(journal)
+        identity = identity_in(database) or _identified(home, database, keys, lock_timeout_s)
+        key = keys.key(identity.store_id)
+        if key is None and _is_empty(database, home):
+            key = keys.create(identity.store_id)
+        ring = KeyRing(identity.store_id, keys, FileKeys(keys_home), active=key) if key else None
+        heads = HeadFile(keys_home, *identity)
+
+        def loaded(ring: KeyRing | None) -> Journal:
+            nonlocal database
+            if ring is None and database.refused is None and identity_in(database) is None:
+                database = _temporary(home, "the signing key is missing")  # nothing unverified gets into the store
+            journal = Journal(
+                database, home, identity.store_id, ring, heads=heads, lock_timeout_s=lock_timeout_s
+            )
+            with timed(logger, logging.INFO, "opened the journal") as counts:
+                if identity_in(database) is None:
+                    _move(journal, identity)
+                else:
+                    journal.load()
+                counts["events"] = journal.tail.seq
+            return journal
+
+        try:
+            if ring is None:
+                raise _key_missing(home, identity.store_id, keys)
+            journal = loaded(ring)
+            check_presence(journal.used.needed_after(journal.base.seq), ring)
+        except (KeyMissingError, DamagedJournalError) as error:
+            is_about_keys = isinstance(error, KeyMissingError) or error.concerns_signature
+            if not (allow_unverified and is_about_keys):
+                raise _with_all_missing(error, database, home, identity, ring) from None
+            journal, ring = loaded(None), None
+        if ring is not None:
+            needed = journal.used.needed_after(journal.base.seq)
+            check_validity(needed, ring, days=verification_days, now=now)
+        if made and journal.tail.seq == 0:
+            raise lost_journal(home, made)
+        _make_first_event(journal, key, created_by, now)
+    except BaseException:
+        database.close()
+        raise
+    if legacy.is_there(home) and database.refused is None and legacy.read_manifest(_manifest(home))[0] == journal.store_id:
+        kept = legacy.finish(home)
+        journal.notices.append(
+            f"the journal of an earlier release was moved into {database.path}; {kept} is kept until `memgraph migrate --finish`"
+        )
     return journal
 
 
-def identify(home: Path, keys: KeyProvider, *, keys_home: Path, lock_timeout_s: float = 10.0) -> tuple[str, KeyRing]:
-    """Return the id and the keys of an existing store; create nothing. A resealing that was cut off is completed, as at every opening.
+def opened(home: Path) -> Database:
+    """Open a store's database; if the directory may not be written and holds only an earlier release's journal, one in a temporary folder."""
+    path = home / FILE
+    if not path.exists():
+        database = SQLite.made_if_possible(path)
+        return _temporary(home, "it may not be written") if database is None else database
+    return SQLite(path)
+
+
+def _temporary(home: Path, why: str) -> Database:
+    try:
+        parent = Path(gettempdir())
+        remove_abandoned(parent, "memgraph-moved-")
+        folder = TemporaryFolder(parent, "memgraph-moved-")
+        return SQLite(folder.path / FILE, refused=f"{home}: {why}", keeps=folder)
+    except OSError as error:
+        raise StorageError(
+            f"is read-only, and its journal cannot be copied: {error.strerror}; set TMPDIR to a directory with free space",
+            path=home,
+        ) from None
+
+
+def _move(journal: Journal, identity: Identity) -> None:
+    database = journal.database
+    with database.lock().held(journal.lock_timeout_s):
+        if identity_in(database) is not None:
+            journal.load()  # another process has moved it
+            return
+        refused, database.refused = database.refused, None
+        try:
+            with database.writing(journal.lock_timeout_s) as tx:
+                tx.run("add_tenant", database.tenant, _TENANT, *identity)
+                legacy.move(journal, journal.home / legacy.FOLDER)
+        finally:
+            database.refused = refused
+
+
+def _identified(home: Path, database: Database, keys: KeyProvider, lock_timeout_s: float) -> Identity:
+    """Return the identity of an earlier release's journal, or else make a new store's."""
+    if legacy.is_there(home):
+        return Identity(*legacy.read_manifest(_manifest(home)))
+    with database.lock().held(lock_timeout_s):  # one process creates the store and the key for all
+        found = identity_in(database)
+        if found is None:
+            found = Identity(str(uuid4()))
+            with database.writing(lock_timeout_s) as tx:
+                tx.run("add_tenant", database.tenant, _TENANT, *found)
+        return found
+
+
+def identity_in(database: Database) -> Identity | None:
+    """Return the identity of the store in a database; None if there is none yet."""
+    with database.reading() as tx:
+        found = tx.one("tenant_named", _TENANT)
+    return None if found is None else Identity(found[1], found[2])
+
+
+def identify(home: Path, keys: KeyProvider, *, keys_home: Path, lock_timeout_s: float = 10.0) -> tuple[str, KeyRing]:  # noqa: ARG001
+    """Return the id and the keys of an existing store; create nothing.
 
     Raises
     ------
@@ -130,20 +201,45 @@ def identify(home: Path, keys: KeyProvider, *, keys_home: Path, lock_timeout_s: 
         There is no store.
     KeyMissingError
         The key is missing.
-    JournalError
-        What a resealing prepared is damaged.
     """
-    path = home / "journal" / _MANIFEST
-    if not path.exists():
-        refuse_foreign(home)
-        raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=home)
-    store_id = read_manifest(path)
+    store_id = id_of(home)
     key = keys.key(store_id)
     if key is None:
         raise _key_missing(home, store_id, keys)
-    ring = KeyRing(store_id, keys, FileKeys(keys_home), active=key)
-    swap.settle(home / "journal", store_id, ring, keys_home=keys_home, lock_timeout_s=lock_timeout_s)
-    return store_id, ring
+    return store_id, KeyRing(store_id, keys, FileKeys(keys_home), active=key)
+
+
+def id_of(home: Path) -> str:
+    """Return the id of an existing store; create nothing.
+
+    Raises
+    ------
+    NotAStoreError, StorageError
+        There is no store.
+    JournalError
+        It cannot be read.
+    """
+    if (home / FILE).exists():
+        database = SQLite(home / FILE)
+        try:
+            found = identity_in(database)
+        finally:
+            database.close()
+        if found is not None:
+            return found.store_id
+    if legacy.is_there(home):
+        return legacy.read_manifest(_manifest(home))[0]
+    refuse_foreign(home)
+    raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=home)
+
+
+def is_store(home: Path) -> bool:
+    """Return whether a directory holds a store, of this or an earlier release."""
+    return (home / FILE).exists() or legacy.is_there(home)
+
+
+def _manifest(home: Path) -> Path:
+    return home / legacy.FOLDER / "manifest.json"
 
 
 def _key_missing(home: Path, store_id: str, keys: KeyProvider) -> KeyMissingError:
@@ -151,97 +247,36 @@ def _key_missing(home: Path, store_id: str, keys: KeyProvider) -> KeyMissingErro
     return KeyMissingError(f"the signing key of the store at {home} (id {store_id}) is missing: {remedy}")
 
 
-def _verified(home: Path, store_id: str, ring: KeyRing, **options: Any) -> Journal:
-    """Return the journal, loaded, also if its segments are being replaced."""
-    folder = home / "journal"
-    to_settle = {name: options[name] for name in ("keys_home", "lock_timeout_s")}
-    swap.settle(folder, store_id, ring, **to_settle)
-    before = Segments(folder, 0).states()
-    try:
-        return _loaded(home, store_id, ring, **options)
-    except JournalError:
-        if Segments(folder, 0).states() == before:
-            raise
-        swap.settle(folder, store_id, ring, **to_settle)  # another process has replaced them while they were read
-        return _loaded(home, store_id, ring, **options)
+def _is_empty(database: Database, home: Path) -> bool:
+    if legacy.is_there(home):
+        return not any(path.stat().st_size for path in legacy.segments(home / legacy.FOLDER))
+    with database.reading() as tx:
+        return tx.one("last_event", database.tenant) is None and tx.one("baseline_header", database.tenant) is None
 
 
-def _loaded(home: Path, store_id: str, ring: KeyRing | None, **options: Any) -> Journal:
-    journal = Journal(home, store_id, ring, **options)
-    with timed(logger, logging.INFO, "opened the journal") as counts:
-        journal.load()
-        counts["events"] = journal.tail.chain.seq
-    return journal
-
-
-def _complete_compaction(journal: Journal) -> None:
-    """Archive what a compaction that was cut off has left, and remove what it wrote in vain; unless another process writes."""
-    if journal.is_read_only or not is_incomplete(journal.segments, journal.baseline):
-        return
-    lock = writer_lock(journal.folder)
-    try:
-        if lock.try_acquire():
-            try:
-                present, _ = read_header(journal.folder, journal.store_id, journal.ring)
-                complete(journal.segments, present)
-            finally:
-                lock.release()
-    except (StorageError, JournalError) as error:
-        logger.warning("store %s: %s", journal.store_id, error)
-
-
-def with_all_missing(error: JournalError, folder: Path, ring: KeyRing | None) -> JournalError:
+def _with_all_missing(
+    error: JournalError, database: Database, home: Path, identity: Identity, ring: KeyRing | None
+) -> JournalError:
     """Return the error of reading a journal; if a key is missing that verifies some events, one that names all that are."""
     if ring is None or not isinstance(error, KeyMissingError) or not error.key_ids:
         return error
-    history = uses_in(Segments(folder, 0).lines(Segments(folder, 0).first()))
+    journal = Journal(
+        database, home, identity.store_id, None, heads=HeadFile(home, identity.store_id), lock_timeout_s=0.0
+    )
+    history = uses_in(journal.every_line(until=1 << 62))
     missing = missing_keys(history, ring)
     return keys_are_missing(ring.store_id, missing) if missing and len(history.uses) > 1 else error
 
 
 def _make_first_event(journal: Journal, key: SigningKey | None, created_by: str, now: Callable[[], str]) -> None:
-    if journal.tail.chain.seq == 0 and key is not None:
+    if journal.tail.seq == 0 and key is not None:
         with journal.locked():
-            if journal.tail.chain.seq == 0:
+            if journal.tail.seq == 0:
                 journal.append([CommitDraft("system", [StoreCreated(created_by=created_by)], actor="system")], now())
 
 
-def _made_manifest(path: Path, now: Callable[[], str]) -> str:
-    """Return the store's id; create the manifest unless another process has."""
-    if not path.exists():
-        body = {"format": FORMAT, "store_id": str(uuid4()), "created_at": now()}
-        write_private(path, json.dumps(body).encode())
-    return read_manifest(path)
-
-
-def _is_empty(folder: Path) -> bool:
-    return not any(path.stat().st_size for path in files_in(folder))
-
-
-def read_manifest(path: Path) -> str:
-    """Return the store's id.
-
-    Raises
-    ------
-    StorageError, JournalError
-        The file cannot be read, or is not a manifest of a known format.
-    """
-    try:
-        stored = json.loads(path.read_bytes())
-        version, store_id = stored["format"], stored["store_id"]
-        if version == FORMAT and not (store_id and stored_form(store_id) == store_id):
-            raise ValueError("names no store")  # a reserved file name beside the keys
-    except OSError as error:
-        raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise JournalError(f"{path} is not a journal's manifest; restore it from a backup") from None
-    if version != FORMAT:
-        raise JournalError(f"{path}: journal format {version!r} is unknown to this release; install a newer memgraph")
-    return str(store_id)
-
-
 def made_from_events(home: Path) -> list[Path]:
-    """Return the files and folders of a store's directory that prove that its journal held events.
+    """Return the folders of a store's directory that prove that its journal held events.
 
     Raises
     ------
@@ -252,7 +287,7 @@ def made_from_events(home: Path) -> list[Path]:
         found = [path for pattern in _MADE_FROM_EVENTS for path in home.glob(pattern)]
     except OSError as error:
         raise StorageError(f"cannot be read: {error.strerror}", path=home) from None
-    return list(dict.fromkeys(path if path.parent.name == "journal" else path.parent for path in found))
+    return list(dict.fromkeys(path.parent for path in found))
 
 
 def lost_journal(home: Path, made: Sequence[Path]) -> JournalError:
@@ -260,7 +295,7 @@ def lost_journal(home: Path, made: Sequence[Path]) -> JournalError:
     names = " and ".join(map(str, made))
     were = "was" if len(made) == 1 else "were"
     return JournalError(
-        f"the journal under {home / 'journal'} holds no events, but {names} {were} made from some: restore the journal "
+        f"the journal in {home / FILE} holds no events, but {names} {were} made from some: restore the journal "
         f"from a backup or, to start over, remove {names}"
     )
 
@@ -280,22 +315,31 @@ def refuse_foreign(home: Path) -> None:
     made = made_from_events(home)  # checked before the journal: another process may be creating it
     try:
         entries = {entry.name for entry in home.iterdir()}
-        journal = home / "journal"
-        begun = {entry.name for entry in journal.iterdir()} if "journal" in entries else set()
     except FileNotFoundError:
         return
     except NotADirectoryError:
         raise StorageError("is a file, not a directory; choose another directory for the store", path=home) from None
     except OSError as error:
         raise StorageError(f"cannot be read: {error.strerror}", path=home) from None
-    unfinished = {name for name in begun if name in _BEGUN or name.startswith(f".{_MANIFEST}.")}
-    if (journal / _MANIFEST).exists():
+    if is_store(home):
         return  # another process has just finished it
-    if any(name.endswith((PLAIN, PACKED)) for name in begun):
+    if any((home / legacy.FOLDER).glob("*.jsonl*")):
         raise JournalError(
-            f"the journal under {journal} has no {_MANIFEST}, but it holds events; restore the file from a backup"
+            f"the journal under {home / legacy.FOLDER} has no manifest.json, but it holds events; restore the file from a backup"
         )
     if made:
         raise lost_journal(home, made)
-    if entries - _NO_EVENTS or begun - unfinished:
+    if entries - _NO_EVENTS:
         raise NotAStoreError(home)
+
+
+def named(copy_id: str) -> str:
+    """Return the id of a copy if it can name one.
+
+    Raises
+    ------
+    JournalError
+    """
+    if not copy_id or stored_form(copy_id) != copy_id:
+        raise JournalError(f"{copy_id!r} names no copy of a store")
+    return copy_id

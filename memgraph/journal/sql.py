@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from memgraph import assets
 from memgraph.disk.files import make_private_file, make_private_folder, read_only_message, refused_writes
+from memgraph.disk.lock import ProcessLock
 from memgraph.errors import BusyError, ClosedError, DiskFullError, JournalError, ReadOnlyError, StorageError
 
 SCHEMA_VERSION = 1
@@ -64,9 +65,19 @@ class Database(Protocol):
     ----------
     tenant : int
         Number of the store in it; the first column of every key.
+    path : Path
+        Its name in messages.
+    refused : str or None
+        Why it may not be written, with the name of the file; None if it may.
     """
 
     tenant: int
+    path: Path
+    refused: str | None
+
+    def lock(self) -> ProcessLock:
+        """Return the lock that a writer holds from its first look to its last commit: what it has read stays valid meanwhile."""
+        ...
 
     def reading(self) -> Any:
         """Begin a block that sees one state of the database (a context manager that gives a `Transaction`). Nests, also in `writing`."""
@@ -105,23 +116,40 @@ class SQLite:
     ----------
     path : Path
         Made if it is missing, mode 0600, unless it may not be written: then it is read as it is.
+    refused : str, optional
+        Why nobody may write it, although the system allows it.
+    keeps : object, optional
+        Kept as long as the database is open: the temporary folder in which it is.
     """
 
     tenant = 1
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, refused: str | None = None, keeps: object = None) -> None:
         self.path = path
+        self._keeps = keeps
         self._here = threading.local()
         self._all: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         self._is_closed = False
         self._pid = os.getpid()
-        self.refused = refused_writes(path.parent, *([path] if path.exists() else []))
-        if self.refused is None and not path.exists():
+        self._is_fixed = refused_writes(path.parent, *([path] if path.exists() else [])) is not None
+        self.refused = refused or refused_writes(path.parent, *([path] if path.exists() else []))
+        if not self._is_fixed and not path.exists():
             make_private_folder(path.parent)
             make_private_file(path, b"")
         with self._errors():
             self._prepare(self._connection().raw)
+
+    @classmethod
+    def made_if_possible(cls, path: Path) -> SQLite | None:
+        """Return a new database; None if its folder may not be written."""
+        if path.parent.exists() and refused_writes(path.parent):
+            return None
+        return cls(path)
+
+    def lock(self) -> ProcessLock:
+        """Return the lock of writers: a file beside the database, which names the holder's process."""
+        return ProcessLock(self.path.with_name("lock"), "the journal's writer lock")
 
     def _prepare(self, raw: sqlite3.Connection) -> None:
         (version,) = raw.execute("PRAGMA user_version").fetchone()
@@ -129,7 +157,7 @@ class SQLite:
             raise JournalError(
                 f"{self.path}: version {version} of its tables is unknown to this release; install a newer memgraph"
             )
-        if version == 0 and self.refused is None:
+        if version == 0 and not self._is_fixed:
             raw.execute("BEGIN IMMEDIATE")
             try:
                 if raw.execute("PRAGMA user_version").fetchone()[0] == 0:
@@ -151,8 +179,9 @@ class SQLite:
         return found
 
     def _connected(self) -> sqlite3.Connection:
-        # an immutable file needs no lock and no shared memory, which a folder that may not be written cannot give
-        mode = "mode=rw" if self.refused is None else "mode=ro&immutable=1"
+        # an immutable file needs no shared memory, which a folder that may not be written cannot give unless a writer has made it
+        is_open = Path(f"{self.path}-wal").exists()
+        mode = "mode=rw" if not self._is_fixed else "mode=ro" if is_open else "mode=ro&immutable=1"
         uri = f"{self.path.absolute().as_uri()}?{mode}"
         raw = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256)
         for setting in (
@@ -162,7 +191,7 @@ class SQLite:
             "temp_store = MEMORY",
             *(
                 ()
-                if self.refused
+                if self._is_fixed
                 else (
                     "journal_mode = WAL",
                     "synchronous = FULL",

@@ -1,4 +1,3 @@
 """The store: commits events, keeps the projections current, and reads memories."""
 
-from memgraph.store.maintenance.repair import repair_store as repair_store
 from memgraph.store.store import AgentMemoryStore as AgentMemoryStore

@@ -141,7 +141,7 @@ class DeletedSources:
             return frozenset(self._derivations.rejected)
 
     def _take_in(self) -> None:
-        end = self._journal.tail.chain.seq
+        end = self._journal.tail.seq
         if end != self._seq and self._read_on():
             self._lineage = self._derivations.lineage(self._states())
         self._seq = end

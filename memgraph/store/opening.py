@@ -13,13 +13,12 @@ from memgraph.diagnostics.quotas import report_quota
 from memgraph.diagnostics.reporting import check_targets
 from memgraph.diagnostics.security import reason_of, report_finding, report_security
 from memgraph.disk.files import free_bytes
-from memgraph.errors import InvalidInputError, JournalError, StorageError
+from memgraph.errors import InvalidInputError, JournalError, NotAStoreError, StorageError
 from memgraph.graph.connection import VENDORS
 from memgraph.graph.engine import EmbeddedEngine
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.configured import configured_keys
-from memgraph.journal.opening import open_journal, read_manifest
-from memgraph.journal.segments import RESERVE_BYTES, JournalLimits
+from memgraph.journal.opening import id_of, open_journal
 from memgraph.model.base import Callback, checked
 from memgraph.ports import GraphEngine, KeyProvider
 from memgraph.store.projection.projector import Projector
@@ -62,7 +61,6 @@ def open_store_journal(
             lock_timeout_s=config.lock_timeout_s,
             allow_unverified=config.security_mode == "dev" and config.allow_unsigned_replay,
             verification_days=None if with_expired_keys else config.key_verification_days,
-            limits=JournalLimits(segment_days=config.journal_segment_days, compresses=config.journal_compression),
         )
     except JournalError as error:
         tell(reason_of(error), store_id=known_id(config.home), error=error)
@@ -71,20 +69,20 @@ def open_store_journal(
         tell("dev_bypass", store_id=journal.store_id)
     journal.on_refused = lambda error: report_finding(config, error, now=now, store_id=journal.store_id)
     journal.on_unverified = lambda: tell("unsigned_replay", store_id=journal.store_id)
-    journal.on_full = journal.segments.on_full = partial(_report_full, config, journal, now)
+    journal.on_full = partial(_report_full, config, journal, now)
     return journal
 
 
 def _report_full(config: AgentMemoryConfig, journal: Journal, now: Callable[[], str]) -> None:
-    free = free_bytes(journal.folder / "manifest.json")
-    report_quota(config, "disk", now=now, store_id=journal.store_id, value=free, limit=RESERVE_BYTES, unit="bytes")
+    free = free_bytes(journal.path)
+    report_quota(config, "disk", now=now, store_id=journal.store_id, value=free, limit=0, unit="bytes")
 
 
 def known_id(home: Path) -> str | None:
     """Return the id in a store's manifest, if it can be read."""
     try:
-        return read_manifest(home / "journal" / "manifest.json")
-    except (StorageError, JournalError):
+        return id_of(home)
+    except (StorageError, JournalError, NotAStoreError):
         return None
 
 

@@ -346,7 +346,7 @@ class Reader:
             avg_relevance=float(self.relevance()[mask].mean()) if total else 0.0,
             pinned_count=int((mask & index.column("is_pinned")).sum()),
             suppressed_count=int((mask & index.column("is_suppressed")).sum()),
-            db_size_bytes=size_on_disk(self._projector.journal.folder.parent),
+            db_size_bytes=size_on_disk(self._projector.journal.home),
         )
 
     def _current(self, index: Index) -> Mask:

@@ -12,11 +12,10 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import read_only_message
 from memgraph.embedding import default_embedder
-from memgraph.errors import ClosedError, JournalError, MemGraphError
+from memgraph.errors import ClosedError, MemGraphError
 from memgraph.extraction.annotate import RuleAnnotator
-from memgraph.journal.closed.files import file_of
 from memgraph.journal.envelope import Event
-from memgraph.journal.swap import ReplacedJournalError
+from memgraph.journal.journal import ReplacedJournalError
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import checked
@@ -26,7 +25,6 @@ from memgraph.ports import Annotator, Clock, Embedder, GraphEngine, KeyProvider,
 from memgraph.privacy.access import Access
 from memgraph.store.access.auditing import Auditing
 from memgraph.store.analysis import Queries
-from memgraph.store.backup.making import Backups
 from memgraph.store.commit.append import Write
 from memgraph.store.commit.insertions import Insertions
 from memgraph.store.commit.records import check_commit
@@ -107,10 +105,6 @@ class Delegating:
     rebuild = _delegated("_batches", Batches.rebuild)
 
     reset = _delegated("_resetting", Resetting.reset)
-
-    backup = _delegated("_backups", Backups.backup)
-    backups = _delegated("_backups", Backups.backups)
-    last_backup_at = _delegated("_backups", Backups.last_backup_at)
 
     cypher = _delegated("_queries", Queries.cypher)
     graph_lag = _delegated("_queries", Queries.graph_lag)
@@ -204,7 +198,7 @@ class AgentMemoryStore(Delegating):
                 config,
                 place,
                 open_projector(config, journal, place.folder, engine),
-                now=lambda: max(to_iso(time()), journal.tail.chain.timestamp),
+                now=lambda: max(to_iso(time()), journal.tail.timestamp),
                 embedder=embedder,
                 annotator=annotator or RuleAnnotator(),
                 refused=read_only_message(place.refused) if place.copy else "",
@@ -247,10 +241,8 @@ class AgentMemoryStore(Delegating):
         self._curation = Curation(journal, writer, reader, now)
         self._awaiting = AwaitingVectors(projector, writer, now)
         self._damaged = DamagedVectors(self._awaiting, projector, writer, reader, now, notice)
-        self._backups = Backups(config.home, projector, reader, now)
         self._reembedding = Reembedding(self._awaiting, projector, writer, self._batches, now)
         self._resetting = Resetting(projector, writer)
-        self._replacement = Replacement(projector)
         self._auditing = Auditing(config, journal, writer, now)
         check_model(journal.named, embedder)
         self._purging.complete_begun()
@@ -399,6 +391,7 @@ class AgentMemoryStore(Delegating):
             self._usage.close()
             self._views.close()
             self._release()
+            self._journal.close()
             self._place = self._place._replace(copy=None)  # a copy is removed unless a view of the past still uses it
 
     def _reading(self, view: PastView) -> PastStore:
@@ -411,17 +404,21 @@ class AgentMemoryStore(Delegating):
     def _check_open(self) -> None:
         if self._is_closed:
             raise ClosedError("the store is closed; open it again")
-        if self._open_parts is not None and self._replacement.is_replaced():
+        if self._open_parts is not None and self._is_replaced():
             self._reopen(self._open_parts)
+
+    def _is_replaced(self) -> bool:
+        """Return whether the journal was resealed, or restored from a backup, since the store was opened: every use is refused then."""
+        return not self._journal.holds_lock and self._journal.is_replaced()
 
     def _carry_out(self, call: Callable[[], T], *, is_repeatable: bool) -> T:
         """Run a use of the open store. If the journal was replaced while it waited for the lock, and it has committed nothing, run it again on the new one."""
         self._check_open()
-        journal, seq = self._journal, self._journal.tail.chain.seq
+        journal, seq = self._journal, self._journal.tail.seq
         try:
             return call()
         except ReplacedJournalError:
-            if not is_repeatable or journal.tail.chain.seq != seq:
+            if not is_repeatable or journal.tail.seq != seq:
                 raise
             self._check_open()
             if self._journal is journal:
@@ -433,7 +430,7 @@ class AgentMemoryStore(Delegating):
         with self._opening:
             if self._is_closed:
                 raise ClosedError("the store is closed; open it again")
-            if not self._replacement.is_replaced():
+            if not self._is_replaced():
                 return  # another thread has opened it
             logger.warning("the journal was replaced; opening the store again")
             try:
@@ -441,52 +438,6 @@ class AgentMemoryStore(Delegating):
             except MemGraphError as error:
                 logger.warning("the uses of memories in the last second are not recorded: %s", error.loggable)
             open_parts(self.embedder)
-
-
-class Replacement:
-    """Notices that another process has replaced the journal. Thread-safe."""
-
-    def __init__(self, projector: Projector) -> None:
-        self._projector = projector
-        self._first = self._find_first()
-
-    def is_replaced(self) -> bool:
-        """Return whether the journal was resealed, or restored from a backup, since the store was opened.
-
-        Every use that needs the journal is refused then, until it is opened again. Usually this costs one look at the file
-        system. While a thread holds the graph the answer may be late: False.
-        """
-        path, number = self._first
-        if number is not None and _number_of(path) == number:
-            return False
-        journal, gate, first = self._projector.journal, self._projector.gate, self._find_first()
-        if first == self._first or gate.is_reading or not gate.guard.acquire(0.0):
-            return False
-        try:
-            if self._projector.has_graph or journal.holds_lock:
-                return False  # this thread is in the middle of a use
-            journal.refresh()
-        except ReplacedJournalError:
-            return True
-        except JournalError:
-            return False  # the next use of the store raises it
-        finally:
-            gate.guard.release()
-        self._first = first  # a purge has rewritten the first segment, or it was compressed: the journal stays valid
-        return False
-
-    def _find_first(self) -> tuple[Path, int | None]:
-        """Return the file of the first segment, and its number in the file system; None if it is not there."""
-        segments = self._projector.journal.segments
-        path = file_of(segments.folder, segments.first().segment)
-        return path, _number_of(path)
-
-
-def _number_of(path: Path) -> int | None:
-    try:
-        return path.stat().st_ino
-    except OSError:
-        return None
 
 
 class PastStore(AgentMemoryStore):

@@ -11,8 +11,7 @@ from memgraph.errors import NotFoundError
 from memgraph.fold.last_state import LastState, last_known
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
-from memgraph.journal.search import histories, is_of, lines_of, named_in, payload_in
-from memgraph.journal.vectors.damage import holds
+from memgraph.journal.search import histories, lines_of, named_in, payload_in
 from memgraph.model.events.erasure import REMOVED_TEXT
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryUndeleted, RecallAgain, VectorRef
@@ -51,7 +50,7 @@ def undeletions(
     events: dict[str, list[Event]] = {memory_id: [] for memory_id in memory_ids}
     needles = {memory_id.encode(): memory_id for memory_id in memory_ids}
     for line in journal.lines() if needles else ():
-        if is_of(line, MemoryAdded.TYPE) or is_of(line, MemoryUndeleted.TYPE):
+        if line.type == MemoryAdded.TYPE or line.type == MemoryUndeleted.TYPE:
             memory = payload_in(journal, line)["memory"]
             order.previous.setdefault(memory["id"], memory.get("previous_id"))  # a restated one was not added
         for named in named_in(line, needles):
@@ -149,7 +148,7 @@ class _Order:
 
 def _sound_vector(journal: Journal, row: Row, model: VectorModel) -> VectorRef | None:
     """Return the place of a memory's vector, if it is of this model and undamaged."""
-    if not has_vector(row, model.name) or not holds(journal.vectors(*model), row["vector_row"], row["vector_sha256"]):
+    if not has_vector(row, model.name) or not journal.vectors(*model).holds(row["vector_row"], row["vector_sha256"]):
         return None
     return VectorRef(model=model.name, row=row["vector_row"], sha256=row["vector_sha256"])
 

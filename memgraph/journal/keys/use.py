@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
-from memgraph.journal.envelope import Event
-from memgraph.journal.segments import Line
+import orjson
+
+from memgraph.journal.envelope import Event, Line
 from memgraph.model.events.store import KeyRotated
 from memgraph.model.timestamps import from_iso, to_iso
-
-_STRING = rb'("(?:[^"\\]|\\.)*")'
-_KEY_ID = re.compile(rb'"key_id":' + _STRING)
-_TIMESTAMP = re.compile(rb'"timestamp":"([^"\\]*)"')
-_ROTATED = re.compile(rb'"payload":\{"fingerprint":"[^"]*","key_id":' + _STRING + rb',"previous_key_id":' + _STRING)
-"""As they appear in a line, which begins with the head."""
-
 
 @dataclass(frozen=True, slots=True)
 class KeyUse:
@@ -100,41 +93,33 @@ def _later(moment: str, days: int) -> str:
 
 def replaced_in(lines: Iterable[Line]) -> set[str]:
     """Return the ids of all keys that rotations replaced, also of those that a resealing has freed since."""
-    found = (_rotation_in(line.data) for line in lines)
-    return {one[1] for one in found if one}
+    return {found["previous_key_id"] for line in lines if (found := _rotation_in(line))}
 
 
-def key_id_in(line: bytes) -> str | None:
-    """Return the id of the key that a line names, without verifying it; None if it names none, as an unsigned one."""
-    found = _KEY_ID.search(line)
-    return (_text(found[1]) or None) if found else None
+def _rotation_in(line: Line) -> dict[str, Any] | None:
+    """Return the payload of a rotation, without verifying it."""
+    return _object(line.payload) if line.type == KeyRotated.TYPE and line.payload else None
 
 
-def _rotation_in(line: bytes) -> tuple[str, str] | None:
-    """Return the ids of the new and of the replaced key if a line records a rotation, without verifying it."""
-    found = _ROTATED.search(line)
-    new, replaced = (_text(found[1]), _text(found[2])) if found else (None, None)
-    return (new, replaced) if new is not None and replaced is not None else None
-
-
-def _text(string: bytes) -> str | None:
+def _object(data: bytes) -> dict[str, Any] | None:
     try:
-        return str(json.loads(string))
-    except ValueError:  # damaged
+        found = orjson.loads(data)
+    except orjson.JSONDecodeError:  # damaged
         return None
+    return found if isinstance(found, dict) else None
 
 
-def uses_in(lines: Iterable[Line], *, first_seq: int = 1) -> KeyHistory:
+def uses_in(lines: Iterable[Line]) -> KeyHistory:
     """Return which keys the lines name, without verifying them: for reports on a journal that does not open."""
     uses: list[KeyUse] = []
-    for number, line in enumerate(lines, first_seq):
-        key_id, since = key_id_in(line.data), _TIMESTAMP.search(line.data)
-        if key_id is None or since is None:
+    for line in lines:
+        head = _object(line.head) or {}
+        key_id, moment = str(head.get("key_id", "")), str(head.get("timestamp", ""))
+        if not key_id:
             continue
-        moment = since[1].decode("ascii", "replace")
         if not uses or uses[-1].key_id != key_id:
-            uses.append(KeyUse(key_id, number, moment))
-        rotated = _rotation_in(line.data)
-        if rotated is not None and rotated[1] == key_id:
-            uses.append(KeyUse(rotated[0], number + 1, moment))
+            uses.append(KeyUse(key_id, line.seq, moment))
+        rotated = _rotation_in(line)
+        if rotated is not None and rotated.get("previous_key_id") == key_id:
+            uses.append(KeyUse(str(rotated.get("key_id")), line.seq + 1, moment))
     return KeyHistory(tuple(uses))

@@ -192,7 +192,7 @@ class Making:
         """Return the journal's end, and the state there."""
         with self._projector.holding():
             state, tail = self._projector.projection, self._journal.tail
-            if state.seq != tail.chain.seq:
+            if state.seq != tail.seq:
                 raise JournalError("the graph could not be brought to the journal's end; run `memgraph rebuild`")
             return Boundary(tail, self._journal.named, f"{state.digest:064x}")
 
@@ -562,7 +562,7 @@ def _segments(
         whole.update(commit.data)
         keys |= {key_id for key_id in map(key_id_in, commit.data.splitlines()) if key_id is not None}
         advance(len(commit.data))
-        reached = commit.after.chain
+        reached = commit.after
         if reached.seq >= boundary.seq:
             break
     if (reached.seq, reached.signature) != (boundary.seq, boundary.offset.chain.signature):

@@ -82,7 +82,7 @@ def purge_again(known: Known, journal: Journal, now: str) -> MemoryPurged | None
     restated: list[str] = []
     for purge in known.purges:
         parted = [kept for kept, at in known.restorations if purge.event > kept and purge.purged_at <= at]
-        last = min([journal.tail.chain.seq, *parted])
+        last = min([journal.tail.seq, *parted])
         missing = {seq for seq in purge.seqs if seq <= last} - named
         if missing:
             seqs |= missing

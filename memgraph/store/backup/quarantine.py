@@ -176,7 +176,7 @@ def cut(
         found = journal.condition()
         if (found.seq, found.signature) != (end.chain.seq, end.chain.signature):
             raise JournalError(f"the journal under {folder} has changed in the meantime; run `memgraph repair` again")
-        time = max(now(), journal.tail.chain.timestamp)
+        time = max(now(), journal.tail.timestamp)
         payloads: list[Payload] = [] if found.seq else [StoreCreated(created_by=cut_by)]
         payloads.append(
             JournalCut(
@@ -195,12 +195,12 @@ def cut(
             payloads.append(record_of(found, time, cut_by, reason))
         journal.append([CommitDraft("system", payloads, actor="user")], time)
         accept_end(journal, found)
-    return Cut(part, found.seq, expected.lost(part), place, size, journal.tail.chain.seq)
+    return Cut(part, found.seq, expected.lost(part), place, size, journal.tail.seq)
 
 
 def accept_end(journal: Unwitnessed, found: Condition) -> None:
     """Let the head file name the journal's end, and remove a checkpoint that contradicts it."""
-    chain = journal.tail.chain
+    chain = journal.tail
     journal.head_file.replace(Head(chain.seq, chain.signature))
     settle(journal, found)
 
@@ -303,7 +303,7 @@ class _Tracking(Unwitnessed):
 
 def _damage(journal: _Tracking, ring: KeyRing, problem: str, path: Path, offset: int) -> Damage:
     kept = journal.tail
-    later, known = 0, kept.chain.seq
+    later, known = 0, kept.seq
     is_later_release = False
     for line in readable_lines(journal.segments, kept.position):
         if line.start == Position(name_of(path), offset):
@@ -312,7 +312,7 @@ def _damage(journal: _Tracking, ring: KeyRing, problem: str, path: Path, offset:
             event = event_of(line, journal.store_id, lambda key_id: ring.verifying(key_id, None))
         except (LineError, JournalError):
             continue
-        if event.seq > kept.chain.seq:
+        if event.seq > kept.seq:
             later, known = later + 1, max(known, event.seq)
     named = [
         one.seq for one in journal.witnesses() if one.seq is not None and one.state in ("ahead", "agrees", "other")
@@ -327,7 +327,7 @@ def _damage(journal: _Tracking, ring: KeyRing, problem: str, path: Path, offset:
         later_events=later,
         known_seq=max(known, *named) if named else known,
         is_later_release=is_later_release,
-        is_in_history=(stands_for is not None and kept.chain.seq < stands_for[0]) or is_unsigned_file(path),
+        is_in_history=(stands_for is not None and kept.seq < stands_for[0]) or is_unsigned_file(path),
     )
 
 

@@ -147,14 +147,14 @@ def restore_journal(
         place = quarantine_folder(config.home, to_iso(time()))
         has_texts_back = _is_other_proof(folder / CONDENSED, new.path / "journal" / CONDENSED)
         _replace(folder, new.path / "journal", place)
-    lost = max(0, known_seq - kept.chain.seq)
+    lost = max(0, known_seq - kept.seq)
     record = StoreRestored(
         backup_id=last.backup_id,
         made_at=last.made_at,
         seq=head.seq,
         signature=head.signature,
         backup_seq=last.head.seq,
-        kept_seq=kept.chain.seq,
+        kept_seq=kept.seq,
         events_lost=lost,
         quarantine=place.name,
         restored_at=to_iso(time()),
@@ -165,7 +165,7 @@ def restore_journal(
     if intent.is_there:
         _complete_purges(config, keys, lambda: to_iso(time()))
     purged = back + (len(again.seqs()) if again else 0)
-    return JournalRestored(head.seq, kept.chain.seq, lost, place, purged, has_texts_back, seq)
+    return JournalRestored(head.seq, kept.seq, lost, place, purged, has_texts_back, seq)
 
 
 def _check_store(home: Path, store_id: str, path: Path) -> None:
@@ -244,7 +244,7 @@ def _known(config: AgentMemoryConfig, store_id: str, ring: KeyRing) -> tuple[int
     journal = Unwitnessed(config.home, store_id, ring, keys_home=config.keys_home)
     with suppress(JournalError, StorageError):  # damaged: its witnesses are asked all the same
         journal.load_to_end(by_checkpoint=False)
-    return max([journal.tail.chain.seq, *(one.seq for one in journal.witnesses() if one.seq is not None)]), journal
+    return max([journal.tail.seq, *(one.seq for one in journal.witnesses() if one.seq is not None)]), journal
 
 
 def _replace(folder: Path, new: Path, place: Path) -> None:
@@ -321,19 +321,19 @@ def _recorded(
     journal.load_to_end(by_checkpoint=False)
     with journal.locked():
         found = journal.condition()
-        if found.seq < kept.chain.seq:
+        if found.seq < kept.seq:
             raise JournalError(
                 f"the journal under {journal.folder} has changed in the meantime; run `memgraph repair` again"
             )
-        time = max(now(), journal.tail.chain.timestamp)
+        time = max(now(), journal.tail.timestamp)
         journal.append([CommitDraft("system", records, actor="user")], time)
         accept_end(journal, found)
-        return journal.tail.chain.seq
+        return journal.tail.seq
 
 
 def _complete_purges(config: AgentMemoryConfig, keys: KeyProvider | None, now: Callable[[], str]) -> None:
     """Remove what the restored journal names as purged from it, its baseline and what was put aside."""
     journal = open_store_journal(config, keys, now, with_expired_keys=True)
     with journal.locked():
-        complete(config.home, journal, max(now(), journal.tail.chain.timestamp))
+        complete(config.home, journal, max(now(), journal.tail.timestamp))
         Intent(journal.folder, journal.seal("purge intent")).remove()

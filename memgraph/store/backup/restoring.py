@@ -156,7 +156,7 @@ class _Restoring:
                 if is_whole and last.manifest.schema_version == SCHEMA_VERSION and digest != last.manifest.digest:
                     raise manifest.damaged(last.path, "the state's digest is not the one that was recorded")
                 damaged = sum(1 for _ in NamedRows.of_lines(journal.lines()).damaged(journal.vectors))
-                needed = journal.used.needed_after(journal.base.chain.seq)
+                needed = journal.used.needed_after(journal.base.seq)
                 expired = needed.expired(config.key_verification_days, self._now())
                 record = StoreRestored(
                     backup_id=last.manifest.backup_id,
@@ -165,7 +165,7 @@ class _Restoring:
                     signature=head.signature,
                     backup_seq=last.manifest.head.seq,
                     copy_id=copy_id,
-                    restored_at=max(self._now(), journal.tail.chain.timestamp),
+                    restored_at=max(self._now(), journal.tail.timestamp),
                     restored_by=f"memgraph {release()}",
                 )
                 with projector.writing():

@@ -157,21 +157,22 @@ class Appender:
             check_task_events(task_id, payloads, self._projector.rows.get)
             check_pins(task_id, payloads, self._pin_rows)
             check_handoffs(task_id, payloads, self._projector.rows.get)
-        placed = iter(self._placed([write for _, _, writes in checked for write in writes]))
         with self._projector.gate.view:
             drained = self.pending.drain(self._projector.rows.get) if self._projector.has_graph else NOTHING_DRAINED
         drafts = [CommitDraft("system", [*drained.payloads, *self._switch(checked)], actor="system")]
-        for scope, task_id, writes in checked:
-            payloads = [next(placed) for _ in writes]
-            drafts.append(CommitDraft(scope, payloads, task_id=task_id, actor=actor, commit_id=next_commit_id()))
-        if not any(draft.payloads for draft in drafts):
-            return []
-        before = self._projector.journal.tail.chain.seq
+        before = self._projector.journal.tail.seq
         try:
-            appended = self._projector.append(drafts, self._now())
+            with self._projector.journal.committing():
+                placed = iter(self._placed([write for _, _, writes in checked for write in writes]))
+                for scope, task_id, writes in checked:
+                    payloads = [next(placed) for _ in writes]
+                    drafts.append(CommitDraft(scope, payloads, task_id=task_id, actor=actor, commit_id=next_commit_id()))
+                if not any(draft.payloads for draft in drafts):
+                    return []
+                appended = self._projector.append(drafts, self._now())
         except BaseException:
             if (
-                self._projector.journal.tail.chain.seq == before
+                self._projector.journal.tail.seq == before
             ):  # otherwise they are recorded and must not be counted twice
                 with self._projector.gate.view:
                     self.pending.put_back(drained)
@@ -218,15 +219,13 @@ class Appender:
         self._made_ids.clear()
 
     def _placed(self, writes: Sequence[Write]) -> list[Payload]:
-        """Write and sync the vectors, and return the events that refer to them."""
+        """Write the vectors, and return the events that refer to them."""
         vectors = [write[1] for write in writes if isinstance(write, tuple)]
         if not vectors:
             return [payload_of(write) for write in writes]
         model, dimension = self.model
         first = self._projector.journal.named.rows.get(model, 0)
         file = self._projector.journal.vectors(model, dimension)
-        if (missing := first - file.available()) > 0:  # the file was truncated
-            self._on_damage(missing)
         places = iter(enumerate(file.write(first, np.stack(vectors)), start=first))
         placed = []
         for write in writes:

@@ -36,7 +36,7 @@ class Requests:
     @property
     def seq(self) -> int:
         """Number of the last event that this process has seen: a new request's commits come later."""
-        return self._journal.tail.chain.seq
+        return self._journal.tail.seq
 
     @contextmanager
     def naming(self, request_id: str) -> Iterator[None]:

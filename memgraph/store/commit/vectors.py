@@ -9,7 +9,7 @@ import numpy as np
 from memgraph.embedding import setting_of
 from memgraph.errors import InvalidInputError, ModelMismatchError
 from memgraph.index.index import Index
-from memgraph.journal.vectors.vector_file import NamedVectors
+from memgraph.journal.vectors import NamedVectors
 from memgraph.model.memory import Vector
 from memgraph.model.similarity import to_vector
 from memgraph.ports import Embedder, Row

@@ -161,7 +161,7 @@ def _planned(
 
     It verifies what is to be condensed; nothing is changed.
     """
-    check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
+    check_no_purge(journal.folder, journal.purged, after=journal.tail.seq)
     open_tasks = _open_tasks(journal) if closed_tasks or days else frozenset()
     state = _state_before(journal, limit, open_tasks if closed_tasks else frozenset(), progress)
     present = journal.baseline
@@ -188,12 +188,12 @@ def _state_before(journal: Journal, limit: str, open_tasks: frozenset[str], prog
     state = State(workspace, start, named)
     least = journal.baseline.seq if journal.baseline else 0
     for commit in journal.replay(start):
-        is_free = commit.after.chain.timestamp < limit and not any(one.task_id in open_tasks for one in commit.events)
-        if not is_free and commit.after.chain.seq > least:
+        is_free = commit.after.timestamp < limit and not any(one.task_id in open_tasks for one in commit.events)
+        if not is_free and commit.after.seq > least:
             break
         state.take(commit)
         if progress:
-            progress(commit.after.chain.seq, journal.tail.chain.seq)
+            progress(commit.after.seq, journal.tail.seq)
     return state
 
 
@@ -221,7 +221,7 @@ def _result(journal: Journal, end: Offset, *, is_new: bool, began: float) -> Com
         rows=baseline.rows if baseline and is_there else 0,
         baseline_bytes=baseline.size_bytes if baseline and is_there else 0,
         archived_segments=0,
-        events_left=journal.tail.chain.seq - reached,
+        events_left=journal.tail.seq - reached,
         journal_bytes=present,
         archive_bytes=archived,
         seconds=round(time.perf_counter() - began, 3),
@@ -290,9 +290,9 @@ def retention_plan(
         for commit in commits:
             changes += [one for event in commit.events for one in _changes_in(event)]
             digest.add(name, commit.data)
-            end, is_unsigned_ = commit.after.chain, is_unsigned(commit.data[:BEGINNING_BYTES])
+            end, is_unsigned_ = commit.after, is_unsigned(commit.data[:BEGINNING_BYTES])
             if progress:
-                progress(end.seq, journal.tail.chain.seq)
+                progress(end.seq, journal.tail.seq)
         is_over = is_over or not (name < before and end.timestamp < limit)
         if is_over:
             restored |= {one.id for one in changes if one.exists}

@@ -28,7 +28,7 @@ def renew_baseline(journal: Journal, seqs: set[int], now: str) -> bool:
         return False
     state, digest = State(Workspace(EmptyRows()), journal.start, NamedVectors()), JournalDigest()
     for commit in journal.replay(journal.start):
-        if commit.after.chain.seq > present.seq:
+        if commit.after.seq > present.seq:
             break
         state.take(commit)
         digest.add(commit.after.position.segment, commit.data)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from memgraph.journal.envelope import Event
-from memgraph.journal.journal import Journal
-from memgraph.journal.segments import Line
-from memgraph.model.events.store import CommitUndone
+import orjson
 
-_HEAD = re.compile(rb'\{"head":\{"actor":"(\w+)","commit_id":"([^"]+)"')
-_SEQ = re.compile(rb'"seq":(\d{1,16}),"signature_version"')
-_TYPE = re.compile(rb'"type":"([a-z_.]+)","write_scope"')
+from memgraph.journal.envelope import Event, Line
+from memgraph.journal.journal import Journal
+from memgraph.model.events.store import CommitUndone
 
 
 class RecordedCommit(NamedTuple):
@@ -35,7 +31,7 @@ class RecordedCommit(NamedTuple):
 
 def recorded_commits(journal: Journal) -> Iterator[RecordedCommit]:
     """Iterate over the commits of a journal; reads only the heads of its lines, which were verified when it was opened."""
-    heads = (_Head.of(line, journal) for line in journal.lines())
+    heads = (_Head.of(line) for line in journal.lines())
     for (commit_id, actor), group in groupby(heads, key=lambda head: (head.commit_id, head.actor)):
         found = list(group)
         types = frozenset(head.type for head in found)
@@ -88,9 +84,6 @@ class _Head(NamedTuple):
     type: str
 
     @classmethod
-    def of(cls, line: Line, journal: Journal) -> _Head:
-        head, seq, type_ = _HEAD.match(line.data), _SEQ.search(line.data), _TYPE.search(line.data)
-        if head and seq and type_:
-            return cls(line, head[2].decode(), head[1].decode(), int(seq[1]), type_[1].decode())
-        event = journal.event(line)  # raises: the line was verified when the journal was opened, and has changed since
-        return cls(line, event.commit_id, event.actor, event.seq, event.type)
+    def of(cls, line: Line) -> _Head:
+        head = orjson.loads(line.head)
+        return cls(line, head["commit_id"], head["actor"], line.seq, line.type)

@@ -12,7 +12,6 @@ from memgraph.errors import UndoError
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.search import histories
-from memgraph.journal.vectors.damage import holds
 from memgraph.model.events.lifecycle import UNDONE
 from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryDeleted, MemoryRevised, RecordPatch
@@ -160,7 +159,7 @@ class _Inversion:
         model = self._writer.model
         if has_vector(row, model.name):
             file = self._journal.vectors(*model)
-            if holds(file, row["vector_row"], row["vector_sha256"]):
+            if file.holds(row["vector_row"], row["vector_sha256"]):
                 return np.frombuffer(file.stored(row["vector_row"]), dtype="<f4").astype(np.float32)
         return self._writer.vectors_for([parse_memory({"type": row["type"], "content": row["content"]})])[0]
 

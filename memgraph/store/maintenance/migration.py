@@ -73,7 +73,7 @@ def migrate(
     for commit in journal.replay():
         read.take(commit)
         if progress:
-            progress(commit.after.chain.seq, journal.tail.chain.seq)
+            progress(commit.after.seq, journal.tail.seq)
     before = _schema_of(config, journal) if _has_graph(config) else None
     found = MigrationReport(
         store_id=store_id,
@@ -81,13 +81,13 @@ def migrate(
         started_at=started_at,
         dry_run=dry_run,
         segments=read.reports(),
-        events=journal.tail.chain.seq,
-        first_seq=min(1, journal.tail.chain.seq),
-        last_seq=journal.tail.chain.seq,
+        events=journal.tail.seq,
+        first_seq=min(1, journal.tail.seq),
+        last_seq=journal.tail.seq,
         types=dict(sorted(read.types.items())),
         converted=read.converted(),
         journal_sha256=read.whole.hexdigest(),
-        signature=journal.tail.chain.signature,
+        signature=journal.tail.signature,
         schema_before=before,
         schema_version=SCHEMA_VERSION,
         rebuilds=before != SCHEMA_VERSION,
@@ -174,7 +174,7 @@ class _Read:
         """Add a commit."""
         name = commit.after.position.segment
         segment = self._segments.setdefault(name, _Segment(first_seq_of(name)))
-        segment.last_seq = commit.after.chain.seq  # its events may be purged
+        segment.last_seq = commit.after.seq  # its events may be purged
         segment.size_bytes += len(commit.data)
         segment.digest.update(commit.data)
         self.whole.update(commit.data)

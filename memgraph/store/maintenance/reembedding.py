@@ -10,7 +10,7 @@ import numpy as np
 from memgraph.disk.lock import ProcessLock
 from memgraph.embedding import embed_each
 from memgraph.errors import EmbeddingError, InvalidInputError
-from memgraph.journal.vectors.pending_vectors import MadeRow, MadeVectors
+from memgraph.journal.vectors import MadeRow, MadeVectors
 from memgraph.model.base import MAX_ITEMS, Callback, checked
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.reembedding import MemoryReembedded, PlacedVector
@@ -83,7 +83,7 @@ class Reembedding:
                 embedded, reused = self._embed_with(embedder, before, batch, progress), 0
             else:
                 file = self._journal.vectors(*model)
-                made = MadeVectors(file, self._journal.named.rows.get(model.name, 0))
+                made = MadeVectors(self._journal.database, file, self._journal.named.rows.get(model.name, 0))
                 embedded, reused = self._make(embedder, made, batch, progress)
                 self._change(embedder, made)
                 made.forget()
@@ -119,7 +119,7 @@ class Reembedding:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Exclude other changes of the model for a block; other writers continue."""
-        lock = ProcessLock(self._journal.folder / "reembed.lock", "the change of the store's embedding model")
+        lock = ProcessLock(self._journal.home / "reembed.lock", "the change of the store's embedding model")
         lock.acquire(self._journal.lock_timeout_s)
         try:
             yield

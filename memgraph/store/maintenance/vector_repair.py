@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from memgraph.embedding import embed_each
 from memgraph.errors import EmbeddingError
-from memgraph.journal.vectors.damage import DamagedRow, NamedRows, holds
-from memgraph.journal.vectors.vector_file import row_sha256
+from memgraph.journal.vectors import DamagedRow, NamedRows, row_sha256
 from memgraph.logs import logger_of
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.reembedding import VectorsLost
@@ -186,7 +185,7 @@ class DamagedVectors:
                 current = self._projector.rows.get("Memory", row["id"])
                 if current is None or not has_vector(current, model.name) or current["content"] != row["content"]:
                     continue
-                if holds(file, current["vector_row"], current["vector_sha256"]):
+                if file.holds(current["vector_row"], current["vector_sha256"]):
                     continue
                 if isinstance(vector, EmbeddingError):
                     healed.failed += 1
@@ -196,8 +195,10 @@ class DamagedVectors:
                 else:
                     anew.append((row, checked))
             if back or anew:
-                file.restore(back, row_count=self._journal.named.rows[model.name])
-                self._awaiting.commit(anew, made_by)
+                with self._journal.committing():
+                    file.restore(back)
+                    file.forget()
+                    self._awaiting.commit(anew, made_by)
                 self._reader.refresh_vectors()  # the file's time stamp may be too coarse to show the change
         healed.restored += len(back)
         healed.replaced += len(anew)
@@ -210,8 +211,6 @@ class DamagedVectors:
             for one in NamedRows.of_lines(self._journal.lines()).damaged(self._journal.vectors):
                 if one.model != model or one.row not in used:
                     lost[one.model].append(one.row)
-            if model in lost:  # otherwise the next write would find the file too short
-                self._journal.vectors(*self._writer.model).restore({}, row_count=self._journal.named.rows[model])
             events = [
                 VectorsLost(model=name, rows=rows[start : start + MAX_ITEMS], recorded_at=self._now())
                 for name, rows in lost.items()

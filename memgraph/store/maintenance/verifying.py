@@ -11,17 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.errors import DamagedJournalError, DiskFullError, GraphError, VectorDamageError
+from memgraph.errors import DiskFullError, GraphError, VectorDamageError
 from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.projection import digest_after
 from memgraph.graph.schema import INTERNAL, STATE_TABLE, tables
 from memgraph.index.arrays import Multimap, Names
 from memgraph.index.columns import COLUMNS
 from memgraph.index.index import RELATION_CODE, Index
-from memgraph.journal.envelope import Event
-from memgraph.journal.purge.rewriting import check_purges
-from memgraph.journal.replay import Committed
-from memgraph.journal.vectors.damage import NamedRows
+from memgraph.journal.envelope import Committed, Event
+from memgraph.journal.vectors import NamedRows
 from memgraph.model.base import Callback, Count, checked
 from memgraph.model.events.payload import MAX_WHOLE
 from memgraph.model.events.store import BackupMade, StoreRestored
@@ -163,7 +161,7 @@ def inspect(
             try:
                 projection = stored(projector.engine, projector.journal.store_id)
                 found.graph_seq = projection.seq
-                if projection.seq > projector.journal.tail.chain.seq:
+                if projection.seq > projector.journal.tail.seq:
                     projection = None
                 else:
                     drawn = _drawn(projector, sample)
@@ -192,14 +190,7 @@ def _drawn(projector: Projector, sample: int) -> frozenset[str]:
 
 def _journal(projector: Projector, recorded: Recorded, found: Verification, progress: Progress | None) -> None:
     with found.timed("journal"):
-        try:
-            found.events = projector.journal.verify(progress, also=recorded.take)
-        except DamagedJournalError as error:
-            if error.path == projector.journal.closed.path:  # a purged payload that came back says more
-                check_purges(projector.journal.segments, projector.journal.purged)
-            raise
-        check_purges(projector.journal.segments, projector.journal.purged)
-        found.torn_events, found.torn_bytes = projector.journal.torn_tail()
+        found.events = projector.journal.verify(progress, also=recorded.take)
 
 
 def refuse(found: Verification, projector: Projector) -> None:
@@ -427,7 +418,7 @@ class Folded(Recorded):
             found = _backup_of(event)
             if found is not None and (self.backup is None or found.at >= self.backup.at):
                 self.backup = found
-        if commit.after.chain.seq == self._at and self._workspace is not None:
+        if commit.after.seq == self._at and self._workspace is not None:
             self.digest = digest_after(0, self._workspace.changes())
             rows = {one: self._workspace.get("Memory", one) for one in self._drawn}
             self.sample = {one: row for one, row in rows.items() if row is not None}

@@ -40,7 +40,6 @@ from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.envelope import Event
 from memgraph.journal.excerpt import Excerpt, Sift
 from memgraph.journal.journal import Journal
-from memgraph.journal.purge.intent import check_no_purge
 from memgraph.logs import logger_of
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.reembedding import MemoryReembedded
@@ -218,7 +217,7 @@ class Views:
         def make() -> OpenView:
             # after the excerpt's end is known: what was made private since then is not selected
             selection.select(self._reader, self._reader.events_after(0))
-            end = journal.tail.chain.seq
+            end = journal.tail.seq
             lease = self._kept_of_agents.take(
                 journal.name, lambda folder: self._fill(folder, journal, progress), since=end
             )
@@ -240,13 +239,11 @@ class Views:
 
     def _fill(self, folder: Path, journal: Excerpt, progress: Progress | None) -> None:
         """Make the graph and index of a view in a directory; it must not keep what is being purged meanwhile."""
-        check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
         projector = open_projector(self._config, journal, folder)
         try:
             projector.rebuild(progress)
         finally:
             projector.close()
-        check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
 
     def _excerpt(self, past: Past, sift: Callable[[], Sift], why: str) -> Excerpt:
         """Return the excerpt of the journal, including all that is recorded so far."""
@@ -257,7 +254,7 @@ class Views:
             if self._journal.has_changed():
                 self._journal.refresh()
             name = _key(self._journal, past, self._of)
-            return Excerpt(self._journal, sift, keys_home=self._config.keys_home, name=name, why=why)
+            return Excerpt(self._journal, sift, home=self._config.home, name=name, why=why)
 
     def _moment(self, when: When) -> str:
         given, now = moment_of(when), self._now()
@@ -372,7 +369,7 @@ def _end_of_day(when: object) -> datetime | None:
 
 def _key(journal: Journal, past: Past, of: Past | None) -> str:
     """Return the key of a view: all moments after the journal's end share one, for each agent with its permissions."""
-    end = journal.tail.chain
+    end = journal.tail
     what: tuple[object, ...] = (past.as_of, past.recorded) if past.as_of < end.timestamp else ("all",)
     if past.access is not None:
         moment = (of.as_of, of.recorded) if of is not None else ("all",)

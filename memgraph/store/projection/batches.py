@@ -57,12 +57,12 @@ class Batches:
             yield
             return
         self._here.is_inside = True
-        began, before = time.monotonic(), self._projector.journal.tail.chain.seq
+        began, before = time.monotonic(), self._projector.journal.tail.seq
         try:
             yield
         finally:
             self._here.is_inside = False
-            if self._projector.journal.tail.chain.seq != before:
+            if self._projector.journal.tail.seq != before:
                 self._had_one = True
                 self._uncompared_s += time.monotonic() - began
         self._end()
@@ -91,7 +91,6 @@ class Batches:
         """
         self._check_own()
         self._flush()
-        self._compress()
         return self._compact()
 
     def rebuild(self, progress: Progress | None = None) -> None:

@@ -10,7 +10,7 @@ from memgraph.errors import GraphError
 from memgraph.fold import Projection
 from memgraph.fold.projection import digest_after
 from memgraph.index.index import RELATION_CODE, Index, IndexOffset
-from memgraph.journal.replay import Committed
+from memgraph.journal.envelope import Committed
 from memgraph.model.events.erasure import MemoryPurged
 from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevised
 from memgraph.model.events.payload import Payload
@@ -129,4 +129,4 @@ def aside(make: Callable[[], Index], wait: Callable[[], None]) -> Index:
 
 def offset_of(state: Projection) -> IndexOffset:
     """Return a projection's position in the journal."""
-    return IndexOffset(state.seq, state.signature, state.timestamp, state.segment, state.offset)
+    return IndexOffset(state.seq, state.signature, state.timestamp)

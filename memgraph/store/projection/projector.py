@@ -13,9 +13,8 @@ from memgraph.errors import DiskFullError, GraphError, JournalError, OutdatedGra
 from memgraph.fold import Projection, project
 from memgraph.index import snapshot
 from memgraph.index.index import Index, IndexOffset
-from memgraph.journal.envelope import CommitDraft, Event
+from memgraph.journal.envelope import Chain, CommitDraft, Committed, Event
 from memgraph.journal.journal import Journal
-from memgraph.journal.replay import Committed, Offset
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreReset
 from memgraph.ports import GraphEngine, Progress
@@ -110,7 +109,7 @@ class Projector:
 
     def _is_at_hand(self) -> bool:
         """Return whether index and rows are in memory and current: then what other processes do with the graph is irrelevant."""
-        return self._has_all() and self.projection.seq == self.journal.tail.chain.seq and not self.journal.has_changed()
+        return self._has_all() and self.projection.seq == self.journal.tail.seq and not self.journal.has_changed()
 
     @contextmanager
     def _held(self, progress: Progress | None = None) -> Iterator[None]:
@@ -196,7 +195,7 @@ class Projector:
 
         If the graph fails after the journal has accepted the commit, the commit stands, and the graph is rebuilt.
         """
-        before = self.journal.tail.chain.seq
+        before = self.journal.tail.seq
         with timed(logger, logging.DEBUG, "appended to the journal") as counts:
             commits = self.journal.append(drafts, now)
             counts["events"] = sum(len(commit.events) for commit in commits)
@@ -242,7 +241,7 @@ class Projector:
                 stack.enter_context(self._admitting())
             stack.enter_context(in_bulk())
             counts = stack.enter_context(timed(logger, logging.INFO, "rebuilt graph and index"))
-            counts["events"] = self._remake(self.journal.tail.chain.seq, progress).seq
+            counts["events"] = self._remake(self.journal.tail.seq, progress).seq
             self._generation, self._has_failed = -1, False
 
     def ask(self, question: Callable[[GraphEngine], T]) -> T:
@@ -291,7 +290,6 @@ class Projector:
                     # the snapshot must not keep the names of what was removed
                     _ = self._has_removed and self.engine.is_held and self.index
                     self._indexes.save_if_changed(self.projection, at_once=self._has_removed)
-                    self.journal.checkpoint()
             finally:
                 self.engine.close()
 
@@ -315,16 +313,16 @@ class Projector:
             self.projection = state
             self._generation = self.engine.generation
         if self.first_lag is None:
-            self.first_lag = self.journal.tail.chain.seq - self.projection.seq
-        if self.projection.seq != self.journal.tail.chain.seq:
+            self.first_lag = self.journal.tail.seq - self.projection.seq
+        if self.projection.seq != self.journal.tail.seq:
             with timed(logger, logging.INFO, "brought the graph up") as counts:
-                counts["events"] = self.journal.tail.chain.seq - self.projection.seq
+                counts["events"] = self.journal.tail.seq - self.projection.seq
                 self._advance(progress)
         self.named = self.journal.named
 
     def _mend(self) -> None:
         """Catch up after a commit that did not reach the graph. The commit stands, so a failure here is only logged."""
-        if self.projection.seq != self.journal.tail.chain.seq:
+        if self.projection.seq != self.journal.tail.seq:
             try:
                 self.catch_up()
             except GraphError as error:
@@ -332,11 +330,11 @@ class Projector:
 
     def _advance(self, progress: Progress | None) -> None:
         state = self.projection
-        if self.journal.tail.chain.seq - state.seq > _REBUILD_FROM_EVENTS:
+        if self.journal.tail.seq - state.seq > _REBUILD_FROM_EVENTS:
             raise OutdatedGraphError("it is far behind")
-        if state.seq < self.journal.base.chain.seq:
+        if state.seq < self.journal.base.seq:
             raise OutdatedGraphError("it is older than the journal's baseline")
-        total = self.journal.tail.chain.seq
+        total = self.journal.tail.seq
         batch: list[Committed] = []
         try:
             for commit in self.journal.replay(self._offset(state)):
@@ -358,7 +356,7 @@ class Projector:
             return
         if any(isinstance(event.payload, StoreReset) for event in events):
             # a new graph is quicker than removing most of the old one, and its file holds nothing of what is gone
-            self.projection, self.named = self._remake(commits[-1].after.chain.seq), self.journal.named
+            self.projection, self.named = self._remake(commits[-1].after.seq), self.journal.named
             return
         index = self.loaded_index
         with timed(logger, logging.DEBUG, "wrote to graph and index") as counts:
@@ -387,14 +385,12 @@ class Projector:
                     self.gate.close()  # queries are still embedded by the previous model
                 self.named = self.journal.named
 
-    def _offset(self, state: Projection | IndexOffset) -> Offset:
-        if state.seq == 0:
-            return self.journal.start
-        return self.journal.resume_point(state.seq, state.signature, state.segment, state.offset, state.timestamp)
+    def _offset(self, state: Projection | IndexOffset) -> Chain:
+        return Chain(self.journal.store_id, state.seq, state.signature, state.timestamp) if state.seq else self.journal.start
 
     def _bring_up(self, index: Index) -> bool:
         """Update the index to the graph's state; return False if it must be rebuilt."""
-        if index.offset.seq < self.journal.base.chain.seq:
+        if index.offset.seq < self.journal.base.seq:
             return False
         if index.offset.seq >= self.projection.seq:
             return index.offset.seq == self.projection.seq and index.offset.signature == self.projection.signature

@@ -5,13 +5,13 @@ from __future__ import annotations
 from memgraph.errors import GraphError, OutdatedGraphError
 from memgraph.fold import EmptyRows, Projection, Workspace, fold
 from memgraph.fold.projection import SCHEMA_VERSION, digest_after
-from memgraph.journal.baseline.header import Baseline
+from memgraph.journal.baseline import Baseline
+from memgraph.journal.envelope import Chain
 from memgraph.journal.journal import Journal
-from memgraph.journal.replay import Offset
 from memgraph.ports import Change, GraphEngine, Progress
 
 
-def beginning(journal: Journal, until: int | None = None) -> tuple[Workspace, Offset]:
+def beginning(journal: Journal, until: int | None = None) -> tuple[Workspace, Chain]:
     """Return the rows from which a replay up to an event begins, and the point: the baseline's, or none at the journal's start.
 
     A baseline of another schema does not count: its events are folded anew, from the archive.
@@ -30,7 +30,7 @@ def beginning(journal: Journal, until: int | None = None) -> tuple[Workspace, Of
     baseline, rows = found
     for table, key, row in rows:
         workspace.add(table, key, row)
-    return workspace, baseline.offset
+    return workspace, baseline.chain
 
 
 def _counts(baseline: Baseline, until: int | None) -> bool:
@@ -47,10 +47,10 @@ def replayed(journal: Journal, until: int, progress: Progress | None = None) -> 
     """
     workspace, base = beginning(journal, until)
     projection = Projection(journal.store_id)
-    if base.chain.seq:
+    if base.seq:
         projection = projection.at(base)
     for commit in journal.replay(base):
-        if commit.after.chain.seq > until:
+        if commit.after.seq > until:
             break
         for event in commit.events:
             fold(workspace, event)
@@ -86,7 +86,7 @@ def resumable(engine: GraphEngine, journal: Journal) -> Projection:
     GraphError
         It cannot.
     """
-    state, tail = stored(engine, journal.store_id), journal.tail.chain
+    state, tail = stored(engine, journal.store_id), journal.tail
     if state.store_id != journal.store_id or state.schema_version != SCHEMA_VERSION:
         raise OutdatedGraphError("it belongs to another store or schema")
     if state.seq > tail.seq or (state.seq == tail.seq and state.signature != tail.signature):

@@ -13,11 +13,9 @@ import orjson
 from memgraph.disk.files import clear
 from memgraph.disk.temporary import remove_abandoned
 from memgraph.errors import StorageError
-from memgraph.journal.journal import Journal
-from memgraph.journal.purge.rewriting import zero_rows
 
-_FOLDERS = ("past", "agents/overviews", "quarantine")
-"""Views of the past and of agents; overviews of projects; what repairs cut off the journal."""
+_FOLDERS = ("past", "agents/overviews", "quarantine", "journal-0.2")
+"""Views of the past and of agents; overviews of projects; what repairs cut off the journal; the journal of an earlier release that was moved."""
 _ANSWERS = "server/answers.sqlite"
 """The answers that `memgraph serve` keeps for a day (`memgraph.interfaces.http.access.answers`)."""
 _REMOVED = "This was carried out; a purge has removed the answer."
@@ -50,33 +48,10 @@ def remove_leftovers(home: Path) -> list[str]:
     return [*names, _ANSWERS] if _blank_answers(home / _ANSWERS) else names
 
 
-def remove_unnamed_vectors(journal: Journal) -> None:
-    """Remove vectors that no event names: what an interrupted write or an unfinished change of the model has left.
-
-    Raises
-    ------
-    StorageError
-        The system refuses.
-    """
-    folder, named = journal.folder / "vectors", journal.named
-    files: dict[Path, None] = {}
-    for model, count in named.rows.items():
-        file = journal.vectors(model, named.dimension_of(model) or 0)
-        files[file.path] = None
-        if file.dimension:
-            zero_rows(file, range(count, file.available()))
-    try:
-        for path in [*folder.glob("*.rows.jsonl"), *(one for one in folder.glob("*.f32") if one not in files)]:
-            path.unlink(missing_ok=True)
-    except OSError as error:
-        raise StorageError(f"vectors cannot be removed: {error.strerror}", path=folder) from None
-
-
 def _temporary(home: Path) -> Iterator[Path]:
     """Yield what a killed process left, and copies of the graph for long queries."""
     yield from home.glob(".*.tmp")
     yield from home.glob("*/.*.tmp")
-    yield from home.glob("journal/*/.*.tmp")  # the archive's and the baseline's
     yield from home.glob("graph/query-*")
     yield from home.glob("graph/load-*")
 

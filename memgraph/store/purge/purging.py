@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError
 from memgraph.extraction.secrets import redact, redact_any
-from memgraph.journal.envelope import CommitDraft, Event
+from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
-from memgraph.journal.purge.intent import Intent
-from memgraph.journal.purge.rewriting import (
-    check_rewritable,
-    left_in,
-    rewrite_segments,
-    segments_of,
-    sha256_of,
-    zero_rows,
-)
 from memgraph.journal.search import events_of
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Name, Text, checked
@@ -37,14 +28,15 @@ from memgraph.model.results.purges import (
 from memgraph.ports import Row
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
-from memgraph.store.compaction.renewing import renew_baseline
 from memgraph.store.projection.projector import Projector
 from memgraph.store.purge.exports import known_exports
-from memgraph.store.purge.leftovers import remove_leftovers, remove_unnamed_vectors
+from memgraph.store.purge.leftovers import remove_leftovers
 from memgraph.store.purge.plan import Plan, plan_of
 from memgraph.store.purge.receipts import (
     check_receipt,
     has_receipt,
+    note_remaining,
+    noted_remaining,
     read_receipt,
     receipt_of,
     vectors_left,
@@ -87,7 +79,6 @@ class Purging:
         self._reader = reader
         self._now = now
         self._close_views = close_views
-        self._intent = Intent(self._journal.folder, self._journal.seal("purge intent"))
 
     def preview_purge(
         self,
@@ -169,31 +160,25 @@ class Purging:
             Not exactly one thing was asked for, or no memory would be left.
         ReadOnlyError
             The store cannot be written.
-        DamagedJournalError
-            The manifest of closed segments cannot be trusted. Nothing is changed.
         """
         checked(bool, keep_copies, "keep_copies")
         checked(bool, everything, "everything")
         criteria = self._criteria(ids, match, project, source, secrets=secrets)
         with self._writer.exclusive():
             self._writer.flush()
-            # refused here, because a purge that is recorded could not be carried out
-            self._journal.closed.read_again(self._journal.ring.find)
-            self._complete_all()
             plan = self._planned(criteria, keeps_copies=keep_copies)
             if plan.is_everything and not everything:
                 problem = "would leave no memory; to purge them all, say so (`--all`)"
                 raise InvalidInputError(problem, field="purge", value=_asked(criteria))
-            segments = self._journal.segments
-            check_rewritable(segments, plan.seqs)  # here, too, for the same reason
-            drafts = self._drafts(plan)
-            hashes = {f"journal/{name}": sha256_of(segments, name) for name in segments_of(segments, plan.seqs)}
-            left = [one.model_dump(mode="json") for one in without_names(self._remaining(plan))]
-            self._intent.write(hashes, left)
-            commits = self._journal.append(drafts, self._now())
-            receipt = self._complete(commits[-1].events[-1])
-            self._intent.remove()
-        return receipt
+            remaining = without_names(self._remaining(plan))
+            with self._journal.committing():
+                drafts = self._drafts(plan)
+                note_remaining(self._home, self._journal.tail.seq + sum(len(draft.payloads) for draft in drafts), remaining)
+                commits = self._journal.append(drafts, self._now())
+                self._erase(plan.seqs, plan.vectors)
+            event = commits[-1].events[-1]
+            payload: MemoryPurged = event.payload  # type: ignore[assignment]
+            return self._complete(event.seq, payload, remaining)
 
     def check_receipt(self, receipt: bytes | str | PurgeReceipt) -> ReceiptCheck:
         """Check a receipt against this store's journal.
@@ -211,60 +196,52 @@ class Purging:
 
     def complete_begun(self) -> None:
         """Complete a purge that a killed process has left. A store that cannot be written, or is being purged, stays as it is."""
-        if not self._intent.is_there or self._journal.is_read_only:
+        if self._journal.is_read_only:
             return
         try:
-            with self._writer.exclusive():
-                self._complete_all()
+            if self._without_receipts():
+                with self._writer.exclusive():
+                    for seq, payload in self._without_receipts():
+                        logger.warning("completing the purge of event %d, which was interrupted", seq)
+                        self._complete(seq, payload, noted_remaining(self._home, seq))
         except MemGraphError as error:
             logger.warning("a purge that was interrupted is not complete yet: %s", error.loggable)
 
     def complete_purges(self) -> None:
-        """Remove again what earlier purges removed, where it came back, such as with a segment from a backup."""
+        """Remove again what earlier purges removed, where it came back, such as with a part of a backup."""
         with self._writer.exclusive():
-            self._intent.write({})
-            self._complete_all()
+            for seq, payload in list(self._journal.purges()):
+                vectors = {one.model: set(one.rows) for one in payload.vectors}
+                came_back = self._journal.unpurged(payload.seqs())
+                left = list(vectors_left(self._journal, {one.model: one.rows for one in payload.vectors}))
+                if came_back or left or not has_receipt(self._home, seq, payload):
+                    with self._journal.committing():
+                        self._erase(payload.seqs(), {model: vectors[model] & {row for name, row in left if name == model} for model in vectors})
+                    self._complete(seq, payload, noted_remaining(self._home, seq))
 
-    def _complete_all(self) -> None:
-        if not self._intent.is_there:
-            return
-        for event in list(self._journal.purged.events()):
-            if isinstance(event.payload, MemoryPurged) and self._is_open(event):
-                logger.warning("completing the purge of event %d, which was interrupted", event.seq)
-                self._complete(event)
-        self._intent.remove()
+    def _without_receipts(self) -> list[tuple[int, MemoryPurged]]:
+        return [one for one in self._journal.purges() if not has_receipt(self._home, *one)]
 
-    def _is_open(self, event: Event) -> bool:
-        """Return whether a purge may be incomplete: it has no receipt, or payloads or vectors are left."""
-        payload: MemoryPurged = event.payload  # type: ignore[assignment]
-        if not has_receipt(self._home, event.seq, payload) or left_in(self._journal.segments, payload.seqs()):
-            return True
-        return any(vectors_left(self._journal, {one.model: one.rows for one in payload.vectors}))
+    def _erase(self, seqs: set[int], vectors: Mapping[str, set[int]]) -> None:
+        """Remove payloads and vectors, and what the baseline says of them, in the transaction that is open."""
+        journal = self._journal
+        journal.erase(seqs)
+        for model, rows in vectors.items():
+            journal.vectors(model, journal.named.dimension_of(model) or 0).remove(rows)
+        for model, count in journal.named.rows.items():
+            journal.vectors(model, journal.named.dimension_of(model) or 0).remove_from(count)
 
-    def _complete(self, event: Event) -> PurgeReceipt:
-        """Carry out a recorded purge, with the lock held. What is done already is done again."""
-        payload: MemoryPurged = event.payload  # type: ignore[assignment]
+    def _complete(self, seq: int, payload: MemoryPurged, remaining: list[RemainingName]) -> PurgeReceipt:
+        """Remove what was made of purged events, with the lock held. What is done already is done again."""
         journal = self._journal
         with timed(logger, logging.INFO, "purged") as counts:
-            journal.drop_checkpoint(segments_of(journal.segments, payload.seqs()))
-            for one in payload.vectors:
-                zero_rows(journal.vectors(one.model, journal.named.dimension_of(one.model) or 0), one.rows)
-            remove_unnamed_vectors(journal)
-            rewrite_segments(journal.segments, payload.seqs(), journal.signing_key)
-            renew_baseline(journal, payload.seqs(), self._now())
             self._close_views()
             removed = remove_leftovers(self._home)
             self._projector.rebuild()
-            journal.name_closed()
-            journal.checkpoint()
-            receipt = receipt_of(
-                journal,
-                event,
-                payload,
-                noted=self._intent.read(),
-                removed=removed,
-                exports=self._exports(),
-            )
+            for model in journal.named.rows:
+                journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
+            journal.database.erase()
+            receipt = receipt_of(journal, seq, payload, removed=removed, remaining=remaining, exports=self._exports())
             write_receipt(self._home, receipt)
             counts["events"] = len(payload.seqs())
         return receipt
@@ -305,7 +282,7 @@ class Purging:
 
     def _remaining(self, plan: Plan) -> list[RemainingName]:
         """Return the names that stay in the journal although they contain the words."""
-        return remaining_names(self._journal.every_line(self._journal.start.position), plan.is_said)
+        return remaining_names(self._journal.every_line(), plan.is_said)
 
     def _nothing(self, criteria: Criteria, plan: Plan) -> str:
         """Return the message that there is nothing to purge."""

@@ -12,41 +12,30 @@ import orjson
 from memgraph.disk.files import make_private_folder, write_private
 from memgraph.disk.seal import Seal
 from memgraph.errors import InvalidInputError, JournalError, StorageError
-from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.sealing import RECEIPTS
-from memgraph.journal.purge.intent import Noted
-from memgraph.journal.purge.rewriting import left_in, segments_of, sha256_of
-from memgraph.journal.segments import Segments
-from memgraph.journal.vectors.damage import NamedRows
+from memgraph.journal.vectors import NamedRows
 from memgraph.model.events.erasure import MemoryPurged
 from memgraph.model.events.tasks import TaskCreated
-from memgraph.model.results.purges import KnownExport, PurgeReceipt, ReceiptCheck, RewrittenFile
+from memgraph.model.results.purges import KnownExport, PurgeReceipt, ReceiptCheck, RemainingName
 
 FOLDER = "receipts"
-_REGISTRATION = f'"type":"{TaskCreated.TYPE}"'.encode()
+RECEIPTS = "receipts"
 MAX_BYTES = 64 << 20
 
 
 def receipt_of(
     journal: Journal,
-    event: Event,
+    seq: int,
     payload: MemoryPurged,
     *,
-    noted: Noted,
     removed: list[str],
+    remaining: list[RemainingName],
     exports: list[KnownExport],
 ) -> PurgeReceipt:
     """Return the signed receipt of a completed purge."""
-    files = []
-    for segment in segments_of(journal.segments, payload.seqs()):
-        name = f"journal/{segment}"
-        known, sha256 = noted.files.get(name, (None, None))
-        size, after = sha256_of(journal.segments, segment, known)
-        files.append(RewrittenFile(path=name, size=size, before=sha256, after=after))
     receipt = PurgeReceipt(
         store_id=journal.store_id,
-        event=event.seq,
+        event=seq,
         purged_at=payload.purged_at,
         ids=payload.ids,
         derived_ids=payload.derived_ids,
@@ -55,11 +44,10 @@ def receipt_of(
         kept_ids=payload.kept_ids,
         ranges=_ranges(payload),
         vectors={one.model: one.rows for one in payload.vectors},
-        files=files,
-        rebuilt=["graph", "index"],
+        rebuilt=["rows", "graph", "index"],
         removed=removed,
         lost_tasks=_lost_tasks(journal, payload.seqs()),
-        remaining=noted.remaining,
+        remaining=remaining,
         exports=exports,
     )
     return receipt.model_copy(update={"code": _code(receipt, journal.seal(RECEIPTS))})
@@ -70,7 +58,26 @@ def write_receipt(home: Path, receipt: PurgeReceipt) -> Path:
     path = home / FOLDER / f"{receipt.event:012d}.json"
     make_private_folder(path.parent)
     write_private(path, orjson.dumps(receipt.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
+    _begun(home, receipt.event).unlink(missing_ok=True)
     return path
+
+
+def note_remaining(home: Path, event: int, remaining: Sequence[RemainingName]) -> None:
+    """Keep what the receipt of a purge will say of names that stay: if the process is killed, nobody can find them by the purged words."""
+    make_private_folder(home / FOLDER)
+    write_private(_begun(home, event), orjson.dumps([one.model_dump(mode="json") for one in remaining]))
+
+
+def noted_remaining(home: Path, event: int) -> list[RemainingName]:
+    """Return what was kept."""
+    try:
+        return [RemainingName.parse(one) for one in orjson.loads(_begun(home, event).read_bytes())]
+    except (OSError, ValueError, InvalidInputError):
+        return []
+
+
+def _begun(home: Path, event: int) -> Path:
+    return home / FOLDER / f"{event:012d}.begun"
 
 
 def has_receipt(home: Path, event: int, payload: MemoryPurged) -> bool:
@@ -120,27 +127,25 @@ def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
         raise InvalidInputError(problem, field="receipt", value=receipt.event)
     if not is_genuine(journal, receipt):
         problem = (
-            "was changed since it was signed, or was signed with a secret that this copy of the store does not have "
-            "(`journal/sealing.json`, `journal/former_seals.json`)"
+            "was changed since it was signed, or was signed with a key that is not there any more"
         )
         raise InvalidInputError(problem, field="receipt", value=receipt.event)
-    payloads = [event.payload for event in journal.purged.events() if event.seq == receipt.event]
-    if not payloads or not isinstance(payload := payloads[0], MemoryPurged):
+    payload = next((purge for seq, purge in journal.purges() if seq == receipt.event), None)
+    if payload is None:
         raise JournalError(f"the journal has no purge with the number {receipt.event}: it is an older copy")
     if _ranges(payload) != receipt.ranges or _ids(payload) != _ids(receipt):
         raise JournalError(f"event {receipt.event} of the journal purged something else than the receipt says")
-    if left := left_in(journal.segments, payload.seqs()):
+    if left := journal.unpurged(payload.seqs()):
         raise JournalError(
             f"{len(left):,} of the purged events still have a payload, first event {left[0]}: the journal was restored from an "
             "older copy; run `memgraph purge --complete`"
         )
-    _check_vectors(journal, receipt)
-    changed = [one.path for one in receipt.files if not _is_same(journal.segments, one)]
+    for model, row in vectors_left(journal, receipt.vectors):
+        raise JournalError(f"row {row} of the vectors of {model} still holds a purged vector; run `memgraph purge --complete`")
     return ReceiptCheck(
         event=receipt.event,
         events=len(payload.seqs()),
         vectors=sum(map(len, receipt.vectors.values())),
-        changed_since=changed,
         remaining=receipt.remaining,
     )
 
@@ -162,37 +167,17 @@ def vectors_left(journal: Journal, vectors: Mapping[str, Sequence[int]]) -> Iter
 def is_genuine(journal: Journal, receipt: PurgeReceipt) -> bool:
     """Return whether a receipt is of this store and was signed with its secret, the present one or a former."""
     is_ours = receipt.store_id == journal.store_id
-    return is_ours and any(seal.fits(receipt.code, _signed(receipt)) for seal in journal.receipt_seals())
+    return is_ours and any(
+        seal.fits(receipt.code, _signed(receipt)) for seal in journal.former_seals(RECEIPTS)
+    )
 
 
 def _lost_tasks(journal: Journal, seqs: set[int]) -> list[int]:
     """Return the purged events that had registered a task which no other event registers."""
     found: dict[str, list[int]] = defaultdict(list)
-    for line in journal.every_line(journal.start.position):
-        if _REGISTRATION in line.data:
-            head = orjson.loads(line.data)["head"]
-            if head["type"] == TaskCreated.TYPE:
-                found[head["task_id"]].append(head["seq"])
+    for line in journal.every_line_of(TaskCreated.TYPE):
+        found[orjson.loads(line.head)["task_id"]].append(line.seq)
     return sorted(one for events in found.values() if seqs.issuperset(events) for one in events)
-
-
-def _check_vectors(journal: Journal, receipt: PurgeReceipt) -> None:
-    """Check that the purged rows hold zeros, or vectors that later events have put there.
-
-    Raises
-    ------
-    JournalError
-    """
-    for model, row in vectors_left(journal, receipt.vectors):
-        path = journal.vectors(model, journal.named.dimension_of(model) or 0).path
-        raise JournalError(f"row {row} of {path} still holds a purged vector; run `memgraph purge --complete`")
-
-
-def _is_same(segments: Segments, file: RewrittenFile) -> bool:
-    try:
-        return sha256_of(segments, Path(file.path).name, file.size) == (file.size, file.after)
-    except StorageError:
-        return False
 
 
 def _ranges(payload: MemoryPurged) -> list[tuple[int, int]]:

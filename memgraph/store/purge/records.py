@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 import orjson
 from pydantic import BaseModel
 
-from memgraph.journal.segments import Line
+from memgraph.journal.envelope import Line
 from memgraph.model.events.erasure import REMOVED_TEXT
 from memgraph.model.events.registry import PAYLOADS
 
@@ -36,11 +36,8 @@ class Record(NamedTuple):
 def records(lines: Iterable[Line]) -> Iterator[Record]:
     """Iterate over the events of lines that were verified before."""
     for line in lines:
-        event = orjson.loads(line.data)
-        head = event["head"]
-        yield Record(
-            head["seq"], head["commit_id"], head["type"], head["actor"], head["task_id"], event["payload"] or {}
-        )
+        head, content = orjson.loads(line.head), orjson.loads(line.payload or b"{}")
+        yield Record(line.seq, head["commit_id"], line.type, head["actor"], head["task_id"], content)
 
 
 def strings_in(value: object, name: str = "") -> Iterator[str]:

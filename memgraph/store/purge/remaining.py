@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
+from memgraph.journal.envelope import Line
 from memgraph.journal.purge.carrying import KEPT
-from memgraph.journal.segments import Line
 from memgraph.model.results.purges import RemainingName
 from memgraph.store.purge.records import strings_in
 
@@ -30,12 +30,11 @@ def remaining_names(lines: Iterable[Line], is_said: Callable[[str], bool]) -> li
     known: dict[str, bool] = {}
     found: dict[tuple[str, str], list[int]] = {}
     for line in lines:
-        event = orjson.loads(line.data)
-        for what, name in _names(event["head"], event["payload"] or {}):
+        for what, name in _names(orjson.loads(line.head), orjson.loads(line.payload or b"{}")):
             if name not in known:
                 known[name] = is_said(name) or is_said(_NO_WORD.sub(" ", name))
             if known[name]:
-                found.setdefault((what, name), []).append(event["head"]["seq"])
+                found.setdefault((what, name), []).append(line.seq)
     return [
         RemainingName(what=what, name=name, event=seqs[0], events=len(seqs)) for (what, name), seqs in found.items()
     ]

@@ -66,7 +66,7 @@ def replace(settings: Settings, backup: str, bases: tuple[str, ...], *, until: i
 
 
 def _lines(damage: Damage, config: AgentMemoryConfig) -> list[str]:
-    kept = damage.kept.chain.seq
+    kept = damage.kept.seq
     lines = [
         f"{plain(damage.problem)}.",
         f"The journal under {plain(str(config.home / 'journal'))} verifies up to event {kept}.",
@@ -81,7 +81,7 @@ def _lines(damage: Damage, config: AgentMemoryConfig) -> list[str]:
 
 def _known_loss(damage: Damage) -> list[str]:
     """Say what would be lost if the journal were cut at the damage."""
-    known, kept = damage.known_seq, damage.kept.chain.seq
+    known, kept = damage.known_seq, damage.kept.seq
     return [f"Event {known} is known to have been written: {known - kept:,} would be lost."] if known > kept else []
 
 
@@ -101,10 +101,10 @@ def _advice(damage: Damage) -> list[str]:
         ]
     lines = [
         from_backup,
-        f"Without one, `memgraph repair --cut-tail` keeps the events up to {damage.kept.chain.seq}.",
+        f"Without one, `memgraph repair --cut-tail` keeps the events up to {damage.kept.seq}.",
     ]
-    before = damage.before_segment.chain.seq
-    if before < damage.kept.chain.seq:
+    before = damage.before_segment.seq
+    if before < damage.kept.seq:
         lines.append(
             f"If the file itself is suspect, `memgraph repair --quarantine` keeps those up to {before}, the end of the segment before."
         )
@@ -152,8 +152,8 @@ def _document(damage: Damage) -> dict[str, Any]:
         "damaged": str(damage.path),
         "byte": damage.offset,
         "problem": damage.problem,
-        "verifies_up_to": damage.kept.chain.seq,
-        "before_segment": damage.before_segment.chain.seq,
+        "verifies_up_to": damage.kept.seq,
+        "before_segment": damage.before_segment.seq,
         "later_events": damage.later_events,
         "known_event": damage.known_seq,
         "cut": None,

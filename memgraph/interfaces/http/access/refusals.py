@@ -9,7 +9,7 @@ from typing import Any
 
 from memgraph import errors
 from memgraph.disk.space import FULL
-from memgraph.journal.swap import ReplacedJournalError
+from memgraph.journal.journal import ReplacedJournalError
 
 
 class RefusedTokenError(errors.MemGraphError):

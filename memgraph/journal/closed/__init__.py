@@ -1,1 +1,0 @@
-"""Closed segments: their compressed form, and the signed manifest that names them."""

@@ -1,0 +1,138 @@
+"""Journals of releases 0.1 and 0.2: lines in ``journal/*.jsonl`` and vectors in ``journal/vectors/*.f32``. They are moved into the database once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from memgraph.errors import DamagedJournalError, JournalError, StorageError
+from memgraph.journal.envelope import MAX_LINE_BYTES, Line, LineError, parsed
+from memgraph.journal.journal import Journal
+from memgraph.journal.vectors import Vectors, _file_name
+from memgraph.logs import logger_of
+from memgraph.model.ids import stored_form
+
+logger = logger_of(__name__)
+
+FOLDER = "journal"
+KEPT = "journal-0.2"
+"""What the folder is called after its events are in the database, until `memgraph migrate --finish` removes it."""
+_FORMAT = 1
+_ROWS = 10_000
+
+
+def is_there(home: Path) -> bool:
+    """Return whether a store's directory holds a journal of an earlier release."""
+    return (home / FOLDER / "manifest.json").exists()
+
+
+def read_manifest(path: Path) -> tuple[str, str | None]:
+    """Return a store's id, and the id of the copy if it is a restored one.
+
+    Raises
+    ------
+    StorageError, JournalError
+        The file cannot be read, or is not a manifest of a known format.
+    """
+    try:
+        stored = json.loads(path.read_bytes())
+        version, store_id, copy_id = stored["format"], stored["store_id"], stored.get("copy")
+        if version == _FORMAT and not all(one and stored_form(one) == one for one in (store_id, copy_id or store_id)):
+            raise ValueError("names no store")  # a reserved file name beside the keys
+    except OSError as error:
+        raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise JournalError(f"{path} is not a journal's manifest; restore it from a backup") from None
+    if version != _FORMAT:
+        raise JournalError(f"{path}: journal format {version!r} is unknown to this release; install a newer memgraph")
+    return str(store_id), copy_id
+
+
+def move(journal: Journal, folder: Path) -> None:
+    """Write every event of an earlier release's journal, verified, and its vectors into the database, in one transaction.
+
+    A torn final commit is left out. The folder stays as it is.
+
+    Raises
+    ------
+    DamagedJournalError, KeyMissingError
+        The journal is not what was signed; nothing is moved.
+    """
+    with journal.database.writing(journal.lock_timeout_s) as tx:
+        journal.put(tx, _whole_commits(folder))
+        journal.load()
+        for model, count in journal.named.rows.items():
+            _move_vectors(folder, journal.vectors(model, journal.named.dimension_of(model) or 0), count)
+        if journal.has_key:
+            journal.put_head(tx)
+    logger.info("moved %d events of an earlier release into %s", journal.tail.seq, journal.path)
+
+
+def finish(home: Path) -> Path:
+    """Give a moved journal's folder the name under which it is kept; return it."""
+    kept = home / KEPT
+    (home / FOLDER).rename(kept)
+    return kept
+
+
+def _whole_commits(folder: Path) -> Iterator[Line]:
+    run: list[Line] = []
+    for path in segments(folder):
+        for line in _lines(path):
+            run.append(line)
+            if b'"last":true' in line.head:
+                yield from run
+                run = []
+    if run:
+        logger.warning("dropped a torn final commit of %d events", len(run))
+
+
+def segments(folder: Path) -> list[Path]:
+    """Return the files of lines, in order.
+
+    Raises
+    ------
+    JournalError
+        It was written by a version between releases.
+    """
+    if others := [path.name for path in folder.iterdir() if path.name in ("baseline.json", "archive", "segments.json")]:
+        others = [name for name in others if name != "segments.json"]
+    if others or any(folder.glob("*.jsonl.zst")):
+        raise JournalError(
+            f"{folder} was compacted or compressed by a development version, which this release does not read; restore a backup, or export "
+            "the store with the version that wrote it"
+        )
+    return sorted(folder.glob("*.jsonl"))
+
+
+def _lines(path: Path) -> Iterator[Line]:
+    offset = 0
+    try:
+        with path.open("rb") as file:
+            while data := file.readline(MAX_LINE_BYTES + 1):
+                if not data.endswith(b"\n"):
+                    return  # torn
+                try:
+                    yield parsed(data[:-1])
+                except LineError as error:
+                    raise DamagedJournalError(f"byte {offset}: {error}", path=path) from None
+                offset += len(data)
+    except OSError as error:
+        raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
+
+
+def _move_vectors(folder: Path, vectors: Vectors, count: int) -> None:
+    path = folder / "vectors" / f"{_file_name(vectors.model)}.f32"
+    try:
+        data = np.fromfile(path, dtype="<f4")
+    except FileNotFoundError:
+        return  # reported as damaged vectors
+    except OSError as error:
+        raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
+    whole = data[: len(data) // vectors.dimension * vectors.dimension].reshape(-1, vectors.dimension)[:count]
+    for first in range(0, len(whole), _ROWS):
+        rows = whole[first : first + _ROWS]
+        vectors.restore({first + at: row for at, row in enumerate(rows) if row.any()})  # what was purged is zeros

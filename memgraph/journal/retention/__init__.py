@@ -1,1 +1,0 @@
-"""Condenses archived segments: removes signatures, and the texts of deleted memories."""
