@@ -136,6 +136,9 @@ SELECT header FROM baseline WHERE tenant = ?;
 INSERT INTO baseline (tenant, header, body) VALUES (?, ?, ?)
 ON CONFLICT (tenant) DO UPDATE SET header = excluded.header, body = excluded.body;
 
+-- name: sign_baseline
+UPDATE baseline SET header = ? WHERE tenant = ?;
+
 -- name: remove_baseline
 DELETE FROM baseline WHERE tenant = ?;
 
@@ -167,3 +170,9 @@ ON CONFLICT (tenant, model, memory) DO UPDATE SET text = excluded.text, place = 
 
 -- name: remove_made_vectors
 DELETE FROM made_vector WHERE tenant = ? AND model = ?;
+
+-- name: sizes
+SELECT
+  (SELECT SUM(LENGTH(head) + COALESCE(LENGTH(payload), 0) + 48) FROM event WHERE tenant = ?),
+  (SELECT SUM(LENGTH(body)) FROM archive WHERE tenant = ?),
+  (SELECT SUM(LENGTH(body)) FROM baseline WHERE tenant = ?);

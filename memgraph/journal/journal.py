@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 
@@ -23,7 +24,7 @@ from memgraph.errors import (
     StorageError,
     TruncatedJournalError,
 )
-from memgraph.journal.baseline import Baseline, BaselineRow, header_of, read_rows
+from memgraph.journal.baseline import Baseline, BaselineRow, header_of, read_rows, signed_header
 from memgraph.journal.envelope import (
     Chain,
     CommitDraft,
@@ -60,6 +61,14 @@ _AT_ANY_TIME = 1 << 62
 
 class ReplacedJournalError(JournalError):
     """The journal was resealed, or restored from a backup, while this process had it open. Opening the store again uses the new one."""
+
+
+class Sizes(NamedTuple):
+    """Bytes of a journal's events, archive and baseline."""
+
+    events: int
+    archive: int
+    baseline: int
 
 
 class Journal:
@@ -413,6 +422,30 @@ class Journal:
         self.baseline = header_of(found[0], self.path, self.store_id, self._ring)
         return self.baseline, read_rows(self.baseline, found[1], self.path)
 
+    def put_baseline(self, tx: Transaction, baseline: Baseline, body: bytes) -> None:
+        """Make a baseline the journal's, signed with the key that signs, in the transaction that is open."""
+        header = signed_header(baseline, self.signing_key)
+        tx.run("put_baseline", self.database.tenant, header, body)
+        self.baseline = header_of(header, self.path, self.store_id, self._ring)
+
+    def sign_baseline(self, tx: Transaction, baseline: Baseline) -> None:
+        """Sign the header of the baseline with the key that signs, in the transaction that is open."""
+        header = signed_header(baseline, self.signing_key)
+        tx.run("sign_baseline", header, self.database.tenant)
+        self.baseline = header_of(header, self.path, self.store_id, self._ring)
+
+    def archived_until(self) -> int:
+        """Return the number of the last archived event; 0 if there is none."""
+        with self.database.reading() as tx:
+            found = tx.one("archived_until", self.database.tenant)
+        return int(found[0] or 0) if found else 0
+
+    def sizes(self) -> Sizes:
+        """Return the bytes of its parts."""
+        with self.database.reading() as tx:
+            found = tx.one("sizes", *[self.database.tenant] * 3)
+        return Sizes(*(int(one or 0) for one in found or (0, 0, 0)))
+
     def vectors(self, model: str, dimension: int) -> Vectors:
         """Return the vectors of a model."""
         found = self._vectors.get(model)
@@ -631,6 +664,11 @@ class Journal:
                 self._note(commit)
             self.put_head(tx)
         return commits
+
+    def continue_at(self, chain: Chain, used: KeyHistory) -> None:
+        """Continue at the end of a chain that was signed anew, in the transaction that is open."""
+        self.tail = chain
+        self._use(used)
 
     def put(self, tx: Transaction, lines: Iterable[Line]) -> None:
         """Add lines to the table of events."""

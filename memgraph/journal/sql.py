@@ -95,6 +95,10 @@ class Database(Protocol):
         """Overwrite what was deleted before: nothing of it is left in a file of the database."""
         ...
 
+    def shrink(self) -> None:
+        """Give back the space of what was removed."""
+        ...
+
     def close(self) -> None:
         """Close all connections. Idempotent."""
         ...
@@ -257,6 +261,12 @@ class SQLite:
             busy, _, _ = self._connection().raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
             raise BusyError("the database", pid=None, timeout_s=10)
+
+    def shrink(self) -> None:
+        """Give back the space of what was removed: rewrite the file. Only saves space, so nobody waits for it."""
+        with suppress(BusyError), self._errors():
+            self._connection().raw.execute("VACUUM")
+            self._connection().raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def size_bytes(self) -> int:
         """Return the size of the file and its write-ahead log."""

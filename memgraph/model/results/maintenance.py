@@ -216,20 +216,6 @@ class RestoreResult(Model):
     seconds: Seconds
 
 
-class SegmentReport(Model):
-    """A segment of the journal: its events, and the SHA-256 of its bytes. `key_ids` are the keys that signed it."""
-
-    name: Name
-    first_seq: Count
-    last_seq: Count
-    events: Count
-    size_bytes: Bytes
-    sha256: Name
-    envelope_versions: list[int]
-    signature_versions: list[int]
-    key_ids: list[Name]
-
-
 class MigrationReport(Model):
     """What a migration read, verified and made.
 
@@ -237,8 +223,6 @@ class MigrationReport(Model):
     ----------
     release : str
         The release of memgraph that read the events.
-    segments : list of SegmentReport
-        Every segment; all its events were verified.
     events, first_seq, last_seq : int
     types : dict of str to int
         Number of events by type and version, such as ``memory.added 2``.
@@ -260,7 +244,6 @@ class MigrationReport(Model):
     release: Name
     started_at: Timestamp
     dry_run: bool
-    segments: list[SegmentReport]
     events: Count
     first_seq: Count
     last_seq: Count
@@ -355,14 +338,14 @@ class CompactionResult(Model):
         Whether this compaction made the baseline; else there was nothing more to compact.
     rows, baseline_bytes : int
         Rows of the baseline, and the size of their file; of a new one, 0 in a preview.
-    archived_segments : int
-        Number of segments that were moved to the archive.
-    condensed_segments, removed_texts : int
-        Number of archived segments that were condensed because of their age, and of deleted memories whose texts were removed with that.
+    archived_events : int
+        Number of events that were moved to the archive.
+    removed_texts : int
+        Number of memories that were purged because they were deleted longer ago than ``archive_retention_days``.
     events_left : int
-        Number of events after the baseline, which opening verifies.
+        Number of events after the baseline.
     journal_bytes, archive_bytes : int
-        Size of all segments that are not archived, and of the archive.
+        Size of all events that are not archived, and of the archive.
     dry_run : bool
         Whether it is a preview: nothing was changed.
     seconds : float
@@ -373,8 +356,7 @@ class CompactionResult(Model):
     is_new: bool
     rows: Count
     baseline_bytes: Bytes
-    archived_segments: Count
-    condensed_segments: Count = 0
+    archived_events: Count
     removed_texts: Count = 0
     events_left: Count
     journal_bytes: Bytes

@@ -11,24 +11,23 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from pathlib import Path
 
 import orjson
 
 from memgraph.config import AgentMemoryConfig, load_config
-from memgraph.errors import GraphError, JournalError
+from memgraph.disk.files import clear
+from memgraph.errors import GraphError, StorageError
 from memgraph.fold.projection import SCHEMA_VERSION
-from memgraph.journal.closed.files import first_seq_of
-from memgraph.journal.envelope import CommitDraft
+from memgraph.journal.envelope import CommitDraft, Line
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.configured import configured_keys
-from memgraph.journal.opening import identify
-from memgraph.journal.repair import Unwitnessed
-from memgraph.journal.replay import Committed
+from memgraph.journal.legacy import KEPT
+from memgraph.journal.opening import id_of, identify
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.store import StoreMigrated
 from memgraph.model.events.upcasting import UPCASTERS
-from memgraph.model.results.maintenance import MigrationReport, SegmentReport
+from memgraph.model.results.maintenance import MigrationReport
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.opening import open_projector, open_store_journal, release, utc_now
@@ -64,48 +63,65 @@ def migrate(
     config = config or load_config()
     provider, time_of = keys or configured_keys(config), clock or utc_now
     started, started_at = time.perf_counter(), to_iso(time_of())
-    store_id, ring = identify(config.home, provider, keys_home=config.keys_home, lock_timeout_s=config.lock_timeout_s)
-    journal = Unwitnessed(config.home, store_id, ring, keys_home=config.keys_home)  # writes nothing
-    journal.load_to_end(by_checkpoint=False)
-    if journal.condition().contradicting:
-        raise JournalError(f"the journal under {journal.folder} contradicts its head file: see `memgraph repair` first")
-    read = _Read()
-    for commit in journal.replay():
-        read.take(commit)
-        if progress:
-            progress(commit.after.seq, journal.tail.seq)
-    before = _schema_of(config, journal) if _has_graph(config) else None
-    found = MigrationReport(
-        store_id=store_id,
-        release=release(),
-        started_at=started_at,
-        dry_run=dry_run,
-        segments=read.reports(),
-        events=journal.tail.seq,
-        first_seq=min(1, journal.tail.seq),
-        last_seq=journal.tail.seq,
-        types=dict(sorted(read.types.items())),
-        converted=read.converted(),
-        journal_sha256=read.whole.hexdigest(),
-        signature=journal.tail.signature,
-        schema_before=before,
-        schema_version=SCHEMA_VERSION,
-        rebuilds=before != SCHEMA_VERSION,
-        seconds=0.0,
-    )
-    updates = {} if dry_run else _bring_up(config, provider, found, lambda: to_iso(time_of()), progress)
+    store_id, _ = identify(config.home, provider, keys_home=config.keys_home)
+    journal = open_store_journal(config, provider, lambda: to_iso(time_of()))
+    try:
+        read = _Read()
+        for line in journal.every_line():
+            read.take(line)
+        journal.verify(progress)
+        before = _schema_of(config, journal)
+        found = MigrationReport(
+            store_id=store_id,
+            release=release(),
+            started_at=started_at,
+            dry_run=dry_run,
+            events=journal.tail.seq,
+            first_seq=min(1, journal.tail.seq),
+            last_seq=journal.tail.seq,
+            types=dict(sorted(read.types.items())),
+            converted=read.converted(),
+            journal_sha256=read.whole.hexdigest(),
+            signature=journal.tail.signature,
+            schema_before=before,
+            schema_version=SCHEMA_VERSION,
+            rebuilds=before != SCHEMA_VERSION,
+            seconds=0.0,
+        )
+        updates = {} if dry_run else _bring_up(config, journal, found, lambda: to_iso(time_of()), progress)
+    finally:
+        journal.close()
     return found.model_copy(update={**updates, "seconds": round(time.perf_counter() - started, 3)})
+
+
+def finish(config: AgentMemoryConfig | None = None) -> Path | None:
+    """Remove the journal of an earlier release, which was kept after its events were moved into the database; return its path.
+
+    Raises
+    ------
+    StorageError
+        There is no store, or the system refuses.
+    """
+    config = config or load_config()
+    id_of(config.home)
+    kept = config.home / KEPT
+    if not kept.exists():
+        return None
+    try:
+        clear(kept)
+    except OSError as error:
+        raise StorageError(f"cannot be removed: {error.strerror}", path=kept) from None
+    return kept
 
 
 def _bring_up(
     config: AgentMemoryConfig,
-    keys: KeyProvider,
+    journal: Journal,
     found: MigrationReport,
     now: Callable[[], str],
     progress: Progress | None,
 ) -> dict[str, object]:
     """Make graph and index with this release's schema; record that, if they were of another one."""
-    journal = open_store_journal(config, keys, now)
     projector = open_projector(config, journal, config.home)
     try:
         if found.rebuilds:
@@ -132,10 +148,6 @@ def _bring_up(
         projector.close()
 
 
-def _has_graph(config: AgentMemoryConfig) -> bool:
-    return any((config.home / "graph").glob("memgraph.*"))
-
-
 def _schema_of(config: AgentMemoryConfig, journal: Journal) -> str | None:
     """Return the version of the schema of the graph as it is; None if it cannot be read."""
     projector: Projector = open_projector(config, journal, config.home)
@@ -148,43 +160,20 @@ def _schema_of(config: AgentMemoryConfig, journal: Journal) -> str | None:
         projector.engine.close()
 
 
-@dataclass(slots=True)
-class _Segment:
-    """What one segment was found to hold."""
-
-    first_seq: int
-    last_seq: int = 0
-    size_bytes: int = 0
-    digest: hashlib._Hash = field(default_factory=hashlib.sha256)
-    envelopes: set[int] = field(default_factory=set)
-    signatures: set[int] = field(default_factory=set)
-    keys: set[str] = field(default_factory=set)
-
-
 class _Read:
-    """Collects what the verified lines say of themselves, before any conversion."""
+    """Collects what the lines say of themselves, before any conversion."""
 
     def __init__(self) -> None:
         self.types: Counter[str] = Counter()
         self.whole = hashlib.sha256()
-        self._segments: dict[str, _Segment] = {}
         self._versions: set[tuple[str, int]] = set()
 
-    def take(self, commit: Committed) -> None:
-        """Add a commit."""
-        name = commit.after.position.segment
-        segment = self._segments.setdefault(name, _Segment(first_seq_of(name)))
-        segment.last_seq = commit.after.seq  # its events may be purged
-        segment.size_bytes += len(commit.data)
-        segment.digest.update(commit.data)
-        self.whole.update(commit.data)
-        for line in commit.data.splitlines():
-            head = orjson.loads(line)["head"]
-            segment.envelopes.add(head["envelope_version"])
-            segment.signatures.add(head["signature_version"])
-            segment.keys |= {key_id for key_id in [head["key_id"]] if key_id}  # an unsigned line names none
-            self.types[f"{head['type']} {head['event_version']}"] += 1
-            self._versions.add((head["type"], head["event_version"]))
+    def take(self, line: Line) -> None:
+        """Add a line."""
+        self.whole.update(line.data + b"\n")
+        version = orjson.loads(line.head)["event_version"]
+        self.types[f"{line.type} {version}"] += 1
+        self._versions.add((line.type, version))
 
     def converted(self) -> dict[str, str]:
         """Return the types and versions that are converted when they are read, and the version they become."""
@@ -196,20 +185,3 @@ class _Read:
             if newest > version:
                 found[f"{type_} {version}"] = f"{type_} {newest}"
         return found
-
-    def reports(self) -> list[SegmentReport]:
-        """Return a report on each segment."""
-        return [
-            SegmentReport(
-                name=name,
-                first_seq=one.first_seq,
-                last_seq=one.last_seq,
-                events=one.last_seq - one.first_seq + 1,
-                size_bytes=one.size_bytes,
-                sha256=one.digest.hexdigest(),
-                envelope_versions=sorted(one.envelopes),
-                signature_versions=sorted(one.signatures),
-                key_ids=sorted(one.keys),
-            )
-            for name, one in sorted(self._segments.items())
-        ]

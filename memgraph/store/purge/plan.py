@@ -78,7 +78,9 @@ class Plan:
         return {*self.ids, *self.derived, *self.copied}
 
 
-def plan_of(read: Read, criteria: Criteria, present: Present, *, keeps_copies: bool = False) -> Plan:
+def plan_of(
+    read: Read, criteria: Criteria, present: Present, *, keeps_copies: bool = False, keeps_derived: bool = False
+) -> Plan:
     """Return what a purge removes. Eight passes over the journal.
 
     What was derived from a removed memory goes with it: sleep derives it again from what is left. So does a memory that repeats eight
@@ -89,7 +91,8 @@ def plan_of(read: Read, criteria: Criteria, present: Present, *, keeps_copies: b
     products: dict[str, set[str]] = defaultdict(set)
     texts: dict[str, None] = {}
     for record in read():
-        _note_products(record, products)
+        if not keeps_derived:
+            _note_products(record, products)
         if not found.ids.keys().isdisjoint(_stated(record)):
             texts |= dict.fromkeys(texts_of(record))
     runs = Runs([*texts, *filter(None, [criteria.match])])

@@ -28,6 +28,7 @@ from memgraph.model.results.purges import (
 from memgraph.ports import Row
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
+from memgraph.store.compaction import renew_baseline
 from memgraph.store.projection.projector import Projector
 from memgraph.store.purge.exports import known_exports
 from memgraph.store.purge.leftovers import remove_leftovers
@@ -170,15 +171,28 @@ class Purging:
             if plan.is_everything and not everything:
                 problem = "would leave no memory; to purge them all, say so (`--all`)"
                 raise InvalidInputError(problem, field="purge", value=_asked(criteria))
-            remaining = without_names(self._remaining(plan))
-            with self._journal.committing():
-                drafts = self._drafts(plan)
-                note_remaining(self._home, self._journal.tail.seq + sum(len(draft.payloads) for draft in drafts), remaining)
-                commits = self._journal.append(drafts, self._now())
-                self._erase(plan.seqs, plan.vectors)
-            event = commits[-1].events[-1]
-            payload: MemoryPurged = event.payload  # type: ignore[assignment]
-            return self._complete(event.seq, payload, remaining)
+            return self._carry_out(plan)
+
+    def _carry_out(self, plan: Plan) -> PurgeReceipt:
+        remaining = without_names(self._remaining(plan))
+        with self._journal.committing():
+            drafts = self._drafts(plan)
+            note_remaining(self._home, self._journal.tail.seq + sum(len(draft.payloads) for draft in drafts), remaining)
+            commits = self._journal.append(drafts, self._now())
+            self._erase(plan.seqs, plan.vectors)
+        event = commits[-1].events[-1]
+        payload: MemoryPurged = event.payload  # type: ignore[assignment]
+        return self._complete(event.seq, payload, remaining)
+
+    def expire(self, ids: Sequence[str]) -> int:
+        """Purge deleted memories alone, neither what was derived from them nor what repeats them; return how many had words left."""
+        with self._writer.exclusive():
+            self._writer.flush()
+            wanted = [one for one in ids if not self._is_there(one)]
+            plan = self._planned(Criteria(tuple(wanted)), keeps_copies=True, keeps_derived=True, may_be_empty=True)
+            if plan.seqs:
+                self._carry_out(plan)
+            return len(plan.ids) if plan.seqs else 0
 
     def check_receipt(self, receipt: bytes | str | PurgeReceipt) -> ReceiptCheck:
         """Check a receipt against this store's journal.
@@ -226,6 +240,8 @@ class Purging:
         """Remove payloads and vectors, and what the baseline says of them, in the transaction that is open."""
         journal = self._journal
         journal.erase(seqs)
+        with journal.committing() as tx:
+            renew_baseline(journal, tx, seqs, self._now())
         for model, rows in vectors.items():
             journal.vectors(model, journal.named.dimension_of(model) or 0).remove(rows)
         for model, count in journal.named.rows.items():
@@ -258,7 +274,9 @@ class Purging:
             checked(bool, secrets, "secrets"),
         )
 
-    def _planned(self, criteria: Criteria, *, keeps_copies: bool, may_be_empty: bool = False) -> Plan:
+    def _planned(
+        self, criteria: Criteria, *, keeps_copies: bool, keeps_derived: bool = False, may_be_empty: bool = False
+    ) -> Plan:
         """Return the plan of a purge; requires the graph.
 
         Raises
@@ -268,7 +286,13 @@ class Purging:
         """
         _ = self._projector.index
         self._projector.rows.load_memories()
-        plan = plan_of(lambda: records(self._journal.lines()), criteria, self._present, keeps_copies=keeps_copies)
+        plan = plan_of(
+            lambda: records(self._journal.lines()),
+            criteria,
+            self._present,
+            keeps_copies=keeps_copies,
+            keeps_derived=keeps_derived,
+        )
         if missing := [one for one in criteria.ids if one not in plan.ids]:
             raise NotFoundError("memory", missing[0])
         if not plan.seqs and not may_be_empty:

@@ -22,13 +22,13 @@ _NOTHING = "Nothing was recorded before then: there is nothing to compact."
 @click.option("--dry-run", is_flag=True, help="Print what would be done, and change nothing.")
 @pass_settings
 def compact(settings: Settings, before: str | None, closed_tasks: bool, dry_run: bool) -> None:
-    """Make a signed baseline of the journal, so that opening costs what is recorded after it; archive older segments.
+    """Make a signed baseline of the journal, so that a rebuild costs what is recorded after it; archive older events.
 
-    With the setting archive_retention_days, archived segments of that age lose their signatures and the texts of
-    memories that were deleted by then. There is no undo.
+    With the setting archive_retention_days, memories that were deleted longer ago than that are purged. There is
+    no undo.
     """
     from memgraph.config import load_config
-    from memgraph.store.compaction.compacting import compact, preview_compaction
+    from memgraph.store.compaction import compact, preview_compaction
 
     config = load_config({"home": settings.home})
     run = preview_compaction if dry_run else compact
@@ -40,15 +40,15 @@ def compact(settings: Settings, before: str | None, closed_tasks: bool, dry_run:
 def _preview(found: CompactionResult) -> list[str]:
     if found.until is None:
         return [_NOTHING]
-    if not (found.is_new or found.archived_segments or found.condensed_segments):
+    if not (found.is_new or found.removed_texts):
         return [f"There is nothing more to compact: the journal has a baseline at event {found.seq}."]
     lines = [_end(found, "A baseline would end")] if found.is_new else []
-    if found.archived_segments:
-        lines.append(f"{count(found.archived_segments, 'segment')} would be moved to journal/archive.")
-    if found.condensed_segments:
+    if found.archived_events:
+        lines.append(f"{count(found.archived_events, 'event')} would be moved to the archive.")
+    if found.removed_texts:
         lines.append(
-            f"{count(found.condensed_segments, 'archived segment')} would be condensed, because of archive_retention_days: "
-            f"{_texts(found, 'would be removed')} There is no undo."
+            f"{count(found.removed_texts, 'deleted memory', 'deleted memories')} would be purged, because of archive_retention_days. "
+            "There is no undo."
         )
     return [*lines, "Nothing was changed."]
 
@@ -62,17 +62,13 @@ def _lines(found: CompactionResult) -> list[str]:
         if found.is_new
         else f"There is nothing more to compact: the baseline {size} ends"
     )
-    if not found.is_new and found.condensed_segments:
-        begins = f"The baseline {size} is up to date; it ends"
     lines = [_end(found, begins)]
-    if found.archived_segments:
+    if found.archived_events:
+        lines.append(f"Moved {count(found.archived_events, 'event')} to the archive; their history stays readable.")
+    if found.removed_texts:
         lines.append(
-            f"Moved {count(found.archived_segments, 'segment')} to journal/archive; their history stays readable."
-        )
-    if found.condensed_segments:
-        lines.append(
-            f"Condensed {count(found.condensed_segments, 'archived segment')}: {_texts(found, 'were removed')} Make a full backup now: "
-            "incremental ones cannot follow earlier ones."
+            f"Purged {count(found.removed_texts, 'deleted memory', 'deleted memories')}, because of archive_retention_days. Make a full "
+            "backup now: earlier ones still hold them."
         )
     lines.append(f"Journal {found.journal_bytes / 1e6:,.2f} MB, archive {found.archive_bytes / 1e6:,.2f} MB.")
     return lines
@@ -82,9 +78,3 @@ def _end(found: CompactionResult, begins: str) -> str:
     come = "comes" if found.events_left == 1 else "come"
     when = found.until[:10] if found.until else ""
     return f"{begins} at event {found.seq}, recorded on {when}; {count(found.events_left, 'event')} {come} after it."
-
-
-def _texts(found: CompactionResult, were: str) -> str:
-    if not found.removed_texts:
-        return f"their signatures {were}; no deleted memory has a text left in them."
-    return f"their signatures, and the texts of {count(found.removed_texts, 'deleted memory', 'deleted memories')}, {were}."
