@@ -97,6 +97,12 @@ UPDATE event SET payload = NULL, salt = NULL WHERE tenant = ? AND seq = ?;
 -- name: sign_event
 UPDATE event SET head = ?, signature = ? WHERE tenant = ? AND seq = ?;
 
+-- name: remove_events
+DELETE FROM event WHERE tenant = ?;
+
+-- name: remove_archives
+DELETE FROM archive WHERE tenant = ?;
+
 -- name: remove_events_until
 DELETE FROM event WHERE tenant = ? AND seq <= ?;
 
@@ -145,6 +151,9 @@ DELETE FROM baseline WHERE tenant = ?;
 -- name: put_vector
 INSERT INTO vector (tenant, model, place, value) VALUES (?, ?, ?, ?)
 ON CONFLICT (tenant, model, place) DO UPDATE SET value = excluded.value;
+
+-- name: fill_vector
+INSERT INTO vector (tenant, model, place, value) VALUES (?, ?, ?, ?) ON CONFLICT (tenant, model, place) DO NOTHING;
 
 -- name: vectors_from
 SELECT place, value FROM vector WHERE tenant = ? AND model = ? AND place >= ? AND place < ? ORDER BY place;

@@ -46,7 +46,7 @@ from memgraph.journal.keys.configured import configured_keys, configured_ring
 from memgraph.journal.keys.contract import check_presence, check_validity
 from memgraph.journal.keys.place import key_place, name_of
 from memgraph.journal.opening import lost_journal, made_from_events, read_manifest, refuse_foreign
-from memgraph.journal.repair import Condition, as_it_is, examine
+from memgraph.store.repair import Condition, as_it_is, examine
 from memgraph.journal.segments import Segments
 from memgraph.journal.swap import is_planned
 from memgraph.journal.vectors.vector_file import NamedVectors

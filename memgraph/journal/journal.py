@@ -493,13 +493,23 @@ class Journal:
                 )
             witness = "this process, which has it open,"
             raise TruncatedJournalError(path=self.path, seq=None, head_seq=self.tail.seq, witness=witness)
+        self._read_on(seq)
+        self._compare(head)
+
+    def read_to_end(self) -> None:
+        """Verify every event from the first, whatever the head and the head file state. If one is refused, `tail` is before its commit."""
+        self.tail, self.named = self.start, NamedVectors()
+        self.used = KeyHistory()
+        self._key = self._ring.active if self._ring else None
+        self._read_on(_AT_ANY_TIME)
+
+    def _read_on(self, until: int) -> None:
         try:
-            for commit in self._walk(self.tail, seq):
+            for commit in self._walk(self.tail, until):
                 self._note(commit)
         except JournalError as error:
             self._tell_refused(error)
             raise
-        self._compare(head)
 
     def _compare(self, head: Head | None) -> None:
         """Compare the journal with its head file."""
@@ -509,7 +519,7 @@ class Journal:
         if self.tail.seq < head.seq:
             witness = f"its head file {self._heads.path}"
             raise TruncatedJournalError(path=self.path, seq=self.tail.seq, head_seq=head.seq, witness=witness)
-        if head.seq and self._signature_of(head.seq) not in (head.signature, None):
+        if head.seq and self.signature_of(head.seq) not in (head.signature, None):
             raise DamagedJournalError(
                 "the head file names a different event with this number",
                 path=self.path,
@@ -520,12 +530,11 @@ class Journal:
         if head.seq < self.tail.seq and self.holds_lock:
             self._write_head_file()
 
-    def _signature_of(self, seq: int) -> str | None:
+    def signature_of(self, seq: int) -> str | None:
+        """Return the signature of an event; None if it is not there."""
         if seq == self.tail.seq:
             return self.tail.signature
-        with self.database.reading() as tx:
-            found = tx.one("signature_of", self.database.tenant, seq)
-        return found[0].hex() if found else None
+        return next((line.signature.hex() for line in self.every_line(seq - 1, until=seq)), None)
 
     def load(self) -> None:
         """Load the journal: by what its head states if the key that signs vouches for that, else event by event."""
@@ -543,12 +552,7 @@ class Journal:
         if not is_known:
             self.tail, self.named = self.base, self.baseline.named if self.baseline else NamedVectors()
             self._use(self.baseline.used if self.baseline else KeyHistory())
-            try:
-                for commit in self._walk(self.tail, end[0]):
-                    self._note(commit)
-            except JournalError as error:
-                self._tell_refused(error)
-                raise
+            self._read_on(end[0])
             if found is not None and self.has_key and self.tail.seq:
                 self._notice("the head of the journal did not match it; all events were verified")
         if self.baseline is not None and self._ring is not None:

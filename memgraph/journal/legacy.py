@@ -11,7 +11,7 @@ import numpy as np
 from memgraph.errors import DamagedJournalError, JournalError, StorageError
 from memgraph.journal.envelope import MAX_LINE_BYTES, Line, LineError, parsed
 from memgraph.journal.journal import Journal
-from memgraph.journal.vectors import Vectors, _file_name
+from memgraph.journal.vectors import Vectors, file_name
 from memgraph.logs import logger_of
 from memgraph.model.ids import stored_form
 
@@ -125,7 +125,7 @@ def _lines(path: Path) -> Iterator[Line]:
 
 
 def _move_vectors(folder: Path, vectors: Vectors, count: int) -> None:
-    path = folder / "vectors" / f"{_file_name(vectors.model)}.f32"
+    path = folder / "vectors" / f"{file_name(vectors.model)}.f32"
     try:
         data = np.fromfile(path, dtype="<f4")
     except FileNotFoundError:

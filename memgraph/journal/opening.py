@@ -185,6 +185,12 @@ def _identified(home: Path, database: Database, keys: KeyProvider, lock_timeout_
         return found
 
 
+def add_store(database: Database, store_id: str, copy_id: str | None = None) -> None:
+    """Name the store of an empty database, in the transaction that is open."""
+    with database.writing(0.0) as tx:
+        tx.run("add_tenant", database.tenant, _TENANT, store_id, copy_id)
+
+
 def identity_in(database: Database) -> Identity | None:
     """Return the identity of the store in a database; None if there is none yet."""
     with database.reading() as tx:

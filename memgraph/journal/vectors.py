@@ -93,7 +93,7 @@ class Vectors:
         self._database = database
         self.model = model
         self.dimension = dimension
-        self.path = folder / f"{_file_name(model)}.f32"
+        self.path = folder / f"{file_name(model)}.f32"
         self._seal = seal
         self._map: Matrix = np.empty((0, dimension), dtype=np.float32)
         self._file_id = (0, 0)
@@ -167,6 +167,14 @@ class Vectors:
         if len(self._map) < count:
             self._extend(count)
         return self._map[:count]
+
+    def blocks(self, first: int, end: int) -> Iterator[bytes]:
+        """Iterate over the bytes of rows, as they are stored, a row at a time; missing ones are zeros."""
+        for start in range(first, end, _STEP):
+            stop = min(end, start + _STEP)
+            with self._database.reading() as tx:
+                found = dict(tx.rows("vectors_from", self._database.tenant, self.model, start, stop))
+            yield from (found.get(row, bytes(self.row_bytes)).ljust(self.row_bytes, b"\0") for row in range(start, stop))
 
     def save(self) -> None:
         """State how much of the cache may be trusted at the next opening. Only saves time, so a failure is logged."""
@@ -423,7 +431,7 @@ def _problem(data: bytes, row_bytes: int) -> str:
     return "differs" if np.isfinite(values).all() else "not finite"
 
 
-def _file_name(model: str) -> str:
+def file_name(model: str) -> str:
     """Return a file name for a model's name; a digest keeps different models apart."""
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", model).lstrip(".")[:80]
     return plain if plain == model else f"{plain}-{hashlib.sha256(model.encode()).hexdigest()[:8]}"

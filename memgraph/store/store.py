@@ -25,6 +25,7 @@ from memgraph.ports import Annotator, Clock, Embedder, GraphEngine, KeyProvider,
 from memgraph.privacy.access import Access
 from memgraph.store.access.auditing import Auditing
 from memgraph.store.analysis import Queries
+from memgraph.store.backup.making import Backups
 from memgraph.store.commit.append import Write
 from memgraph.store.commit.insertions import Insertions
 from memgraph.store.commit.records import check_commit
@@ -105,6 +106,10 @@ class Delegating:
     rebuild = _delegated("_batches", Batches.rebuild)
 
     reset = _delegated("_resetting", Resetting.reset)
+
+    backup = _delegated("_backups", Backups.backup)
+    backups = _delegated("_backups", Backups.backups)
+    last_backup_at = _delegated("_backups", Backups.last_backup_at)
 
     cypher = _delegated("_queries", Queries.cypher)
     graph_lag = _delegated("_queries", Queries.graph_lag)
@@ -242,6 +247,7 @@ class AgentMemoryStore(Delegating):
         self._curation = Curation(journal, writer, reader, now)
         self._awaiting = AwaitingVectors(projector, writer, now)
         self._damaged = DamagedVectors(self._awaiting, projector, writer, reader, now, notice)
+        self._backups = Backups(config.home, projector, reader, now)
         self._reembedding = Reembedding(self._awaiting, projector, writer, self._batches, now)
         self._resetting = Resetting(projector, writer)
         self._auditing = Auditing(config, journal, writer, now)

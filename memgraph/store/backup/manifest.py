@@ -25,7 +25,7 @@ from memgraph.model.events.store import KeptVectors
 from memgraph.model.ids import MemoryId, stored_form
 from memgraph.ports import KeyProvider
 
-FORMAT = 1
+FORMAT = 2
 NAME = "backup.json"
 """The manifest's name in the archive."""
 MAX_BYTES = 8 << 20
@@ -52,13 +52,11 @@ class BackupFile(Strict):
 
 
 class BackupHead(Strict):
-    """The end of the journal in a backup: the last event, and the position after it."""
+    """The end of the journal in a backup: the last event."""
 
     seq: Whole
     signature: Sha256
     timestamp: Timestamp
-    segment: Name
-    offset: Whole
 
 
 class BackupBase(Strict):
@@ -81,12 +79,12 @@ class BackupManifest(Strict):
         The last event: a commit boundary.
     digest, schema_version : str
         Digest of the state after it, and the version of the schema with which it was computed.
-    journal_format, envelope_version : int
-        Formats of the journal and its lines.
+    envelope_version : int
+        Format of the events.
     key_ids : list of str
         Keys that signed the events in it. The keys themselves are never in a backup.
     journal_sha256 : str
-        SHA-256 of all bytes of the journal up to the head, including the base's.
+        SHA-256 of the events in it.
     vectors : list of KeptVectors
         Rows of the vector files, including the base's.
     files : list of BackupFile
@@ -102,7 +100,6 @@ class BackupManifest(Strict):
     head: BackupHead
     digest: Sha256
     schema_version: Name
-    journal_format: Whole
     envelope_version: Whole
     key_ids: Annotated[list[Name], Field(max_length=10_000)]
     journal_sha256: Sha256

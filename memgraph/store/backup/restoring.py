@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+import numpy as np
+
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import make_private_folder, sync_folder, write_private
+from memgraph.disk.seal import Seal
 from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
 from memgraph.errors import BackupError, InvalidInputError, JournalError, KeyMissingError, StorageError
 from memgraph.fold.projection import SCHEMA_VERSION
-from memgraph.journal.envelope import CommitDraft
+from memgraph.journal.envelope import MAX_LINE_BYTES, CommitDraft, Line, LineError, parsed
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.keys.configured import configured_keys
-from memgraph.journal.opening import read_manifest
-from memgraph.journal.vectors.damage import NamedRows
+from memgraph.journal.opening import FILE, add_store
+from memgraph.journal.sql import Database, SQLite
+from memgraph.journal.vectors import NamedRows, file_name
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.payload import Whole
 from memgraph.model.events.store import StoreRestored
@@ -26,9 +30,24 @@ from memgraph.model.results.maintenance import RestoreResult
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.backup import manifest
-from memgraph.store.backup.manifest import BackupManifest
-from memgraph.store.backup.unpacking import Archived, chain_of, cut_after, unpack
+from memgraph.store.backup.archive import reading
+from memgraph.store.backup.making import EVENTS
+from memgraph.store.backup.manifest import BackupFile, BackupManifest
 from memgraph.store.opening import open_projector, open_store_journal, release, utc_now
+
+SealFor = Callable[[str, str], Seal]
+_SETTINGS = "config.toml"
+_MAX_SETTINGS_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """An archive and its verified manifest."""
+
+    path: Path
+    manifest: BackupManifest
+    data: bytes
+    """The manifest as it stands in the archive."""
 
 
 def restore(
@@ -120,12 +139,17 @@ class _Restoring:
                     f"cannot be written: {error.strerror}; choose another place", path=home.parent
                 ) from None
             stack.callback(folder.remove)
-            unpack(chain, folder.path, self._progress)
+            original = HeadFile(self._config.keys_home, last.store_id)
+            copy_id = str(uuid4()) if original.path.exists() else None
+            database = SQLite(folder.path / FILE)
+            try:
+                with database.writing(self._config.lock_timeout_s):
+                    add_store(database, last.store_id, copy_id)
+                    head = fill(database, chain, folder.path, until=until, progress=self._progress)
+            finally:
+                database.close()
             config = load_config({**self._given, "home": folder.path})  # with the settings that were restored
-            head = head_of(folder.path / "journal", last, until)
-            original = HeadFile.of(folder.path / "journal", config.keys_home, last.store_id)
             later = _events_after(original, head)
-            copy_id = _adopt(folder.path / "journal" / "manifest.json", last.store_id, config.keys_home)
             heads = HeadFile(config.keys_home, last.store_id, copy_id)
             stack.callback(heads.path.unlink, missing_ok=True)
             heads.make(head)
@@ -141,14 +165,14 @@ class _Restoring:
     def _made(
         self, config: AgentMemoryConfig, chain: Sequence[Archived], head: Head, copy_id: str | None
     ) -> RestoreResult:
-        """Verify the unpacked journal, make its graph and index, and record the restoration."""
+        """Verify the restored journal, make what is made of it, and record the restoration."""
         last = chain[-1]
         try:
             journal = open_store_journal(config, self._keys, self._now, with_expired_keys=True)
             projector = open_projector(config, journal, config.home)
             try:
-                if journal.baseline is not None:
-                    journal.verify(self._progress)  # opening begins at the baseline
+                if journal.tail.signature != head.signature:
+                    raise manifest.damaged(last.path, "its journal does not end where its manifest says")
                 projector.rebuild(self._progress)
                 with projector.holding():
                     digest = f"{projector.projection.digest:064x}"
@@ -172,6 +196,7 @@ class _Restoring:
                     events = projector.append([CommitDraft("system", [record], actor="user")], record.restored_at)
             finally:
                 projector.close()
+                journal.close()
         except KeyMissingError:
             raise
         except JournalError as error:
@@ -190,6 +215,199 @@ class _Restoring:
             recorded_as=events[-1].seq,
             seconds=0.0,
         )
+
+
+def fill(
+    database: Database,
+    chain: Sequence[Archived],
+    home: Path,
+    *,
+    until: int | None = None,
+    progress: Progress | None = None,
+    keeps: bool = False,
+) -> Head:
+    """Put the events and vectors of a series of backups into a database, in the transaction that is open, and the settings into a folder.
+
+    What is read is compared with its SHA-256; the events are not verified.
+
+    Parameters
+    ----------
+    until : int, optional
+        Only whole commits up to this event.
+    keeps : bool
+        Leave the vectors and settings that are there.
+
+    Returns
+    -------
+    Head
+        The last event.
+    """
+    last = chain[-1].manifest
+    filling = _Filling(database, home, last.head.seq if until is None else until, keeps=keeps)
+    total = sum(file.size_bytes for one in chain for file in one.manifest.files)
+    done = 0
+    for one in chain:
+        models = {f"vectors/{file_name(kept.model)}.f32": kept for kept in one.manifest.vectors}
+        with reading(one.path) as archive:
+            if archive.read_manifest() != one.data:
+                raise manifest.damaged(one.path, "it changed while it was read")
+            archive.expect(one.manifest.files)
+            for file in one.manifest.files:
+                if file.name == EVENTS:
+                    archive.copy(file, filling.take_events)
+                elif file.name == _SETTINGS and file.size_bytes <= _MAX_SETTINGS_BYTES:
+                    settings: list[bytes] = []
+                    archive.copy(file, settings.append)
+                    if not (keeps and (home / _SETTINGS).exists()):
+                        write_private(home / _SETTINGS, b"".join(settings))
+                elif file.name in models:
+                    kept = models[file.name]
+                    archive.copy(file, filling.vectors_of(kept.model, kept.dimension, file, one.path))
+                else:
+                    raise manifest.damaged(one.path, f"it contains {file.name}, which is no part of a backup")
+                done += file.size_bytes
+                if progress:
+                    progress(done, total)
+            archive.end()
+    filling.end(chain[-1].path)
+    if filling.seq == 0:
+        raise InvalidInputError("must not lie before the end of the backup's first commit", field="until", value=until)
+    return Head(filling.seq, filling.signature)
+
+
+class _Filling:
+    """Takes in the files of backups, block by block."""
+
+    def __init__(self, database: Database, home: Path, until: int, *, keeps: bool) -> None:
+        self._database = database
+        self._home = home
+        self._put_vector = "fill_vector" if keeps else "put_vector"
+        self._until = until
+        self._rest = b""
+        self._run: list[Line] = []
+        self._is_over = False
+        self.seq = 0
+        self.signature = ""
+
+    def take_events(self, block: bytes) -> None:
+        """Take in a block of lines."""
+        *lines, self._rest = (self._rest + block).split(b"\n")
+        if len(self._rest) > MAX_LINE_BYTES:
+            raise BackupError("the backup is damaged: a line is too long; use another one", path=self._home)
+        for data in lines:
+            try:
+                line = parsed(data)
+            except LineError as error:
+                raise BackupError(f"the backup is damaged: {error}; use another one", path=self._home) from None
+            self._is_over = self._is_over or line.seq > self._until
+            if self._is_over:
+                return
+            self._run.append(line)
+            if b'"last":true' in line.head:
+                self._put()
+
+    def _put(self) -> None:
+        tenant = self._database.tenant
+        with self._database.writing(0.0) as tx:
+            tx.many(
+                "add_event",
+                (
+                    (tenant, line.seq, line.type, line.head, line.payload, line.salt, line.signature)
+                    for line in self._run
+                ),
+            )
+        self.seq, self.signature = self._run[-1].seq, self._run[-1].signature.hex()
+        self._run = []
+
+    def vectors_of(self, model: str, dimension: int, file: BackupFile, path: Path) -> Callable[[bytes], None]:
+        """Return what takes in the blocks of a model's vectors."""
+        row_bytes = 4 * dimension
+        if file.offset % row_bytes or file.size_bytes % row_bytes:
+            raise manifest.damaged(path, f"{file.name} does not hold whole rows")
+        return _Rows(self._database, self._put_vector, model, row_bytes, file.offset // row_bytes).take
+
+    def end(self, path: Path) -> None:
+        """Check that nothing is left."""
+        if (self._rest or self._run) and not self._is_over:
+            raise manifest.damaged(path, "its events end in the middle of a commit")
+
+
+class _Rows:
+    def __init__(self, database: Database, put: str, model: str, row_bytes: int, first: int) -> None:
+        self._database = database
+        self._put = put
+        self._model = model
+        self._row_bytes = row_bytes
+        self._row = first
+        self._rest = b""
+
+    def take(self, block: bytes) -> None:
+        """Take in a block of rows; those that are all zeros are missing."""
+        data = self._rest + block
+        whole = len(data) // self._row_bytes * self._row_bytes
+        self._rest = data[whole:]
+        with self._database.writing(0.0) as tx:
+            tx.many(self._put, self._values(data[:whole]))
+
+    def _values(self, data: bytes) -> Iterator[tuple[int, str, int, bytes]]:
+        for start in range(0, len(data), self._row_bytes):
+            value = data[start : start + self._row_bytes]
+            if np.frombuffer(value, dtype="<u4").any():
+                yield self._database.tenant, self._model, self._row, value
+            self._row += 1
+
+
+def chain_of(paths: Sequence[Path], seal_for: Callable[[Path], SealFor]) -> list[Archived]:
+    """Return a full backup and the incremental ones that continue it, in order, from archives in any order.
+
+    Of one archive that continues others, these are looked for beside it, by the names that they had.
+
+    Raises
+    ------
+    BackupError
+        One is missing or damaged, or they do not belong together.
+    """
+    found = [_archived(path, seal_for(path)) for path in paths]
+    by_id = {one.manifest.backup_id: one for one in found}
+    bases = {one.manifest.base.backup_id for one in found if one.manifest.base}
+    ends = [one for one in by_id.values() if one.manifest.backup_id not in bases]
+    if len(ends) != 1:
+        raise BackupError(
+            "is not continued by the other backups that were given: name those of one series", path=paths[0]
+        )
+    chain = [ends[0]]
+    while (base := chain[0].manifest.base) is not None:
+        before = by_id.get(base.backup_id)
+        if before is None:
+            before = _beside(chain[0], base.file, seal_for)
+        if before is None or before.manifest.backup_id != base.backup_id:
+            raise BackupError(
+                f"continues the backup {base.file} (id {base.backup_id}, up to event {base.seq}), which was not given and is not "
+                "beside it: name it, too",
+                path=chain[0].path,
+            )
+        head = before.manifest.head
+        if before.manifest.store_id != chain[0].manifest.store_id or (head.seq, head.signature) != (
+            base.seq,
+            base.signature,
+        ):
+            raise BackupError(f"does not continue {before.path.name}: it names another end of it", path=chain[0].path)
+        if any(before is one for one in chain):
+            raise BackupError("continues itself", path=before.path)
+        chain.insert(0, before)
+    return chain
+
+
+def _archived(path: Path, seal_for: SealFor) -> Archived:
+    with reading(path) as archive:
+        data = archive.read_manifest()
+    return Archived(path, manifest.unsealed(data, path, seal_for), data)
+
+
+def _beside(one: Archived, name: str, seal_for: Callable[[Path], SealFor]) -> Archived | None:
+    """Return the archive of a name in the same directory; None if there is none."""
+    path = one.path.with_name(name) if name == Path(name).name and name not in (".", "..") else one.path
+    return _archived(path, seal_for(path)) if path != one.path and path.is_file() else None
 
 
 def file_of(path: str | Path) -> Path:
@@ -224,19 +442,6 @@ def _refuse_taken(home: Path) -> None:
         )
 
 
-def head_of(folder: Path, last: BackupManifest, until: int | None) -> Head:
-    """Return the last event to be restored, after cutting the unpacked journal there."""
-    if until is None or until >= last.head.seq:
-        return Head(last.head.seq, last.head.signature)
-    end = cut_after(folder, until)
-    if end.seq == 0:
-        raise InvalidInputError("must not lie before the end of the backup's first commit", field="until", value=until)
-    if not end.signature:
-        problem = f"lies in {end.position.segment}, which was condensed after the retention days and is proven as a whole; name a later event"
-        raise InvalidInputError(problem, field="until", value=until)
-    return Head(end.seq, end.signature)
-
-
 def _events_after(heads: HeadFile, head: Head) -> int:
     """Return how many events the original is known to have recorded after the restored ones."""
     try:
@@ -246,17 +451,6 @@ def _events_after(heads: HeadFile, head: Head) -> int:
     return max(0, known.seq - head.seq) if known else 0
 
 
-def _adopt(path: Path, store_id: str, keys_home: Path) -> str | None:
-    """Write the restored journal's manifest; return the id of the copy, if another one's head file is there."""
-    if read_manifest(path) != store_id:
-        raise JournalError("its journal is another store's")
-    stored = json.loads(path.read_bytes())
-    copy_id = str(uuid4()) if HeadFile(keys_home, store_id).path.exists() else None
-    kept = {name: value for name, value in stored.items() if name != "copy"}
-    write_private(path, json.dumps({**kept, "copy": copy_id} if copy_id else kept).encode())
-    return copy_id
-
-
 def _publish(folder: Path, home: Path) -> None:
     """Give the finished store its place."""
     try:
@@ -264,3 +458,4 @@ def _publish(folder: Path, home: Path) -> None:
         sync_folder(home.parent)
     except OSError as error:
         raise BackupError(f"cannot be used: {error.strerror}; name another directory with --home", path=home) from None
+

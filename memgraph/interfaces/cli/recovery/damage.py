@@ -13,8 +13,8 @@ from memgraph.interfaces.cli.base.output import count, emit, plain, progress
 
 if TYPE_CHECKING:
     from memgraph.config import AgentMemoryConfig
-    from memgraph.store.backup.quarantine import Cut, Damage, Part
-    from memgraph.store.backup.replacing import JournalRestored
+    from memgraph.store.repair import Cut, Damage, Part
+    from memgraph.store.repair import JournalRestored
 
 Confirm = Callable[[Sequence[str]], None]
 
@@ -29,7 +29,7 @@ def report(
     confirm: Confirm,
 ) -> None:
     """Report the damage of a journal; cut it if a part is named. Always ends with an error, unless nothing was lost."""
-    from memgraph.store.maintenance.repair import cut_journal, find_damage
+    from memgraph.store.repair import cut_journal, find_damage
 
     with logs_shown(settings):
         damage = find_damage(config)
@@ -50,7 +50,7 @@ def report(
 def replace(settings: Settings, backup: str, bases: tuple[str, ...], *, until: int | None, confirm: Confirm) -> None:
     """Restore the journal from a backup, and say what was kept and lost."""
     from memgraph.config import load_config
-    from memgraph.store.backup.replacing import restore_journal
+    from memgraph.store.repair import restore_journal
 
     config = load_config({"home": settings.home})
     rest = "with nothing after it" if until is not None else "and the events after it that verify"

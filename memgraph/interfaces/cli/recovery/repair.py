@@ -14,8 +14,8 @@ from memgraph.interfaces.cli.base.options import Command, Settings, pass_setting
 from memgraph.interfaces.cli.base.output import count, emit, plain
 
 if TYPE_CHECKING:
-    from memgraph.journal.repair import Condition, Witness
-    from memgraph.store.backup.quarantine import Part
+    from memgraph.store.repair import Condition, Witness
+    from memgraph.store.repair import Part
 
 _NAMES = {"head": "head file", "checkpoint": "checkpoint", "manifest": "manifest of closed segments"}
 
@@ -73,7 +73,7 @@ def repair(
         return
     from memgraph.config import load_config
     from memgraph.errors import DamagedJournalError, StorageError
-    from memgraph.store.maintenance.repair import baseline_problem, drop_baseline, repair_store
+    from memgraph.store.repair import baseline_problem, drop_baseline, repair_store
 
     config = load_config({"home": settings.home})
     try:

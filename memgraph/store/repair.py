@@ -1,0 +1,806 @@
+"""Repair of a store that cannot be opened: diagnose its journal, accept it as it is, cut it, or restore it from a backup.
+
+What concerns the journal's trust is reported as opening the store reports it, once by a process. What a repair removes is kept in
+``quarantine/`` in the store's directory, as lines of JSON.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import orjson
+
+from memgraph.config import AgentMemoryConfig, load_config
+from memgraph.diagnostics.security import report_finding
+from memgraph.disk.files import make_private_folder, sync_folder, write_private
+from memgraph.errors import (
+    BackupError,
+    DamagedJournalError,
+    InvalidInputError,
+    JournalError,
+    KeyMissingError,
+    MemGraphError,
+    StorageError,
+)
+from memgraph.journal.envelope import Chain, CommitDraft, Line, LineError, unseal, unseal_alone, unseal_purged
+from memgraph.journal.head_file import Head, HeadFile
+from memgraph.journal.journal import Journal
+from memgraph.journal.keys import KeyRing
+from memgraph.journal.keys.configured import configured_keys
+from memgraph.journal.opening import FILE, Identity, add_store, id_of, identify, identity_in, opened
+from memgraph.journal.sql import DamagedDatabaseError, SQLite
+from memgraph.model.base import Callback, checked
+from memgraph.model.events.erasure import MemoryPurged, PurgedRows, ranges_of
+from memgraph.model.events.payload import MAX_WHOLE, Payload, Whole
+from memgraph.model.events.store import AcceptedWitness, JournalCut, JournalRepaired, StoreCreated, StoreRestored
+from memgraph.model.timestamps import to_iso
+from memgraph.ports import Clock, KeyProvider, Progress
+from memgraph.store.backup import manifest
+from memgraph.store.backup.restoring import chain_of, file_of, fill
+from memgraph.store.opening import known_id, release, utc_now
+from memgraph.store.purge.receipts import FOLDER as RECEIPTS
+from memgraph.store.purge.receipts import is_genuine, read_receipt
+from memgraph.store.purge.records import records
+
+WitnessState = Literal["agrees", "missing", "damaged", "ahead", "other"]
+QUARANTINE = "quarantine"
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """What the head file states about the journal.
+
+    Attributes
+    ----------
+    state : {"agrees", "missing", "damaged", "ahead", "other"}
+        "agrees": it names the last or an earlier event of this journal; "ahead": it names an event after the journal's end;
+        "other": it names a different event of the same number.
+    seq, signature : int, str, optional
+        The event it names.
+    """
+
+    kind: Literal["head"]
+    path: Path
+    state: WitnessState
+    seq: int | None = None
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """The condition of a journal: its end, and what its head file states.
+
+    Attributes
+    ----------
+    path : Path
+        The database.
+    seq, signature : int, str
+        The last event of the last whole commit.
+    """
+
+    path: Path
+    seq: int
+    signature: str
+    witnesses: tuple[Witness, ...]
+
+    @property
+    def contradicting(self) -> tuple[Witness, ...]:
+        """The witnesses that an acceptance would correct."""
+        return tuple(witness for witness in self.witnesses if witness.state != "agrees")
+
+    @property
+    def lost(self) -> range:
+        """Numbers of the events that are known to have been written and are missing."""
+        named = [witness.seq for witness in self.contradicting if witness.state == "ahead" and witness.seq is not None]
+        return range(self.seq + 1, max(named, default=self.seq) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Where a journal is damaged, and what can be kept of it.
+
+    Attributes
+    ----------
+    problem : str
+        What is wrong, and where.
+    path : Path
+        The database.
+    kept : Chain
+        The end of the last whole commit that verifies.
+    later_events : int
+        Number of events after the damage that verify on their own.
+    known_seq : int
+        The last event that is known to have been written: by the head file, or an event after the damage.
+    is_later_release : bool
+        The event is of an unknown version of the envelope, which is no damage: nothing may be cut.
+    is_in_history : bool
+        It is among those that a baseline stands for: a cut would remove everything after it, the present state included.
+    """
+
+    problem: str
+    path: Path
+    kept: Chain
+    later_events: int
+    known_seq: int
+    is_later_release: bool = False
+    is_in_history: bool = False
+
+    @property
+    def lost(self) -> int:
+        """Number of events that are known to have been written and would not be replayed after a cut."""
+        return max(0, self.known_seq - self.kept.seq)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A journal that was cut: the last event kept, the number of events lost, the folder with the rest, and the event that records it."""
+
+    kept_seq: int
+    lost: int
+    quarantine: Path
+    cut_bytes: int
+    recorded_as: int
+
+
+@dataclass(frozen=True, slots=True)
+class JournalRestored:
+    """A journal that was restored from a backup.
+
+    Attributes
+    ----------
+    backup_seq : int
+        The last event that was taken from the backup.
+    kept_seq : int
+        The last event now: beyond `backup_seq`, events of the damaged journal that still verify.
+    lost : int
+        Number of events that are known to have been written after it.
+    quarantine : Path
+        Folder with what was replaced.
+    purged_again : int
+        Number of events that were purged after the backup was made, and that the repair has purged again.
+    recorded_as : int
+        The event that records it.
+    """
+
+    backup_seq: int
+    kept_seq: int
+    lost: int
+    quarantine: Path
+    purged_again: int
+    recorded_as: int
+
+
+def repair_store(
+    config: AgentMemoryConfig | None = None,
+    *,
+    accept_head: Condition | None = None,
+    accepted_by: str | None = None,
+    reason: str | None = None,
+    clock: Clock | None = None,
+    keys: KeyProvider | None = None,
+) -> Condition:
+    """Verify a store's journal by itself and return its condition; change something only on request.
+
+    A store is rejected if its journal ends before its head file, if the head file is damaged, or if it names another event of the same
+    number. Such a journal can be accepted as it is. The acceptance is recorded as an event (``journal.repaired``). A journal whose own
+    events do not verify cannot be accepted: restore a backup.
+
+    Parameters
+    ----------
+    accept_head : Condition, optional
+        The condition returned by a first call: accept the journal in exactly this condition.
+    accepted_by, reason : str, optional
+        Recorded in the event.
+
+    Returns
+    -------
+    Condition
+        The journal's condition; after the acceptance, if one was requested.
+
+    Raises
+    ------
+    JournalError
+        The journal's own events do not verify, there is nothing to accept, or the journal has changed since.
+
+    Examples
+    --------
+    >>> found = repair_store(config)  # doctest: +SKIP
+    >>> len(found.lost), found.contradicting  # doctest: +SKIP
+    >>> repair_store(config, accept_head=found, reason="restored from Monday's backup")  # doctest: +SKIP
+    """
+    config = config or load_config()
+    if accept_head is not None and not isinstance(accept_head, Condition):
+        raise InvalidInputError(
+            "must be the result of an earlier repair_store() call", field="accept_head", value=accept_head
+        )
+    with _reported(config, clock), _unwitnessed(config, keys) as journal:
+        journal.read_to_end()
+        found = _condition(journal)
+        if accept_head is None:
+            if any(witness.state != "missing" for witness in found.contradicting):  # opening makes a missing one
+                _report(config, JournalError("a witness contradicts the journal"), clock)
+            return found
+        if found != accept_head:
+            raise _changed(journal)
+        if not found.contradicting:
+            raise JournalError(f"the journal in {journal.path} matches its head file: there is nothing to accept")
+        by, time = accepted_by or f"memgraph {release()}", clock or utc_now
+        with journal.locked():
+            if _condition(journal) != found:
+                raise _changed(journal)
+            first: list[Payload] = [] if found.seq else [StoreCreated(created_by=by)]
+            now = max(to_iso(time()), journal.tail.timestamp)
+            journal.append([CommitDraft("system", [*first, _record_of(found, now, by, reason)], actor="user")], now)
+            journal.accept_end()
+            return _condition(journal)
+
+
+def baseline_problem(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> str | None:
+    """Return why the baseline of a compacted journal cannot be used; None if it can, or if there is none. Changes nothing.
+
+    Raises
+    ------
+    KeyMissingError
+        The key is missing.
+    """
+    config = config or load_config()
+    try:
+        with _unwitnessed(config, keys) as journal:
+            journal.rows_of_baseline()
+    except KeyMissingError as error:
+        _report(config, error)
+        raise
+    except JournalError as error:
+        _report(config, error)
+        return str(error)
+    return None
+
+
+def drop_baseline(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> int:
+    """Verify every event, archived ones included, and do without the baseline; return the number of the last event.
+
+    Nothing is lost: the events stay in the archive. A rebuild costs what all events cost until the journal is compacted again.
+
+    Raises
+    ------
+    JournalError
+        An event does not verify. Nothing is changed.
+    """
+    config = config or load_config()
+    with _reported(config), _unwitnessed(config, keys) as journal:
+        journal.read_to_end()
+        with journal.locked(), journal.committing() as tx:
+            tx.run("remove_baseline", journal.database.tenant)
+            journal.baseline = None
+            journal.put_head(tx)
+        return journal.tail.seq
+
+
+def find_damage(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> Damage | None:
+    """Verify a store's journal from its first event; return its damage and what could be kept, or None. Changes nothing.
+
+    Raises
+    ------
+    JournalError
+        The key is missing, or an authentic event cannot be read by this release: that is no damage.
+    """
+    config = config or load_config()
+    with _reported(config), _unwitnessed(config, keys) as journal:
+        return _damage_in(journal)
+
+
+def cut_journal(
+    expected: Damage,
+    config: AgentMemoryConfig | None = None,
+    *,
+    cut_by: str | None = None,
+    reason: str | None = None,
+    clock: Clock | None = None,
+    keys: KeyProvider | None = None,
+) -> Cut:
+    """Cut a damaged journal: keep what verifies, and move the rest to ``quarantine/`` in the store's directory.
+
+    It is recorded as an event (``journal.cut``). Whether a backup has what is cut off should be looked at first: see `restore_journal`.
+
+    Parameters
+    ----------
+    expected : Damage
+        What `find_damage` returned; if the journal has changed since, nothing is done.
+
+    Raises
+    ------
+    JournalError, StorageError
+        The journal has changed, is of a later release, or the rest cannot be kept. Nothing was removed.
+    """
+    config = config or load_config()
+    if not isinstance(expected, Damage):
+        raise InvalidInputError("must be the result of find_damage()", field="expected", value=expected)
+    if expected.is_later_release:
+        raise JournalError(f"{expected.problem}; that is no damage: install a newer memgraph, nothing was cut")
+    by, time = cut_by or f"memgraph {release()}", clock or utc_now
+    with _unwitnessed(config, keys) as journal, journal.held():
+        if _damage_in(journal) != expected:
+            raise _changed(journal)
+        if expected.is_in_history:
+            raise JournalError(
+                f"{expected.problem}; that is among the events that the baseline stands for: cutting there would cut off everything. "
+                "Restore it from a backup with `memgraph repair --from-backup FILE`"
+            )
+        now = max(to_iso(time()), expected.kept.timestamp)
+        place = quarantine_folder(config.home, now)
+        size = _keep(journal, expected.kept.seq, place)
+        with journal.committing() as tx:
+            tx.run("remove_events_after", journal.database.tenant, expected.kept.seq)
+            journal.put_head(tx)  # `tail` is where the damage begins
+            found = _condition(journal)
+            payloads: list[Payload] = [] if found.seq else [StoreCreated(created_by=by)]
+            payloads.append(
+                JournalCut(
+                    part="tail",
+                    seq=found.seq,
+                    signature=found.signature,
+                    quarantine=place.name,
+                    cut_bytes=size,
+                    events_lost=expected.lost,
+                    cut_at=now,
+                    cut_by=by,
+                    reason=reason,
+                )
+            )
+            if found.contradicting:
+                payloads.append(_record_of(found, now, by, reason))
+            journal.append([CommitDraft("system", payloads, actor="user")], now)
+        journal.accept_end()
+        return Cut(found.seq, expected.lost, place, size, journal.tail.seq)
+
+
+def restore_journal(
+    path: str | Path,
+    config: AgentMemoryConfig | None = None,
+    *,
+    bases: Sequence[str | Path] = (),
+    until: int | None = None,
+    clock: Clock | None = None,
+    keys: KeyProvider | None = None,
+    progress: Progress | None = None,
+) -> JournalRestored:
+    """Replace a store's damaged journal by that of a backup, in place and in one transaction.
+
+    Events that were written after the backup are kept as far as they verify and follow its last one, so damage in the part that the
+    backup has loses nothing. What is replaced is kept in ``quarantine/`` in the store's directory, and an event (``store.restored``) says
+    what was done. What was purged after the backup was made is purged again, as far as the store's journal or its receipts still name it.
+
+    Parameters
+    ----------
+    until : int, optional
+        Restore only the commits up to this event, and keep none after it.
+
+    Raises
+    ------
+    BackupError
+        The backup is damaged, or is of another store. Nothing is changed.
+    """
+    checked(Callback, progress, "progress")
+    checked(Whole | None, until, "until")
+    config = config or load_config()
+    provider, time = keys or configured_keys(config), clock or utc_now
+    chain = chain_of(
+        [file_of(one) for one in (path, *bases)], lambda one: manifest.seals_of(provider, config.keys_home, one)
+    )
+    last = chain[-1].manifest
+    ring = KeyRing.from_providers(last.store_id, provider, *_local(config))
+    if ring.active is None:
+        raise KeyMissingError(f"the signing key of the store {last.store_id} is missing: {ring.remedy}")
+    _check_store(config.home, last.store_id, chain[-1].path)
+    now = to_iso(time())
+    place = quarantine_folder(config.home, now)
+    journal = _made_usable(config, last.store_id, ring, place)
+    try:
+        with journal.held():
+            known = _known_seq(journal)
+            present = list(_readable(journal))
+            purges = _known_purges(config.home, journal, present)
+            _write_lines(present, place)
+            with journal.committing() as tx:
+                tenant = journal.database.tenant
+                for name in ("remove_events", "remove_archives", "remove_baseline"):
+                    tx.run(name, tenant)
+                head = fill(journal.database, chain, config.home, until=until, progress=progress, keeps=True)
+                if until is None:
+                    journal.put(tx, _rest(present, head, last.store_id, ring))
+                try:
+                    journal.baseline = None
+                    journal.read_to_end()
+                except KeyMissingError:
+                    raise
+                except JournalError as error:
+                    raise manifest.damaged(chain[-1].path, f"its events do not verify ({error})") from None
+                if journal.tail.seq < head.seq:
+                    raise manifest.damaged(chain[-1].path, "its journal does not end where its manifest says")
+                kept = journal.tail
+                journal.put_head(tx)
+                again, back = _purged_again(journal, purges, now)
+                lost = max(0, known - kept.seq)
+                record = StoreRestored(
+                    backup_id=last.backup_id,
+                    made_at=last.made_at,
+                    seq=head.seq,
+                    signature=head.signature,
+                    backup_seq=last.head.seq,
+                    kept_seq=kept.seq,
+                    events_lost=lost,
+                    quarantine=place.name,
+                    restored_at=now,
+                    restored_by=f"memgraph {release()}",
+                )
+                commits = journal.append([CommitDraft("system", [record, *again], actor="user")], now)
+            journal.accept_end()
+    finally:
+        journal.close()
+    _clean(place, {seq for purge in again for seq in purge.seqs()} | back)
+    purged = len(back | {seq for purge in again for seq in purge.seqs()})
+    return JournalRestored(head.seq, kept.seq, lost, place, purged, commits[0].events[0].seq)
+
+
+def quarantine_folder(home: Path, now: str) -> Path:
+    """Make the folder for what a repair removes, named after the time."""
+    name = "".join(one for one in now if one.isalnum())
+    for number in range(1_000):
+        path = home / QUARANTINE / (f"{name}-{number}" if number else name)
+        if not path.exists():
+            make_private_folder(path)
+            return path
+    raise StorageError("has too many folders of this moment", path=home / QUARANTINE)
+
+
+class _Unwitnessed(Journal):
+    """A journal that is read regardless of its head and its head file."""
+
+    def refresh(self) -> None:
+        """Do nothing: it is read to its end by `read_to_end`."""
+
+    def _write_head_file(self) -> None:
+        """Write nothing until the end is accepted."""
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the writer lock, whatever the journal is like."""
+        with self.database.lock().held(self.lock_timeout_s):
+            self.holds_lock = True
+            try:
+                yield
+            finally:
+                self.holds_lock = False
+
+    def accept_end(self) -> None:
+        """Let the head file name the journal's end."""
+        self._heads.replace(Head(self.tail.seq, self.tail.signature))
+
+    def named_by_head(self) -> Head | None:
+        """Return what the head file states; None if it cannot be read, or there is none."""
+        try:
+            head = self._heads.read()
+        except JournalError:
+            return None
+        return head if head is None or head.seq <= MAX_WHOLE else None
+
+    @property
+    def head_path(self) -> Path:
+        """The head file."""
+        return self._heads.path
+
+
+@contextmanager
+def _unwitnessed(config: AgentMemoryConfig, keys: KeyProvider | None) -> Iterator[_Unwitnessed]:
+    """Give the journal of a store, which is not read yet."""
+    store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
+    database = opened(config.home)
+    try:
+        identity = identity_in(database) or Identity(store_id)
+        yield _journal(config, database, identity, ring)
+    finally:
+        database.close()
+
+
+def _journal(config: AgentMemoryConfig, database: SQLite, identity: Identity, ring: KeyRing) -> _Unwitnessed:  # type: ignore[type-arg, unused-ignore]
+    return _Unwitnessed(
+        database,
+        config.home,
+        identity.store_id,
+        ring,
+        heads=HeadFile(config.keys_home, *identity),
+        lock_timeout_s=config.lock_timeout_s,
+    )
+
+
+def _local(config: AgentMemoryConfig) -> tuple[KeyProvider, ...]:
+    from memgraph.journal.keys import FileKeys  # noqa: PLC0415
+
+    return (FileKeys(config.keys_home),)
+
+
+def _condition(journal: _Unwitnessed) -> Condition:
+    end = journal.tail
+    named, path = journal.named_by_head(), journal.head_path
+    if named is None:
+        is_new = end.seq == 0 and not path.exists()
+        state: WitnessState = "agrees" if is_new else "damaged" if path.exists() else "missing"
+        witness = Witness("head", path, state)
+    else:
+        signature = bytes.fromhex(named.signature).hex()
+        if named.seq > end.seq:
+            state = "ahead"
+        else:
+            state = "agrees" if named.seq == 0 or journal.signature_of(named.seq) == signature else "other"
+        witness = Witness("head", path, state, named.seq, signature)
+    return Condition(journal.path, end.seq, end.signature, (witness,))
+
+
+def _damage_in(journal: _Unwitnessed) -> Damage | None:
+    try:
+        journal.read_to_end()
+    except DamagedJournalError as error:
+        return _damage(journal, str(error).partition(";")[0], is_later_release=error.concerns_envelope)
+    except DamagedDatabaseError as error:
+        return _damage(journal, str(error))
+    return None
+
+
+def _damage(journal: _Unwitnessed, problem: str, *, is_later_release: bool = False) -> Damage:
+    kept = journal.tail
+    later, known = 0, kept.seq
+    for line in _readable(journal, kept.seq):
+        with suppress(LineError, JournalError):
+            seq = unseal_alone(line, journal.store_id, lambda key_id: journal.ring.verifying(key_id, None)).seq
+            later, known = later + 1, max(known, seq)
+    named = journal.named_by_head()
+    return Damage(
+        problem=problem,
+        path=journal.path,
+        kept=kept,
+        later_events=later,
+        known_seq=max(known, named.seq if named else 0),
+        is_later_release=is_later_release,
+        is_in_history=journal.archived_until() > kept.seq,
+    )
+
+
+def _readable(journal: Journal, after: int = 0) -> Iterator[Line]:
+    """Yield the lines after an event, as far as they can be read: one that is missing or damaged ends nothing."""
+    while True:
+        try:
+            for line in journal.every_line(after, until=MAX_WHOLE):
+                after = line.seq
+                yield line
+            return
+        except (StorageError, JournalError):
+            after += 1
+            if after > MAX_WHOLE or after > _last_seq(journal):
+                return
+
+
+def _last_seq(journal: Journal) -> int:
+    try:
+        with journal.database.reading() as tx:
+            found = tx.one("last_event", journal.database.tenant)
+    except StorageError:
+        return 0
+    return int(found[0]) if found else journal.archived_until()
+
+
+def _keep(journal: Journal, after: int, place: Path) -> int:
+    """Put all events after one into quarantine and return their size in bytes."""
+    return _write_lines(_readable(journal, after), place)
+
+
+def _write_lines(lines: Iterable[Line], place: Path) -> int:
+    data = b"".join(line.data + b"\n" for line in lines)
+    write_private(place / "events.jsonl", data)
+    sync_folder(place.parent)
+    return len(data)
+
+
+def _clean(place: Path, purged: set[int]) -> None:
+    """Remove the payloads of purged events from what a repair has put aside."""
+    from memgraph.journal.envelope import parsed  # noqa: PLC0415
+
+    path = place / "events.jsonl"
+    if purged and path.exists():
+        lines = [parsed(data) for data in path.read_bytes().splitlines()]
+        _write_lines((line.purged() if line.seq in purged else line for line in lines), place)
+
+
+def _rest(present: Sequence[Line], end: Head, store_id: str, ring: KeyRing) -> Iterator[Line]:
+    """Yield the whole commits of a journal that follow an event, as far as they verify."""
+    chain, run = Chain(store_id, end.seq, end.signature), list[Line]()
+    for line in present:
+        if line.seq <= end.seq:
+            continue
+        try:
+            if line.is_purged:
+                head, chain = unseal_purged(line, chain, lambda key_id: ring.verifying(key_id, None))
+                is_last = head.last
+            else:
+                event, chain = unseal(line, chain, lambda key_id: ring.verifying(key_id, None))
+                is_last = event.last
+        except (LineError, JournalError):
+            return
+        run.append(line)
+        if is_last:
+            yield from run
+            run = []
+
+
+def _made_usable(config: AgentMemoryConfig, store_id: str, ring: KeyRing, place: Path) -> _Unwitnessed:
+    """Return the journal of a store, to be filled anew; a database that cannot be used at all is put aside, and a new one begun."""
+    path = config.home / FILE
+    identity = Identity(store_id)
+    try:
+        database = SQLite(path)
+        found = identity_in(database)
+        if found is not None:
+            return _journal(config, database, found, ring)
+    except (StorageError, JournalError):
+        for one in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+            with suppress(FileNotFoundError):
+                one.rename(place / one.name)
+        database = SQLite(path)
+    with database.writing(config.lock_timeout_s):
+        add_store(database, store_id)
+    return _journal(config, database, identity, ring)
+
+
+def _check_store(home: Path, store_id: str, path: Path) -> None:
+    """Refuse a backup of another store, and a place that is no store."""
+    if not home.is_dir() or not any(home.iterdir()):
+        raise BackupError(f"there is no store at {home}: `memgraph restore` makes one from this backup", path=path)
+    try:
+        found = id_of(home)
+    except MemGraphError:
+        return  # damaged or missing: the backup has it
+    if found != store_id:
+        raise BackupError(f"is a backup of another store, {store_id}; the one at {home} is {found}", path=path)
+
+
+def _known_seq(journal: _Unwitnessed) -> int:
+    """Return the last event that the present journal and its head file name."""
+    named = journal.named_by_head()
+    return max(_last_seq(journal), named.seq if named else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownPurge:
+    """A purge that the store has made, by its event or its receipt: its number and time, what was removed, and what it said."""
+
+    event: int
+    purged_at: str
+    seqs: set[int]
+    said: object
+
+
+def _known_purges(
+    home: Path, journal: Journal, lines: Sequence[Line]
+) -> tuple[list[_KnownPurge], list[tuple[int, str]]]:
+    """Return the purges that a store has made, and (last event kept, time) of restorations. What is not genuine is left out."""
+    purges: dict[int, _KnownPurge] = {}
+    restorations = []
+    for line in lines:
+        if line.type not in (MemoryPurged.TYPE, StoreRestored.TYPE):
+            continue
+        with suppress(LineError, JournalError):
+            said = unseal_alone(line, journal.store_id, lambda key_id: journal.ring.verifying(key_id, None)).payload
+            if isinstance(said, MemoryPurged):
+                purges[line.seq] = _KnownPurge(line.seq, said.purged_at, said.seqs(), said)
+            elif isinstance(said, StoreRestored):
+                restorations.append((said.seq if said.kept_seq is None else said.kept_seq, said.restored_at))
+    for path in sorted((home / RECEIPTS).glob("*.json")):
+        try:
+            receipt = read_receipt(path.read_bytes())
+        except (OSError, MemGraphError):
+            continue
+        if receipt.event not in purges and is_genuine(journal, receipt):
+            seqs = {seq for first, last in receipt.ranges for seq in range(first, last + 1)}
+            purges[receipt.event] = _KnownPurge(receipt.event, receipt.purged_at, seqs, receipt)
+    return list(purges.values()), restorations
+
+
+def _purged_again(
+    journal: Journal, known: tuple[list[_KnownPurge], list[tuple[int, str]]], now: str
+) -> tuple[list[MemoryPurged], set[int]]:
+    """Erase what earlier purges removed; return the event to record for what no event of the journal names, and what came back otherwise.
+
+    Numbers are of the same events only up to where the histories part: a former restoration may have dropped those after it, and others
+    have their numbers now.
+    """
+    purges, restorations = known
+    named = journal.purged_seqs()
+    back = set(journal.unpurged(named))
+    seqs: set[int] = set()
+    ids: dict[str, list[str]] = defaultdict(list)
+    restated: list[str] = []
+    for purge in purges:
+        parted = [kept for kept, at in restorations if purge.event > kept and purge.purged_at <= at]
+        last = min([journal.tail.seq, *parted])
+        missing = {seq for seq in purge.seqs if seq <= last} - named
+        if missing:
+            seqs |= missing
+            for field in ("ids", "derived_ids", "copied_ids", "kept_ids"):
+                ids[field] += getattr(purge.said, field)
+            restated += purge.said.restated_ids  # type: ignore[attr-defined]
+    again = []
+    if seqs:
+        gone = {one for field in ("ids", "derived_ids", "copied_ids") for one in ids[field]}
+        vectors, stated = _vectors(journal, seqs, gone)
+        ids["copied_ids"] += [one for one in restated if one not in stated]  # the event that restated it is lost
+        again.append(
+            MemoryPurged(
+                **{field: list(dict.fromkeys(found)) for field, found in ids.items()},
+                ranges=ranges_of(seqs),
+                vectors=[PurgedRows(model=model, rows=sorted(rows)) for model, rows in vectors.items()],
+                purged_at=now,
+            )
+        )
+        for model, rows in vectors.items():
+            journal.vectors(model, journal.named.dimension_of(model) or 0).remove(rows)
+    journal.erase(seqs | back)
+    return again, back
+
+
+def _vectors(journal: Journal, seqs: set[int], gone: set[str]) -> tuple[dict[str, set[int]], set[str]]:
+    """Return the rows of the vectors of these events and memories, by model, and the memories that other events state."""
+    rows: dict[str, set[int]] = defaultdict(set)
+    stated: set[str] = set()
+    for record in records(journal.lines()):
+        content = record.content
+        if record.type == "memory.reembedded":
+            found = {one["row"] for one in content["vectors"] if one["id"] in gone}
+            if found:
+                rows[content["model"]] |= found
+        elif record.seq in seqs:
+            if vector := content.get("vector"):
+                rows[vector["model"]].add(vector["row"])
+        elif record.type in ("memory.added", "memory.undeleted", "memory.revised", "memory.merged"):
+            stated.add(content["memory"]["id"] if "memory" in content else content["id"])
+    return rows, stated
+
+
+def _changed(journal: Journal) -> JournalError:
+    return JournalError(f"the journal in {journal.path} has changed in the meantime; run `memgraph repair` again")
+
+
+def _record_of(found: Condition, now: str, accepted_by: str, reason: str | None) -> JournalRepaired:
+    """Return the record of an acceptance."""
+    return JournalRepaired(
+        seq=found.seq,
+        signature=found.signature,
+        witnesses=[
+            AcceptedWitness(kind=witness.kind, state=witness.state, seq=witness.seq, signature=witness.signature)
+            for witness in found.contradicting
+            if witness.state != "agrees"
+        ],
+        events_lost=len(found.lost),
+        dropped_bytes=0,
+        repaired_at=now,
+        repaired_by=accepted_by,
+        reason=reason,
+    )
+
+
+@contextmanager
+def _reported(config: AgentMemoryConfig, clock: Clock | None = None) -> Iterator[None]:
+    """Report an error of the journal that a block raises, as opening the store does."""
+    try:
+        yield
+    except JournalError as error:
+        _report(config, error, clock)
+        raise
+
+
+def _report(config: AgentMemoryConfig, error: JournalError, clock: Clock | None = None) -> None:
+    time: Callable[[], object] = clock or utc_now
+    report_finding(config, error, now=lambda: to_iso(time()), store_id=known_id(config.home))  # type: ignore[arg-type]
