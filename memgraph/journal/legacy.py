@@ -78,14 +78,19 @@ def finish(home: Path) -> Path:
     return kept
 
 
+def lines(folder: Path) -> Iterator[Line]:
+    """Iterate over the lines; not verified."""
+    for path in segments(folder):
+        yield from _lines(path)
+
+
 def _whole_commits(folder: Path) -> Iterator[Line]:
     run: list[Line] = []
-    for path in segments(folder):
-        for line in _lines(path):
-            run.append(line)
-            if b'"last":true' in line.head:
-                yield from run
-                run = []
+    for line in lines(folder):
+        run.append(line)
+        if b'"last":true' in line.head:
+            yield from run
+            run = []
     if run:
         logger.warning("dropped a torn final commit of %d events", len(run))
 

@@ -8,19 +8,20 @@ from pathlib import Path
 from typing import Literal
 
 from memgraph.config import AgentMemoryConfig, load_config
-from memgraph.disk.files import clear, make_private_file
-from memgraph.disk.lock import ProcessLock, writer_lock
+from memgraph.disk.files import make_private_file
 from memgraph.errors import KeyMissingError, StorageError
-from memgraph.journal.baseline.header import unverified_place
+from memgraph.journal import legacy
+from memgraph.journal.head_file import HeadFile
+from memgraph.journal.journal import Journal
 from memgraph.journal.keys import FileKeys, KeyRing
 from memgraph.journal.keys.configured import configured_keys
 from memgraph.journal.keys.document import MAX_DOCUMENT_BYTES, document_of, keys_in, store_named_in
 from memgraph.journal.keys.place import SOURCE_VARIABLE, key_place, name_of
 from memgraph.journal.keys.secret import is_named
 from memgraph.journal.keys.use import KeyHistory, uses_in
-from memgraph.journal.opening import read_manifest, refuse_foreign
+from memgraph.journal.opening import id_of, identity_in, is_store, opened, refuse_foreign
 from memgraph.journal.rotation import reseal, rotate
-from memgraph.journal.segments import Segments
+from memgraph.model.events.payload import MAX_WHOLE
 from memgraph.model.events.store import JournalResealed, KeyRotated
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress, SigningKey
@@ -75,9 +76,8 @@ def list_keys(
         There is no store.
     """
     config = config or load_config()
-    store_id = _store_id(config)
-    segments = Segments(config.home / "journal", 0)
-    history, archived = _history(segments)
+    store_id = id_of(config.home)
+    history, archived = _history(config, store_id)
     provider = keys or configured_keys(config)
     local = FileKeys(config.keys_home)
     problems: list[str] = []
@@ -105,14 +105,18 @@ def list_keys(
     return KeyReport(store_id, name_of(provider), tuple(entries), tuple(problems))
 
 
-def _history(segments: Segments) -> tuple[KeyHistory, KeyHistory]:
-    """Return which keys the lines name that opening reads, and which ones are named by those that a baseline stands for."""
-    place = unverified_place(segments.folder)
-    if place is None:
-        return uses_in(segments.lines(segments.first())), KeyHistory()
-    seq, position = place
-    before = uses_in(line for line in segments.lines(segments.first()) if line.end <= position)
-    return uses_in(segments.lines(position), first_seq=seq + 1), before
+def _history(config: AgentMemoryConfig, store_id: str) -> tuple[KeyHistory, KeyHistory]:
+    """Return which keys the events name that are needed, and which ones are named by those that a baseline stands for."""
+    database = opened(config.home)
+    try:
+        heads = HeadFile(config.keys_home, store_id)
+        journal = Journal(database, config.home, store_id, None, heads=heads, lock_timeout_s=config.lock_timeout_s)
+        if identity_in(database) is None:
+            return uses_in(legacy.lines(config.home / legacy.FOLDER)), KeyHistory()
+        seq = journal.archived_until()
+        return uses_in(journal.every_line(seq, until=MAX_WHOLE)), uses_in(journal.every_line(until=seq))
+    finally:
+        database.close()
 
 
 def _not_needed(archived: KeyHistory, history: KeyHistory) -> list[KeyEntry]:
@@ -153,10 +157,13 @@ def rotate_key(
         The provider has no new key, or a key that events need is missing or has expired.
     """
     config = config or load_config()
-    _store_id(config)
+    id_of(config.home)
     provider, now = keys or configured_keys(config), _now(clock)
     journal = open_store_journal(config, provider, now)
-    return rotate(journal, provider, now=now, rotated_by=rotated_by or f"memgraph {release()}")
+    try:
+        return rotate(journal, provider, now=now, rotated_by=rotated_by or f"memgraph {release()}")
+    finally:
+        journal.close()
 
 
 def reseal_store(
@@ -175,29 +182,15 @@ def reseal_store(
         The journal does not verify, or all of it is signed with the present key.
     """
     config = config or load_config()
-    _store_id(config)
+    id_of(config.home)
     now = _now(clock)
     journal = open_store_journal(config, keys, now, with_expired_keys=True)
-    done = reseal(
-        journal,
-        keys_home=config.keys_home,
-        now=now,
-        resealed_by=resealed_by or f"memgraph {release()}",
-        progress=progress,
-    )
-    _drop_projections(config.home)
-    return done.event
-
-
-def _drop_projections(home: Path) -> None:
-    """Remove graph and index, whose seals no longer match, unless a process has them open: then the next use rebuilds them."""
-    lock = ProcessLock(home / "graph.lock", "the graph")
-    if lock.try_acquire():
-        try:
-            for name in ("graph", "index", "past"):
-                clear(home / name)
-        finally:
-            lock.release()
+    try:
+        return reseal(
+            journal, now=now, resealed_by=resealed_by or f"memgraph {release()}", progress=progress
+        ).event
+    finally:
+        journal.close()
 
 
 def export_keys(path: Path, config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> list[str]:
@@ -251,11 +244,9 @@ def import_keys(path: Path, config: AgentMemoryConfig | None = None) -> list[str
     except OSError as error:
         raise StorageError(f"the keys cannot be read: {error.strerror}", path=path) from None
     local = FileKeys(config.keys_home)
-    if (config.home / "journal" / "manifest.json").exists():
-        store_id = _store_id(config)
-        given = keys_in(data, str(path), store_id, advice=_WRONG_EXPORT)
-        with writer_lock(config.home / "journal").held(config.lock_timeout_s):
-            return _added(given, local, store_id)
+    if is_store(config.home):
+        store_id = id_of(config.home)
+        return _added(keys_in(data, str(path), store_id, advice=_WRONG_EXPORT), local, store_id)
     refuse_foreign(config.home)
     named = store_named_in(data)
     if named is None:
@@ -272,14 +263,6 @@ def _added(given: list[SigningKey], local: FileKeys, store_id: str) -> list[str]
     new = [key for key in given if known.get(key.key_id) != key.secret]
     local.add(store_id, *new, is_active=not known)
     return [key.key_id for key in new]
-
-
-def _store_id(config: AgentMemoryConfig) -> str:
-    path = config.home / "journal" / "manifest.json"
-    if not path.exists():
-        refuse_foreign(config.home)
-        raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=config.home)
-    return read_manifest(path)
 
 
 def _now(clock: Clock | None) -> Callable[[], str]:

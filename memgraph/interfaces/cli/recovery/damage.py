@@ -13,8 +13,7 @@ from memgraph.interfaces.cli.base.output import count, emit, plain, progress
 
 if TYPE_CHECKING:
     from memgraph.config import AgentMemoryConfig
-    from memgraph.store.repair import Cut, Damage, Part
-    from memgraph.store.repair import JournalRestored
+    from memgraph.store.repair import Cut, Damage, JournalRestored
 
 Confirm = Callable[[Sequence[str]], None]
 
@@ -24,24 +23,24 @@ def report(
     config: AgentMemoryConfig,
     error: MemGraphError,
     *,
-    part: Part | None,
+    cuts: bool,
     reason: str | None,
     confirm: Confirm,
 ) -> None:
-    """Report the damage of a journal; cut it if a part is named. Always ends with an error, unless nothing was lost."""
+    """Report the damage of a journal; cut it if that is wanted. Always ends with an error, unless nothing was lost."""
     from memgraph.store.repair import cut_journal, find_damage
 
     with logs_shown(settings):
         damage = find_damage(config)
     if damage is None:
         raise error
-    lines = _lines(damage, config)
-    if part is None:
+    lines = _lines(damage)
+    if not cuts:
         emit(settings, _document(damage), [*lines, *_known_loss(damage), *_advice(damage)])
         raise Refused(f"{damage.problem}; nothing was changed")
-    confirm([*lines, _loss(damage.lost(part), damage.end(part).chain.seq, are="would be")])
+    confirm([*lines, _loss(damage.lost, damage.kept.seq, are="would be")])
     with logs_shown(settings):
-        found = cut_journal(damage, config, part=part, reason=reason)
+        found = cut_journal(damage, config, reason=reason)
     emit(settings, {**_document(damage), **_cut(found)}, _done(found))
     if found.lost:
         raise Refused(f"{_loss(found.lost, found.kept_seq)} They are kept in {found.quarantine}, as they were found.")
@@ -56,7 +55,7 @@ def replace(settings: Settings, backup: str, bases: tuple[str, ...], *, until: i
     rest = "with nothing after it" if until is not None else "and the events after it that verify"
     upto = f" up to event {until}" if until is not None else ""
     confirm(
-        [f"The journal under {plain(str(config.home / 'journal'))} will become that of {plain(backup)}{upto}, {rest}."]
+        [f"The journal in {plain(str(config.home))} will become that of {plain(backup)}{upto}, {rest}."]
     )
     with logs_shown(settings), progress(settings, "restoring") as bar:
         found = restore_journal(backup, config, bases=bases, until=until, progress=bar)
@@ -65,11 +64,11 @@ def replace(settings: Settings, backup: str, bases: tuple[str, ...], *, until: i
         raise Refused(f"{_loss(found.lost, found.kept_seq)} What was replaced is in {found.quarantine}.")
 
 
-def _lines(damage: Damage, config: AgentMemoryConfig) -> list[str]:
+def _lines(damage: Damage) -> list[str]:
     kept = damage.kept.seq
     lines = [
         f"{plain(damage.problem)}.",
-        f"The journal under {plain(str(config.home / 'journal'))} verifies up to event {kept}.",
+        f"The journal in {plain(str(damage.path))} verifies up to event {kept}.",
     ]
     if damage.later_events:
         events = count(damage.later_events, "event")
@@ -103,11 +102,6 @@ def _advice(damage: Damage) -> list[str]:
         from_backup,
         f"Without one, `memgraph repair --cut-tail` keeps the events up to {damage.kept.seq}.",
     ]
-    before = damage.before_segment.seq
-    if before < damage.kept.seq:
-        lines.append(
-            f"If the file itself is suspect, `memgraph repair --quarantine` keeps those up to {before}, the end of the segment before."
-        )
     return [*lines, "What is cut off is moved to quarantine/ in the store's directory, never deleted."]
 
 
@@ -122,7 +116,7 @@ def _done(found: Cut) -> list[str]:
     return [
         f"Kept the events up to {found.kept_seq}; event {found.recorded_as} records this.",
         f"Moved {count(found.cut_bytes, 'byte')} to {plain(str(found.quarantine))}.",
-        "The next command rebuilds graph and index.",
+        "The next command rebuilds rows and index.",
     ]
 
 
@@ -136,24 +130,18 @@ def _put(found: JournalRestored) -> list[str]:
         lines.append("No event is lost.")
     if found.purged_again:
         lines.append(f"Purged again {count(found.purged_again, 'event')} that the backup still had with their content.")
-    if found.has_texts_back:
-        lines.append(
-            "The backup may be older than the last retention, and have texts of deleted memories: run `memgraph compact` to remove them again."
-        )
     return [
         *lines,
         f"What was replaced is in {plain(str(found.quarantine))}.",
-        "The next command rebuilds graph and index.",
+        "The next command rebuilds rows and index.",
     ]
 
 
 def _document(damage: Damage) -> dict[str, Any]:
     return {
         "damaged": str(damage.path),
-        "byte": damage.offset,
         "problem": damage.problem,
         "verifies_up_to": damage.kept.seq,
-        "before_segment": damage.before_segment.seq,
         "later_events": damage.later_events,
         "known_event": damage.known_seq,
         "cut": None,
@@ -162,7 +150,6 @@ def _document(damage: Damage) -> dict[str, Any]:
 
 def _cut(found: Cut) -> dict[str, Any]:
     cut = {
-        "part": found.part,
         "kept": found.kept_seq,
         "lost": found.lost,
         "quarantine": str(found.quarantine),
@@ -179,6 +166,5 @@ def _restored(found: JournalRestored) -> dict[str, Any]:
         "lost": found.lost,
         "quarantine": str(found.quarantine),
         "purged_again": found.purged_again,
-        "has_texts_back": found.has_texts_back,
         "recorded_as": found.recorded_as,
     }

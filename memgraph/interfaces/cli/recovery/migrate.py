@@ -17,16 +17,22 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.option("--dry-run", is_flag=True, help="Verify and report; change nothing.")
+@click.option("--finish", is_flag=True, help="Remove the journal of an earlier release, which was kept after it was moved.")
 @click.option("--report", "file", metavar="FILE", help="Also write the report to FILE, as JSON.")
 @pass_settings
-def migrate(settings: Settings, dry_run: bool, file: str | None) -> None:
+def migrate(settings: Settings, dry_run: bool, finish: bool, file: str | None) -> None:
     """Verify and read every event, and bring graph and index to this release's schema."""
     from memgraph.config import load_config
-    from memgraph.store.maintenance.migration import migrate
+    from memgraph.store.maintenance import migration
 
     config = load_config({"home": settings.home})
+    if finish:
+        removed = migration.finish(config)
+        done = f"Removed {plain(str(removed))}." if removed else "No journal of an earlier release is kept here."
+        emit(settings, {"removed": str(removed) if removed else None}, [done])
+        return
     with logs_shown(settings), progress(settings, "reading") as bar:
-        found = migrate(config, dry_run=dry_run, progress=bar)
+        found = migration.migrate(config, dry_run=dry_run, progress=bar)
     if file is not None:
         from memgraph.viz.files import write_files
 
@@ -35,14 +41,8 @@ def migrate(settings: Settings, dry_run: bool, file: str | None) -> None:
 
 
 def _lines(found: MigrationReport) -> list[str]:
-    keys = {key_id for one in found.segments for key_id in one.key_ids}
-    condensed = [one for one in found.segments if not one.key_ids]
-    proven = f"; {count(len(condensed), 'condensed segment')} by condensed.json" if condensed else ""
     lines = [
-        (
-            f"Verified {count(found.events, 'event')}, {found.first_seq} to {found.last_seq}, in {count(len(found.segments), 'segment')}, "
-            f"signed with {count(len(keys), 'key')}{proven}."
-        ),
+        f"Verified {count(found.events, 'event')}, {found.first_seq} to {found.last_seq}.",
         f"SHA-256 of the journal {found.journal_sha256}",
     ]
     for before, after in found.converted.items():

@@ -15,18 +15,12 @@ from memgraph.interfaces.cli.base.output import count, emit, plain
 
 if TYPE_CHECKING:
     from memgraph.store.repair import Condition, Witness
-    from memgraph.store.repair import Part
-
-_NAMES = {"head": "head file", "checkpoint": "checkpoint", "manifest": "manifest of closed segments"}
 
 
 @click.command(cls=Command)
 @click.option("--accept-head", "accepts", is_flag=True, help="Accept a whole journal as it is, and record that.")
 @click.option(
-    "--cut-tail", "part", flag_value="tail", help="Keep the events before the damage; move the rest to quarantine."
-)
-@click.option(
-    "--quarantine", "part", flag_value="segment", help="Move the damaged segment, and all after it, to quarantine."
+    "--cut-tail", "cuts", is_flag=True, help="Keep the events before the damage; move the rest to quarantine."
 )
 @click.option(
     "--from-backup", "backup", metavar="FILE", help="Restore the journal from a backup, and keep what follows it."
@@ -49,7 +43,7 @@ _NAMES = {"head": "head file", "checkpoint": "checkpoint", "manifest": "manifest
 def repair(
     settings: Settings,
     accepts: bool,
-    part: Part | None,
+    cuts: bool,
     backup: str | None,
     bases: tuple[str, ...],
     until: int | None,
@@ -58,9 +52,9 @@ def repair(
     yes: bool,
 ) -> None:
     """Verify the journal alone and report what could be done; change it only on request."""
-    if sum((accepts, drops, part is not None, backup is not None)) > 1:
+    if sum((accepts, drops, cuts, backup is not None)) > 1:
         raise click.UsageError(
-            "give one of --accept-head, --cut-tail or --quarantine, --from-backup, and --drop-baseline"
+            "give one of --accept-head, --cut-tail, --from-backup, and --drop-baseline"
         )
     if (bases or until is not None) and backup is None:
         raise click.UsageError("--base and --until need --from-backup FILE")
@@ -92,7 +86,7 @@ def repair(
             if not yes:
                 _confirm(lines, "Cut the journal there?")
 
-        report(settings, config, error, part=part, reason=reason, confirm=confirm)
+        report(settings, config, error, cuts=cuts, reason=reason, confirm=confirm)
         return
     if problem is not None and not accepts:
         advice = (
@@ -111,7 +105,7 @@ def repair(
         then = repair_store(config, accept_head=found, accepted_by=_user(), reason=reason)
     lines = [
         f"Accepted the journal up to event {found.seq}; event {then.seq} records this, and the head file names it.",
-        "The next command brings graph and index up to date.",
+        "The next command brings the index up to date.",
     ]
     emit(settings, {**_document(found), "accepted": True, "recorded_as": then.seq}, lines)
     if loss := _loss(found):
@@ -134,22 +128,17 @@ def _is_terminal() -> bool:
 
 def _lines(found: Condition) -> list[str]:
     """Describe the journal's condition."""
-    lines = [f"The journal under {plain(str(found.folder))} verifies up to event {found.seq}."]
+    lines = [f"The journal in {plain(str(found.path))} verifies up to event {found.seq}."]
     lines += [_sentence(witness) for witness in found.contradicting]
     if found.lost:
         lines.append(f"The events written after it are missing: {count(len(found.lost), 'event')}, {_numbers(found)}.")
-    if found.torn_events:
-        torn = f"{count(found.torn_events, 'event')}, {count(found.torn_bytes, 'byte')}"
-        lines.append(f"An incomplete commit follows it ({torn}); the next write removes it.")
     return lines
 
 
 def _sentence(witness: Witness) -> str:
-    name = f"Its {_NAMES[witness.kind]} {plain(str(witness.path))}"
+    name = f"Its head file {plain(str(witness.path))}"
     if witness.state == "ahead":
         return f"{name} names event {witness.seq}."
-    if witness.state == "other" and witness.kind == "manifest":
-        return f"{name} names another content of the segment that ends with event {witness.seq}."
     if witness.state == "other":
         return f"{name} names an event {witness.seq} that differs from the journal's."
     return f"{name} is {witness.state}."
@@ -157,7 +146,7 @@ def _sentence(witness: Witness) -> str:
 
 def _advice(found: Condition) -> list[str]:
     if not found.contradicting:
-        return ["Nothing needs repair. If the graph or the index is wrong, `memgraph rebuild` rebuilds both."]
+        return ["Nothing needs repair. If rows, graph or index are wrong, `memgraph rebuild` rebuilds them."]
     restore = (
         "If you have a backup with more events, restore the journal and its head file from it. " if found.lost else ""
     )
@@ -171,10 +160,7 @@ def _loss(found: Condition) -> str | None:
     other = next((witness for witness in found.contradicting if witness.state == "other"), None)
     if other is None:
         return None
-    if other.kind == "manifest":
-        return None  # every event verifies
-    name = _NAMES[other.kind]
-    return f"the event {other.seq} that its {name} names is lost, and possibly others"
+    return f"the event {other.seq} that its head file names is lost, and possibly others"
 
 
 def _numbers(found: Condition) -> str:
@@ -184,14 +170,13 @@ def _numbers(found: Condition) -> str:
 
 def _document(found: Condition) -> dict[str, Any]:
     return {
-        "journal": str(found.folder),
+        "journal": str(found.path),
         "events": found.seq,
         "witnesses": [
             {"kind": witness.kind, "path": str(witness.path), "state": witness.state, "names_event": witness.seq}
             for witness in found.witnesses
         ],
         "lost": {"events": len(found.lost), "first": found.lost[0], "last": found.lost[-1]} if found.lost else None,
-        "torn": {"events": found.torn_events, "bytes": found.torn_bytes},
         "accepted": False,
     }
 
