@@ -46,7 +46,6 @@ from memgraph.journal.keys.configured import configured_keys, configured_ring
 from memgraph.journal.keys.contract import check_presence, check_validity
 from memgraph.journal.keys.place import key_place, name_of
 from memgraph.journal.opening import lost_journal, made_from_events, read_manifest, refuse_foreign
-from memgraph.store.repair import Condition, as_it_is, examine
 from memgraph.journal.segments import Segments
 from memgraph.journal.swap import is_planned
 from memgraph.journal.vectors.vector_file import NamedVectors
@@ -68,6 +67,7 @@ from memgraph.store.opening import open_projector
 from memgraph.store.projection.bulk import no_collections
 from memgraph.store.projection.place import place_of
 from memgraph.store.projection.projector import Projector
+from memgraph.store.repair import Condition, as_it_is, examine
 from memgraph.store.store import PastStore
 
 _NAMES = {"head": "head file", "checkpoint": "checkpoint", "manifest": "manifest of closed segments"}

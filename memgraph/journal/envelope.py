@@ -38,6 +38,7 @@ _HEAD_FIELDS: dict[str, tuple[type, ...]] = {
     "task_id": (str, type(None)),
 }
 
+
 @dataclass(frozen=True, slots=True)
 class CommitDraft:
     """Events to be committed together, before they are numbered and signed. Without a `commit_id` a random one is drawn.

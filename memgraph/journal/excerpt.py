@@ -20,8 +20,7 @@ Sift = Callable[[Sequence[Event]], Sequence[Event]]
 class Excerpt(Journal):
     """A read-only view of a journal without some of its events, up to the journal's present end.
 
-    Every event is verified as in the journal itself; events that are left out are then skipped. Independent of the given object, but for the
-    database, which that one closes.
+    Every event is verified as in the journal itself; events that are left out are then skipped. Independent of the given object.
 
     Parameters
     ----------
@@ -44,6 +43,7 @@ class Excerpt(Journal):
             heads=journal._heads,  # noqa: SLF001
             lock_timeout_s=journal.lock_timeout_s,
         )
+        self.database.retain()
         self.tail, self.named = journal.tail, journal.named
         self._use(journal.used)
         self._no_key = journal._no_key  # noqa: SLF001
@@ -62,7 +62,7 @@ class Excerpt(Journal):
         """Return the seal for files of this excerpt only."""
         return super().seal(f"{purpose}\x1fexcerpt {self.name}")
 
-    def vectors(self, model: str, dimension: int):  # type: ignore[no-untyped-def] # noqa: ANN201
+    def vectors(self, model: str, dimension: int):  # type: ignore[no-untyped-def]
         """Return the vectors of a model: the journal's own."""
         return self._of.vectors(model, dimension)
 
@@ -104,7 +104,8 @@ class Excerpt(Journal):
         return False
 
     def close(self) -> None:
-        """Do nothing: the journal closes the database."""
+        """Release the database, which others may still use."""
+        self.database.close()
 
     def replay(self, after: Chain | None = None, *, until: int | None = None) -> Iterator[Committed]:
         """Iterate over commits after a point, each with the events that are kept. Reads the journal from its first event.

@@ -393,7 +393,11 @@ class Journal:
     def unpurged(self, seqs: Collection[int]) -> list[int]:
         """Return those of these events that have a payload, in order."""
         wanted = set(seqs)
-        return [line.seq for line in self.every_line(min(wanted, default=1) - 1, until=max(wanted, default=0)) if line.seq in wanted and not line.is_purged]
+        return [
+            line.seq
+            for line in self.every_line(min(wanted, default=1) - 1, until=max(wanted, default=0))
+            if line.seq in wanted and not line.is_purged
+        ]
 
     def erase(self, seqs: Collection[int]) -> None:
         """Remove the payloads of events, in the transaction that is open; the lock must be held."""
@@ -655,7 +659,9 @@ class Journal:
         with self.committing() as tx:
             # the fence: what is continued is what the database holds
             if self._end_in(tx) != (self.tail.seq, self.tail.signature):
-                raise JournalError(f"{self.path}: another process has written although this one has the lock; try again")
+                raise JournalError(
+                    f"{self.path}: another process has written although this one has the lock; try again"
+                )
             time = max(now, self.tail.timestamp)
             sealed = seal(drafts, self.tail, self.signing_key, time)
             self.put(tx, sealed.lines)

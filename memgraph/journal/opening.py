@@ -86,7 +86,7 @@ def open_journal(
             raise lost_journal(home, made)
     database = opened(home)
     try:
-        identity = identity_in(database) or _identified(home, database, keys, lock_timeout_s)
+        identity = identity_in(database) or _identified(home, database, lock_timeout_s)
         key = keys.key(identity.store_id)
         if key is None and _is_empty(database, home):
             key = keys.create(identity.store_id)
@@ -97,9 +97,7 @@ def open_journal(
             nonlocal database
             if ring is None and database.refused is None and identity_in(database) is None:
                 database = _temporary(home, "the signing key is missing")  # nothing unverified gets into the store
-            journal = Journal(
-                database, home, identity.store_id, ring, heads=heads, lock_timeout_s=lock_timeout_s
-            )
+            journal = Journal(database, home, identity.store_id, ring, heads=heads, lock_timeout_s=lock_timeout_s)
             with timed(logger, logging.INFO, "opened the journal") as counts:
                 if identity_in(database) is None:
                     _move(journal, identity)
@@ -127,7 +125,11 @@ def open_journal(
     except BaseException:
         database.close()
         raise
-    if legacy.is_there(home) and database.refused is None and legacy.read_manifest(_manifest(home))[0] == journal.store_id:
+    if (
+        legacy.is_there(home)
+        and database.refused is None
+        and legacy.read_manifest(_manifest(home))[0] == journal.store_id
+    ):
         kept = legacy.finish(home)
         journal.notices.append(
             f"the journal of an earlier release was moved into {database.path}; {kept} is kept until `memgraph migrate --finish`"
@@ -172,7 +174,7 @@ def _move(journal: Journal, identity: Identity) -> None:
             database.refused = refused
 
 
-def _identified(home: Path, database: Database, keys: KeyProvider, lock_timeout_s: float) -> Identity:
+def _identified(home: Path, database: Database, lock_timeout_s: float) -> Identity:
     """Return the identity of an earlier release's journal, or else make a new store's."""
     if legacy.is_there(home):
         return Identity(*legacy.read_manifest(_manifest(home)))

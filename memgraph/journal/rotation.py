@@ -81,9 +81,7 @@ class Resealed:
     seq: int
 
 
-def reseal(
-    journal: Journal, *, now: Callable[[], str], resealed_by: str, progress: Progress | None = None
-) -> Resealed:
+def reseal(journal: Journal, *, now: Callable[[], str], resealed_by: str, progress: Progress | None = None) -> Resealed:
     """Verify all events with the keys that signed them, and sign them anew with the present key, in one transaction.
 
     What the events say does not change: payloads, salts, numbers and times stay byte for byte. The head of the former chain is kept in a

@@ -99,8 +99,12 @@ class Database(Protocol):
         """Give back the space of what was removed."""
         ...
 
+    def retain(self) -> None:
+        """Let another object use it, which closes it, too."""
+        ...
+
     def close(self) -> None:
-        """Close all connections. Idempotent."""
+        """Close all connections, once for each user."""
         ...
 
 
@@ -135,6 +139,7 @@ class SQLite:
         self._all: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         self._is_closed = False
+        self._users = 1
         self._pid = os.getpid()
         self._is_fixed = refused_writes(path.parent, *([path] if path.exists() else [])) is not None
         self.refused = refused or refused_writes(path.parent, *([path] if path.exists() else []))
@@ -276,8 +281,17 @@ class SQLite:
                 total += Path(f"{self.path}{suffix}").stat().st_size
         return total
 
+    def retain(self) -> None:
+        """Let another object use it, which closes it, too."""
+        with self._lock:
+            self._users += 1
+
     def close(self) -> None:
-        """Close all connections. Idempotent."""
+        """Close all connections, once all users have closed it."""
+        with self._lock:
+            self._users -= 1
+            if self._users > 0:
+                return
         self._is_closed = True
         with self._lock:
             connections, self._all = self._all, []

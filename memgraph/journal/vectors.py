@@ -174,7 +174,9 @@ class Vectors:
             stop = min(end, start + _STEP)
             with self._database.reading() as tx:
                 found = dict(tx.rows("vectors_from", self._database.tenant, self.model, start, stop))
-            yield from (found.get(row, bytes(self.row_bytes)).ljust(self.row_bytes, b"\0") for row in range(start, stop))
+            yield from (
+                found.get(row, bytes(self.row_bytes)).ljust(self.row_bytes, b"\0") for row in range(start, stop)
+            )
 
     def save(self) -> None:
         """State how much of the cache may be trusted at the next opening. Only saves time, so a failure is logged."""
@@ -274,7 +276,9 @@ class MadeVectors:
         self._vectors = vectors
         with database.reading() as tx:
             found = [MadeRow(*row) for row in tx.rows("made_vectors", database.tenant, vectors.model)]
-        self._rows = {row.memory_id: row for row in found if row.row >= first_row and vectors.holds(row.row, row.sha256)}
+        self._rows = {
+            row.memory_id: row for row in found if row.row >= first_row and vectors.holds(row.row, row.sha256)
+        }
         self._next_row = max([first_row - 1, *(row.row for row in self._rows.values())]) + 1
 
     def row(self, memory_id: str, text: str) -> MadeRow | None:

@@ -18,7 +18,7 @@ from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.errors import InvalidInputError
 from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.projection import SCHEMA_VERSION, digest_after
-from memgraph.journal.baseline import Baseline, packed_rows, signed_header
+from memgraph.journal.baseline import Baseline, packed_rows
 from memgraph.journal.envelope import Chain, Committed, Event, Line
 from memgraph.journal.journal import Journal, packed_lines
 from memgraph.journal.keys.use import KeyHistory
@@ -212,9 +212,11 @@ def _parts(lines: Iterable[Line]) -> Iterator[list[Line]]:
         yield part
 
 
-def _purged(config: AgentMemoryConfig | None, keys: KeyProvider | None, clock: Clock | None, deleted: tuple[str, ...]) -> int:
+def _purged(
+    config: AgentMemoryConfig | None, keys: KeyProvider | None, clock: Clock | None, deleted: tuple[str, ...]
+) -> int:
     """Purge deleted memories, but not what was derived from them; return how many had anything left."""
-    from memgraph.store.store import AgentMemoryStore  # noqa: PLC0415 - it makes a store of the journal, which the compaction has not
+    from memgraph.store.store import AgentMemoryStore
 
     with AgentMemoryStore(config, keys=keys, clock=clock) as store:
         return store.expire(deleted)

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import orjson
-
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.diagnostics.security import report_finding
 from memgraph.disk.files import make_private_folder, sync_folder, write_private
@@ -519,7 +517,7 @@ def _journal(config: AgentMemoryConfig, database: SQLite, identity: Identity, ri
 
 
 def _local(config: AgentMemoryConfig) -> tuple[KeyProvider, ...]:
-    from memgraph.journal.keys import FileKeys  # noqa: PLC0415
+    from memgraph.journal.keys import FileKeys
 
     return (FileKeys(config.keys_home),)
 
@@ -607,7 +605,7 @@ def _write_lines(lines: Iterable[Line], place: Path) -> int:
 
 def _clean(place: Path, purged: set[int]) -> None:
     """Remove the payloads of purged events from what a repair has put aside."""
-    from memgraph.journal.envelope import parsed  # noqa: PLC0415
+    from memgraph.journal.envelope import parsed
 
     path = place / "events.jsonl"
     if purged and path.exists():

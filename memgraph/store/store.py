@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial, wraps
-from pathlib import Path
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
@@ -227,7 +226,7 @@ class AgentMemoryStore(Delegating):
         view: PastView | None = None,
     ) -> None:
         self.config, self._place, self._projector, self._now, self._is_closed = config, place, projector, now, False
-        self._release = view.release if view else projector.close
+        self._release = view.release if view else partial(_close, projector)
         self._journal = journal = projector.journal
         notice = DamageNotice(is_silent=view is not None)
         shared: dict[str, Any] = {"now": now, "curve": config.forgetting_curve, "on_damage": notice.log}
@@ -398,7 +397,6 @@ class AgentMemoryStore(Delegating):
             self._usage.close()
             self._views.close()
             self._release()
-            self._journal.close()
             self._place = self._place._replace(copy=None)  # a copy is removed unless a view of the past still uses it
 
     def _reading(self, view: PastView) -> PastStore:
@@ -445,6 +443,13 @@ class AgentMemoryStore(Delegating):
             except MemGraphError as error:
                 logger.warning("the uses of memories in the last second are not recorded: %s", error.loggable)
             open_parts(self.embedder)
+
+
+def _close(projector: Projector) -> None:
+    try:
+        projector.close()
+    finally:
+        projector.journal.close()
 
 
 class PastStore(AgentMemoryStore):

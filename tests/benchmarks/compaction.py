@@ -28,7 +28,7 @@ from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryRev
 from memgraph.model.ids import source_id
 from memgraph.model.memory import MemoryRecord
 from memgraph.model.timestamps import to_iso
-from memgraph.store.compaction.compacting import compact, preview_compaction
+from memgraph.store.compaction import compact, preview_compaction
 from memgraph.store.opening import open_store_journal
 from memgraph.store.projection.replayed_rows import replayed
 
@@ -133,7 +133,7 @@ def measure(folder: Path, count: int, *, tail: int) -> dict[str, Any]:
     with journal.locked():
         journal.checkpoint()
     timed("open_before_s", opened, figures)
-    _, before = timed("replay_before_s", lambda: replayed(journal, journal.tail.chain.seq), figures)
+    _, before = timed("replay_before_s", lambda: replayed(journal, journal.tail.seq), figures)
     figures["disk_before_mb"] = sizes(journal.folder)
     limit = moment(1 - tail / count)
     done = timed("compact_s", lambda: compact(config, before=limit, clock=lambda: _at(LATER)), figures)
@@ -141,7 +141,7 @@ def measure(folder: Path, count: int, *, tail: int) -> dict[str, Any]:
     journal = timed("open_s", opened, figures)
     (journal.folder / "verified.json").unlink()
     timed("open_without_checkpoint_s", opened, figures)
-    _, after = timed("replay_s", lambda: replayed(journal, journal.tail.chain.seq), figures)
+    _, after = timed("replay_s", lambda: replayed(journal, journal.tail.seq), figures)
     figures["disk_mb"] = sizes(journal.folder)
     figures["digest_equal"] = before == after
     kept = config.model_copy(update={"archive_retention_days": 1})
@@ -154,7 +154,7 @@ def measure(folder: Path, count: int, *, tail: int) -> dict[str, Any]:
     figures["disk_after_retention_mb"] = sizes(journal.folder)
     journal = timed("open_after_retention_s", opened, figures)
     timed("verify_after_retention_s", journal.verify, figures)
-    _, last = timed("replay_after_retention_s", lambda: replayed(journal, journal.tail.chain.seq), figures)
+    _, last = timed("replay_after_retention_s", lambda: replayed(journal, journal.tail.seq), figures)
     figures["digest_equal_after_retention"] = last.digest == after.digest
     figures["digest"] = f"{after.digest:064x}"
     return figures

@@ -42,11 +42,11 @@ def test_backups_while_processes_write(scene: Any, nursery: Any, is_long: bool, 
     with scene.open(lock_timeout_s=60.0) as store:
         for number in range(runs):
             with store._projector.holding():
-                before = store._journal.tail.chain.seq
+                before = store._journal.tail.seq
             path = scene.folder / f"{number}.tar.gz"
             result = store.backup(path, incremental=number % 4 == 3)
             with store._projector.holding():
-                after = store._journal.tail.chain.seq
+                after = store._journal.tail.seq
             assert before <= result.last_seq <= after
             grew += result.recorded_as > result.last_seq + 1
             made.append((path, result))
@@ -55,7 +55,7 @@ def test_backups_while_processes_write(scene: Any, nursery: Any, is_long: bool, 
         child.send(signal.SIGKILL)
         child.wait()
     with scene.open() as store:
-        boundaries = {commit.after.chain.seq for commit in store._journal.replay()}
+        boundaries = {commit.after.seq for commit in store._journal.replay()}
         digests = {one.last_seq: replayed(store._journal, one.last_seq)[1].digest for _, one in made}
     for number, (path, result) in enumerate(made):
         found = restored(scene, path, f"copy{number}")

@@ -99,7 +99,7 @@ class TestCutAnywhere:
             assert scene.segment.stat().st_size == cut, "who refuses changes nothing"
             return "refused"
         journal = journal_of(scene)
-        assert journal.tail.chain.seq == seq, cut
+        assert journal.tail.seq == seq, cut
         assert scene.segment.stat().st_size == cut, "a reader changes nothing"
         assert sum(len(commit.events) for commit in journal.replay()) == seq
         with journal.locked():
@@ -286,7 +286,7 @@ class TestInAnyOtherOrder:
                 continue
             else:
                 accepted[kind] += 1
-                print(kind, journal.tail.chain.seq, journal.notices)
+                print(kind, journal.tail.seq, journal.notices)
         show(
             "Journals in disorder", ("", "tried", "accepted"), [(kind, counts[kind], accepted[kind]) for kind in counts]
         )

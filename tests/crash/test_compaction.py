@@ -15,9 +15,9 @@ import pytest
 import memgraph
 from memgraph.errors import JournalError, StorageError
 from memgraph.journal.closed.files import files_in, name_of, read_all, unpack
-from memgraph.store.compaction.compacting import compact
+from memgraph.store.compaction import compact
 from memgraph.store.maintenance.keys import rotate_key
-from memgraph.store.maintenance.repair import baseline_problem, drop_baseline
+from memgraph.store.repair import baseline_problem, drop_baseline
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.engines import in_memory
 

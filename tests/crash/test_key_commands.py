@@ -17,7 +17,7 @@ from memgraph.errors import JournalError
 from memgraph.journal import swap
 from memgraph.journal.keys import FileKeys
 from memgraph.store.maintenance.keys import export_keys, reseal_store, rotate_key
-from memgraph.store.maintenance.repair import repair_store
+from memgraph.store.repair import repair_store
 from memgraph.testing import FakeClock
 
 KILLS, LONG_KILLS = 1, 60

@@ -20,7 +20,7 @@ from memgraph.errors import MemGraphError
 from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.event_time import Moments
 from memgraph.fold.history.reading import history_of
-from memgraph.store.compaction.compacting import compact
+from memgraph.store.compaction import compact
 from memgraph.store.opening import open_store_journal
 from memgraph.store.projection.replayed_rows import replayed
 from memgraph.testing import FakeClock, FakeEmbedder
@@ -69,7 +69,7 @@ def take(memory: MemGraph, ids: list[str], step: tuple[str, int, int]) -> None:
 def state(config: memgraph.AgentMemoryConfig) -> tuple[dict[tuple[str, Any], Any], Any]:
     """Return all rows as a rebuild makes them, and what it says about them."""
     journal = open_store_journal(config, None, lambda: "2026-09-01T00:00:00.000Z")
-    changes, projection = replayed(journal, journal.tail.chain.seq)
+    changes, projection = replayed(journal, journal.tail.seq)
     return {(one.table, one.key): one.new for one in changes if one.new is not None}, projection
 
 
@@ -112,7 +112,7 @@ def test_what_is_left_of_events_gives_what_all_events_give(
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="memgraph-retention-") as folder:
         config, clock = grown(folder, history)
-        end = open_store_journal(config, None, lambda: "2026-09-01T00:00:00.000Z").tail.chain.seq
+        end = open_store_journal(config, None, lambda: "2026-09-01T00:00:00.000Z").tail.seq
         before = replayed_in_full(config, end)
         for most in sorted(days, reverse=True):
             kept = config.model_copy(update={"archive_retention_days": most})

@@ -13,6 +13,7 @@ from memgraph.journal.envelope import Event, Line
 from memgraph.model.events.store import KeyRotated
 from memgraph.model.timestamps import from_iso, to_iso
 
+
 @dataclass(frozen=True, slots=True)
 class KeyUse:
     """The use of one key: it signs the events from `first_seq` on, until the next key does.

@@ -21,7 +21,6 @@ from memgraph.disk.seal import Seal, seal_of
 from memgraph.errors import BackupError, InvalidInputError, KeyMissingError, StorageError
 from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.envelope import ENVELOPE_VERSION, Chain, CommitDraft
-from memgraph.journal.journal import Journal
 from memgraph.journal.search import events_of
 from memgraph.journal.vectors import NamedVectors
 from memgraph.logs import logger_of
@@ -135,7 +134,8 @@ class Backups:
                 continue
             return result.model_copy(update={"seconds": round(time.perf_counter() - started, 3)})
         raise BackupError(
-            f"the journal was rewritten {_MOST_TRIES} times during the backup; try again when no purge runs", path=target
+            f"the journal was rewritten {_MOST_TRIES} times during the backup; try again when no purge runs",
+            path=target,
         )
 
     def backups(self) -> list[BackupMade]:
@@ -404,4 +404,3 @@ def _absolute(path: str | Path) -> Path:
         return Path(path).expanduser().absolute()
     except (ValueError, RuntimeError, OSError):
         raise InvalidInputError("must be the path of a file", field="file", value=path) from None
-

@@ -458,4 +458,3 @@ def _publish(folder: Path, home: Path) -> None:
         sync_folder(home.parent)
     except OSError as error:
         raise BackupError(f"cannot be used: {error.strerror}; name another directory with --home", path=home) from None
-

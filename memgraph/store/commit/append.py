@@ -166,14 +166,14 @@ class Appender:
                 placed = iter(self._placed([write for _, _, writes in checked for write in writes]))
                 for scope, task_id, writes in checked:
                     payloads = [next(placed) for _ in writes]
-                    drafts.append(CommitDraft(scope, payloads, task_id=task_id, actor=actor, commit_id=next_commit_id()))
+                    drafts.append(
+                        CommitDraft(scope, payloads, task_id=task_id, actor=actor, commit_id=next_commit_id())
+                    )
                 if not any(draft.payloads for draft in drafts):
                     return []
                 appended = self._projector.append(drafts, self._now())
         except BaseException:
-            if (
-                self._projector.journal.tail.seq == before
-            ):  # otherwise they are recorded and must not be counted twice
+            if self._projector.journal.tail.seq == before:  # otherwise they are recorded and must not be counted twice
                 with self._projector.gate.view:
                     self.pending.put_back(drained)
             raise

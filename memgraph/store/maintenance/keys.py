@@ -186,9 +186,7 @@ def reseal_store(
     now = _now(clock)
     journal = open_store_journal(config, keys, now, with_expired_keys=True)
     try:
-        return reseal(
-            journal, now=now, resealed_by=resealed_by or f"memgraph {release()}", progress=progress
-        ).event
+        return reseal(journal, now=now, resealed_by=resealed_by or f"memgraph {release()}", progress=progress).event
     finally:
         journal.close()
 

@@ -65,6 +65,7 @@ class OpenView:
         """Close graph and index, and allow the view's directory to be removed."""
         try:
             self.projector.close()
+            self.journal.close()
         finally:
             self.lease.release()
 

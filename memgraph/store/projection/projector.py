@@ -386,7 +386,11 @@ class Projector:
                 self.named = self.journal.named
 
     def _offset(self, state: Projection | IndexOffset) -> Chain:
-        return Chain(self.journal.store_id, state.seq, state.signature, state.timestamp) if state.seq else self.journal.start
+        return (
+            Chain(self.journal.store_id, state.seq, state.signature, state.timestamp)
+            if state.seq
+            else self.journal.start
+        )
 
     def _bring_up(self, index: Index) -> bool:
         """Update the index to the graph's state; return False if it must be rebuilt."""

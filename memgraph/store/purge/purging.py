@@ -230,7 +230,10 @@ class Purging:
                 left = list(vectors_left(self._journal, {one.model: one.rows for one in payload.vectors}))
                 if came_back or left or not has_receipt(self._home, seq, payload):
                     with self._journal.committing():
-                        self._erase(payload.seqs(), {model: vectors[model] & {row for name, row in left if name == model} for model in vectors})
+                        self._erase(
+                            payload.seqs(),
+                            {model: vectors[model] & {row for name, row in left if name == model} for model in vectors},
+                        )
                     self._complete(seq, payload, noted_remaining(self._home, seq))
 
     def _without_receipts(self) -> list[tuple[int, MemoryPurged]]:

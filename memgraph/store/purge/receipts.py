@@ -11,7 +11,7 @@ import orjson
 
 from memgraph.disk.files import make_private_folder, write_private
 from memgraph.disk.seal import Seal
-from memgraph.errors import InvalidInputError, JournalError, StorageError
+from memgraph.errors import InvalidInputError, JournalError
 from memgraph.journal.journal import Journal
 from memgraph.journal.vectors import NamedRows
 from memgraph.model.events.erasure import MemoryPurged
@@ -126,9 +126,7 @@ def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
         problem = f"is of another store ({receipt.store_id}), this one is {journal.store_id}"
         raise InvalidInputError(problem, field="receipt", value=receipt.event)
     if not is_genuine(journal, receipt):
-        problem = (
-            "was changed since it was signed, or was signed with a key that is not there any more"
-        )
+        problem = "was changed since it was signed, or was signed with a key that is not there any more"
         raise InvalidInputError(problem, field="receipt", value=receipt.event)
     payload = next((purge for seq, purge in journal.purges() if seq == receipt.event), None)
     if payload is None:
@@ -141,7 +139,9 @@ def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
             "older copy; run `memgraph purge --complete`"
         )
     for model, row in vectors_left(journal, receipt.vectors):
-        raise JournalError(f"row {row} of the vectors of {model} still holds a purged vector; run `memgraph purge --complete`")
+        raise JournalError(
+            f"row {row} of the vectors of {model} still holds a purged vector; run `memgraph purge --complete`"
+        )
     return ReceiptCheck(
         event=receipt.event,
         events=len(payload.seqs()),
@@ -167,9 +167,7 @@ def vectors_left(journal: Journal, vectors: Mapping[str, Sequence[int]]) -> Iter
 def is_genuine(journal: Journal, receipt: PurgeReceipt) -> bool:
     """Return whether a receipt is of this store and was signed with its secret, the present one or a former."""
     is_ours = receipt.store_id == journal.store_id
-    return is_ours and any(
-        seal.fits(receipt.code, _signed(receipt)) for seal in journal.former_seals(RECEIPTS)
-    )
+    return is_ours and any(seal.fits(receipt.code, _signed(receipt)) for seal in journal.former_seals(RECEIPTS))
 
 
 def _lost_tasks(journal: Journal, seqs: set[int]) -> list[int]:

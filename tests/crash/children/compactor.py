@@ -10,7 +10,7 @@ from fuse import Fuse
 from places import say
 
 import memgraph
-from memgraph.store.compaction.compacting import compact
+from memgraph.store.compaction import compact
 from memgraph.testing import FakeClock
 
 LATER = "2026-03-05T00:00:00.000Z"

@@ -14,7 +14,7 @@ import numpy as np
 from places import say
 
 import memgraph.journal.segments
-import memgraph.journal.vectors.vector_file
+import memgraph.journal.vectors
 from memgraph.testing import FakeEmbedder
 
 _SYSTEM = ("pwrite", "fsync", "ftruncate", "replace", "link", "unlink", "mkdir", "rmdir")
@@ -56,7 +56,7 @@ class Fuse:
         self._is_laid = True
         for name in _SYSTEM:
             self._wrap(os, name, f"before {name}")
-        for module in (memgraph.journal.segments, memgraph.journal.vectors.vector_file):
+        for module in (memgraph.journal.segments, memgraph.journal.vectors):
             what = module.__name__.rpartition(".")[2]
             self._wrap(module, "sync_data", f"before the sync of {what}")
         self._wrap(np, "savez", "before the index is saved")

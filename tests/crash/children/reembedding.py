@@ -12,7 +12,7 @@ from typing import Any
 
 from places import DIMENSION, opened, say
 
-from memgraph.journal.vectors.pending_vectors import MadeVectors
+from memgraph.journal.vectors import MadeVectors
 from memgraph.store.maintenance.reembedding import Reembedding
 from memgraph.testing import FakeEmbedder
 

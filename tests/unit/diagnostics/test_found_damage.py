@@ -17,7 +17,7 @@ from memgraph.diagnostics.repeats import Repeats
 from memgraph.diagnostics.security import report_finding
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError
 from memgraph.interfaces.cli.group import cli
-from memgraph.journal.repair import Unwitnessed
+from memgraph.store.repair import Unwitnessed
 
 AT = "2026-02-01T09:00:00.000Z"
 BY_DOCTOR_AND_REPAIR = pytest.mark.parametrize("command", ["doctor", "repair"])

@@ -16,7 +16,7 @@ from memgraph.errors import ReadOnlyError
 from memgraph.health.exposition import Metric, exposition
 from memgraph.health.metrics import metrics_of
 from memgraph.interfaces.cli.group import cli
-from memgraph.store.compaction.compacting import compact
+from memgraph.store.compaction import compact
 from memgraph.testing import FakeClock
 
 SECRET = "zq9999zq"

@@ -27,7 +27,7 @@ def stocked(journal: Journal, write: Callable[..., Any], added: Callable[..., Me
 
 def test_it_names_the_last_event(stocked: Journal, head_path: Paths) -> None:
     head = json.loads(head_path(stocked).read_text())
-    assert head == {"seq": 5, "signature": stocked.tail.chain.signature}
+    assert head == {"seq": 5, "signature": stocked.tail.signature}
     assert stat.S_IMODE(head_path(stocked).stat().st_mode) == 0o600
 
 

@@ -13,7 +13,7 @@ import pytest
 import memgraph
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, MemGraphError, TruncatedJournalError
 from memgraph.journal.journal import Journal
-from memgraph.journal.repair import Condition, accept, examine
+from memgraph.store.repair import Condition, accept, examine
 from memgraph.model.events.memories import MemoryAdded
 from memgraph.model.events.store import JournalRepaired
 from memgraph.store import repair_store
@@ -83,7 +83,7 @@ def break_head(case: str, path: Path, journal: Journal, segment: Path) -> None:
     elif case == "other":
         path.write_text(json.dumps({"seq": 3, "signature": "f" * 64}))
     elif case == "other last":
-        path.write_text(json.dumps({"seq": journal.tail.chain.seq, "signature": "F" * 64}))
+        path.write_text(json.dumps({"seq": journal.tail.seq, "signature": "F" * 64}))
 
 
 CASES = {
@@ -111,7 +111,7 @@ def test_an_acceptance_is_reported_recorded_and_permanent(
 
     again = open_one()
     assert again.notices == []
-    assert again.verify() == then.seq == again.tail.chain.seq
+    assert again.verify() == then.seq == again.tail.seq
     event = last_event(again)
     assert isinstance(event.payload, JournalRepaired)
     record = event.payload
@@ -230,7 +230,7 @@ def test_after_a_crash_between_record_and_head_the_call_can_be_repeated(
 
     found = look(stocked)
     with monkeypatch.context() as patched:
-        patched.setattr("memgraph.journal.repair.HeadFile.replace", crash)
+        patched.setattr("memgraph.store.repair.HeadFile.replace", crash)
         with pytest.raises(KeyboardInterrupt):
             settle(stocked, found)
     with pytest.raises(TruncatedJournalError):

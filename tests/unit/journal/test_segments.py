@@ -91,7 +91,7 @@ def test_a_torn_first_commit_of_a_segment_takes_its_file_with_it(
         assert [path.name for path in paths(again)] == names
     assert len(again.notices) == 1
     write(again, added(99))
-    assert open_one().verify() == again.tail.chain.seq
+    assert open_one().verify() == again.tail.seq
 
 
 @pytest.mark.parametrize("which", [0, 1])

@@ -29,11 +29,11 @@ class Torn:
         self.path, self.head = path, head
         self.before = path.read_bytes()
         self.head_before = head.read_bytes()
-        self.seq_before = journal.tail.chain.seq
+        self.seq_before = journal.tail.seq
         write(journal, added(2), added(3))
         self.after = path.read_bytes()
         self.head_after = head.read_bytes()
-        self.seq_after = journal.tail.chain.seq
+        self.seq_after = journal.tail.seq
 
     def cut(self, size: int, *, is_acknowledged: bool) -> None:
         self.path.write_bytes(self.after[:size])
@@ -65,7 +65,7 @@ def test_every_cut_of_an_unacknowledged_commit_recovers_to_the_previous_one(torn
     for size in torn.cuts:
         torn.cut(size, is_acknowledged=False)
         journal = open_one()
-        assert journal.tail.chain.seq == torn.seq_before, size
+        assert journal.tail.seq == torn.seq_before, size
         assert torn.path.read_bytes() == torn.after[:size], "a reader changes nothing"
         with journal.locked():
             assert torn.path.read_bytes() == torn.before, size
@@ -86,7 +86,7 @@ def test_a_whole_commit_without_its_head_file_entry_stays(torn: Torn, open_one: 
     torn.cut(len(torn.after), is_acknowledged=False)
     journal = open_one()
     with journal.locked():
-        assert journal.tail.chain.seq == torn.seq_after
+        assert journal.tail.seq == torn.seq_after
     assert journal.notices == []
     assert torn.path.read_bytes() == torn.after
     assert json.loads(torn.head.read_text()) == json.loads(torn.head_after)

@@ -18,10 +18,10 @@ from memgraph.journal.closed import files
 from memgraph.journal.closed.manifest import NAME
 from memgraph.journal.segments import JournalLimits
 from memgraph.lifecycle.sleep import sleep
-from memgraph.store.backup.replacing import restore_journal
+from memgraph.store.repair import restore_journal
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.store.maintenance.migration import migrate
-from memgraph.store.maintenance.repair import cut_journal, find_damage, repair_store
+from memgraph.store.repair import cut_journal, find_damage, repair_store
 from memgraph.store.opening import open_store_journal
 from memgraph.testing import FakeClock, FakeEmbedder
 

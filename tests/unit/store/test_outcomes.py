@@ -36,7 +36,7 @@ def marks(memory: memgraph.MemGraph) -> dict[str, bool | None]:
 
 def events(memory: memgraph.MemGraph) -> int:
     memory.store.flush()
-    return int(memory.store._journal.tail.chain.seq)
+    return int(memory.store._journal.tail.seq)
 
 
 @pytest.mark.parametrize("outcome", [pytest.param("success", marks=pytest.mark.embedded), "failure"])

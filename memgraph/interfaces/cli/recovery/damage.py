@@ -54,9 +54,7 @@ def replace(settings: Settings, backup: str, bases: tuple[str, ...], *, until: i
     config = load_config({"home": settings.home})
     rest = "with nothing after it" if until is not None else "and the events after it that verify"
     upto = f" up to event {until}" if until is not None else ""
-    confirm(
-        [f"The journal in {plain(str(config.home))} will become that of {plain(backup)}{upto}, {rest}."]
-    )
+    confirm([f"The journal in {plain(str(config.home))} will become that of {plain(backup)}{upto}, {rest}."])
     with logs_shown(settings), progress(settings, "restoring") as bar:
         found = restore_journal(backup, config, bases=bases, until=until, progress=bar)
     emit(settings, _restored(found), _put(found))

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.option("--dry-run", is_flag=True, help="Verify and report; change nothing.")
-@click.option("--finish", is_flag=True, help="Remove the journal of an earlier release, which was kept after it was moved.")
+@click.option(
+    "--finish", is_flag=True, help="Remove the journal of an earlier release, which was kept after it was moved."
+)
 @click.option("--report", "file", metavar="FILE", help="Also write the report to FILE, as JSON.")
 @pass_settings
 def migrate(settings: Settings, dry_run: bool, finish: bool, file: str | None) -> None:

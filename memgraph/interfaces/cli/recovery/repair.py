@@ -53,9 +53,7 @@ def repair(
 ) -> None:
     """Verify the journal alone and report what could be done; change it only on request."""
     if sum((accepts, drops, cuts, backup is not None)) > 1:
-        raise click.UsageError(
-            "give one of --accept-head, --cut-tail, --from-backup, and --drop-baseline"
-        )
+        raise click.UsageError("give one of --accept-head, --cut-tail, --from-backup, and --drop-baseline")
     if (bases or until is not None) and backup is None:
         raise click.UsageError("--base and --until need --from-backup FILE")
     if backup is not None:

@@ -15,7 +15,7 @@ from memgraph.journal.closed import files
 from memgraph.journal.closed.manifest import NAME
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys import FileKeys
-from memgraph.journal.repair import accept, examine
+from memgraph.store.repair import accept, examine
 from memgraph.journal.segments import JournalLimits
 from memgraph.model.events.memories import MemoryAdded
 from tests.unit.journal.conftest import NOW
@@ -278,7 +278,7 @@ def test_nothing_is_added_to_a_segment_that_is_named(
 ) -> None:
     """A repair or a torn commit can leave a closed segment as the last one."""
     while rolled.tail.position.offset < 2_500:
-        write(rolled, added(rolled.tail.chain.seq + 50))
+        write(rolled, added(rolled.tail.seq + 50))
     head = head_path(rolled).read_bytes()
     write(rolled, added(90))
     head_path(rolled).write_bytes(head)
@@ -287,5 +287,5 @@ def test_nothing_is_added_to_a_segment_that_is_named(
     again = open_one()  # whose segments may be larger
     write(again, added(91))
     assert again.segments.last() == last.name
-    assert open_one().verify() == again.tail.chain.seq
+    assert open_one().verify() == again.tail.seq
     assert files.name_of(last) not in [one["name"] for one in body(again)["segments"]]

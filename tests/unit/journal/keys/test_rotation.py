@@ -182,7 +182,7 @@ class TestOtherProviders:
         journal = opened(FIRST)
         with pytest.raises(KeyMissingError, match="add a new version"):
             turn(journal, EnvKeys({"MEMGRAPH_KEY": FIRST}))
-        assert journal.tail.chain.seq == 1
+        assert journal.tail.seq == 1
 
     def test_a_replaced_key_never_returns(self, opened: Any, turn: Any, tmp_path: Path) -> None:
         """Its id would be ambiguous, also after a resealing."""
@@ -614,16 +614,16 @@ class TestUnverified:
         with pytest.raises(DamagedJournalError, match="signature"):
             open_one()
         journal = open_one(allow_unverified=True)
-        assert journal.tail.chain.seq == 4
+        assert journal.tail.seq == 4
         with pytest.raises(KeyMissingError):
             write(journal, added(9))
 
     def test_a_whole_store_opens_as_ever(self, rotated: Journal, open_one: Any, write: Any, added: Any) -> None:
         journal = open_one(allow_unverified=True)
-        before = journal.tail.chain.seq
+        before = journal.tail.seq
         assert not journal.is_read_only
         write(journal, added(9))
-        assert journal.verify() == open_one().tail.chain.seq == before + 1
+        assert journal.verify() == open_one().tail.seq == before + 1
 
     @pytest.mark.parametrize("change", [{"envelope_version": 2}, {"event_version": 99}, {"type": "memory.invented"}])
     def test_versions_and_schemas_are_never_bypassed(

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from memgraph.errors import StorageError
-from memgraph.journal.vectors.damage import DamagedRow, NamedRows, holds
-from memgraph.journal.vectors.vector_file import VectorFile
+from memgraph.journal.vectors import DamagedRow, NamedRows, holds
+from memgraph.journal.vectors import VectorFile
 from memgraph.model.events.memories import MemoryAdded, VectorRef
 from memgraph.model.events.reembedding import MemoryReembedded, PlacedVector, VectorsLost
 from memgraph.model.events.store import EmbeddingSwitched

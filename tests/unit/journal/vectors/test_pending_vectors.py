@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from memgraph.errors import StorageError
-from memgraph.journal.vectors.pending_vectors import MadeVectors
-from memgraph.journal.vectors.vector_file import VectorFile
+from memgraph.journal.vectors import MadeVectors
+from memgraph.journal.vectors import VectorFile
 
 FIRST = 3
 

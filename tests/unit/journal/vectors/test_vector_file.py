@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from memgraph.errors import InvalidInputError, StorageError, VectorDamageError
-from memgraph.journal.vectors.vector_file import NamedVectors, VectorFile, row_sha256
+from memgraph.journal.vectors import NamedVectors, VectorFile, row_sha256
 from memgraph.model.events.memories import MemoryAdded, VectorRef
 from memgraph.model.events.store import EmbeddingSwitched
 

@@ -217,10 +217,10 @@ def test_a_run_finds_earlier_writes_and_is_idempotent(memory: memgraph.MemGraph,
     result = memory.contradictions.find()
     assert (result.looked_at, result.found, result.superseded) == (5, 2, 1)
 
-    before = memory.store.digest(), memory.store._journal.tail.chain.seq
+    before = memory.store.digest(), memory.store._journal.tail.seq
     again = memory.contradictions.find()
     assert (again.looked_at, again.found) == (0, 0)
-    assert (memory.store.digest(), memory.store._journal.tail.chain.seq) == before
+    assert (memory.store.digest(), memory.store._journal.tail.seq) == before
     memory.store.rebuild()
     assert memory.store.digest() == before[0]
     assert memory.store.verify(deep=True) > 0

@@ -35,7 +35,7 @@ def found(memory: memgraph.MemGraph, memory_id: str | None) -> memgraph.Episodic
 
 def events(memory: memgraph.MemGraph) -> int:
     memory.store.flush()
-    return int(memory.store._journal.tail.chain.seq)
+    return int(memory.store._journal.tail.seq)
 
 
 @pytest.mark.parametrize(

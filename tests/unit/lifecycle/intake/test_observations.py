@@ -35,7 +35,7 @@ def episode_id(memory: memgraph.MemGraph) -> str:
 
 def events(memory: memgraph.MemGraph) -> int:
     memory.store.flush()
-    return int(memory.store._journal.tail.chain.seq)
+    return int(memory.store._journal.tail.seq)
 
 
 def relations(memory: memgraph.MemGraph, memory_id: str) -> list[tuple[str, str, str]]:

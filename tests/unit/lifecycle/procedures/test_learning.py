@@ -131,9 +131,9 @@ class TestLearned:
 
 class TestAgain:
     def test_an_unchanged_store_is_not_written(self, store: Store, proposed: Any) -> None:
-        before = store.digest(), store._journal.tail.chain.seq
+        before = store.digest(), store._journal.tail.seq
         assert not any(learn_procedures(store).model_dump(exclude={"complete"}).values())
-        assert (store.digest(), store._journal.tail.chain.seq) == before
+        assert (store.digest(), store._journal.tail.seq) == before
 
     def test_more_evidence_updates_it(self, store: Store, proposed: Any) -> None:
         learn(store, solved(4))
@@ -177,9 +177,9 @@ class TestAgain:
             assert runs < 20
         assert sum(told) + result.updated == 3
         assert {one.builds for one in list_proposals(store)} == {5}
-        before = store.digest(), store._journal.tail.chain.seq
+        before = store.digest(), store._journal.tail.seq
         assert learn_procedures(store).complete
-        assert (store.digest(), store._journal.tail.chain.seq) == before
+        assert (store.digest(), store._journal.tail.seq) == before
 
     def test_it_looks_again_where_something_was_deleted(self, store: Store) -> None:
         """Only there, though the index knows no more where that was."""
@@ -386,11 +386,11 @@ class TestProposals:
 
     def test_a_decision_is_the_users_and_made_once(self, store: Store, proposed: Any) -> None:
         approve_proposal(store, proposed.id)
-        seq = store._journal.tail.chain.seq
+        seq = store._journal.tail.seq
         (event,) = store.reader.events_after(seq - 1)
         assert (event.type, event.actor) == ("memory.revised", "user")
         approve_proposal(store, proposed.id)
-        assert store._journal.tail.chain.seq == seq
+        assert store._journal.tail.seq == seq
 
     def test_a_rejected_one_needs_as_much_new_evidence(self, store: Store, proposed: Any) -> None:
         reject_proposal(store, proposed.id)

@@ -151,7 +151,7 @@ class TestWhole:
 
     def test_only_the_first_commits(self, store: Any, tmp_path: Path, restore: Restore, opened: Any) -> None:
         made = store.backup(tmp_path / "a.tar.gz")
-        boundaries = {commit.after.chain.seq for commit in store._journal.replay()}
+        boundaries = {commit.after.seq for commit in store._journal.replay()}
         found = restore(tmp_path / "a.tar.gz", until=made.last_seq // 2)
         assert found.last_seq in boundaries
         assert max(one for one in boundaries if one <= made.last_seq // 2) == found.last_seq < found.backup_seq

@@ -13,8 +13,8 @@ import pytest
 import zstandard
 
 from memgraph.journal.segments import JournalLimits
-from memgraph.store.backup.replacing import JournalRestored, restore_journal
-from memgraph.store.compaction.compacting import compact
+from memgraph.store.repair import JournalRestored, restore_journal
+from memgraph.store.compaction import compact
 from memgraph.testing import FakeClock
 from tests.unit.store.backup.test_replacing import NOW, Place
 
@@ -165,7 +165,7 @@ def test_broken_off_anywhere_the_same_call_or_the_next_opening_completes_it(
 ) -> None:
     place.harm(1)
     targets = {
-        "replace": "memgraph.store.backup.replacing._replace",
+        "replace": "memgraph.store.repair._replace",
         "append": "memgraph.journal.journal.Journal.append",
         "rewrite": "memgraph.store.backup.purged_again.rewrite_segments",
     }

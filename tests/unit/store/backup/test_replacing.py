@@ -22,10 +22,10 @@ from memgraph.errors import BackupError, BusyError, JournalError, StorageError
 from memgraph.journal import swap
 from memgraph.journal.keys import FileKeys, KeyRing
 from memgraph.store.backup import quarantine
-from memgraph.store.backup.quarantine import Damage
-from memgraph.store.backup.replacing import restore_journal
+from memgraph.store.repair import Damage
+from memgraph.store.repair import restore_journal
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
-from memgraph.store.maintenance.repair import cut_journal, find_damage
+from memgraph.store.repair import cut_journal, find_damage
 from memgraph.testing import FakeClock, FakeEmbedder
 
 NOW = "2026-02-01T09:00:00.000Z"

@@ -29,11 +29,11 @@ from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.model.events.erasure import REMOVED_TEXT
 from memgraph.model.events.lifecycle import FADED
 from memgraph.model.timestamps import to_iso
-from memgraph.store.backup.replacing import restore_journal
+from memgraph.store.repair import restore_journal
 from memgraph.store.backup.restoring import restore
-from memgraph.store.compaction.compacting import compact, preview_compaction
+from memgraph.store.compaction import compact, preview_compaction
 from memgraph.store.maintenance.keys import list_keys, reseal_store, rotate_key
-from memgraph.store.maintenance.repair import cut_journal, drop_baseline, find_damage
+from memgraph.store.repair import cut_journal, drop_baseline, find_damage
 from memgraph.testing import FakeClock, FakeEmbedder
 from memgraph.viz.series.series import learning_series
 from tests.engines import in_memory
@@ -189,7 +189,7 @@ def test_only_words_of_deleted_memories_go(
             one: text for one, text in now.items() if one not in gone
         }
         assert {now[one] for one in gone & now.keys()} <= {REMOVED_TEXT}
-        assert store.verify(deep=True) == store._journal.tail.chain.seq
+        assert store.verify(deep=True) == store._journal.tail.seq
         store.rebuild()
         assert store.digest() == before["digest"]
         assert store.notices == []

@@ -15,7 +15,7 @@ import memgraph
 from memgraph.errors import JournalError, StorageError
 from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.interfaces.cli.group import cli
-from memgraph.store.compaction.compacting import compact
+from memgraph.store.compaction import compact
 from memgraph.store.maintenance.migration import migrate
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.witness import copied

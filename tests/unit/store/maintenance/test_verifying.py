@@ -10,7 +10,7 @@ import pytest
 
 import memgraph
 from memgraph.errors import DamagedJournalError, GraphError, VectorDamageError
-from memgraph.journal.vectors.vector_file import row_sha256
+from memgraph.journal.vectors import row_sha256
 from memgraph.store.maintenance.verifying import refuse, verify
 from memgraph.store.projection.index_building import index_from
 

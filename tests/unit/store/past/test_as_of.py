@@ -158,7 +158,7 @@ def test_all_read_operations_work(then: Callable[[str], AgentMemoryStore]) -> No
         {"b": "build of 2021-03-01"},
         {"b": "build of 2022-03-01"},
     ]
-    assert past._projector.projection.seq == past._journal.tail.chain.seq  # so that no read goes over the journal
+    assert past._projector.projection.seq == past._journal.tail.seq  # so that no read goes over the journal
     assert past.now() == "2022-03-01T23:59:59.999Z"
     assert len(list(past.reader.events_after(0))) == past.verify(deep=True)
     assert past.reader.history(failure.id)[-1].payload.candidate_id is not None  # the merge of 2022, none later

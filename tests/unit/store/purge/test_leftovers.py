@@ -17,7 +17,7 @@ from memgraph.interfaces.http.access.answers import Answers
 from memgraph.interfaces.operations import Answer
 from memgraph.journal.keys.local import FileKeys
 from memgraph.journal.rotation import reseal, rotate
-from memgraph.journal.vectors.pending_vectors import MadeVectors
+from memgraph.journal.vectors import MadeVectors
 from memgraph.store.purge.leftovers import REPAIRING
 from memgraph.viz.page.page import write_page
 
