@@ -68,7 +68,7 @@ SELECT tenant, store_id, copy_id FROM tenant WHERE name = ?;
 SELECT tenant FROM tenant ORDER BY tenant;
 
 -- name: add_tenant
-INSERT INTO tenant (tenant, name, store_id, copy_id) VALUES (?, ?, ?, ?);
+INSERT INTO tenant (tenant, name, store_id, copy_id) SELECT COALESCE(MAX(tenant), 0) + 1, ?, ?, ? FROM tenant;
 
 -- name: name_copy
 UPDATE tenant SET copy_id = ? WHERE tenant = ?;

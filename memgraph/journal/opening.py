@@ -34,8 +34,7 @@ from memgraph.ports import KeyProvider, SigningKey
 logger = logger_of(__name__)
 
 FILE = "memgraph.db"
-_TENANT = ""
-"""Name of the one store in a file."""
+_TIMEOUT_S = 10.0
 _NO_EVENTS = {"config.toml", "lock", "lock.pid", "past", "server", FILE, f"{FILE}-wal", f"{FILE}-shm"}
 """Entries that a store's directory may hold without events."""
 _MADE_FROM_EVENTS = ("graph/*", "cache/*", "index/index.npz", "journal/vectors/*.f32")
@@ -167,8 +166,8 @@ def _move(journal: Journal, identity: Identity) -> None:
             return
         refused, database.refused = database.refused, None
         try:
-            with database.writing(journal.lock_timeout_s) as tx:
-                tx.run("add_tenant", database.tenant, _TENANT, *identity)
+            with database.writing(journal.lock_timeout_s):
+                add_store(database, *identity)
                 legacy.move(journal, journal.home / legacy.FOLDER)
         finally:
             database.refused = refused
@@ -182,22 +181,25 @@ def _identified(home: Path, database: Database, lock_timeout_s: float) -> Identi
         found = identity_in(database)
         if found is None:
             found = Identity(str(uuid4()))
-            with database.writing(lock_timeout_s) as tx:
-                tx.run("add_tenant", database.tenant, _TENANT, *found)
+            add_store(database, *found)
         return found
 
 
 def add_store(database: Database, store_id: str, copy_id: str | None = None) -> None:
     """Name the store of an empty database, in the transaction that is open."""
-    with database.writing(0.0) as tx:
-        tx.run("add_tenant", database.tenant, _TENANT, store_id, copy_id)
+    with database.writing(_TIMEOUT_S) as tx:
+        tx.run("add_tenant", database.name, store_id, copy_id)
+        identity_in(database)
 
 
 def identity_in(database: Database) -> Identity | None:
     """Return the identity of the store in a database; None if there is none yet."""
     with database.reading() as tx:
-        found = tx.one("tenant_named", _TENANT)
-    return None if found is None else Identity(found[1], found[2])
+        found = tx.one("tenant_named", database.name)
+    if found is None:
+        return None
+    database.tenant = int(found[0])
+    return Identity(found[1], found[2])
 
 
 def identify(home: Path, keys: KeyProvider, *, keys_home: Path, lock_timeout_s: float = 10.0) -> tuple[str, KeyRing]:  # noqa: ARG001

@@ -6,23 +6,38 @@ import os
 import re
 import sqlite3
 import threading
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit, urlunsplit
 
 from memgraph import assets
 from memgraph.disk.files import make_private_file, make_private_folder, read_only_message, refused_writes
-from memgraph.disk.lock import ProcessLock
-from memgraph.errors import BusyError, ClosedError, DiskFullError, JournalError, ReadOnlyError, StorageError
+from memgraph.disk.lock import FORKED, ProcessLock
+from memgraph.errors import (
+    BusyError,
+    ClosedError,
+    DiskFullError,
+    JournalError,
+    MissingExtraError,
+    ReadOnlyError,
+    StorageError,
+)
 
 SCHEMA_VERSION = 1
 """Version of the tables; a database of a later version is refused."""
+SERVERS = ("postgresql://", "postgres://")
+"""How the address of a database server begins."""
 _NAME = re.compile(r"^-- name: (\w+)[^\n]*\n", re.MULTILINE)
 _PAGES = 1_000
 """Pages after which SQLite merges its write-ahead log into the file."""
 _CACHE_KIB = 64_000
+_WAIT_S = 10.0
+_LOOK_S = 0.02
 
 
 @cache
@@ -38,86 +53,224 @@ def statements() -> Mapping[str, str]:
     return found
 
 
-class Transaction(Protocol):
+class DamagedDatabaseError(StorageError):
+    """The database's file is not what was written."""
+
+
+class WriterLock(Protocol):
+    """A lock between processes, not re-entrant."""
+
+    def acquire(self, timeout_s: float) -> None:
+        """Take it, or raise a `BusyError` after so many seconds."""
+        ...
+
+    def try_acquire(self) -> bool:
+        """Take it if it is free now."""
+        ...
+
+    def release(self) -> None:
+        """Release it. Idempotent."""
+        ...
+
+    def held(self, timeout_s: float) -> AbstractContextManager[None]:
+        """Hold it for a block."""
+        ...
+
+    def is_held(self) -> bool:
+        """Return whether any process holds it now."""
+        ...
+
+    def holder(self) -> int | None:
+        """Return the process that took it last, if that is known."""
+        ...
+
+
+class Transaction:
     """Statements, by name, inside one transaction."""
+
+    def __init__(self, raw: Any, sql: Callable[[str], str], errors: Callable[[], AbstractContextManager[None]]) -> None:
+        self._raw = raw
+        self._sql = sql
+        self._errors = errors
 
     def one(self, name: str, *values: Any) -> tuple[Any, ...] | None:
         """Return the first row; None if there is none."""
-        ...
+        with self._errors():
+            found: tuple[Any, ...] | None = self._raw.execute(self._sql(name), values).fetchone()
+            return found
 
     def rows(self, name: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """Iterate over the rows; to be used up before the transaction ends."""
-        ...
+        with self._errors():
+            yield from self._raw.execute(self._sql(name), values)
 
     def run(self, name: str, *values: Any) -> int:
         """Run a statement and return the number of changed rows."""
-        ...
+        with self._errors():
+            return int(self._raw.execute(self._sql(name), values).rowcount)
 
     def many(self, name: str, values: Iterable[Sequence[Any]]) -> None:
         """Run a statement once for each sequence of values."""
-        ...
+        with self._errors():
+            self._raw.cursor().executemany(self._sql(name), values)
 
 
-class Database(Protocol):
+class _Connection:
+    """A connection of one thread, and how deep in blocks it is."""
+
+    def __init__(self, raw: Any) -> None:
+        self.raw = raw
+        self.depth = 0
+        self.is_writing = False
+
+
+class Database(ABC):
     """One database of stores. Thread-safe; each thread has a connection of its own. Errors of the vendor are raised as ours.
 
     Attributes
     ----------
     tenant : int
         Number of the store in it; the first column of every key.
-    path : Path
+    name : str
+        Name of the store in it; empty in a file, which holds one.
+    path : Path or str
         Its name in messages.
     refused : str or None
         Why it may not be written, with the name of the file; None if it may.
     """
 
-    tenant: int
-    path: Path
-    refused: str | None
+    path: Path | str
+    refused: str | None = None
 
-    def lock(self) -> ProcessLock:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.tenant = 1
+        self._here = threading.local()
+        self._all: list[Any] = []
+        self._guard = threading.Lock()
+        self._users = 1
+        self._pid = os.getpid()
+
+    @abstractmethod
+    def lock(self) -> WriterLock:
         """Return the lock that a writer holds from its first look to its last commit: what it has read stays valid meanwhile."""
-        ...
 
-    def reading(self) -> Any:
-        """Begin a block that sees one state of the database (a context manager that gives a `Transaction`). Nests, also in `writing`."""
-        ...
-
-    def writing(self, timeout_s: float) -> Any:
-        """Begin a block that writes, alone among all processes (a context manager that gives a `Transaction`). Nests.
-
-        It is committed, durably, at the end of the outermost block, or rolled back by an exception. Raises a `BusyError`
-        after `timeout_s` seconds.
-        """
-        ...
-
+    @abstractmethod
     def erase(self) -> None:
         """Overwrite what was deleted before: nothing of it is left in a file of the database."""
-        ...
 
+    @abstractmethod
     def shrink(self) -> None:
         """Give back the space of what was removed."""
-        ...
+
+    @abstractmethod
+    def size_bytes(self) -> int:
+        """Return the size of its files."""
+
+    @abstractmethod
+    def _connected(self) -> Any:
+        """Return a new connection."""
+
+    @abstractmethod
+    def _begin(self, raw: Any, *, is_writing: bool, timeout_s: float) -> None:
+        """Begin a transaction."""
+
+    @abstractmethod
+    def _sql(self, name: str) -> str:
+        """Return a statement as the vendor reads it."""
+
+    @abstractmethod
+    def _errors(self, timeout_s: float = _WAIT_S) -> AbstractContextManager[None]:
+        """Raise the vendor's errors in a block as ours."""
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """Begin a block that sees one state of the database. Nests, also in `writing`."""
+        connection = self._connection()
+        if connection.depth == 0:
+            with self._errors():
+                self._begin(connection.raw, is_writing=False, timeout_s=_WAIT_S)
+        connection.depth += 1
+        try:
+            yield Transaction(connection.raw, self._sql, self._errors)
+        finally:
+            connection.depth -= 1
+            if connection.depth == 0:
+                self._end(connection, "ROLLBACK")
+
+    @contextmanager
+    def writing(self, timeout_s: float) -> Iterator[Transaction]:
+        """Begin a block that writes, alone among all processes. Nests.
+
+        It is committed, durably, at the end of the outermost block, or rolled back by an exception. Raises a `BusyError` after `timeout_s`
+        seconds.
+        """
+        connection = self._connection()
+        if connection.depth:
+            if not connection.is_writing:
+                raise RuntimeError("a write was begun inside a block of reads")
+            connection.depth += 1
+            try:
+                yield Transaction(connection.raw, self._sql, self._errors)
+            finally:
+                connection.depth -= 1
+            return
+        if self.refused:
+            raise ReadOnlyError(read_only_message(self.refused))
+        with self._errors(timeout_s):
+            self._begin(connection.raw, is_writing=True, timeout_s=timeout_s)
+        connection.depth, connection.is_writing = 1, True
+        try:
+            yield Transaction(connection.raw, self._sql, self._errors)
+            with self._errors(timeout_s):
+                connection.raw.execute("COMMIT")
+        except BaseException:
+            self._end(connection, "ROLLBACK")
+            raise
+        finally:
+            connection.depth, connection.is_writing = 0, False
 
     def retain(self) -> None:
         """Let another object use it, which closes it, too."""
-        ...
+        with self._guard:
+            self._users += 1
 
     def close(self) -> None:
-        """Close all connections, once for each user."""
-        ...
+        """Close all connections, once all users have closed it."""
+        with self._guard:
+            self._users -= 1
+            if self._users != 0:
+                return
+            connections, self._all = self._all, []
+        if self._pid == os.getpid():
+            for raw in connections:
+                raw.close()
+
+    def _connection(self) -> _Connection:
+        if self._pid != os.getpid():
+            raise ClosedError(FORKED)
+        if self._users <= 0:
+            raise ClosedError("the store is closed; open it again")
+        found: _Connection | None = getattr(self._here, "connection", None)
+        if found is None:
+            with self._errors():
+                raw = self._connected()
+            with self._guard:
+                self._all.append(raw)
+            found = self._here.connection = _Connection(raw)
+        return found
+
+    def _end(self, connection: _Connection, how: str) -> None:
+        try:
+            with self._errors():
+                connection.raw.execute(how)
+        except (StorageError, ReadOnlyError, BusyError):
+            with suppress(Exception):  # the connection is lost; the next block makes another
+                connection.raw.close()
+            self._here.connection = None
 
 
-class _Connection:
-    """A connection of one thread, and how deep in blocks it is."""
-
-    def __init__(self, raw: sqlite3.Connection) -> None:
-        self.raw = raw
-        self.depth = 0
-        self.is_writing = False
-
-
-class SQLite:
+class SQLite(Database):
     """A database file. One store, tenant 1.
 
     Parameters
@@ -130,19 +283,13 @@ class SQLite:
         Kept as long as the database is open: the temporary folder in which it is.
     """
 
-    tenant = 1
-
     def __init__(self, path: Path, *, refused: str | None = None, keeps: object = None) -> None:
-        self.path = path
+        super().__init__("")
+        self.path: Path = path
         self._keeps = keeps
-        self._here = threading.local()
-        self._all: list[sqlite3.Connection] = []
-        self._lock = threading.Lock()
-        self._is_closed = False
-        self._users = 1
-        self._pid = os.getpid()
-        self._is_fixed = refused_writes(path.parent, *([path] if path.exists() else [])) is not None
-        self.refused = refused or refused_writes(path.parent, *([path] if path.exists() else []))
+        denied = refused_writes(path.parent, *([path] if path.exists() else []))
+        self._is_fixed = denied is not None
+        self.refused = refused or denied
         if not self._is_fixed and not path.exists():
             make_private_folder(path.parent)
             make_private_file(path, b"")
@@ -156,9 +303,30 @@ class SQLite:
             return None
         return cls(path)
 
-    def lock(self) -> ProcessLock:
+    def lock(self) -> WriterLock:
         """Return the lock of writers: a file beside the database, which names the holder's process."""
         return ProcessLock(self.path.with_name("lock"), "the journal's writer lock")
+
+    def erase(self) -> None:
+        """Overwrite what was deleted before: merge the write-ahead log into the file, and truncate it."""
+        with self._errors():
+            busy, _, _ = self._connection().raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise BusyError("the database", pid=None, timeout_s=_WAIT_S)
+
+    def shrink(self) -> None:
+        """Give back the space of what was removed: rewrite the file. Only saves space, so nobody waits for it."""
+        with suppress(BusyError), self._errors():
+            self._connection().raw.execute("VACUUM")
+            self._connection().raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def size_bytes(self) -> int:
+        """Return the size of the file and its write-ahead log."""
+        total = 0
+        for suffix in ("", "-wal"):
+            with suppress(FileNotFoundError):
+                total += Path(f"{self.path}{suffix}").stat().st_size
+        return total
 
     def _prepare(self, raw: sqlite3.Connection) -> None:
         (version,) = raw.execute("PRAGMA user_version").fetchone()
@@ -179,128 +347,32 @@ class SQLite:
                 raw.execute("ROLLBACK")
                 raise
 
-    def _connection(self) -> _Connection:
-        if self._is_closed or self._pid != os.getpid():
-            raise ClosedError("the store is closed; open it again")
-        found: _Connection | None = getattr(self._here, "connection", None)
-        if found is None:
-            found = self._here.connection = _Connection(self._connected())
-        return found
-
     def _connected(self) -> sqlite3.Connection:
         # an immutable file needs no shared memory, which a folder that may not be written cannot give unless a writer has made it
         is_open = Path(f"{self.path}-wal").exists()
         mode = "mode=rw" if not self._is_fixed else "mode=ro" if is_open else "mode=ro&immutable=1"
         uri = f"{self.path.absolute().as_uri()}?{mode}"
         raw = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256)
-        for setting in (
-            "busy_timeout = 10000",
-            "trusted_schema = OFF",
-            f"cache_size = -{_CACHE_KIB:d}",
-            "temp_store = MEMORY",
-            *(
-                ()
-                if self._is_fixed
-                else (
-                    "journal_mode = WAL",
-                    "synchronous = FULL",
-                    "secure_delete = ON",
-                    f"wal_autocheckpoint = {_PAGES:d}",
-                )
-            ),
-        ):
+        settings = ["busy_timeout = 10000", "trusted_schema = OFF", f"cache_size = -{_CACHE_KIB:d}", "temp_store = MEMORY"]
+        if not self._is_fixed:
+            settings += ["journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"]
+            settings += [f"wal_autocheckpoint = {_PAGES:d}"]
+        for setting in settings:
             raw.execute(f"PRAGMA {setting}")
-        with self._lock:
-            self._all.append(raw)
         return raw
 
-    @contextmanager
-    def reading(self) -> Iterator[Transaction]:
-        """Begin a block that sees one state of the database. Nests, also in `writing`."""
-        with self._errors():
-            connection = self._connection()
-            if connection.depth == 0:
-                connection.raw.execute("BEGIN")
-            connection.depth += 1
-        try:
-            yield _Statements(connection.raw, self._errors)
-        finally:
-            connection.depth -= 1
-            if connection.depth == 0:
-                with suppress(sqlite3.Error):
-                    connection.raw.execute("COMMIT")
+    def _begin(self, raw: sqlite3.Connection, *, is_writing: bool, timeout_s: float) -> None:
+        if is_writing:
+            raw.execute(f"PRAGMA busy_timeout = {int(1000 * timeout_s):d}")
+            raw.execute("BEGIN IMMEDIATE")
+        else:
+            raw.execute("BEGIN")
+
+    def _sql(self, name: str) -> str:
+        return statements()[name]
 
     @contextmanager
-    def writing(self, timeout_s: float) -> Iterator[Transaction]:
-        """Begin a block that writes, alone among all processes. Nests. Committed at the end of the outermost block."""
-        connection = self._connection()
-        if connection.depth:
-            if not connection.is_writing:
-                raise RuntimeError("a write was begun inside a block of reads")
-            connection.depth += 1
-            try:
-                yield _Statements(connection.raw, self._errors)
-            finally:
-                connection.depth -= 1
-            return
-        if self.refused:
-            raise ReadOnlyError(read_only_message(self.refused))
-        with self._errors(timeout_s):
-            connection.raw.execute(f"PRAGMA busy_timeout = {int(1000 * timeout_s):d}")
-            connection.raw.execute("BEGIN IMMEDIATE")
-        connection.depth, connection.is_writing = 1, True
-        try:
-            yield _Statements(connection.raw, self._errors)
-            with self._errors(timeout_s):
-                connection.raw.execute("COMMIT")
-        except BaseException:
-            if connection.raw.in_transaction:
-                connection.raw.execute("ROLLBACK")
-            raise
-        finally:
-            connection.depth, connection.is_writing = 0, False
-
-    def erase(self) -> None:
-        """Overwrite what was deleted before: merge the write-ahead log into the file, and truncate it."""
-        with self._errors():
-            busy, _, _ = self._connection().raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if busy:
-            raise BusyError("the database", pid=None, timeout_s=10)
-
-    def shrink(self) -> None:
-        """Give back the space of what was removed: rewrite the file. Only saves space, so nobody waits for it."""
-        with suppress(BusyError), self._errors():
-            self._connection().raw.execute("VACUUM")
-            self._connection().raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def size_bytes(self) -> int:
-        """Return the size of the file and its write-ahead log."""
-        total = 0
-        for suffix in ("", "-wal"):
-            with suppress(FileNotFoundError):
-                total += Path(f"{self.path}{suffix}").stat().st_size
-        return total
-
-    def retain(self) -> None:
-        """Let another object use it, which closes it, too."""
-        with self._lock:
-            self._users += 1
-
-    def close(self) -> None:
-        """Close all connections, once all users have closed it."""
-        with self._lock:
-            self._users -= 1
-            if self._users > 0:
-                return
-        self._is_closed = True
-        with self._lock:
-            connections, self._all = self._all, []
-        if self._pid == os.getpid():
-            for raw in connections:
-                raw.close()
-
-    @contextmanager
-    def _errors(self, timeout_s: float = 10.0) -> Iterator[None]:
+    def _errors(self, timeout_s: float = _WAIT_S) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
@@ -318,28 +390,170 @@ class SQLite:
             raise
 
 
-class DamagedDatabaseError(StorageError):
-    """The database's file is not what was written."""
+class Postgres(Database):
+    """A database on a PostgreSQL server; it holds many stores, in tables of the schema ``memgraph``.
 
+    Parameters
+    ----------
+    url : str
+        ``postgresql://user@host:port/database``.
+    name : str
+        Name of the store.
 
-class _Statements:
-    def __init__(self, raw: sqlite3.Connection, errors: Callable[[], Any]) -> None:
-        self._raw = raw
-        self._errors = errors
+    Raises
+    ------
+    StorageError
+        The server cannot be reached, or refuses.
+    MissingExtraError
+        The extra ``postgres`` is not installed.
+    """
 
-    def one(self, name: str, *values: Any) -> tuple[Any, ...] | None:
+    def __init__(self, url: str, name: str) -> None:
+        super().__init__(name)
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingExtraError("Stores on PostgreSQL", package="psycopg", extra="postgres") from None
+        self._vendor = psycopg
+        self._url = url
+        self.path: str = without_password(url)
         with self._errors():
-            found: tuple[Any, ...] | None = self._raw.execute(statements()[name], values).fetchone()
-            return found
+            self._prepare(self._connection().raw)
 
-    def rows(self, name: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        with self._errors():
-            yield from self._raw.execute(statements()[name], values)
+    def lock(self) -> WriterLock:
+        """Return the lock of writers: one of the server's advisory locks, which ends with its connection."""
+        return _AdvisoryLock(self)
 
-    def run(self, name: str, *values: Any) -> int:
+    def erase(self) -> None:
+        """Rewrite the tables without what was deleted before. The server's own write-ahead log keeps it until that is recycled."""
         with self._errors():
-            return self._raw.execute(statements()[name], values).rowcount
+            for table in self._tables():
+                self._connection().raw.execute(f'VACUUM FULL "{table}"')
 
-    def many(self, name: str, values: Iterable[Sequence[Any]]) -> None:
+    def shrink(self) -> None:
+        """Let the server use the space of what was removed."""
         with self._errors():
-            self._raw.executemany(statements()[name], values)
+            for table in self._tables():
+                self._connection().raw.execute(f'VACUUM "{table}"')
+
+    def size_bytes(self) -> int:
+        """Return the size of all tables, of all stores."""
+        with self._errors():
+            found = self._connection().raw.execute(
+                "SELECT SUM(pg_total_relation_size(format('memgraph.%I', tablename)::regclass)) FROM pg_tables WHERE schemaname = 'memgraph'"
+            )
+            return int(found.fetchone()[0] or 0)
+
+    def _tables(self) -> list[str]:
+        return re.findall(r"CREATE TABLE (\w+)", "\n".join(statements().values()))
+
+    def _prepare(self, raw: Any) -> None:
+        raw.execute("SELECT pg_advisory_lock(hashtext('memgraph schema'))")
+        try:
+            raw.execute("CREATE SCHEMA IF NOT EXISTS memgraph")
+            raw.execute("CREATE TABLE IF NOT EXISTS memgraph_version (version INTEGER NOT NULL)")
+            found = raw.execute("SELECT version FROM memgraph_version").fetchone()
+            if found and found[0] > SCHEMA_VERSION:
+                raise JournalError(
+                    f"{self.path}: version {found[0]} of its tables is unknown to this release; install a newer memgraph"
+                )
+            if not found:
+                with raw.transaction():
+                    for name in statements():
+                        if name.startswith("create_"):
+                            raw.execute(self._sql(name))
+                    raw.execute("INSERT INTO memgraph_version VALUES (%s)", (SCHEMA_VERSION,))
+        except self._vendor.errors.ReadOnlySqlTransaction:
+            self.refused = f"{self.path} is a standby, which may only be read"
+        finally:
+            raw.execute("SELECT pg_advisory_unlock(hashtext('memgraph schema'))")
+
+    def _connected(self) -> Any:
+        return self._vendor.connect(self._url, autocommit=True, options="-c search_path=memgraph", connect_timeout=10)
+
+    def _begin(self, raw: Any, *, is_writing: bool, timeout_s: float) -> None:
+        if not is_writing:
+            raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            return
+        raw.execute("BEGIN")
+        raw.execute(f"SET LOCAL lock_timeout = {max(1, int(1000 * timeout_s)):d}")
+        raw.execute("SELECT seq FROM head WHERE tenant = %s FOR UPDATE", (self.tenant,))
+
+    @cache  # noqa: B019 - as many as there are statements
+    def _sql(self, name: str) -> str:
+        text = statements()[name].replace("%", "%%").replace("?", "%s")
+        return re.sub(r"\bWITHOUT ROWID\b", "", re.sub(r"\bBLOB\b", "BYTEA", text))
+
+    @contextmanager
+    def _errors(self, timeout_s: float = _WAIT_S) -> Iterator[None]:
+        vendor = self._vendor
+        try:
+            yield
+        except vendor.errors.LockNotAvailable:
+            raise BusyError("the database", pid=None, timeout_s=timeout_s) from None
+        except (vendor.errors.ReadOnlySqlTransaction, vendor.errors.InsufficientPrivilege) as error:
+            raise ReadOnlyError(read_only_message(f"{self.path}: {_first_line(error)}")) from None
+        except vendor.errors.DiskFull:
+            raise DiskFullError("no space is left on the server", path=self.path) from None
+        except vendor.OperationalError as error:
+            raise StorageError(f"cannot be reached: {_first_line(error)}", path=self.path) from None
+        except vendor.Error as error:
+            raise StorageError(f"refuses: {_first_line(error)}", path=self.path) from None
+
+
+class _AdvisoryLock:
+    """A lock of the server for one store, held by a connection of its own."""
+
+    def __init__(self, database: Postgres) -> None:
+        self._database = database
+        self._raw: Any = None
+
+    def acquire(self, timeout_s: float) -> None:
+        until = time.monotonic() + timeout_s
+        while not self.try_acquire():
+            if time.monotonic() > until:
+                raise BusyError("the journal's writer lock", pid=None, timeout_s=timeout_s)
+            time.sleep(_LOOK_S)
+
+    def try_acquire(self) -> bool:
+        with self._database._errors():  # noqa: SLF001 - the same module
+            if self._raw is None or self._raw.closed:
+                self._raw = self._database._connected()  # noqa: SLF001
+            found = self._raw.execute(
+                "SELECT pg_try_advisory_lock(hashtext('memgraph writer'), hashtext(%s))", (self._database.name,)
+            )
+            return bool(found.fetchone()[0])
+
+    def release(self) -> None:
+        if self._raw is not None:
+            with suppress(Exception):  # a lost connection holds no lock
+                self._raw.execute("SELECT pg_advisory_unlock_all()")
+
+    @contextmanager
+    def held(self, timeout_s: float) -> Iterator[None]:
+        self.acquire(timeout_s)
+        try:
+            yield
+        finally:
+            self.release()
+
+    def is_held(self) -> bool:
+        if self.try_acquire():
+            self.release()
+            return False
+        return True
+
+    def holder(self) -> int | None:
+        return None
+
+
+def without_password(url: str) -> str:
+    """Return an address without its password, for messages."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    user = parts.username
+    return urlunsplit((parts.scheme, f"{user}@{host}" if user else host, parts.path, "", ""))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
