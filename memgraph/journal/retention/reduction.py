@@ -17,8 +17,6 @@ from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
-    MemoryMerged,
-    MemoryRevised,
     MemoryUndeleted,
     Revision,
 )
@@ -40,19 +38,6 @@ _KEPT_TAGS = frozenset({"lesson"})
 """Tags that charts count by; they are memgraph's own words."""
 _KEPT_REASONS = frozenset({FADED, PROPOSED, REJECTED, LAPSED, LAPSED_PROPOSAL})
 """Reasons by which sleep knows whether a user or agent decided on a memory; memgraph's own words, too."""
-REDUCIBLE = frozenset(
-    kind.TYPE
-    for kind in (
-        MemoryAdded,
-        MemoryUndeleted,
-        MemoryRevised,
-        MemoryMerged,
-        MemoryDeleted,
-        MemoryLinked,
-        MemoryReembedded,
-    )
-)
-"""Types of events that `reduced` may change."""
 _OF_A_REVISION = frozenset({"changed", "cleared", "vector", "candidate_content"})
 IsGone = Callable[[str], bool]
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
 
 from memgraph.model.base import Name, Prose, Text, Timestamp, Unit
-from memgraph.model.events.payload import DURABLE, SYSTEM, Payload
+from memgraph.model.events.payload import DURABLE, SYSTEM, UPKEEP, Payload, Policy, Stored, nothing
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import TrustClass
 from memgraph.model.results.distillation import MAX_ORDER_MEMORIES, OrderKind, Verdict
 
 _Ids = Annotated[list[MemoryId], Field(max_length=MAX_ORDER_MEMORIES)]
 _Sources = Annotated[list[Name], Field(max_length=MAX_ORDER_MEMORIES)]
+
+
+def its_subjects(content: Stored) -> list[str]:
+    """Return the memories that a work order is about."""
+    return list(content.get("subject_ids", ()))
 
 
 class DistilRequested(Payload):
@@ -39,6 +45,12 @@ class DistilRequested(Payload):
 
     TYPE = "distil.requested"
     SCOPES = SYSTEM
+    POLICY = replace(
+        UPKEEP,
+        carries=its_subjects,  # its excerpt quotes them
+        told="a work order asked about it",
+        is_told_to_named=True,
+    )
 
     id: MemoryId
     kind: OrderKind
@@ -60,6 +72,13 @@ class DistilAnswered(Payload):
 
     TYPE = "distil.answered"
     SCOPES = DURABLE
+    POLICY = Policy(
+        carries=nothing,
+        irreversible="it closes a work order; `forget` or `delete` the memories of the answer instead",
+        is_act=True,
+        told="a work order about it was answered",
+        is_told_to_named=True,
+    )
 
     id: MemoryId
     answered_at: Timestamp
@@ -75,6 +94,12 @@ class DistilAttempted(Payload):
 
     TYPE = "distil.attempted"
     SCOPES = DURABLE
+    POLICY = Policy(
+        carries=nothing,
+        irreversible="it answers a part of a work order; `forget` or `delete` the memories of the answer instead",
+        told="a work order about it was answered in part",
+        is_told_to_named=True,
+    )
 
     id: MemoryId
     attempted_at: Timestamp
@@ -91,6 +116,7 @@ class DistilSkipped(Payload):
 
     TYPE = "distil.skipped"
     SCOPES = DURABLE
+    POLICY = UPKEEP
 
     id: MemoryId
     skipped_at: Timestamp

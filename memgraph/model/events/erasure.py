@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from memgraph.model.base import Count, Name, Strict, Timestamp
-from memgraph.model.events.payload import SYSTEM, Payload, Whole
+from memgraph.model.events.payload import JOURNAL, SYSTEM, Payload, Policy, Whole, nothing
 from memgraph.model.ids import MemoryId
 
 REMOVED_TEXT = "[text removed after the retention days]"
@@ -32,6 +32,7 @@ class ArchiveCondensed(Payload):
     TYPE = "archive.condensed"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = JOURNAL
 
     through: Whole
     until: Timestamp
@@ -104,6 +105,14 @@ class MemoryPurged(Payload):
     TYPE = "memory.purged"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = Policy(
+        carries=nothing,
+        purge="stays",
+        irreversible="what it removed is gone for good",
+        is_act=True,
+        told="memories that it was linked with were purged",
+        lineage="changed",
+    )
 
     ids: _Ids = Field(default_factory=list)
     derived_ids: _Ids = Field(default_factory=list)

@@ -7,13 +7,19 @@ from typing import Literal
 from pydantic import Field
 
 from memgraph.model.base import Count, Name, Text, Timestamp
-from memgraph.model.events.payload import Payload, Sha256
+from memgraph.model.events.payload import Payload, Policy, Sha256, nothing
 
 
 class BuildConsolidated(Payload):
     """A build log was consolidated, wholly or (when time ran out) up to `consumed_keys`."""
 
     TYPE = "build.consolidated"
+    POLICY = Policy(
+        carries=nothing,
+        agents="in_part",
+        irreversible="it records that a build was read; `forget`, `archive` or `delete` its memories instead",
+        is_act=True,
+    )
 
     project_id: Name
     build_id: Name
@@ -39,6 +45,7 @@ class SourceRead(Payload):
     """A source was read up to `cursor`; counts are totals over all reads."""
 
     TYPE = "source.read"
+    POLICY = Policy(carries=nothing, irreversible="it records how far a source was read")
 
     source_id: Name
     kind: Name

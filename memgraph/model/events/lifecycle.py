@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from pydantic import Field
 
 from memgraph.model.base import Count, Name, Text, Timestamp, Unit
-from memgraph.model.events.payload import ANY, SYSTEM, Payload, Whole, WriteScope
+from memgraph.model.events.payload import ANY, RUN, SYSTEM, UPKEEP, Payload, Whole, WriteScope, its_id
 from memgraph.model.ids import MemoryId, natural_id
 
 COMPRESSION = natural_id("lifecycle run", "compression")
@@ -39,6 +40,7 @@ class DecayApplied(Payload):
 
     TYPE = "decay.applied"
     SCOPES = SYSTEM
+    POLICY = replace(RUN, has_rows=False)
 
     applied_at: Timestamp
     updated: Count
@@ -50,6 +52,7 @@ class CollectionApplied(Payload):
 
     TYPE = "collection.applied"
     SCOPES: ClassVar[frozenset[WriteScope]] = SYSTEM
+    POLICY = replace(RUN, has_rows=False)
 
     applied_at: Timestamp
     threshold: Unit
@@ -69,6 +72,7 @@ class CompressionApplied(Payload):
 
     TYPE = "compression.applied"
     SCOPES = SYSTEM
+    POLICY = RUN
 
     applied_at: Timestamp
     episodes: Count
@@ -86,6 +90,7 @@ class ContradictionsSought(Payload):
 
     TYPE = "contradictions.sought"
     SCOPES = SYSTEM
+    POLICY = RUN
 
     sought_at: Timestamp
     through_seq: Whole
@@ -110,6 +115,7 @@ class ProcedureMeasured(Payload):
 
     TYPE = "procedure.measured"
     SCOPES: ClassVar[frozenset[WriteScope]] = ANY
+    POLICY = replace(RUN, carries=its_id, agents="of_one", told="its success was measured")
 
     id: MemoryId
     tried: Count
@@ -132,6 +138,7 @@ class ProceduresLearned(Payload):
 
     TYPE = "procedures.learned"
     SCOPES: ClassVar[frozenset[WriteScope]] = SYSTEM
+    POLICY = RUN
 
     applied_at: Timestamp
     up_to_seq: Whole
@@ -148,6 +155,7 @@ class ErrorsAnalysed(Payload):
 
     TYPE = "errors.analysed"
     SCOPES: ClassVar[frozenset[WriteScope]] = SYSTEM
+    POLICY = RUN
 
     applied_at: Timestamp
     up_to_seq: Whole
@@ -176,6 +184,7 @@ class SleepAdvanced(Payload):
 
     TYPE = "sleep.advanced"
     SCOPES = SYSTEM
+    POLICY = RUN
 
     started_at: Timestamp
     advanced_at: Timestamp
@@ -199,6 +208,7 @@ class SleepFailed(Payload):
 
     TYPE = "sleep.failed"
     SCOPES = SYSTEM
+    POLICY = UPKEEP
 
     started_at: Timestamp
     failed_at: Timestamp

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, create_model
 
 from memgraph.model.base import Count, Finite, Name, Strict, Text
-from memgraph.model.events.payload import ANY, Payload, Sha256, sparse
+from memgraph.model.events.payload import ANY, Payload, Policy, Sha256, Stored, its_id, sparse
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import MemoryRecord
 
@@ -21,11 +21,19 @@ class VectorRef(Strict):
     sha256: Sha256
 
 
+def its_record(content: Stored) -> list[str]:
+    """Return the memory that a payload states."""
+    return [content["memory"]["id"]]
+
+
 class MemoryAdded(Payload):
     """A memory was added."""
 
     TYPE = "memory.added"
     VERSION = 2
+    POLICY = Policy(
+        carries=its_record, purge="restated", is_reduced=True, agents="of_one", irreversible=None, has_links=False
+    )
 
     memory: MemoryRecord
     vector: VectorRef | None = None
@@ -64,6 +72,10 @@ Clearable = Annotated[str, AfterValidator(_clearable)]
 
 class Revision(Payload):
     """A change of a memory's fields."""
+
+    POLICY = Policy(
+        carries=its_id, purge="restated", is_reduced=True, agents="of_one", irreversible=None, has_links=False
+    )
 
     id: MemoryId
     changed: RecordPatch  # type: ignore[valid-type]
@@ -106,6 +118,13 @@ class MemoryDeleted(Payload):
 
     TYPE = "memory.deleted"
     SCOPES = ANY
+    POLICY = Policy(
+        carries=its_id,  # it states why
+        is_reduced=True,
+        irreversible=None,
+        told="deleted",
+        lineage="changed",
+    )
 
     id: MemoryId
     reason: Text | None = None
@@ -135,6 +154,7 @@ class MemoryUndeleted(Payload):
     TYPE = "memory.undeleted"
     VERSION = 2
     BY_STORE_ALONE = True
+    POLICY = Policy(carries=its_record, purge="restated", is_reduced=True, irreversible=None, lineage="changed")
 
     memory: MemoryRecord
     """`previous_id` names its nearest predecessor that exists now."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
 
 from memgraph.model.base import MAX_ITEMS, Count, Finite, Name, Strict, Text, Timestamp
-from memgraph.model.events.payload import SYSTEM, Payload, Sha256
+from memgraph.model.events.payload import STORE, SYSTEM, Payload, Policy, Sha256, nothing
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import MemoryType, PrivacyTier
 
@@ -28,6 +29,13 @@ class AccessRecorded(Payload):
     TYPE = "access.recorded"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = Policy(
+        carries=nothing,
+        agents="in_part",
+        irreversible="it records that memories were used",
+        told="used",
+        is_of_reading=True,
+    )
 
     accesses: Annotated[list[AccessEffect], Field(min_length=1)]
 
@@ -50,6 +58,12 @@ class RetrievalRecorded(Payload):
 
     TYPE = "retrieval.recorded"
     SCOPES = SYSTEM
+    POLICY = Policy(
+        carries=nothing,
+        agents="in_part",
+        irreversible="it records which memories a recall returned",
+        is_of_reading=True,
+    )
 
     query_id: MemoryId
     query_hmac: Sha256
@@ -69,6 +83,12 @@ class OutcomeRecorded(Payload):
 
     TYPE = "outcome.recorded"
     SCOPES = SYSTEM
+    POLICY = Policy(
+        carries=nothing,
+        agents="in_part",
+        irreversible="it records the outcome of a recall; record the right outcome instead",
+        is_act=True,
+    )
 
     query_id: MemoryId
     outcome: Name
@@ -96,6 +116,7 @@ class AccessAudited(Payload):
 
     TYPE = "access.audited"
     SCOPES = SYSTEM
+    POLICY = replace(STORE, is_of_reading=True)
 
     agent: Name
     operation: Name

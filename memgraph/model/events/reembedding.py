@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
 
 from memgraph.model.base import MAX_ITEMS, Count, Name, Strict, Timestamp
-from memgraph.model.events.payload import SYSTEM, Payload, Sha256
+from memgraph.model.events.payload import JOURNAL, SYSTEM, Payload, Policy, Sha256, nothing
 from memgraph.model.ids import MemoryId
 
 
@@ -30,6 +31,15 @@ class MemoryReembedded(Payload):
     VERSION = 2
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = Policy(
+        carries=nothing,
+        purge="stays",
+        is_reduced=True,
+        agents="whole",
+        irreversible="it stores vectors of another embedding model; `memgraph reembed` switches back",
+        told="embedded again with another model",
+        has_links=False,
+    )
 
     model: Name
     embedded_at: Timestamp
@@ -50,6 +60,7 @@ class VectorsLost(Payload):
     TYPE = "vectors.lost"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = replace(JOURNAL, agents="whole")
 
     model: Name
     rows: Annotated[list[Count], Field(min_length=1, max_length=MAX_ITEMS)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from memgraph.model.base import Count, Name, Strict, Text, Timestamp
-from memgraph.model.events.payload import ANY, SYSTEM, Payload, Sha256, Whole
+from memgraph.model.events.payload import ANY, JOURNAL, STORE, SYSTEM, Payload, Policy, Sha256, Whole, nothing
 from memgraph.model.ids import MemoryId
 from memgraph.model.results.purges import ResetScope
 
@@ -18,6 +19,7 @@ class StoreCreated(Payload):
     TYPE = "store.created"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = replace(JOURNAL, agents="whole")
 
     created_by: Name
 
@@ -28,6 +30,9 @@ class EmbeddingSwitched(Payload):
     TYPE = "embedding.switched"
     BY_STORE_ALONE = True
     SCOPES = ANY
+    POLICY = replace(
+        JOURNAL, agents="whole", irreversible="it names the embedding model; `memgraph reembed` switches back"
+    )
 
     model: Name
     dimension: Annotated[int, Field(ge=1, le=65_536)]
@@ -46,6 +51,7 @@ class CommitUndone(Payload):
 
     TYPE = "commit.undone"
     BY_STORE_ALONE = True
+    POLICY = STORE
 
     commit_id: MemoryId
     seq: Whole
@@ -65,6 +71,7 @@ class KeyRotated(Payload):
     TYPE = "key.rotated"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = JOURNAL
 
     key_id: Name
     previous_key_id: Name
@@ -88,6 +95,7 @@ class JournalResealed(Payload):
     TYPE = "journal.resealed"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = JOURNAL
 
     seq: Whole
     signature: Sha256
@@ -115,6 +123,15 @@ class StoreReset(Payload):
     TYPE = "store.reset"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = Policy(
+        carries=nothing,
+        purge="stays",
+        agents="in_part",
+        irreversible="`memgraph undelete ID` restores one memory; a copy of the store's directory made before restores everything",
+        is_act=True,
+        told="removed by a reset",
+        lineage="changed",
+    )
 
     scope: ResetScope
     removed: list[MemoryId] = Field(default_factory=list)
@@ -148,6 +165,7 @@ class JournalRepaired(Payload):
     VERSION = 2
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = STORE
 
     seq: Whole
     signature: Sha256
@@ -185,6 +203,7 @@ class BackupMade(Payload):
     TYPE = "backup.made"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = JOURNAL
 
     backup_id: MemoryId
     path: Text
@@ -224,6 +243,7 @@ class StoreRestored(Payload):
     TYPE = "store.restored"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = JOURNAL
 
     backup_id: MemoryId
     made_at: Timestamp
@@ -256,6 +276,7 @@ class JournalCut(Payload):
     TYPE = "journal.cut"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = JOURNAL
 
     part: Literal["tail", "segment"]
     seq: Whole
@@ -286,6 +307,7 @@ class StoreMigrated(Payload):
     TYPE = "store.migrated"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = STORE
 
     seq: Whole
     signature: Sha256

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph.fold import EmptyRows, Workspace, fold
-from memgraph.fold.fold import _HANDLERS, _WITHOUT_ROWS
+from memgraph.fold.fold import _HANDLERS
 from memgraph.journal.envelope import Event
 from memgraph.model.events.intake import BuildConsolidated, SourceRead
 from memgraph.model.events.lifecycle import DecayApplied
@@ -23,7 +23,7 @@ from memgraph.model.events.memories import (
 )
 from memgraph.model.events.recalls import AccessEffect, AccessRecorded, OutcomeRecorded, RecalledItem, RetrievalRecorded
 from memgraph.model.events.reembedding import MemoryReembedded, PlacedVector
-from memgraph.model.events.registry import PAYLOADS
+from memgraph.model.events.registry import types_where
 from memgraph.model.events.store import EmbeddingSwitched, StoreCreated
 from memgraph.model.ids import natural_id
 from memgraph.model.memory import Entity
@@ -47,8 +47,7 @@ def retrieval(query_id: str, *memory_ids: str) -> RetrievalRecorded:
 
 
 def test_every_event_is_folded() -> None:
-    assert {name for name, _ in PAYLOADS} == _HANDLERS.keys() | _WITHOUT_ROWS
-    assert not _HANDLERS.keys() & _WITHOUT_ROWS
+    assert _HANDLERS.keys() == types_where(lambda policy: policy.has_rows)
 
 
 class TestAdded:

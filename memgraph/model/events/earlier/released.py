@@ -11,9 +11,18 @@ from pydantic import Field, create_model
 
 from memgraph.model.attempts import ATTEMPT_FIELDS
 from memgraph.model.base import MAX_ITEMS, Count, Name, Strict, Text, Timestamp
-from memgraph.model.events.memories import FIXED, Clearable, RecallAgain, Revision, VectorRef
+from memgraph.model.events.memories import (
+    FIXED,
+    Clearable,
+    MemoryAdded,
+    MemoryUndeleted,
+    RecallAgain,
+    Revision,
+    VectorRef,
+)
 from memgraph.model.events.payload import SYSTEM, Payload, Sha256, Whole
-from memgraph.model.events.reembedding import PlacedVector
+from memgraph.model.events.reembedding import MemoryReembedded, PlacedVector
+from memgraph.model.events.store import JournalRepaired
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import MemoryRecord
 
@@ -36,6 +45,7 @@ class MemoryAdded1(Payload):
 
     TYPE = "memory.added"
     BY_STORE_ALONE = True
+    POLICY = MemoryAdded.POLICY
 
     memory: _Record  # type: ignore[valid-type]
     vector: VectorRef | None = None
@@ -43,6 +53,7 @@ class MemoryAdded1(Payload):
 
 class _Revision1(Payload):
     BY_STORE_ALONE = True
+    POLICY = Revision.POLICY
 
     id: MemoryId
     changed: _Patch  # type: ignore[valid-type]
@@ -79,6 +90,7 @@ class MemoryUndeleted1(Payload):
 
     TYPE = "memory.undeleted"
     BY_STORE_ALONE = True
+    POLICY = MemoryUndeleted.POLICY
 
     memory: _Record  # type: ignore[valid-type]
     vector: VectorRef | None = None
@@ -102,6 +114,7 @@ class JournalRepaired1(Payload):
     TYPE = "journal.repaired"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = JournalRepaired.POLICY
 
     seq: Whole
     signature: Sha256
@@ -119,6 +132,7 @@ class MemoryReembedded1(Payload):
     TYPE = "memory.reembedded"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = MemoryReembedded.POLICY
 
     model: Name
     embedded_at: Timestamp

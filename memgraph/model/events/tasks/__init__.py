@@ -1,7 +1,6 @@
 """Events of tasks, of pins, of the sessions that work on tasks, and of the agents that hand them over."""
 
 from memgraph.model.events.tasks.handoffs import (
-    HANDOFF_EVENTS as HANDOFF_EVENTS,
     MAX_CARRIED as MAX_CARRIED,
     HandoffAccepted as HandoffAccepted,
     HandoffCreated as HandoffCreated,
@@ -10,7 +9,6 @@ from memgraph.model.events.tasks.handoffs import (
     WorkTree as WorkTree,
 )
 from memgraph.model.events.tasks.sessions import (
-    SESSION_EVENTS as SESSION_EVENTS,
     ChatContextSet as ChatContextSet,
     SessionControlSet as SessionControlSet,
     SessionTasksSet as SessionTasksSet,
@@ -20,7 +18,6 @@ from memgraph.model.events.tasks.sessions import (
     WorkingMemorySet as WorkingMemorySet,
 )
 from memgraph.model.events.tasks.tasks import (
-    TASK_EVENTS as TASK_EVENTS,
     ArtifactLinked as ArtifactLinked,
     ConstraintAdded as ConstraintAdded,
     ConstraintRemoved as ConstraintRemoved,

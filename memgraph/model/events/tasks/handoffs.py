@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memgraph.model.base import Content, Name, Prose, Strict, Text
-from memgraph.model.events.payload import SYSTEM, Payload
+from memgraph.model.events.payload import SYSTEM, UPKEEP, Payload
 from memgraph.model.events.tasks.tasks import TaskPayload
 from memgraph.model.ids import MemoryId
 from memgraph.model.results.tasks.handoffs import MAX_FILES
@@ -40,6 +40,7 @@ class LedgerCheckpointed(Payload):
 
     TYPE = "ledger.checkpointed"
     SCOPES = SYSTEM
+    POLICY = UPKEEP
 
     agent: Name
     current_task: Name | None = None
@@ -90,6 +91,3 @@ class HandoffWithdrawn(TaskPayload):
 
     id: MemoryId
     reason: Text | None = None
-
-
-HANDOFF_EVENTS: tuple[type[Payload], ...] = (LedgerCheckpointed, HandoffCreated, HandoffAccepted, HandoffWithdrawn)

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memgraph.model.base import MAX_ITEMS, Content, Name, Prose, Timestamp, Unit
-from memgraph.model.events.payload import SYSTEM, Payload
+from memgraph.model.events.payload import SYSTEM, UPKEEP, Payload
 from memgraph.model.ids import MemoryId
 from memgraph.model.results.tasks import MAX_STACK
 from memgraph.model.results.tasks.turns import Decision, Guidance, NudgeKind
@@ -26,6 +26,7 @@ class SessionTasksSet(Payload):
 
     TYPE = "session.tasks_set"
     SCOPES = SYSTEM
+    POLICY = UPKEEP
 
     session_id: Name
     stack: Annotated[list[Name], Field(max_length=MAX_STACK)] = Field(default_factory=list)
@@ -44,6 +45,7 @@ class SessionControlSet(Payload):
 
     TYPE = "session.control_set"
     SCOPES = SYSTEM
+    POLICY = UPKEEP
 
     session_id: Name
     autoswitch: bool
@@ -63,6 +65,7 @@ class TurnControlled(Payload):
 
     TYPE = "memory.turn-control"
     SCOPES = SYSTEM
+    POLICY = UPKEEP
 
     session_id: Name
     turn_id: MemoryId
@@ -82,6 +85,7 @@ class WorkingMemorySet(Payload):
 
     TYPE = "session.working_memory_set"
     SCOPES = SYSTEM
+    POLICY = UPKEEP
 
     session_id: Name
     task: Prose | None = None
@@ -95,6 +99,7 @@ class ChatContextSet(Payload):
 
     TYPE = "session.context_set"
     SCOPES = SYSTEM
+    POLICY = UPKEEP
 
     session_id: Name
     context: Prose | None = None
@@ -105,6 +110,7 @@ class TransientSet(Payload):
 
     TYPE = "transient.set"
     SCOPES = SYSTEM
+    POLICY = UPKEEP
 
     item_id: Name
     content: Content
@@ -117,16 +123,6 @@ class TransientRemoved(Payload):
 
     TYPE = "transient.removed"
     SCOPES = SYSTEM
+    POLICY = UPKEEP
 
     item_ids: Annotated[list[Name], Field(min_length=1, max_length=MAX_ITEMS)]
-
-
-SESSION_EVENTS: tuple[type[Payload], ...] = (
-    SessionTasksSet,
-    SessionControlSet,
-    TurnControlled,
-    WorkingMemorySet,
-    ChatContextSet,
-    TransientSet,
-    TransientRemoved,
-)

@@ -6,22 +6,30 @@ names in capitals are seed 4's.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
 from memgraph.model.base import MAX_ITEMS, Content, Name, Prose, Text, Timestamp
-from memgraph.model.events.payload import Payload, Whole, WriteScope
+from memgraph.model.events.payload import Payload, Policy, Whole, WriteScope, its_id, nothing
 from memgraph.model.ids import MemoryId
 from memgraph.model.results.tasks import PinKind, TaskStatus
 
 _TASK: frozenset[WriteScope] = frozenset({"task"})
+_OF_A_TASK = Policy(
+    carries=nothing,
+    irreversible="it belongs to the record of a task or a pin, which is only continued; record what holds instead (`memgraph docs tasks`)",
+    is_act=True,
+)
+_OF_A_PIN = replace(_OF_A_TASK, carries=its_id)
 
 
 class TaskPayload(Payload):
     """Base of the events of one task."""
 
     SCOPES = _TASK
+    POLICY = _OF_A_TASK
 
 
 class TaskCreated(TaskPayload):
@@ -206,6 +214,7 @@ class PinAdded(PinPayload):
     """A memory of the same commit is a pin."""
 
     TYPE = "PIN_ADDED"
+    POLICY = replace(_OF_A_PIN, told="made a pin")
 
     kind: PinKind
     expires_at: Timestamp | None = None
@@ -215,6 +224,7 @@ class PinEdited(PinPayload):
     """A pin was edited; events of the same commit change its memory."""
 
     TYPE = "pin.edited"
+    POLICY = replace(_OF_A_PIN, told="edited as a pin")
 
     kind: PinKind
     expires_at: Timestamp | None = None
@@ -234,6 +244,7 @@ class PinRemoveRequested(PinPayload):
     """
 
     TYPE = "PIN_REMOVE_REQUESTED"
+    POLICY = replace(_OF_A_PIN, told="its removal was requested")
 
     request_id: MemoryId
     expires_at: Timestamp
@@ -244,6 +255,7 @@ class PinRemoveCancelled(PinPayload):
     """A request was withdrawn: its token removes nothing."""
 
     TYPE = "pin.remove_cancelled"
+    POLICY = replace(_OF_A_PIN, told="the request to remove it was cancelled")
 
     request_id: MemoryId
 
@@ -258,31 +270,6 @@ class PinRemoved(PinPayload):
     """
 
     TYPE = "PIN_REMOVED"
+    POLICY = replace(_OF_A_PIN, told="no longer a pin")
 
     request_id: MemoryId | None = None
-
-
-TASK_EVENTS: tuple[type[Payload], ...] = (
-    TaskCreated,
-    TitleSet,
-    TaskStatusSet,
-    TaskLinked,
-    TaskUnlinked,
-    GoalSet,
-    DecisionMade,
-    DecisionReverted,
-    ConstraintAdded,
-    ConstraintRemoved,
-    OpenQuestionAdded,
-    OpenQuestionResolved,
-    NextActionSet,
-    NextActionCompleted,
-    ArtifactLinked,
-    StatePatchApplied,
-    UserConfirmed,
-    PinAdded,
-    PinEdited,
-    PinRemoveRequested,
-    PinRemoveCancelled,
-    PinRemoved,
-)
