@@ -19,9 +19,8 @@ from memgraph.model.events.memories import (
 from memgraph.model.events.payload import sparse
 from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.memory import VECTOR_COLUMNS
 from memgraph.ports import Row
-
-_OF_THE_VECTOR = frozenset({"embedding_model", "embedded_at", "vector_row", "vector_sha256"})
 
 
 def added(workspace: Workspace, event: Event, payload: MemoryAdded) -> None:
@@ -39,7 +38,7 @@ def revised(workspace: Workspace, _event: Event, payload: MemoryRevised | Memory
     if row is not None:
         new = {**payload.row_after(row), **_vector_columns(payload.vector)}
         if payload.vector is None and new["content"] != row["content"]:
-            new = {name: value for name, value in new.items() if name not in _OF_THE_VECTOR}  # the old text's vector
+            new = {name: value for name, value in new.items() if name not in VECTOR_COLUMNS}  # the old text's vector
         _replace(workspace, row, new)
 
 

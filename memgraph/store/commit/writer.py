@@ -25,9 +25,11 @@ from memgraph.model.memory import (
     EpisodicMemory,
     MemoryRecord,
     ProceduralMemory,
+    Role,
     SemanticMemory,
     StoredMemory,
     Vector,
+    fields_with,
     parse_memory,
 )
 from memgraph.model.relevance import ForgettingCurveConfig
@@ -48,10 +50,13 @@ Chain = tuple[str, str]
 ChainOf = Callable[[AgentMemory], Chain | None]
 _PARTS: Chain = ("", "parts of one text")
 
-FIXED_FIELDS = frozenset(
-    "id type created_at updated_at access_count last_accessed_at previous_id task_id project_id session_id "
-    "relevance_anchor relevance_at embedding_model embedded_at supporting_memory_ids".split()
-)
+FIXED_FIELDS = fields_with(Role.STORE | Role.USE | Role.VECTOR) | {
+    "type",
+    "task_id",
+    "project_id",
+    "session_id",
+    "supporting_memory_ids",
+}
 """Fields that an update cannot set."""
 _NO_VECTOR = {"embedding_model": None, "embedded_at": None}
 _FIELD_OF_ALIAS = {

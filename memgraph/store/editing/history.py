@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from memgraph.errors import NotFoundError
@@ -12,9 +13,10 @@ from memgraph.journal.search import histories
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevised, MemoryUndeleted
 from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
+from memgraph.model.memory import REASONS_OF, VECTOR_COLUMNS
 from memgraph.model.results.curation import FieldChange, HistoryEntry
 from memgraph.store.editing.commits import Undoings, recorded_commits
-from memgraph.store.editing.lives import VECTOR_FIELDS, Lives, differences
+from memgraph.store.editing.lives import Lives, differences
 from memgraph.text.cutting import preview
 
 _STATES: dict[str, tuple[str, str]] = {
@@ -23,7 +25,7 @@ _STATES: dict[str, tuple[str, str]] = {
     "archived_at": ("archived", "no longer archived"),
     "invalid_at": ("marked as invalid from {}", "valid again"),
 }
-_OF_A_STATE = frozenset({"archive_reason", "archive_summary", "invalidation_reason"})
+_OF_A_STATE = frozenset(chain.from_iterable(REASONS_OF.values()))
 _MOST_NAMED = 3
 
 
@@ -104,7 +106,7 @@ def _revised(event: Event, changes: Mapping[str, tuple[Any, Any]]) -> str:
         said.append(f"changed {', '.join(others)}")
     if not said:
         named = {*event.content.get("changed", ()), *event.content.get("cleared", ())}
-        said.append("embedded" if named & VECTOR_FIELDS else "changed, to the same values")
+        said.append("embedded" if named & VECTOR_COLUMNS else "changed, to the same values")
     return "; ".join(said)
 
 
