@@ -29,11 +29,18 @@ from itertools import chain
 from typing import Any
 
 from memgraph.journal.envelope import Event
-from memgraph.model.events.intake import BuildConsolidated
-from memgraph.model.events.lifecycle import ProcedureMeasured
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevised, MemoryUndeleted
-from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
+from memgraph.model.events.memories import (
+    MemoryAdded,
+    MemoryDerived,
+    MemoryLinked,
+    MemoryMerged,
+    MemoryReembedded,
+    MemoryRevised,
+    MemoryUndeleted,
+    MemoryUnlinked,
+    VectorsLost,
+)
+from memgraph.model.events.records import BuildConsolidated, ProcedureMeasured
 from memgraph.model.events.store import EmbeddingSwitched
 from memgraph.model.memory import REASONS_OF, Role, fields_with
 

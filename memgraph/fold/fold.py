@@ -10,8 +10,7 @@ from memgraph.fold import distillation, memories, records, resets
 from memgraph.fold.tasks import handoffs, sessions, tasks
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryAdded
+from memgraph.model.events.memories import MemoryAdded, MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.registry import POLICIES
 from memgraph.ports import Key
 

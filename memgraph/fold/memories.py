@@ -6,19 +6,21 @@ from memgraph.fold.edges import attach, attachments, chain_of, detach, reattach
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 from memgraph.journal.vectors.vector_file import vectors_named
-from memgraph.model.events.erasure import MemoryPurged
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
+    MemoryDerived,
+    MemoryLinked,
     MemoryMerged,
+    MemoryReembedded,
     MemoryRevised,
     MemoryUndeleted,
+    MemoryUnlinked,
     VectorRef,
 )
 from memgraph.model.events.payload import sparse
-from memgraph.model.events.recalls import AccessRecorded
-from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.events.records import AccessRecorded
+from memgraph.model.events.store import MemoryPurged
 from memgraph.model.memory import VECTOR_COLUMNS
 from memgraph.ports import Row
 

@@ -16,12 +16,19 @@ from typing import Any, NamedTuple
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.search import events_of, histories, holds
-from memgraph.model.events.erasure import MemoryPurged
-from memgraph.model.events.lifecycle import FADED, UNDONE
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised, MemoryUndeleted
+from memgraph.model.events.memories import (
+    MemoryAdded,
+    MemoryDeleted,
+    MemoryDerived,
+    MemoryLinked,
+    MemoryMerged,
+    MemoryRevised,
+    MemoryUndeleted,
+    MemoryUnlinked,
+)
+from memgraph.model.events.records import FADED, UNDONE
 from memgraph.model.events.registry import POLICIES
-from memgraph.model.events.store import StoreReset
+from memgraph.model.events.store import MemoryPurged, StoreReset
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import PrivacyTier
 

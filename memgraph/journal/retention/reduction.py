@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from memgraph.journal.envelope import Event
-from memgraph.model.events.erasure import REMOVED_TEXT
-from memgraph.model.events.lifecycle import FADED
-from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
+    MemoryLinked,
+    MemoryReembedded,
     MemoryUndeleted,
     Revision,
 )
-from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.events.records import FADED
+from memgraph.model.events.store import REMOVED_TEXT
 from memgraph.model.ids import stored_form
 from memgraph.model.memory import Role, fields_with
 from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED

@@ -8,36 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from memgraph.model.events import (
-    distillation,
-    erasure,
-    intake,
-    lifecycle,
-    links,
-    memories,
-    recalls,
-    reembedding,
-    store,
-)
-from memgraph.model.events.earlier import released
+from memgraph.model.events import earlier, memories, records, store, tasks
 from memgraph.model.events.payload import Payload, Policy
-from memgraph.model.events.tasks import handoffs, sessions, tasks
 
-_FAMILIES = (
-    store,
-    memories,
-    links,
-    recalls,
-    intake,
-    lifecycle,
-    distillation,
-    reembedding,
-    erasure,
-    tasks,
-    sessions,
-    handoffs,
-    released,
-)
+_FAMILIES = (memories, records, store, tasks, earlier)
 
 
 def _kinds() -> Iterator[type[Payload]]:

@@ -10,10 +10,10 @@ from memgraph.errors import DuplicateIdError, InvalidInputError, NotFoundError, 
 from memgraph.fold.edges import NODE_TABLES
 from memgraph.fold.tasks import PIN, REMOVAL, is_pin
 from memgraph.journal.envelope import CommitDraft, Event
-from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
+    MemoryLinked,
     MemoryMerged,
     MemoryRevised,
     MemoryUndeleted,

@@ -14,10 +14,9 @@ from memgraph.fold.edges import chain_of
 from memgraph.journal.envelope import Event
 from memgraph.logs import logger_of
 from memgraph.model.attempts import no_attempt
-from memgraph.model.events.links import MemoryDerived, MemoryLinked
-from memgraph.model.events.memories import MemoryAdded, MemoryRevised
+from memgraph.model.events.memories import MemoryAdded, MemoryDerived, MemoryLinked, MemoryRevised
 from memgraph.model.events.payload import Actor, Payload, WriteScope
-from memgraph.model.events.recalls import RetrievalRecorded
+from memgraph.model.events.records import RetrievalRecorded
 from memgraph.model.ids import stored_form
 from memgraph.model.link import Link
 from memgraph.model.memory import (

@@ -9,8 +9,7 @@ from memgraph.errors import InvalidInputError, ScopeError
 from memgraph.index.columns import SESSION_SOURCES
 from memgraph.journal.journal import Journal
 from memgraph.model.base import MAX_ITEMS, checked
-from memgraph.model.events.links import MemoryDerived, MemoryLinked
-from memgraph.model.events.memories import MemoryDeleted, MemoryRevised
+from memgraph.model.events.memories import MemoryDeleted, MemoryDerived, MemoryLinked, MemoryRevised
 from memgraph.model.events.payload import Payload
 from memgraph.model.ids import canonical_name, new_id, stored_form
 from memgraph.model.memory import (

@@ -10,9 +10,16 @@ from memgraph.errors import NotFoundError
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.search import histories
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevised, MemoryUndeleted
-from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
+from memgraph.model.events.memories import (
+    MemoryAdded,
+    MemoryDerived,
+    MemoryLinked,
+    MemoryMerged,
+    MemoryRevised,
+    MemoryUndeleted,
+    MemoryUnlinked,
+)
+from memgraph.model.events.records import OutcomeRecorded, RetrievalRecorded
 from memgraph.model.memory import REASONS_OF, VECTOR_COLUMNS
 from memgraph.model.results.curation import FieldChange, HistoryEntry
 from memgraph.store.editing.commits import Undoings, recorded_commits

@@ -9,7 +9,7 @@ from memgraph.fold.fold import fold
 from memgraph.fold.last_state import OtherMemories
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
+from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.memory import VECTOR_COLUMNS, Role, fields_with
 from memgraph.ports import Row
 

@@ -19,11 +19,9 @@ import numpy as np
 from memgraph.journal.envelope import Event
 from memgraph.journal.excerpt import Sift
 from memgraph.model.agent_input import UNNAMED
-from memgraph.model.events.intake import BuildConsolidated
-from memgraph.model.events.links import MemoryDerived
-from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevised
+from memgraph.model.events.memories import MemoryAdded, MemoryDerived, MemoryMerged, MemoryRevised
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.recalls import AccessRecorded, OutcomeRecorded, RetrievalRecorded
+from memgraph.model.events.records import AccessRecorded, BuildConsolidated, OutcomeRecorded, RetrievalRecorded
 from memgraph.model.events.store import StoreReset
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Row

@@ -11,9 +11,9 @@ from memgraph.fold import Projection
 from memgraph.fold.projection import digest_after
 from memgraph.index.index import RELATION_CODE, Index, IndexOffset
 from memgraph.journal.replay import Committed
-from memgraph.model.events.erasure import MemoryPurged
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.recalls import AccessRecorded
+from memgraph.model.events.records import AccessRecorded
+from memgraph.model.events.store import MemoryPurged
 from memgraph.ports import Change, GraphEngine, Key, Row
 
 

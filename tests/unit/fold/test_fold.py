@@ -10,19 +10,28 @@ import pytest
 from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.fold import _HANDLERS
 from memgraph.journal.envelope import Event
-from memgraph.model.events.intake import BuildConsolidated, SourceRead
-from memgraph.model.events.lifecycle import DecayApplied
-from memgraph.model.events.links import MemoryDerived, MemoryLinked
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
+    MemoryDerived,
+    MemoryLinked,
     MemoryMerged,
+    MemoryReembedded,
     MemoryRevised,
+    PlacedVector,
     RecordPatch,
     VectorRef,
 )
-from memgraph.model.events.recalls import AccessEffect, AccessRecorded, OutcomeRecorded, RecalledItem, RetrievalRecorded
-from memgraph.model.events.reembedding import MemoryReembedded, PlacedVector
+from memgraph.model.events.records import (
+    AccessEffect,
+    AccessRecorded,
+    BuildConsolidated,
+    DecayApplied,
+    OutcomeRecorded,
+    RecalledItem,
+    RetrievalRecorded,
+    SourceRead,
+)
 from memgraph.model.events.registry import types_where
 from memgraph.model.events.store import EmbeddingSwitched, StoreCreated
 from memgraph.model.ids import natural_id

@@ -10,7 +10,7 @@ from memgraph.errors import InvalidInputError
 from memgraph.model.base import MAX_COUNT, Limit, Name, checked
 from memgraph.model.build import BuildEventLog
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.recalls import AccessRecorded
+from memgraph.model.events.records import AccessRecorded
 from memgraph.model.events.registry import PAYLOADS
 from memgraph.model.memory import ActionStep, EpisodicMemory, MemoryRecord, parse_memory
 from memgraph.model.relevance import ForgettingCurveConfig

@@ -11,8 +11,8 @@ import pytest
 from memgraph.journal.envelope import Chain, CommitDraft, LineError, seal, unseal
 from memgraph.journal.keys import key_from_secret
 from memgraph.journal.purge.lines import is_purged, purged_line, seq_of, unseal_purged
-from memgraph.model.events.erasure import MemoryPurged, ranges_of
 from memgraph.model.events.memories import MemoryAdded
+from memgraph.model.events.store import MemoryPurged, ranges_of
 
 NOW, KEY = "2026-02-01T09:00:00.000Z", key_from_secret(b"k" * 32)
 START = Chain("store-1")

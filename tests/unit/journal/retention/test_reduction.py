@@ -8,13 +8,19 @@ import pytest
 
 from memgraph.journal.envelope import Chain, CommitDraft, Event, seal
 from memgraph.journal.retention.reduction import reduced
-from memgraph.model.events.erasure import REMOVED_TEXT
-from memgraph.model.events.lifecycle import FADED
-from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised, MemoryUndeleted
+from memgraph.model.events.memories import (
+    MemoryAdded,
+    MemoryDeleted,
+    MemoryLinked,
+    MemoryMerged,
+    MemoryReembedded,
+    MemoryRevised,
+    MemoryUndeleted,
+)
 from memgraph.model.events.payload import Payload, nothing
-from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.events.records import FADED
 from memgraph.model.events.registry import PAYLOADS, types_where
+from memgraph.model.events.store import REMOVED_TEXT
 from memgraph.model.events.tasks import PinPayload
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import SigningKey
