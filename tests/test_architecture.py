@@ -178,12 +178,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "context",
         "tasks",
     ),
-    "model.events": (
-        "payload",
-        "distillation erasure intake lifecycle links memories recalls reembedding store tasks",
-        "earlier",
-        "registry upcasting",
-    ),
+    "model.events": ("payload", "memories records store tasks", "earlier", "registry"),
     "retrieval": (
         "stages",
         "context",

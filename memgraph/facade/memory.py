@@ -14,7 +14,7 @@ from memgraph.config import load_config
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.model.agent_input import UNNAMED, Episode, Feedback, Observation
 from memgraph.model.base import Callback, Name, Prose, checked
-from memgraph.model.events.recalls import AccessAudited
+from memgraph.model.events.records import AccessAudited
 from memgraph.model.memory import StoredEpisodicMemory, StoredMemory
 from memgraph.model.results.context import AgentContext, ContextFormat, WhenNothing
 from memgraph.model.results.learning import IngestReport, SavedEpisode, SavedObservation

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
-from memgraph.model.events.distillation import DistilAnswered, DistilAttempted, DistilRequested, DistilSkipped
 from memgraph.model.events.payload import sparse
+from memgraph.model.events.records import DistilAnswered, DistilAttempted, DistilRequested, DistilSkipped
 from memgraph.ports import Row
 
 TABLE = "WorkOrder"

@@ -8,15 +8,10 @@ from typing import NamedTuple
 
 from memgraph.fold.workspace import Workspace
 from memgraph.model.ids import canonical_name, natural_id, short_name
+from memgraph.model.memory import Role, fields_with
 from memgraph.ports import Row
 
-FIELDS = frozenset(
-    {"project_id", "build_id", "session_id", "task_id", "previous_id", "agents_involved", "tags", "entities"}
-    | {"evidence_build_ids"}
-)
-"""Fields from which edges are derived."""
-
-
+FIELDS = fields_with(Role.EDGE)
 NODE_TABLES = ("Project", "Build", "Session", "Task", "Agent", "Tag", "Entity")
 """Tables of the nodes that memories are attached to."""
 

@@ -10,8 +10,8 @@ from memgraph.fold import distillation, memories, records, resets
 from memgraph.fold.tasks import handoffs, sessions, tasks
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryAdded
+from memgraph.model.events.memories import MemoryAdded, MemoryDerived, MemoryLinked, MemoryUnlinked
+from memgraph.model.events.registry import POLICIES
 from memgraph.ports import Key
 
 _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
@@ -46,26 +46,6 @@ _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     **sessions.HANDLERS,
     **handoffs.HANDLERS,
 }
-_WITHOUT_ROWS = frozenset(
-    {
-        "store.created",
-        "embedding.switched",
-        "decay.applied",
-        "collection.applied",
-        "journal.repaired",
-        "backup.made",
-        "store.restored",
-        "journal.cut",
-        "store.migrated",
-        "archive.condensed",
-        "key.rotated",
-        "journal.resealed",
-        "vectors.lost",
-        "commit.undone",
-        "access.audited",
-    }
-)
-"""Events that change no row: they are history, or the journal itself tracks them (which model makes the vectors)."""
 
 
 def links_named(events: Iterable[Event]) -> dict[str, set[Key]]:
@@ -88,5 +68,5 @@ def fold(workspace: Workspace, event: Event) -> None:
     """Put the rows that an event changes into the workspace. An event about a missing memory or record changes nothing."""
     if event.task_id is not None:
         tasks.touch(workspace, event)
-    if event.type not in _WITHOUT_ROWS:
+    if POLICIES[event.type].has_rows:
         _HANDLERS[event.type](workspace, event, event.payload)

@@ -9,7 +9,7 @@ from memgraph.fold.fold import fold
 from memgraph.fold.workspace import EmptyRows, Workspace
 from memgraph.journal.envelope import Event
 from memgraph.model.events.memories import MemoryAdded, MemoryUndeleted
-from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
+from memgraph.model.events.records import OutcomeRecorded, RetrievalRecorded
 from memgraph.ports import Key, Row
 
 

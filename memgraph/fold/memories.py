@@ -6,22 +6,23 @@ from memgraph.fold.edges import attach, attachments, chain_of, detach, reattach
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 from memgraph.journal.vectors.vector_file import vectors_named
-from memgraph.model.events.erasure import MemoryPurged
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
+    MemoryDerived,
+    MemoryLinked,
     MemoryMerged,
+    MemoryReembedded,
     MemoryRevised,
     MemoryUndeleted,
+    MemoryUnlinked,
     VectorRef,
 )
 from memgraph.model.events.payload import sparse
-from memgraph.model.events.recalls import AccessRecorded
-from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.events.records import AccessRecorded
+from memgraph.model.events.store import MemoryPurged
+from memgraph.model.memory import VECTOR_COLUMNS
 from memgraph.ports import Row
-
-_OF_THE_VECTOR = frozenset({"embedding_model", "embedded_at", "vector_row", "vector_sha256"})
 
 
 def added(workspace: Workspace, event: Event, payload: MemoryAdded) -> None:
@@ -39,7 +40,7 @@ def revised(workspace: Workspace, _event: Event, payload: MemoryRevised | Memory
     if row is not None:
         new = {**payload.row_after(row), **_vector_columns(payload.vector)}
         if payload.vector is None and new["content"] != row["content"]:
-            new = {name: value for name, value in new.items() if name not in _OF_THE_VECTOR}  # the old text's vector
+            new = {name: value for name, value in new.items() if name not in VECTOR_COLUMNS}  # the old text's vector
         _replace(workspace, row, new)
 
 

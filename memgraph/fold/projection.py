@@ -13,12 +13,13 @@ from memgraph.fold.workspace import RowSource, Workspace
 from memgraph.journal.envelope import Event
 from memgraph.journal.replay import Offset
 from memgraph.model.link import EXPLICIT_RELATIONS
+from memgraph.model.memory import VECTOR_COLUMNS
 from memgraph.ports import Change, Key, Row
 
 SCHEMA_VERSION = "10"
 """Version of the projected rows; a graph of another version is rebuilt."""
 _MODULUS = 1 << 256
-_LEFT_OUT = frozenset({"seq", "vector_row", "vector_sha256", "embedding_model", "embedded_at"})
+_LEFT_OUT = VECTOR_COLUMNS | {"seq"}
 """Columns that may differ between equal states: an import has other sequence numbers, another model other vectors."""
 
 

@@ -5,24 +5,26 @@ from __future__ import annotations
 from memgraph.fold.tasks.sessions import retrieval_rejected
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
-from memgraph.model.events.intake import BuildConsolidated, SourceRead
-from memgraph.model.events.lifecycle import (
+from memgraph.model.events.payload import sparse
+from memgraph.model.events.records import (
     COMPRESSION,
     CONTRADICTIONS,
     ERROR_ANALYSIS,
     LEARNING,
     SLEEP,
+    BuildConsolidated,
     CompressionApplied,
     ContradictionsSought,
     ErrorsAnalysed,
+    OutcomeRecorded,
     ProcedureMeasured,
     ProceduresLearned,
+    RetrievalRecorded,
     SleepAdvanced,
     SleepFailed,
+    SourceRead,
     phase_key,
 )
-from memgraph.model.events.payload import sparse
-from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
 from memgraph.model.ids import natural_id
 
 _MEMORY_FIELDS = ("success_rate", "confidence", "override_count")

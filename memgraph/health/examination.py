@@ -55,7 +55,7 @@ from memgraph.lifecycle.dedup.near_duplicates import PHASE, groups, linked, may_
 from memgraph.lifecycle.dedup.thresholds import SLEEP_OVERLAP
 from memgraph.lifecycle.dedup.word_index import WordIndex
 from memgraph.lifecycle.sleep import EPISODES_BETWEEN
-from memgraph.model.events.lifecycle import SLEEP, phase_key
+from memgraph.model.events.records import SLEEP, phase_key
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, StoredMemory
 from memgraph.model.results.maintenance import Health
 from memgraph.model.timestamps import days_between, epoch_days, to_iso

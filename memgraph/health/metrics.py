@@ -23,7 +23,7 @@ from memgraph.journal.closed.files import ARCHIVE, files_in
 from memgraph.lifecycle.contradictions.resolution import pairs_among
 from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.sleep import episodes_since
-from memgraph.model.events.lifecycle import COMPRESSION, SLEEP
+from memgraph.model.events.records import COMPRESSION, SLEEP
 from memgraph.model.memory import MEMORY_TYPES, OUTCOME_OF_WORD
 from memgraph.model.timestamps import epoch_days, from_iso
 from memgraph.store import AgentMemoryStore

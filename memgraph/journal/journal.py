@@ -29,7 +29,7 @@ from memgraph.journal.reading import JournalReader
 from memgraph.journal.replay import Committed, Offset
 from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Line, Position
 from memgraph.logs import logger_of
-from memgraph.model.events.erasure import MemoryPurged
+from memgraph.model.events.store import MemoryPurged
 from memgraph.model.timestamps import days_between
 from memgraph.ports import Progress, SigningKey
 

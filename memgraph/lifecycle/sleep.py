@@ -38,7 +38,7 @@ from memgraph.lifecycle.run.runner import Plan, carry_out, note
 from memgraph.lifecycle.run.usage import RunUsage
 from memgraph.logs import logger_of
 from memgraph.model.base import Model, Name, Seconds, checked
-from memgraph.model.events.lifecycle import SLEEP, SleepAdvanced, SleepFailed
+from memgraph.model.events.records import SLEEP, SleepAdvanced, SleepFailed
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.model.results.sleep import PhaseReport, SleepReport
 from memgraph.model.timestamps import days_between

@@ -12,7 +12,7 @@ import memgraph
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.keys import FileKeys
 from memgraph.journal.opening import open_journal
-from memgraph.model.events.lifecycle import DecayApplied
+from memgraph.model.events.records import DecayApplied
 from memgraph.testing import FakeClock, FakeEmbedder
 
 NOW = "2026-02-01T09:00:00.000Z"

@@ -14,7 +14,7 @@ from memgraph.fold.tasks.tasks import is_registered, task_key
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 from memgraph.model.events.payload import sparse
-from memgraph.model.events.tasks.handoffs import (
+from memgraph.model.events.tasks import (
     HandoffAccepted,
     HandoffCreated,
     HandoffWithdrawn,

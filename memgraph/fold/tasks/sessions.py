@@ -8,7 +8,7 @@ from typing import Any
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 from memgraph.model.events.payload import sparse
-from memgraph.model.events.tasks.sessions import (
+from memgraph.model.events.tasks import (
     ChatContextSet,
     SessionControlSet,
     SessionTasksSet,

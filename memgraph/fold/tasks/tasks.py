@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 from memgraph.model.events.payload import sparse
-from memgraph.model.events.tasks.tasks import (
+from memgraph.model.events.tasks import (
     ArtifactLinked,
     ConstraintAdded,
     ConstraintRemoved,

@@ -11,7 +11,7 @@ from memgraph.errors import StorageError
 from memgraph.journal.closed.files import held
 from memgraph.journal.envelope import BEGINNING_BYTES, Event, KeyOf, is_unsigned
 from memgraph.journal.segments import Line, Position, Segments, event_of
-from memgraph.model.events.erasure import MemoryPurged
+from memgraph.model.events.store import MemoryPurged
 
 _MARK = b'"type":"%b","write_scope"' % MemoryPurged.TYPE.encode()
 """As it stands in a line's head; text in a payload cannot imitate it, because its quotation marks are escaped."""

@@ -13,7 +13,8 @@ from memgraph.journal.closed.digest import Extent
 from memgraph.journal.envelope import assembled, canonical, unseal_alone
 from memgraph.journal.journal import Journal
 from memgraph.journal.purge.lines import is_purged
-from memgraph.journal.retention.reduction import REDUCIBLE, IsGone, reduced
+from memgraph.journal.retention.reduction import IsGone, reduced
+from memgraph.model.events.registry import POLICIES
 
 
 def condense(journal: Journal, verified: Mapping[str, Extent], is_gone: IsGone) -> list[str]:
@@ -55,7 +56,7 @@ def _condensed(lines: Sequence[bytes], store_id: str, is_gone: IsGone) -> Iterat
     for number, line in enumerate(lines):
         envelope = orjson.loads(line)
         head, payload, salt = envelope["head"], envelope["payload"], None if is_purged(line) else ""
-        if salt is not None and head["type"] in REDUCIBLE:
+        if salt is not None and POLICIES[head["type"]].is_reduced:
             event = unseal_alone(line, store_id, None)  # brings it to the present version
             if (left := reduced(event, is_gone)) is not None:
                 payload, head["event_version"] = left, event.payload.VERSION

@@ -11,48 +11,26 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from memgraph.journal.envelope import Event
-from memgraph.model.events.erasure import REMOVED_TEXT
-from memgraph.model.events.lifecycle import FADED
-from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
-    MemoryMerged,
-    MemoryRevised,
+    MemoryLinked,
+    MemoryReembedded,
     MemoryUndeleted,
     Revision,
 )
-from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.events.records import FADED
+from memgraph.model.events.store import REMOVED_TEXT
 from memgraph.model.ids import stored_form
+from memgraph.model.memory import Role, fields_with
 from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED
 from memgraph.model.results.sleep import MADE_BY_SLEEP
 
-KEPT = frozenset(
-    {
-        "id", "type", "outcome", "confidence", "access_count", "last_accessed_at", "is_pinned", "is_suppressed", "archived_at",
-        "valid_at", "invalid_at", "created_at", "updated_at", "occurred_at", "privacy_tier", "domain", "trust_class", "project_id",
-        "build_id", "task_id", "session_id", "previous_id", "evidence_build_ids", "failure_fingerprint", "embedding_model",
-        "embedded_at", "relevance_anchor", "relevance_at", "floor",
-    }
-)  # fmt: skip
-"""Fields of a memory that stay. The others state its words."""
+_KEPT = fields_with(Role.WORDLESS)
 _KEPT_TAGS = frozenset({"lesson"})
 """Tags that charts count by; they are memgraph's own words."""
 _KEPT_REASONS = frozenset({FADED, PROPOSED, REJECTED, LAPSED, LAPSED_PROPOSAL})
 """Reasons by which sleep knows whether a user or agent decided on a memory; memgraph's own words, too."""
-REDUCIBLE = frozenset(
-    kind.TYPE
-    for kind in (
-        MemoryAdded,
-        MemoryUndeleted,
-        MemoryRevised,
-        MemoryMerged,
-        MemoryDeleted,
-        MemoryLinked,
-        MemoryReembedded,
-    )
-)
-"""Types of events that `reduced` may change."""
 _OF_A_REVISION = frozenset({"changed", "cleared", "vector", "candidate_content"})
 IsGone = Callable[[str], bool]
 
@@ -106,7 +84,7 @@ def has_words(content: Mapping[str, Any]) -> bool:
 
 def _record(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a memory that stay."""
-    kept = {name: value for name, value in row.items() if name in KEPT}
+    kept = {name: value for name, value in row.items() if name in _KEPT}
     if tags := [tag for tag in row.get("tags", ()) if tag in _KEPT_TAGS]:
         kept["tags"] = tags
     if row.get("source") in MADE_BY_SLEEP:

@@ -13,10 +13,9 @@ import orjson
 from memgraph.errors import StorageError
 from memgraph.journal.segments import Line
 from memgraph.journal.vectors.vector_file import VectorFile, vectors_named
-from memgraph.model.events.erasure import MemoryPurged
+from memgraph.model.events.memories import VectorsLost
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.reembedding import VectorsLost
-from memgraph.model.events.store import EmbeddingSwitched
+from memgraph.model.events.store import EmbeddingSwitched, MemoryPurged
 from memgraph.ports import Progress
 
 _STEP = 1_000

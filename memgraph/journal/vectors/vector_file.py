@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from memgraph.disk.files import make_private_folder, sync_data, sync_folder, write_all
 from memgraph.errors import StorageError
-from memgraph.model.events.memories import VectorRef
+from memgraph.model.events.memories import MemoryReembedded, VectorRef
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.reembedding import MemoryReembedded
 from memgraph.model.events.store import EmbeddingSwitched
 from memgraph.model.memory import Vector
 

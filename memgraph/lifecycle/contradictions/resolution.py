@@ -25,7 +25,7 @@ from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict
 from memgraph.lifecycle.contradictions.restated import is_users
 from memgraph.model.base import Name, checked
 from memgraph.model.chronology import in_order, since
-from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
+from memgraph.model.events.memories import MemoryLinked, MemoryUnlinked
 from memgraph.model.link import REPLACED, Link
 from memgraph.model.memory import EpisodicMemory, StoredMemory
 from memgraph.model.results.contradictions import Contradiction

@@ -19,8 +19,7 @@ from memgraph.lifecycle.evidence.experience import WATCH, Experience, changed_sc
 from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.run.reporting import report_orders
 from memgraph.lifecycle.run.runner import Commit, Plan, View, carry_out
-from memgraph.model.events.distillation import DistilRequested
-from memgraph.model.events.lifecycle import phase_key
+from memgraph.model.events.records import DistilRequested, phase_key
 from memgraph.model.results.distillation import OrdersResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore

@@ -16,13 +16,12 @@ from memgraph.journal.baseline.header import HEADER
 from memgraph.journal.closed import files
 from memgraph.journal.envelope import Event, KeyOf, LineError
 from memgraph.journal.journal import Journal
-from memgraph.journal.purge.carrying import STATES_MEMORY
 from memgraph.journal.purge.intent import Noted
 from memgraph.journal.purge.lines import is_purged, purged_line, seq_of
 from memgraph.journal.purge.rewriting import rewrite_segments, segments_of, zero_rows
 from memgraph.journal.segments import event_of
-from memgraph.model.events.erasure import MemoryPurged, PurgedRows, ranges_of
-from memgraph.model.events.store import StoreRestored
+from memgraph.model.events.registry import STATES_MEMORY
+from memgraph.model.events.store import MemoryPurged, PurgedRows, StoreRestored, ranges_of
 from memgraph.model.results.purges import PurgeReceipt
 from memgraph.store.backup.quarantine import readable_lines
 from memgraph.store.compaction.renewing import renew_baseline

@@ -16,7 +16,7 @@ from memgraph.errors import DiskFullError, MemGraphError, ReadOnlyError, Storage
 from memgraph.logs import logger_of
 from memgraph.model.base import MAX_COUNT
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.recalls import AccessEffect, AccessRecorded
+from memgraph.model.events.records import AccessEffect, AccessRecorded
 from memgraph.model.relevance import ForgettingCurveConfig, decayed
 from memgraph.model.timestamps import days_between
 from memgraph.ports import Row

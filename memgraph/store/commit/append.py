@@ -10,10 +10,10 @@ from memgraph.errors import DuplicateIdError, InvalidInputError, NotFoundError, 
 from memgraph.fold.edges import NODE_TABLES
 from memgraph.fold.tasks import PIN, REMOVAL, is_pin
 from memgraph.journal.envelope import CommitDraft, Event
-from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
+    MemoryLinked,
     MemoryMerged,
     MemoryRevised,
     MemoryUndeleted,
@@ -30,7 +30,7 @@ from memgraph.model.events.tasks import (
     PinRemoveRequested,
 )
 from memgraph.model.ids import new_id
-from memgraph.model.memory import AgentMemory, Vector
+from memgraph.model.memory import AgentMemory, Role, Vector, fields_with
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.ports import Embedder, Row
 from memgraph.store.commit.access import NOTHING_DRAINED, PendingAccess
@@ -42,13 +42,7 @@ from memgraph.store.commit.vectors import VectorModel, check_model, checked_vect
 from memgraph.store.projection.projector import Projector
 
 Rows = Callable[[str, str], Row | None]
-PROTECTED = frozenset(
-    (
-        "content title is_pinned is_suppressed archived_at invalid_at valid_at project_id task_id session_id source "
-        "privacy_tier domain trust_class"
-    ).split()
-)
-"""Fields of a pin's memory that decide what it says, and whether, where and by whom it is recalled."""
+PROTECTED = fields_with(Role.PIN)
 Write = Payload | tuple[Payload, Vector] | AgentMemory
 """An event; an event with the vector that it refers to; or a memory to add."""
 

@@ -8,15 +8,13 @@ from contextvars import ContextVar
 
 from memgraph.errors import ReadOnlyError
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.recalls import AccessAudited, AccessRecorded, RetrievalRecorded
 
-RECORDS_OF_READING: tuple[type[Payload], ...] = (AccessRecorded, RetrievalRecorded, AccessAudited)
 _reads_only: ContextVar[bool] = ContextVar("reads_only", default=False)
 
 
 @contextmanager
 def reading_only() -> Iterator[None]:
-    """Reject all that this thread writes in the block except `RECORDS_OF_READING`."""
+    """Reject all that this thread writes in the block except records of reading."""
     token = _reads_only.set(True)
     try:
         yield
@@ -34,7 +32,7 @@ def check_effect(payloads: Iterable[Payload]) -> None:
     """
     if _reads_only.get():
         for payload in payloads:
-            if not isinstance(payload, RECORDS_OF_READING):
+            if not payload.POLICY.is_of_reading:
                 raise ReadOnlyError(
                     f"an operation that only reads was about to write {payload.TYPE}; nothing was written"
                 )

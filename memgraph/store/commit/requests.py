@@ -10,14 +10,10 @@ from uuid import UUID, uuid5
 
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
-from memgraph.model.events.payload import Payload
 from memgraph.model.events.store import EmbeddingSwitched
-from memgraph.store.commit.effects import RECORDS_OF_READING
 
 _MOST_COMMITS = 256
 """Commits of one request that are looked for. A request that made more has made one of the first."""
-_NOT_ASKED_FOR: tuple[type[Payload], ...] = (*RECORDS_OF_READING, EmbeddingSwitched)
-"""Events that are written along with a request; alone they do not mean that it was carried out."""
 _names: ContextVar[Iterator[str] | None] = ContextVar("commit_ids", default=None)
 
 
@@ -52,7 +48,11 @@ class Requests:
         names = _commit_ids(request_id)
         wanted = {next(names) for _ in range(_MOST_COMMITS)}
         events = (one for one in self._journal.events_after(after) if one.commit_id in wanted)
-        return [one for one in events if not isinstance(one.payload, _NOT_ASKED_FOR)]
+        return [
+            one
+            for one in events
+            if not (one.payload.POLICY.is_of_reading or isinstance(one.payload, EmbeddingSwitched))
+        ]
 
 
 def _commit_ids(request_id: str) -> Iterator[str]:

@@ -14,10 +14,9 @@ from memgraph.fold.edges import chain_of
 from memgraph.journal.envelope import Event
 from memgraph.logs import logger_of
 from memgraph.model.attempts import no_attempt
-from memgraph.model.events.links import MemoryDerived, MemoryLinked
-from memgraph.model.events.memories import MemoryAdded, MemoryRevised
+from memgraph.model.events.memories import MemoryAdded, MemoryDerived, MemoryLinked, MemoryRevised
 from memgraph.model.events.payload import Actor, Payload, WriteScope
-from memgraph.model.events.recalls import RetrievalRecorded
+from memgraph.model.events.records import RetrievalRecorded
 from memgraph.model.ids import stored_form
 from memgraph.model.link import Link
 from memgraph.model.memory import (
@@ -25,9 +24,11 @@ from memgraph.model.memory import (
     EpisodicMemory,
     MemoryRecord,
     ProceduralMemory,
+    Role,
     SemanticMemory,
     StoredMemory,
     Vector,
+    fields_with,
     parse_memory,
 )
 from memgraph.model.relevance import ForgettingCurveConfig
@@ -48,10 +49,13 @@ Chain = tuple[str, str]
 ChainOf = Callable[[AgentMemory], Chain | None]
 _PARTS: Chain = ("", "parts of one text")
 
-FIXED_FIELDS = frozenset(
-    "id type created_at updated_at access_count last_accessed_at previous_id task_id project_id session_id "
-    "relevance_anchor relevance_at embedding_model embedded_at supporting_memory_ids".split()
-)
+FIXED_FIELDS = fields_with(Role.STORE | Role.USE | Role.VECTOR) | {
+    "type",
+    "task_id",
+    "project_id",
+    "session_id",
+    "supporting_memory_ids",
+}
 """Fields that an update cannot set."""
 _NO_VECTOR = {"embedding_model": None, "embedded_at": None}
 _FIELD_OF_ALIAS = {

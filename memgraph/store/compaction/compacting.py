@@ -35,9 +35,8 @@ from memgraph.journal.vectors.damage import NamedRows
 from memgraph.journal.vectors.vector_file import NamedVectors
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Callback, checked
-from memgraph.model.events.erasure import ArchiveCondensed
-from memgraph.model.events.memories import MemoryAdded, MemoryUndeleted, Revision
-from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.events.memories import MemoryAdded, MemoryReembedded, MemoryUndeleted, Revision
+from memgraph.model.events.store import ArchiveCondensed
 from memgraph.model.results.maintenance import CompactionResult
 from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.ports import Clock, KeyProvider, Progress

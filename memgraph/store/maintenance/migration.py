@@ -26,8 +26,8 @@ from memgraph.journal.opening import identify
 from memgraph.journal.repair import Unwitnessed
 from memgraph.journal.replay import Committed
 from memgraph.model.base import Callback, checked
+from memgraph.model.events.earlier import UPCASTERS
 from memgraph.model.events.store import StoreMigrated
-from memgraph.model.events.upcasting import UPCASTERS
 from memgraph.model.results.maintenance import MigrationReport, SegmentReport
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress

@@ -43,7 +43,7 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.purge.intent import check_no_purge
 from memgraph.logs import logger_of
 from memgraph.model.base import Callback, checked
-from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.events.memories import MemoryReembedded
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Progress
 from memgraph.privacy.access import Access

@@ -19,7 +19,7 @@ from memgraph.journal.purge.intent import Noted
 from memgraph.journal.purge.rewriting import left_in, segments_of, sha256_of
 from memgraph.journal.segments import Segments
 from memgraph.journal.vectors.damage import NamedRows
-from memgraph.model.events.erasure import MemoryPurged
+from memgraph.model.events.store import MemoryPurged
 from memgraph.model.events.tasks import TaskCreated
 from memgraph.model.results.purges import KnownExport, PurgeReceipt, ReceiptCheck, RewrittenFile
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from memgraph.journal.purge.carrying import KEPT
 from memgraph.journal.segments import Line
+from memgraph.model.events.registry import NEVER_PURGED
 from memgraph.model.results.purges import RemainingName
 from memgraph.store.purge.records import strings_in
 
@@ -59,6 +59,6 @@ def _names(head: Mapping[str, Any], content: Mapping[str, Any]) -> Iterator[tupl
     for field, what in _HEAD.items():
         if head[field]:
             yield what, head[field]
-    if head["type"] in KEPT:
+    if head["type"] in NEVER_PURGED:
         for text in dict.fromkeys(strings_in(content)):
             yield f"event {head['type']}", text

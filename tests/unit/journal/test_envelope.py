@@ -15,9 +15,8 @@ from memgraph.errors import InvalidInputError, PayloadError, ScopeError, Unknown
 from memgraph.journal import envelope
 from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, CommitDraft, LineError, canonical, seal, unseal
 from memgraph.journal.keys import key_from_secret
-from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.memories import MemoryAdded, MemoryDeleted
-from memgraph.model.events.recalls import RetrievalRecorded
+from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryLinked
+from memgraph.model.events.records import RetrievalRecorded
 from memgraph.model.events.registry import PAYLOADS
 from memgraph.model.events.store import StoreCreated
 from memgraph.model.ids import new_id

@@ -13,8 +13,7 @@ import pytest
 from memgraph.errors import StorageError
 from memgraph.journal.vectors.damage import DamagedRow, NamedRows, holds
 from memgraph.journal.vectors.vector_file import VectorFile
-from memgraph.model.events.memories import MemoryAdded, VectorRef
-from memgraph.model.events.reembedding import MemoryReembedded, PlacedVector, VectorsLost
+from memgraph.model.events.memories import MemoryAdded, MemoryReembedded, PlacedVector, VectorRef, VectorsLost
 from memgraph.model.events.store import EmbeddingSwitched
 from memgraph.testing import FakeEmbedder
 

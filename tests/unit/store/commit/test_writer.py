@@ -19,9 +19,8 @@ from memgraph.errors import (
     NotFoundError,
     ScopeError,
 )
-from memgraph.model.events.lifecycle import DecayApplied
 from memgraph.model.events.memories import MemoryDeleted, MemoryRevised, RecordPatch
-from memgraph.model.events.recalls import AccessRecorded
+from memgraph.model.events.records import AccessRecorded, DecayApplied
 from memgraph.model.events.store import EmbeddingSwitched, StoreCreated
 from memgraph.model.ids import new_id
 from memgraph.testing import FakeEmbedder

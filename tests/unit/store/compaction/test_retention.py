@@ -26,8 +26,8 @@ from memgraph.journal.envelope import canonical, is_unsigned
 from memgraph.journal.keys import FileKeys
 from memgraph.journal.swap import ReplacedJournalError
 from memgraph.lifecycle.generalisation.compress import compress
-from memgraph.model.events.erasure import REMOVED_TEXT
-from memgraph.model.events.lifecycle import FADED
+from memgraph.model.events.records import FADED
+from memgraph.model.events.store import REMOVED_TEXT
 from memgraph.model.timestamps import to_iso
 from memgraph.store.backup.replacing import restore_journal
 from memgraph.store.backup.restoring import restore

@@ -1,21 +1,150 @@
-"""Bringing events of earlier versions up to the present one.
+"""Earlier versions of payloads: they validate old events, which are then brought up to the present version.
 
-Version 1 of a memory described an attempt only in its text. Version 2 has fields for it (`memgraph.model.attempts`), so the
-sentences that the rules of version 1 composed are parsed here, and nowhere else. Pure: equal events give equal results.
+They are only read. A memory of version 1 described an attempt only in its text, and its record has none of the fields of an attempt
+(`memgraph.model.attempts`), so the sentences that the rules of version 1 composed are parsed here, and nowhere else. Pure: equal events
+give equal results.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import date
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, create_model
 
 from memgraph.model.attempts import ATTEMPT_FIELDS
-from memgraph.model.base import MAX_NAME_CHARS
+from memgraph.model.base import MAX_ITEMS, MAX_NAME_CHARS, Count, Name, Strict, Text, Timestamp
+from memgraph.model.events.memories import (
+    FIXED,
+    Clearable,
+    MemoryAdded,
+    MemoryReembedded,
+    MemoryUndeleted,
+    PlacedVector,
+    RecallAgain,
+    Revision,
+    VectorRef,
+)
+from memgraph.model.events.payload import SYSTEM, Payload, Sha256, Stored, Whole
+from memgraph.model.events.store import JournalRepaired
+from memgraph.model.ids import MemoryId
+from memgraph.model.memory import MemoryRecord
 from memgraph.model.timestamps import to_iso
 
-Content = Mapping[str, Any]
+_NEW_IN_2 = ATTEMPT_FIELDS | {"is_solved"}
+_FIELDS: dict[str, Any] = {
+    name: (field.rebuild_annotation(), field)
+    for name, field in MemoryRecord.model_fields.items()
+    if name not in _NEW_IN_2
+}
+_Record = create_model("MemoryRecord", __base__=Strict, **_FIELDS)
+_Patch = create_model(
+    "RecordPatch",
+    __base__=Strict,
+    **{name: (kind | None, None) for name, (kind, _) in _FIELDS.items() if name not in FIXED},
+)  # type: ignore[call-overload]
+
+
+class MemoryAdded1(Payload):
+    """``memory.added``, version 1."""
+
+    TYPE = "memory.added"
+    BY_STORE_ALONE = True
+    POLICY = MemoryAdded.POLICY
+
+    memory: _Record  # type: ignore[valid-type]
+    vector: VectorRef | None = None
+
+
+class _Revision1(Payload):
+    BY_STORE_ALONE = True
+    POLICY = Revision.POLICY
+
+    id: MemoryId
+    changed: _Patch  # type: ignore[valid-type]
+    cleared: list[Clearable] = Field(default_factory=list)
+    vector: VectorRef | None = None
+
+
+class MemoryRevised1(_Revision1):
+    """``memory.revised``, version 1."""
+
+    TYPE = "memory.revised"
+
+
+class MemoryMerged1(_Revision1):
+    """``memory.merged``, version 1."""
+
+    TYPE = "memory.merged"
+
+    candidate_id: MemoryId | None = None
+
+
+class MemoryMerged2(Revision):
+    """``memory.merged``, version 2."""
+
+    TYPE = "memory.merged"
+    VERSION = 2
+    BY_STORE_ALONE = True
+
+    candidate_id: MemoryId | None = None
+
+
+class MemoryUndeleted1(Payload):
+    """``memory.undeleted``, version 1."""
+
+    TYPE = "memory.undeleted"
+    BY_STORE_ALONE = True
+    POLICY = MemoryUndeleted.POLICY
+
+    memory: _Record  # type: ignore[valid-type]
+    vector: VectorRef | None = None
+    added_seq: Count
+    follower_ids: list[MemoryId] = Field(default_factory=list)
+    recalls: list[RecallAgain] = Field(default_factory=list)
+
+
+class AcceptedWitness(Strict):
+    """A witness in ``journal.repaired``, version 1."""
+
+    kind: Literal["head", "checkpoint"]
+    state: Literal["ahead", "missing", "damaged", "other"]
+    seq: Whole | None = None
+    signature: Sha256 | None = None
+
+
+class JournalRepaired1(Payload):
+    """``journal.repaired``, version 1."""
+
+    TYPE = "journal.repaired"
+    BY_STORE_ALONE = True
+    SCOPES = SYSTEM
+    POLICY = JournalRepaired.POLICY
+
+    seq: Whole
+    signature: Sha256
+    witnesses: Annotated[list[AcceptedWitness], Field(min_length=1, max_length=2)]
+    events_lost: Whole
+    dropped_bytes: Whole
+    repaired_at: Timestamp
+    repaired_by: Name
+    reason: Text | None = None
+
+
+class MemoryReembedded1(Payload):
+    """``memory.reembedded``, version 1: it names at least one vector."""
+
+    TYPE = "memory.reembedded"
+    BY_STORE_ALONE = True
+    SCOPES = SYSTEM
+    POLICY = MemoryReembedded.POLICY
+
+    model: Name
+    embedded_at: Timestamp
+    vectors: Annotated[list[PlacedVector], Field(min_length=1, max_length=MAX_ITEMS)]
+
 
 _TRIAL = re.compile(r"(?:Failed trial|Solved after a failed trial|Solved): ")
 _PART = re.compile(r"\s(Lesson|What it acted on|What was done|Last error|Result): ")
@@ -69,7 +198,7 @@ def attempt_in(content: str, errors: Iterable[str] = ()) -> dict[str, Any]:
     return {}
 
 
-def _set(values: Content) -> dict[str, Any]:
+def _set(values: Stored) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, "", [])}
 
 
@@ -126,7 +255,7 @@ def _number_of_day(occurred_at: str) -> int | None:
     return number if 0 <= number < _UNDATED_DAYS else None
 
 
-def _with_fields(content: Content) -> Content:
+def _with_fields(content: Stored) -> Stored:
     """Bring up what holds a whole memory."""
     memory = content["memory"]
     text = memory["content"]
@@ -143,7 +272,7 @@ def _with_fields(content: Content) -> Content:
     return {**content, "memory": {**memory, **found}} if found else content
 
 
-def _with_changed_fields(content: Content) -> Content:
+def _with_changed_fields(content: Stored) -> Stored:
     """Upcast a change of a memory: a new text sets or clears the fields of the attempt."""
     changed = content["changed"]
     if changed.get("content") is None:
@@ -161,7 +290,7 @@ def _with_changed_fields(content: Content) -> Content:
     return {**content, "changed": {**changed, **found}, "cleared": list(cleared)}
 
 
-UPCASTERS: dict[tuple[str, int], Callable[[Content], Content]] = {
+UPCASTERS: dict[tuple[str, int], Callable[[Stored], Stored]] = {
     ("memory.added", 1): _with_fields,
     ("memory.undeleted", 1): _with_fields,
     ("memory.revised", 1): _with_changed_fields,
