@@ -19,10 +19,10 @@ from memgraph.model.base import Address, Count, Floor, Model, Name, storable
 from memgraph.model.build import ConsolidationConfig as ConsolidationConfig  # noqa: PLC0414 - public here
 from memgraph.model.model_usage import ChatServer, EmbeddingModel, ModelBudget
 from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.model.results.context import PromptBudget
 from memgraph.model.results.maintenance import HealthLimits
+from memgraph.model.results.retrieval import PromptBudget
 from memgraph.model.results.retrieval import RetrievalBudget as RetrievalBudget  # noqa: PLC0414 - public here
-from memgraph.model.results.tasks.turns import TurnSettings
+from memgraph.model.results.tasks import TurnSettings
 from memgraph.privacy.access import AgentPermissions
 from memgraph.security import OUTSIDE_THE_STORE, SECURITY_VARIABLES, SecuritySettings
 from memgraph.settings.diagnostics import DIAGNOSTIC_VARIABLES, DiagnosticSettings

@@ -173,11 +173,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "results",
         "events",
     ),
-    "model.results": (
-        "contradictions curation distillation learning listing maintenance procedures purges retrieval rows sleep",
-        "context",
-        "tasks",
-    ),
     "model.events": (
         "payload",
         "distillation erasure intake lifecycle links memories recalls reembedding store tasks",

@@ -40,7 +40,7 @@ from memgraph.logs import logger_of
 from memgraph.model.base import Model, Name, Seconds, checked
 from memgraph.model.events.lifecycle import SLEEP, SleepAdvanced, SleepFailed
 from memgraph.model.memory import MEMORY_TYPES
-from memgraph.model.results.sleep import PhaseReport, SleepReport
+from memgraph.model.results.learning import PhaseReport, SleepReport
 from memgraph.model.timestamps import days_between
 from memgraph.ports import LanguageModel, Progress
 from memgraph.store import AgentMemoryStore

@@ -21,7 +21,7 @@ from memgraph.model.ids import stored_form
 from memgraph.model.link import EXPLICIT_RELATIONS, Link
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, MemoryType, StoredMemory, Vector
 from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.model.results.listing import MemoryStats
+from memgraph.model.results.curation import MemoryStats
 from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Embedder, Key, Row
 from memgraph.store.commit.access import Mark, PendingAccess

@@ -24,8 +24,7 @@ from memgraph.model.events.memories import (
 )
 from memgraph.model.events.reembedding import MemoryReembedded
 from memgraph.model.ids import stored_form
-from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED
-from memgraph.model.results.sleep import MADE_BY_SLEEP
+from memgraph.model.results.learning import LAPSED, LAPSED_PROPOSAL, MADE_BY_SLEEP, PROPOSED, REJECTED
 
 KEPT = frozenset(
     {

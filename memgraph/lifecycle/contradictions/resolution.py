@@ -28,7 +28,7 @@ from memgraph.model.chronology import in_order, since
 from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
 from memgraph.model.link import REPLACED, Link
 from memgraph.model.memory import EpisodicMemory, StoredMemory
-from memgraph.model.results.contradictions import Contradiction
+from memgraph.model.results.learning import Contradiction
 from memgraph.model.timestamps import days_between
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore

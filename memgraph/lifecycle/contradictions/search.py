@@ -37,7 +37,7 @@ from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.payload import Actor, Payload
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import StoredMemory
-from memgraph.model.results.contradictions import ContradictionResult
+from memgraph.model.results.learning import ContradictionResult
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.permitted import Permits, everything

@@ -22,8 +22,7 @@ from memgraph.model.chronology import since
 from memgraph.model.events.lifecycle import phase_key
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import MemoryRevised, RecordPatch
-from memgraph.model.results.contradictions import Contradiction
-from memgraph.model.results.sleep import TemporalResult
+from memgraph.model.results.learning import Contradiction, TemporalResult
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore

@@ -27,7 +27,7 @@ from memgraph.model.events.lifecycle import phase_key
 from memgraph.model.events.payload import Actor
 from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.memory import StoredMemory
-from memgraph.model.results.sleep import CopiesResult
+from memgraph.model.results.learning import CopiesResult
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.permitted import Permits, everything
 from memgraph.store.query import Reader

@@ -21,7 +21,7 @@ from memgraph.lifecycle.run.reporting import report_orders
 from memgraph.lifecycle.run.runner import Commit, Plan, View, carry_out
 from memgraph.model.events.distillation import DistilRequested
 from memgraph.model.events.lifecycle import phase_key
-from memgraph.model.results.distillation import OrdersResult
+from memgraph.model.results.learning import OrdersResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 

@@ -36,7 +36,7 @@ from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.events.reembedding import MemoryReembedded
 from memgraph.model.ids import source_id
 from memgraph.model.memory import SemanticMemory
-from memgraph.model.results.sleep import FEEDBACK_SOURCE, FeedbackResult
+from memgraph.model.results.learning import FEEDBACK_SOURCE, FeedbackResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write

@@ -10,7 +10,7 @@ from memgraph.diagnostics.runs import RunNotes, reported_run
 from memgraph.disk.space import beyond, size_on_disk
 from memgraph.model.base import Model
 from memgraph.model.model_usage import ModelUsage
-from memgraph.model.results.distillation import OrdersResult
+from memgraph.model.results.learning import OrdersResult
 from memgraph.store import AgentMemoryStore
 
 

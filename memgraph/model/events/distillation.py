@@ -10,7 +10,7 @@ from memgraph.model.base import Name, Prose, Text, Timestamp, Unit
 from memgraph.model.events.payload import DURABLE, SYSTEM, Payload
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import TrustClass
-from memgraph.model.results.distillation import MAX_ORDER_MEMORIES, OrderKind, Verdict
+from memgraph.model.results.learning import MAX_ORDER_MEMORIES, OrderKind, Verdict
 
 _Ids = Annotated[list[MemoryId], Field(max_length=MAX_ORDER_MEMORIES)]
 _Sources = Annotated[list[Name], Field(max_length=MAX_ORDER_MEMORIES)]

@@ -9,7 +9,7 @@ from pydantic import Field
 from memgraph.model.base import Count, Name, Strict, Text, Timestamp
 from memgraph.model.events.payload import ANY, SYSTEM, Payload, Sha256, Whole
 from memgraph.model.ids import MemoryId
-from memgraph.model.results.purges import ResetScope
+from memgraph.model.results.maintenance import ResetScope
 
 
 class StoreCreated(Payload):

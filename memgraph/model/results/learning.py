@@ -1,12 +1,13 @@
-"""Results of intake and compression."""
+"""Results of intake, of learning from memories (compression, procedures, errors, contradictions, work orders) and of sleep."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializeAsAny
 
-from memgraph.model.base import Count, Finite, Model, Timestamp, Unit
+from memgraph.model.base import Count, Finite, Model, Name, Text, Timestamp, Unit
+from memgraph.model.memory import StoredMemory, TrustClass
 from memgraph.model.model_usage import ModelUsage
 
 
@@ -146,4 +147,440 @@ class IngestReport(Model):
     reasons: dict[str, int] = Field(default_factory=dict)
     seconds: Finite = 0.0
     notice: str | None = None
+    usage: ModelUsage | None = None
+
+
+class Contradiction(Model):
+    """Two memories that cannot both hold.
+
+    Attributes
+    ----------
+    newer, older : StoredMemory
+        Ordered by the time from which their contents hold, as far as they state it.
+    score : float or None
+        Share of their words that they have in common; None if they were linked by hand.
+    reason : str or None
+        How they differ, by their present texts; the link between them stores only the kind, and quotes neither.
+    found_at : str or None
+    """
+
+    newer: SerializeAsAny[StoredMemory]
+    older: SerializeAsAny[StoredMemory]
+    score: Unit | None = None
+    reason: str | None = None
+    found_at: Timestamp | None = None
+
+
+class ContradictionResult(Model):
+    """Result of a search for contradictions.
+
+    Attributes
+    ----------
+    looked_at : int
+        Memories that are new or changed since the last run.
+    found : int
+        Pairs that are now linked.
+    superseded : int
+        Memories that a sufficiently certain newer one replaced; the other contradictions are open.
+    replaced : int
+        Memories that a later statement about the same thing replaced without contradicting them.
+    complete : bool
+        False if time ran out; the next run continues.
+    """
+
+    looked_at: Count = 0
+    found: Count = 0
+    superseded: Count = 0
+    replaced: Count = 0
+    complete: bool = True
+    memory_ids: list[str] = Field(default_factory=list)
+    """The newer memory of each pair found."""
+
+
+PROPOSED = "proposed"
+REJECTED = "rejected"
+UNCONVINCING = "little confidence and no use"
+LAPSED = "too few of the builds that it worked in are left; it was in force"
+LAPSED_PROPOSAL = "too few of the builds that it worked in are left; it waited for approval"
+"""Why a procedure is archived: it waits for approval; the user rejected it; it was never successful; or its evidence was forgotten
+or deleted. If that evidence is restored, the procedure is in force, or waits, as before."""
+
+ErrorKind = Literal["internal", "external", "configuration"]
+ProposalState = Literal["proposed", "in force", "rejected"]
+
+
+class ProcedureResult(Model):
+    """Result of a learning run for procedures.
+
+    Attributes
+    ----------
+    episodes : int
+        Episodes with steps, in projects that have changed.
+    proposed : int
+        New proposals, rejected ones with as much new evidence as a new one needs, and procedures in force whose steps differ from
+        the approved ones after some evidence was withdrawn.
+    updated : int
+        Procedures and proposals updated to their present evidence.
+    brought_into_force : int
+        Proposals confirmed by later successes (setting ``procedure_approval``).
+    retired : int
+        Procedures archived for low confidence and no use, or for too little remaining evidence.
+    complete : bool
+        False if time ran out; the next run continues.
+    """
+
+    episodes: Count = 0
+    proposed: Count = 0
+    updated: Count = 0
+    brought_into_force: Count = 0
+    retired: Count = 0
+    new_memory_ids: list[str] = Field(default_factory=list)
+    complete: bool = True
+
+
+class RepeatedError(Model):
+    """An error that occurred in several builds.
+
+    Attributes
+    ----------
+    kind : {"internal", "external", "configuration"}
+        A mistake of the agent; network, rate limit or service; a missing file, setting, permission or version.
+    remedy : str or None
+        What prevented or fixed it, if known.
+    memory_id : str or None
+        The memory that generalises it.
+    """
+
+    error: Text
+    kind: ErrorKind
+    builds: Count
+    remedy: Text | None = None
+    memory_id: str | None = None
+
+
+class ErrorAnalysis(Model):
+    """Result of an analysis of errors.
+
+    Attributes
+    ----------
+    failures : int
+        Failures analysed, in projects that have changed.
+    internal, external, configuration : int
+        Failures due to a mistake of the agent; to network, rate limit or service; to a missing file, setting or
+        version.
+    created, updated, superseded : int
+        Anti-patterns created; generalisations and anti-patterns updated with what to avoid and to do instead; anti-patterns
+        replaced by a generalisation.
+    repeated : list of RepeatedError
+        Errors of three builds or more, most frequent first, at most 20.
+    """
+
+    failures: Count = 0
+    internal: Count = 0
+    external: Count = 0
+    configuration: Count = 0
+    created: Count = 0
+    updated: Count = 0
+    superseded: Count = 0
+    repeated: list[RepeatedError] = Field(default_factory=list)
+    new_memory_ids: list[str] = Field(default_factory=list)
+    complete: bool = True
+
+
+class Proposal(Model):
+    """A procedure learned from episodes, and its state.
+
+    Attributes
+    ----------
+    state : {"proposed", "in force", "rejected"}
+        Only procedures in force are recalled.
+    builds : int
+        Number of builds of evidence.
+    since : str
+        When it reached this state.
+    """
+
+    id: str
+    state: ProposalState
+    trigger: Text
+    steps: list[Text]
+    success_rate: Unit | None = None
+    confidence: Unit
+    builds: Count
+    since: Timestamp
+    project_id: str | None = None
+    common_errors: list[Text] = Field(default_factory=list)
+
+
+OrderKind = Literal["long session", "returned failure", "community", "contradiction"]
+OrderState = Literal["open", "answered", "skipped"]
+Verdict = Literal["both hold", "older holds", "newer holds"]
+MAX_ORDER_MEMORIES = 200
+
+
+class WorkOrder(Model):
+    """A question about a source that rules cannot answer.
+
+    Attributes
+    ----------
+    kind : {"long session", "returned failure", "community", "contradiction"}
+        A long session of which the rules kept little; a failure that came back after it had been fixed; episodes with something in
+        common, but no lesson that rules could state; two memories that may contradict each other.
+    excerpt : str
+        The source, without secrets: data that others wrote. The evidence of an answer must be part of it.
+    subject_ids : list of str
+        The memories that it is about. Of a contradiction: the older one, then the newer one.
+    value : float
+        The expected use of an answer, in [0, 1].
+    state : {"open", "answered", "skipped"}
+    attempts : int
+        Answers of which statements were refused, while the order stayed open for their corrections.
+    new_memory_ids, merged_memory_ids : list of str
+        The memories that its answer added; those that already said the same.
+    """
+
+    id: str
+    kind: OrderKind
+    question: Text
+    excerpt: Text
+    project_id: Name | None = None
+    task_id: Name | None = None
+    build_id: Name | None = None
+    subject_ids: list[str] = Field(default_factory=list)
+    source_event_ids: list[str] = Field(default_factory=list)
+    trust_class: TrustClass
+    value: Unit
+    source_at: Timestamp
+    requested_at: Timestamp
+    state: OrderState = "open"
+    attempts: Count = 0
+    closed_at: Timestamp | None = None
+    answered_by: Name | None = None
+    answer_trust_class: TrustClass | None = None
+    new_memory_ids: list[str] = Field(default_factory=list)
+    merged_memory_ids: list[str] = Field(default_factory=list)
+    verdict: Verdict | None = None
+    skip_reason: Text | None = None
+
+
+class WorkSheet(Model):
+    """A work order with all that is needed to answer it.
+
+    Attributes
+    ----------
+    instructions : str
+        What an answer must look like, and that the excerpt is data.
+    fenced_excerpt : str
+        The excerpt between lines that it cannot contain: for a prompt.
+    reply_schema : dict
+        JSON schema of an answer.
+    limits : dict
+        Maximum numbers of statements and characters.
+    """
+
+    order: WorkOrder
+    instructions: str
+    fenced_excerpt: str
+    reply_schema: dict[str, Any]
+    limits: dict[str, int]
+
+
+class AnswerResult(Model):
+    """Result of answering a work order.
+
+    Attributes
+    ----------
+    already_answered : bool
+        Whether it had been answered before: then nothing was written, and this is the result of that answer.
+    forgotten : int
+        Statements left out because they repeat what the user made the store forget.
+    attempts_left : int
+        How many more answers may correct the refused statements. At zero, or after an answer without refused statements, the order is closed.
+    refused : int
+        Statements that are malformed, or that the excerpt does not support.
+    problems : list of str
+        What is wrong with them, each with its place, such as ``statements.0.content: “8080” is not in the quoted evidence``, and the tags that
+        were left out of others.
+    decision : str or None
+        What was carried out of the verdict, and how it is undone.
+    notice : str or None
+        What contradictions the new memories bring.
+    """
+
+    order_id: str
+    answered_by: Name
+    new_memory_ids: list[str] = Field(default_factory=list)
+    merged_memory_ids: list[str] = Field(default_factory=list)
+    forgotten: Count = 0
+    refused: Count = 0
+    problems: list[str] = Field(default_factory=list)
+    secrets_redacted: Count = 0
+    verdict: Verdict | None = None
+    attempts_left: Count = 0
+    already_answered: bool = False
+    decision: str | None = None
+    notice: str | None = None
+
+
+class OrdersResult(Model):
+    """Result of making work orders.
+
+    Attributes
+    ----------
+    candidates : int
+        Sources that rules could not judge, without those that were asked about before.
+    requested : int
+        Work orders made of the most valuable ones, within the budget of the day.
+    """
+
+    candidates: Count = 0
+    requested: Count = 0
+
+
+FEEDBACK_SOURCE = "feedback"
+"""The `source` of rules made of repeated comments."""
+MADE_BY_SLEEP = frozenset({"compression", "error analysis", "procedures", FEEDBACK_SOURCE})
+"""The `source` of memories that phases of sleep make from others and keep up to date."""
+WORK_ORDER_SOURCE = "work order"
+"""The `source` of memories that answers to work orders make."""
+MADE_FROM_OTHERS = MADE_BY_SLEEP | {WORK_ORDER_SOURCE}
+"""The `source` of memories that repeat what others say: they are withheld while one of these is hidden, and not merged."""
+
+
+class MergeResult(Model):
+    """Result of merging near-duplicates.
+
+    Attributes
+    ----------
+    looked_at : int
+        New or changed memories in force that had others to be compared with.
+    merged : int
+        Memories merged into another one, which supersedes them.
+    by_words : int
+        How many of these were found by their words, because one of the two has no vector.
+    complete : bool
+        False if time ran out; the next run continues.
+    """
+
+    looked_at: Count = 0
+    merged: Count = 0
+    by_words: Count = 0
+    complete: bool = True
+
+
+class CopiesResult(Model):
+    """Result of merging copies.
+
+    Attributes
+    ----------
+    looked_at : int
+        New or changed memories in force.
+    merged : int
+        Memories merged into one with the same text, which supersedes them.
+    complete : bool
+        False if time ran out; the next run continues.
+    """
+
+    looked_at: Count = 0
+    merged: Count = 0
+    complete: bool = True
+
+
+class FeedbackResult(Model):
+    """Result of learning from feedback.
+
+    Attributes
+    ----------
+    comments : int
+        Comments in the changed projects that repeat each other.
+    created, updated : int
+        Rules made, and rules changed or retired.
+    complete : bool
+        False if time ran out; the next run continues.
+    """
+
+    comments: Count = 0
+    created: Count = 0
+    updated: Count = 0
+    complete: bool = True
+
+
+class TemporalResult(Model):
+    """Result of temporal validation.
+
+    Attributes
+    ----------
+    looked_at : int
+        Facts in force that state their own end, and open contradictions.
+    expired : int
+        Facts whose stated end has passed and that are invalid from then.
+    replaced : int
+        Facts that a newer one supersedes because its validity has begun.
+    ended_but_pinned : int
+        Facts that stay although their stated end has passed, because they are pinned.
+    complete : bool
+        False if time ran out; the next run continues.
+    """
+
+    looked_at: Count = 0
+    expired: Count = 0
+    replaced: Count = 0
+    ended_but_pinned: Count = 0
+    complete: bool = True
+
+
+class PhaseReport(Model):
+    """Result of one phase of a sleep.
+
+    Attributes
+    ----------
+    counts : dict of str to int
+        Counts with phase-specific names.
+    changed : int
+        Memories that it changed, created or linked.
+    memory_ids : list of str
+        The first 100 of them, in chronological order.
+    complete : bool
+        False if it was stopped; the next sleep continues it.
+    notice : str or None
+        An additional message.
+    """
+
+    name: str
+    counts: dict[str, int] = Field(default_factory=dict)
+    changed: Count = 0
+    memory_ids: list[str] = Field(default_factory=list)
+    seconds: Finite = 0.0
+    complete: bool = True
+    notice: str | None = None
+
+
+class SleepReport(Model):
+    """Result of a sleep.
+
+    Attributes
+    ----------
+    started_at : str
+        When the run began; before this call, if it continued an interrupted run.
+    resumed : bool
+        Whether it continued an interrupted run.
+    phases : list of PhaseReport
+        Phases run by this call, in order.
+    left : list of str
+        Phases left for the next sleep.
+    changed : int
+        Memories changed, created or linked, summed over the phases.
+    complete : bool
+        Whether no phase is left.
+    usage : ModelUsage or None
+        Model calls; None if there were none.
+    """
+
+    started_at: Timestamp
+    resumed: bool = False
+    phases: list[PhaseReport] = Field(default_factory=list)
+    left: list[str] = Field(default_factory=list)
+    changed: Count = 0
+    complete: bool = True
+    seconds: Finite = 0.0
     usage: ModelUsage | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memgraph.model.events.tasks import HANDOFF_EVENTS, TASK_EVENTS, PinPayload, TaskCreated, TitleSet
-from memgraph.model.results.purges import LostTask
+from memgraph.model.results.maintenance import LostTask
 from memgraph.store.purge.records import Record
 
 _OF_TASK = frozenset(kind.TYPE for kind in (*TASK_EVENTS, *HANDOFF_EVENTS) if not issubclass(kind, PinPayload))

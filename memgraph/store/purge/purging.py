@@ -26,7 +26,7 @@ from memgraph.model.events.erasure import MAX_PURGED, Follower, MemoryPurged, Pu
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.store import BackupMade
-from memgraph.model.results.purges import (
+from memgraph.model.results.maintenance import (
     KnownExport,
     PurgedMemory,
     PurgePreview,

@@ -23,7 +23,7 @@ from memgraph.interfaces.cli.serve import limit_reporter
 from memgraph.interfaces.http.limits import Limited, Limits
 from memgraph.lifecycle.run.reporting import report_budget, report_orders
 from memgraph.model.model_usage import ModelUsage
-from memgraph.model.results.distillation import OrdersResult
+from memgraph.model.results.learning import OrdersResult
 from memgraph.retrieval.version import ranking_of
 from memgraph.store.commit.vectors import VectorModel
 

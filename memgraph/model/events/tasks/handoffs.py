@@ -10,7 +10,7 @@ from memgraph.model.base import Content, Name, Prose, Strict, Text
 from memgraph.model.events.payload import SYSTEM, Payload
 from memgraph.model.events.tasks.tasks import TaskPayload
 from memgraph.model.ids import MemoryId
-from memgraph.model.results.tasks.handoffs import MAX_FILES
+from memgraph.model.results.tasks import MAX_FILES
 
 MAX_CARRIED = 100
 """Memories that a handoff carries, and that a checkpoint names as learned."""

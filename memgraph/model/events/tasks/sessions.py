@@ -9,8 +9,7 @@ from pydantic import Field
 from memgraph.model.base import MAX_ITEMS, Content, Name, Prose, Timestamp, Unit
 from memgraph.model.events.payload import SYSTEM, Payload
 from memgraph.model.ids import MemoryId
-from memgraph.model.results.tasks import MAX_STACK
-from memgraph.model.results.tasks.turns import Decision, Guidance, NudgeKind
+from memgraph.model.results.tasks import MAX_STACK, Decision, Guidance, NudgeKind
 
 _Notes = Annotated[list[Content], Field(max_length=100)]
 
