@@ -16,15 +16,14 @@ class CompressionResult(Model):
 
     Attributes
     ----------
-    compressed : int
-        Generalisations created.
-    updated, superseded, retired : int
-        Generalisations updated to their present episodes; split or joined, and replaced by new ones; withdrawn because too few
-        of their builds are left.
+    compressed, updated : int
+        Generalisations created; updated to their present episodes.
+    superseded, retired : int
+        Split or joined, and replaced by new ones; withdrawn because too few of their builds are left.
     deleted, archived : int
         Faded memories that were collected.
-    episodes, communities : int
-        Episodes examined; communities of two episodes or more that they form.
+    communities : int
+        Communities of two episodes or more that the examined episodes form.
     """
 
     compressed: Count = 0
@@ -48,14 +47,12 @@ class ConsolidationResult(Model):
         Memories left out because they repeat forgotten ones.
     memories_left_out : int
         Findings dropped because a log keeps only its most salient ones (`max_memories_per_extraction`) besides what users stated.
-    secrets_redacted : int
-        Keys, tokens and passwords removed from the log before processing.
     was_known : bool
         Whether exactly this log had been consolidated before, so that nothing was done.
     extraction_notice : str or None
         A message of the extractor, for example that the rules were used instead of a model; `notice` includes it.
     usage : ModelUsage or None
-        Model calls; None if there were none, or if the log is one of several consolidated together.
+        None if there were no model calls, or if the log is one of several consolidated together.
     """
 
     build_id: str
@@ -81,15 +78,11 @@ class SavedObservation(Model):
 
     Attributes
     ----------
-    memory_id : str or None
-        The memory that holds it, or the first of several parts; None: it was left out.
+    memory_id, part_ids : str or None, list of str
+        The memory that holds it, or the first of several parts; None: it was left out. All memories that hold it, in order.
     action : {"created", "consolidated", "forgotten", "superseded"}
         Stored as a new memory; merged into one with the same content; left out, because the user had it forgotten, or because the
         user replaced it.
-    part_ids : list of str
-        All memories that hold it, in order.
-    secrets_redacted : int
-        Keys, tokens and passwords removed first.
     """
 
     memory_id: str | None = None
@@ -112,24 +105,19 @@ class IngestReport(Model):
 
     Attributes
     ----------
-    left_out : int
-        Findings beyond the best of each build.
     known : int
-        Builds that were consolidated before and have not changed, such as the last one of a source. They are counted neither in
-        ``builds`` nor, with their records, in ``read``.
+        Builds that were consolidated before and have not changed. They are counted neither in `builds` nor, with their records, in `read`.
     read, extracted, merged, forgotten, skipped : int
         Records read; memories added; memories merged into existing ones; memories left out because they repeat forgotten ones;
         records, or parts of them, that could not be read.
+    left_out : int
+        Findings beyond the best of each build.
     kept_share : float
         Share of the builds read that yielded at least one new or merged memory.
-    secrets_redacted : int
-        Keys, tokens and passwords removed before the records were processed.
     compressed : int
         Generalisations created at the end.
     reasons : dict of str to int
         Reasons for skipping: the first 100 of a source, with their counts.
-    usage : ModelUsage or None
-        Model calls; None if there were none.
     """
 
     source: str
@@ -161,7 +149,6 @@ class Contradiction(Model):
         Share of their words that they have in common; None if they were linked by hand.
     reason : str or None
         How they differ, by their present texts; the link between them stores only the kind, and quotes neither.
-    found_at : str or None
     """
 
     newer: SerializeAsAny[StoredMemory]
@@ -172,20 +159,14 @@ class Contradiction(Model):
 
 
 class ContradictionResult(Model):
-    """Result of a search for contradictions.
+    """Result of a search for contradictions. Not `complete`: time ran out, and the next run continues.
 
     Attributes
     ----------
-    looked_at : int
-        Memories that are new or changed since the last run.
-    found : int
-        Pairs that are now linked.
-    superseded : int
-        Memories that a sufficiently certain newer one replaced; the other contradictions are open.
-    replaced : int
-        Memories that a later statement about the same thing replaced without contradicting them.
-    complete : bool
-        False if time ran out; the next run continues.
+    looked_at, found : int
+        Memories that are new or changed since the last run; pairs that are now linked.
+    superseded, replaced : int
+        Memories that a sufficiently certain newer one replaced; that a later statement replaced without contradicting them.
     """
 
     looked_at: Count = 0
@@ -210,7 +191,7 @@ ProposalState = Literal["proposed", "in force", "rejected"]
 
 
 class ProcedureResult(Model):
-    """Result of a learning run for procedures.
+    """Result of a learning run for procedures. Not `complete`: time ran out, and the next run continues.
 
     Attributes
     ----------
@@ -219,14 +200,10 @@ class ProcedureResult(Model):
     proposed : int
         New proposals, rejected ones with as much new evidence as a new one needs, and procedures in force whose steps differ from
         the approved ones after some evidence was withdrawn.
-    updated : int
-        Procedures and proposals updated to their present evidence.
     brought_into_force : int
         Proposals confirmed by later successes (setting ``procedure_approval``).
     retired : int
         Procedures archived for low confidence and no use, or for too little remaining evidence.
-    complete : bool
-        False if time ran out; the next run continues.
     """
 
     episodes: Count = 0
@@ -245,10 +222,8 @@ class RepeatedError(Model):
     ----------
     kind : {"internal", "external", "configuration"}
         A mistake of the agent; network, rate limit or service; a missing file, setting, permission or version.
-    remedy : str or None
-        What prevented or fixed it, if known.
-    memory_id : str or None
-        The memory that generalises it.
+    remedy, memory_id : str or None
+        What prevented or fixed it, if known; the memory that generalises it.
     """
 
     error: Text
@@ -259,15 +234,10 @@ class RepeatedError(Model):
 
 
 class ErrorAnalysis(Model):
-    """Result of an analysis of errors.
+    """Result of an analysis of errors: the failures in projects that have changed, by `ErrorKind`.
 
     Attributes
     ----------
-    failures : int
-        Failures analysed, in projects that have changed.
-    internal, external, configuration : int
-        Failures due to a mistake of the agent; to network, rate limit or service; to a missing file, setting or
-        version.
     created, updated, superseded : int
         Anti-patterns created; generalisations and anti-patterns updated with what to avoid and to do instead; anti-patterns
         replaced by a generalisation.
@@ -288,17 +258,7 @@ class ErrorAnalysis(Model):
 
 
 class Proposal(Model):
-    """A procedure learned from episodes, and its state.
-
-    Attributes
-    ----------
-    state : {"proposed", "in force", "rejected"}
-        Only procedures in force are recalled.
-    builds : int
-        Number of builds of evidence.
-    since : str
-        When it reached this state.
-    """
+    """A procedure learned from episodes, the number of builds of evidence, and its state since when. Only procedures in force are recalled."""
 
     id: str
     state: ProposalState
@@ -332,11 +292,10 @@ class WorkOrder(Model):
         The memories that it is about. Of a contradiction: the older one, then the newer one.
     value : float
         The expected use of an answer, in [0, 1].
-    state : {"open", "answered", "skipped"}
     attempts : int
         Answers of which statements were refused, while the order stayed open for their corrections.
-    new_memory_ids, merged_memory_ids : list of str
-        The memories that its answer added; those that already said the same.
+    merged_memory_ids : list of str
+        The memories that already said what its answer says.
     """
 
     id: str
@@ -372,10 +331,8 @@ class WorkSheet(Model):
         What an answer must look like, and that the excerpt is data.
     fenced_excerpt : str
         The excerpt between lines that it cannot contain: for a prompt.
-    reply_schema : dict
-        JSON schema of an answer.
-    limits : dict
-        Maximum numbers of statements and characters.
+    reply_schema, limits : dict
+        JSON schema of an answer; maximum numbers of statements and characters.
     """
 
     order: WorkOrder
@@ -392,19 +349,15 @@ class AnswerResult(Model):
     ----------
     already_answered : bool
         Whether it had been answered before: then nothing was written, and this is the result of that answer.
-    forgotten : int
-        Statements left out because they repeat what the user made the store forget.
+    forgotten, refused : int
+        Statements that repeat what the user made the store forget; that are malformed, or that the excerpt does not support.
     attempts_left : int
         How many more answers may correct the refused statements. At zero, or after an answer without refused statements, the order is closed.
-    refused : int
-        Statements that are malformed, or that the excerpt does not support.
     problems : list of str
         What is wrong with them, each with its place, such as ``statements.0.content: “8080” is not in the quoted evidence``, and the tags that
         were left out of others.
     decision : str or None
         What was carried out of the verdict, and how it is undone.
-    notice : str or None
-        What contradictions the new memories bring.
     """
 
     order_id: str
@@ -423,15 +376,7 @@ class AnswerResult(Model):
 
 
 class OrdersResult(Model):
-    """Result of making work orders.
-
-    Attributes
-    ----------
-    candidates : int
-        Sources that rules could not judge, without those that were asked about before.
-    requested : int
-        Work orders made of the most valuable ones, within the budget of the day.
-    """
+    """Result of making work orders: sources that rules could not judge and that were not asked about, and orders made of the most valuable ones."""
 
     candidates: Count = 0
     requested: Count = 0
@@ -448,19 +393,7 @@ MADE_FROM_OTHERS = MADE_BY_SLEEP | {WORK_ORDER_SOURCE}
 
 
 class MergeResult(Model):
-    """Result of merging near-duplicates.
-
-    Attributes
-    ----------
-    looked_at : int
-        New or changed memories in force that had others to be compared with.
-    merged : int
-        Memories merged into another one, which supersedes them.
-    by_words : int
-        How many of these were found by their words, because one of the two has no vector.
-    complete : bool
-        False if time ran out; the next run continues.
-    """
+    """Near-duplicates: new or changed memories in force, those merged into another one, and how many of these were found by words alone."""
 
     looked_at: Count = 0
     merged: Count = 0
@@ -469,17 +402,7 @@ class MergeResult(Model):
 
 
 class CopiesResult(Model):
-    """Result of merging copies.
-
-    Attributes
-    ----------
-    looked_at : int
-        New or changed memories in force.
-    merged : int
-        Memories merged into one with the same text, which supersedes them.
-    complete : bool
-        False if time ran out; the next run continues.
-    """
+    """Copies: new or changed memories in force, and those merged into one with the same text."""
 
     looked_at: Count = 0
     merged: Count = 0
@@ -487,17 +410,7 @@ class CopiesResult(Model):
 
 
 class FeedbackResult(Model):
-    """Result of learning from feedback.
-
-    Attributes
-    ----------
-    comments : int
-        Comments in the changed projects that repeat each other.
-    created, updated : int
-        Rules made, and rules changed or retired.
-    complete : bool
-        False if time ran out; the next run continues.
-    """
+    """Learning from feedback: comments that repeat each other in changed projects, rules made, and rules changed or retired."""
 
     comments: Count = 0
     created: Count = 0
@@ -506,20 +419,14 @@ class FeedbackResult(Model):
 
 
 class TemporalResult(Model):
-    """Result of temporal validation.
+    """Temporal validation: facts in force that state their own end, and open contradictions.
 
     Attributes
     ----------
-    looked_at : int
-        Facts in force that state their own end, and open contradictions.
-    expired : int
-        Facts whose stated end has passed and that are invalid from then.
-    replaced : int
-        Facts that a newer one supersedes because its validity has begun.
+    expired, replaced : int
+        Facts that are invalid since their stated end; that a newer one supersedes because its validity has begun.
     ended_but_pinned : int
         Facts that stay although their stated end has passed, because they are pinned.
-    complete : bool
-        False if time ran out; the next run continues.
     """
 
     looked_at: Count = 0
@@ -534,16 +441,10 @@ class PhaseReport(Model):
 
     Attributes
     ----------
-    counts : dict of str to int
-        Counts with phase-specific names.
-    changed : int
-        Memories that it changed, created or linked.
-    memory_ids : list of str
-        The first 100 of them, in chronological order.
+    changed, memory_ids : int, list of str
+        Memories that it changed, created or linked; the first 100 of them, in chronological order.
     complete : bool
         False if it was stopped; the next sleep continues it.
-    notice : str or None
-        An additional message.
     """
 
     name: str
@@ -562,18 +463,10 @@ class SleepReport(Model):
     ----------
     started_at : str
         When the run began; before this call, if it continued an interrupted run.
-    resumed : bool
-        Whether it continued an interrupted run.
-    phases : list of PhaseReport
-        Phases run by this call, in order.
-    left : list of str
-        Phases left for the next sleep.
+    phases, left : list of PhaseReport, list of str
+        Phases run by this call, in order; phases left for the next sleep.
     changed : int
         Memories changed, created or linked, summed over the phases.
-    complete : bool
-        Whether no phase is left.
-    usage : ModelUsage or None
-        Model calls; None if there were none.
     """
 
     started_at: Timestamp

@@ -69,8 +69,6 @@ class RetrievalConfig(Model):
 
     Attributes
     ----------
-    max_episodic, max_semantic, max_procedural, max_tokens : int or None
-        Budget; None: the store's setting.
     dense_weight : float or None
         Share of the vector score in the fused score; the text score has the rest. None: 0.75 for a task of more than three words
         without phrases, which rarely has the words of past work; 0.45 for questions, for texts of few words or with phrases, and for those
@@ -80,8 +78,6 @@ class RetrievalConfig(Model):
     candidates : int
         Number of the best memories of each type that the later stages consider. Fewer take less time, but may lose memories that only
         the graph walk would raise. A tag of more memories than this is not searched for.
-    k1, b : float
-        BM25's saturation and length normalisation.
     length_constant_words : float
         Dense scores are scaled by ``1 − exp(−words / constant)``: very short texts rank too high otherwise.
     neighbour_span, neighbour_decay : int, float
@@ -106,8 +102,6 @@ class RetrievalConfig(Model):
         From the best memories to landmarks that share their tags.
     relevance_weight, use_weight, negative_weight : float
         Bounded terms (at most 0.05 each) that decide near ties.
-    max_task_items, max_related : int or None
-        Places for what holds in the task, and for what linked tasks give; None: the store's setting.
     transcript_factor : float
         Factor of the scores of verbatim turns.
     near_tie : float
@@ -176,8 +170,6 @@ class RetrievalQuery(Model):
         Why a named agent needs sensitive memories: more than 20 characters.
     project_id : str or None
         Admits this project's memories and those without a project; None: every project.
-    max_episodic, max_semantic, max_procedural, max_tokens : int or None
-        Budget; None: the configured budget.
     floor : {"auto", "off"}, float or None
         Evidence that a memory needs to be returned (see `memgraph.retrieval.stages.floor`); None: the store's setting ``retrieval_floor``.
     session_id, task_id, build_id : str or None
@@ -188,12 +180,8 @@ class RetrievalQuery(Model):
         Admits only this session's memories and those without a session.
     global_fallback : bool
         Whether memories of no task are admitted beside those of the task. Pinned constraints always are. Without a task it has no effect.
-    all_tasks : bool
-        Admit every task's own memories, and what holds in it.
     agents : list of str or None
         Admit only memories in which one of these agents was involved.
-    privacy_tiers, trust_classes : list or None
-        Admit only these; None: all that the agent may have.
     """
 
     task_description: TaskText = ""
@@ -230,8 +218,6 @@ class Override(Model):
 
     Attributes
     ----------
-    memory_id : str
-        The result that comes later.
     reason : {"authority", "dominance"}
         ``authority``: it has the higher score, or comes first by its id, but the scores are near and its class is lower. ``dominance``:
         its class is higher, but the other score leads by `override_delta` or more.
@@ -314,8 +300,6 @@ class RetrievalResult(Model):
         before".
     certainty_score : float
         The certainty as a probability, in [0, 1].
-    stages : list of StageReport
-        Reports of the stages, in order.
     versions : dict of str to str
         Versions of settings, analyser and embedder. Scores of different versions are not comparable.
     contradictions : list of Opposed
@@ -337,8 +321,6 @@ class RetrievalResult(Model):
         Whether phrases were given with the task: without them, an empty recall asks for some.
     rules : list of StoredSemanticMemory and StoredProceduralMemory, or None
         The standing rules that are given with it, in order; they need not match the task. None: only the pinned constraints among the memories are.
-    rules_left_out : int
-        Standing rules that hold but do not fit their budget.
     """
 
     query_id: str
@@ -371,10 +353,6 @@ class ScoredMemory(Model):
     ----------
     has_evidence : bool
         Whether a recall would return it: False, it is only among the most similar ones. Always True without a floor.
-    label : str or None
-        The label of what comes from another task, as in `RetrievalResult.labels`.
-    task_item : str or None
-        The class of what is no memory but holds in a task.
     """
 
     memory: SerializeAsAny[StoredMemory]
@@ -400,14 +378,6 @@ class AgentContext(Model):
 
     Attributes
     ----------
-    query_id : str
-        The recall's id, for `record_outcome`.
-    semantic_memories : list of StoredSemanticMemory
-        General knowledge.
-    similar_episodes : list of StoredEpisodicMemory
-        Episodes, successful or not.
-    procedural_rules : list of StoredProceduralMemory
-        Procedures.
     scores : dict of str to float
         The score of each memory by its id; empty if the recall explains none.
     ranks : dict of str to int
@@ -441,16 +411,12 @@ class AgentContext(Model):
 
 
 class FromMemory(Model):
-    """Fields about the memory that an entry was made from: its id, trust and privacy.
+    """Fields about the memory that an entry was made from: its id, trust and privacy; `label` and `task_item` as in `RetrievalResult`.
 
     Attributes
     ----------
     contradicts_older, contradicted_by_newer : list of str
         Ids of other memories of the recall that cannot hold if this one does.
-    label : str or None
-        The label of what comes from another task, as in `RetrievalResult.labels`.
-    task_item : str or None
-        The class of what is no memory but holds in a task.
     """
 
     memory_id: str
@@ -473,13 +439,7 @@ class Pattern(FromMemory):
 
 
 class Warned(FromMemory):
-    """A known failure: what fails, why, and what prevents it (seed 3's anti-pattern).
-
-    Attributes
-    ----------
-    memory_type : {"episodic", "semantic", "procedural"}
-        Type of the memory that warns: an episode, general knowledge, or a procedure with known errors.
-    """
+    """A known failure: what fails, why, and what prevents it (seed 3's anti-pattern). Its memory may be of any type."""
 
     memory_type: MemoryType
     what_fails: str
@@ -488,13 +448,7 @@ class Warned(FromMemory):
 
 
 class Skill(FromMemory):
-    """How to do something: trigger, prerequisites, steps and completion criterion.
-
-    Attributes
-    ----------
-    text : str or None
-        The memory's content if it has no steps.
-    """
+    """How to do something: trigger, prerequisites, steps and completion criterion; without steps, `text` is the memory's content."""
 
     name: str | None = None
     trigger: str | None = None
@@ -533,8 +487,6 @@ class TaskContext(Model):
         Procedures of the user and of agents with a confidence of 0.5 or more, except those with a negative outcome.
     similar_episodes : list of Experience
         Episodes, except those with a negative outcome.
-    certainty : {"high", "medium", "low", "none"}
-        How sure it is that the store has knowledge about the task; ``none``: it was not tried before.
     """
 
     query_id: str
@@ -570,11 +522,6 @@ class PromptSection(Model):
     ----------
     heading : str
         Its first line; empty for what is known, which has headings of its own.
-    body : str
-        The rest of its text.
-    tokens, budget : int
-    memory_ids : list of str
-        The memories in it.
     left_out : int
         Entries that do not fit; of the standing rules, the text says so. What fits in part is not among them.
     """
@@ -598,16 +545,12 @@ class Prompt(Model):
 
     Attributes
     ----------
-    text : str
-        The sections, with an empty line between them; empty without any.
     sections : list of PromptSection
-        Those that are not empty.
+        Those that are not empty; in `text` there is an empty line between them.
     task_id : str or None
         The task whose memories are in it: the one asked for, else the one that the session works on.
-    query_id : str or None
-        Of the recall, for `record_outcome`.
-    notice : str or None
-        A message about the recall, or about standing rules that do not fit.
+    query_id, notice : str or None
+        Of the recall, for `record_outcome`; a message about it, or about standing rules that do not fit.
     """
 
     text: str

@@ -51,15 +51,7 @@ class TaskMatch(Strict):
 
 
 class NudgeOption(Strict):
-    """An answer to a question.
-
-    Attributes
-    ----------
-    key : str
-        What to type: ``1``, ``2``, ….
-    command : str or None
-        The command that does it; None: nothing is to be run.
-    """
+    """An answer to a question: the key to type (``1``, ``2``, …), and the command that does it; None: nothing is to be run."""
 
     key: Name
     label: Text
@@ -93,15 +85,7 @@ class TurnCounters(Strict):
 
 
 class TurnConfirmation(Strict):
-    """A confirmation that was committed as ``USER_CONFIRMED``.
-
-    Attributes
-    ----------
-    confirmed : str or None
-        What was confirmed, if that is known.
-    seq : int
-        The event.
-    """
+    """A confirmation that was committed as the event ``USER_CONFIRMED`` with the number `seq`, and what was confirmed, if that is known."""
 
     task_id: Name
     message: Text
@@ -114,8 +98,6 @@ class TurnControl(Strict):
 
     Attributes
     ----------
-    version : int
-        Of this record: 1.
     seq : int
         The journal's last event when the turn was over: the state that the record is about.
     inferred_task, confidence : str or None, float
@@ -126,10 +108,6 @@ class TurnControl(Strict):
         The current task before the turn and after it. They differ only if the decision is ``switched``.
     autoswitch : bool
         Whether the session's user allowed it to switch.
-    guidance : {"minimal", "supportive"}
-        How much the session asks.
-    decision : str
-        Why the task was switched, or was not.
     """
 
     version: Literal[1]
@@ -162,14 +140,10 @@ PIN_KINDS: tuple[PinKind, ...] = ("fact", "preference", "constraint", "temporary
 
 
 class Task(Model):
-    """A registered task.
+    """A registered task, which memories and commits name as their `task_id`. Archived and closed tasks do not change.
 
     Attributes
     ----------
-    id : str
-        What memories and commits name as their `task_id`.
-    status : {"active", "suspended", "archived", "closed"}
-        Archived and closed tasks do not change.
     touched_at : str
         The last commit in the task's scope.
     """
@@ -187,8 +161,6 @@ class TaskItem(Model):
 
     Attributes
     ----------
-    kind : str
-        title, status, goal, decision, constraint, open_question, next_action, artifact, link, state or confirmation.
     name : str or None
         Of a value of the state: its name.
     reason : str or None
@@ -218,10 +190,8 @@ class TaskSnapshot(Model):
 
     Attributes
     ----------
-    as_of : int, str or None
-        The event or the time; None: now.
-    through : int
-        The last event that changed something of it by then.
+    as_of, through : int, str or None
+        The event or the time, None: now; the last event that changed something of it by then.
     state : dict of str to str
         Named values.
     links : list of str
@@ -273,10 +243,9 @@ class SessionTasks(Model):
         Whether a turn may switch the task by itself; off unless the session's user switched it on.
     guidance : {"minimal", "supportive"}
         Whether turns ask about conflicts and ambiguity only, or also about topics.
-    switches_back : int
-        How often, in close succession, it went straight back to the task that it had left.
-    mismatches : int
-        Turns in a row whose message seemed to belong to another task.
+    switches_back, mismatches : int
+        How often, in close succession, it went straight back to the task that it had left; turns in a row whose message seemed to
+        belong to another task.
     rejected : RejectedRecall or None
         Its last recall of which memories were overridden.
     """
@@ -304,13 +273,9 @@ class Pin(Model):
     id : str
         The id of the memory that holds it.
     kind : {"fact", "preference", "constraint", "temporary"}
-        A constraint comes before everything else in a recall; what is temporary ends by itself.
+        A constraint comes before everything else in a recall; what is temporary ends by itself, at `expires_at`.
     task_id : str or None
         The task that it belongs to; None: every task.
-    expires_at : str or None
-        When a temporary pin ends.
-    removed_at : str or None
-        When it was removed.
     """
 
     id: str
@@ -346,14 +311,7 @@ class PinsRead(Model):
 
 
 class WorkingMemory(Model):
-    """What a session is doing now.
-
-    Attributes
-    ----------
-    task, notes : str or None
-    context, pending : list of str
-        What matters for the task; what is still to be done.
-    """
+    """What a session is doing now, what matters for it, and what is still to be done."""
 
     session_id: str
     task: str | None = None
@@ -372,13 +330,7 @@ class ChatContext(Model):
 
 
 class TransientItem(Model):
-    """A text that is kept for a while and then forgotten, unless it is promoted to a memory.
-
-    Attributes
-    ----------
-    task_id : str or None
-        The task that it belongs to.
-    """
+    """A text that is kept for a while and then forgotten, unless it is promoted to a memory."""
 
     id: str
     content: str
@@ -388,13 +340,7 @@ class TransientItem(Model):
 
 
 class LeftOut(Model):
-    """What an answer says in a tag and was not stored.
-
-    Attributes
-    ----------
-    content : str
-        Its beginning.
-    """
+    """The beginning of what an answer says in a tag and was not stored."""
 
     tag: Literal["memory", "chat-memory", "working-memory", "chat-context"]
     content: str
@@ -402,17 +348,12 @@ class LeftOut(Model):
 
 
 class Absorbed(Model):
-    """What was stored of a model's answer.
+    """What was stored of a model's answer: facts, stored or merged with those that were known; those for the session are recalled in it alone.
 
     Attributes
     ----------
     text : str
         The answer without tags, for its user.
-    memories, chat_memories : list of SavedObservation
-        Facts, stored or merged with those that were known; those for the session are recalled in it alone.
-    working_memory : WorkingMemory or None
-    chat_context : ChatContext or None
-        None: the answer says none.
     """
 
     session_id: str
@@ -440,8 +381,6 @@ class GitState(Model):
         Whether files were changed, or added, since the last commit.
     files_modified : list of str
         These files, at most 100, relative to the top of the work tree.
-    has_more_files : bool
-        Whether there are more of them.
     """
 
     branch: Name | None = None
@@ -452,13 +391,7 @@ class GitState(Model):
 
 
 class LedgerContext(Model):
-    """What an agent knows at a checkpoint.
-
-    Attributes
-    ----------
-    patterns_learned : list of str
-        Ids of memories that still exist, of all checkpoints so far.
-    """
+    """What an agent knows at a checkpoint; `patterns_learned` are ids of memories that still exist, of all checkpoints so far."""
 
     tech_stack: list[str] = Field(default_factory=list)
     patterns_learned: list[str] = Field(default_factory=list)
@@ -472,8 +405,6 @@ class Ledger(Model):
     ----------
     tasks_completed : int
         The number of tasks that the agent's checkpoints named as completed.
-    current_task : str or None
-        The id of a task.
     state : GitState or None
         None: the checkpoint was given no work tree, or the folder is not a git work tree.
     """
@@ -493,13 +424,10 @@ class Handoff(Model):
     ----------
     to_agent : str or None
         None: any other agent may accept it.
-    state : {"open", "accepted", "withdrawn"}
     seq : int
         The event that created it. ``memory.tasks.snapshot(task_id, as_of=seq)`` is the state of the task that it hands over.
-    git_state : GitState or None
     memory_ids : list of str
         The memories that it carries, best first: those that still exist.
-    accepted_by, accepted_at : str or None
     withdrawn_at, reason : str or None
         When it was withdrawn, and why.
     """
@@ -543,21 +471,16 @@ class ContinuityPage(Model):
         Pinned constraints of the task and of every task.
     task : TaskSnapshot
         The task's state: at the handoff, or now.
-    handoff : Handoff or None
     since : list of str
         What was added to the task, or closed in it, after the handoff.
     ledger : Ledger or None
         The last checkpoint of the agent that handed over, or else of `agent`.
     memories : list of CarriedMemory
-        Relevant memories: those of the handoff, or those that the task's title, goal and next actions recall. Failures are mistakes instead.
-    mistakes : list of Warned
-        Known failures and what prevents them.
+        Those of the handoff, or those that the task's title, goal and next actions recall. Failures are mistakes instead.
     is_cut : bool
         Whether entries were left out to keep within the budget.
     total_tokens : int
-        Estimated tokens of `text`.
-    text : str
-        The page as Markdown.
+        Estimated tokens of `text`, the page as Markdown.
     """
 
     agent: str | None = None
@@ -575,13 +498,7 @@ class ContinuityPage(Model):
 
 
 class AcceptedHandoff(Model):
-    """A handoff that was accepted, the page from which to continue, and the command that switches a session to its task.
-
-    Attributes
-    ----------
-    command : str
-        Nothing switches a session by itself.
-    """
+    """A handoff that was accepted, the page from which to continue, and the command that switches a session to its task: nothing does by itself."""
 
     handoff: Handoff
     page: ContinuityPage
