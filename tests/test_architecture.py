@@ -167,9 +167,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "model": (
         "timestamps ids",
         "base",
-        "relevance similarity link model_usage attempts",
+        "relevance similarity model_usage attempts",
         "memory",
-        "build chronology agent_input",
+        "build link agent_input",
         "results",
         "events",
     ),
