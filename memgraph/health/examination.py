@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from memgraph.config import AgentMemoryConfig, config_path, default_settings, load_config
 from memgraph.diagnostics.security import report_finding
+from memgraph.disk.files import beyond, size_on_disk
 from memgraph.disk.lock import ProcessLock, writer_lock
-from memgraph.disk.space import beyond, size_on_disk
 from memgraph.embedding import embed_query, setting_of
 from memgraph.errors import (
     BusyError,
