@@ -259,12 +259,3 @@ def beyond(size: int, max_memory_mb: int) -> str | None:
     if not max_memory_mb or size <= max_memory_mb * 1_000_000:
         return None
     return f"the store takes {size / 1e6:,.1f} MB, more than max_memory_mb = {max_memory_mb:,}"
-
-
-def work_tree_name(path: str) -> str | None:
-    """Return the name of the git work tree that an absolute path is in; None if it is in none, or cannot be read."""
-    try:
-        folder = Path(path).resolve()
-        return next((one.name for one in (folder, *folder.parents) if (one / ".git").exists()), None)
-    except (OSError, ValueError):
-        return None
