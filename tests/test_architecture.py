@@ -30,7 +30,6 @@ LAYERS = (
         "text",
         "ports",
         "privacy",
-        "security",
         "settings",
         "config",
         "assets",
@@ -57,8 +56,7 @@ SIBLINGS = {
     "ports": {"model"},
     "privacy": {"model", "errors"},
     "settings": {"model", "model_server"},
-    "security": {"model", "errors", "settings"},
-    "config": {"model", "errors", "privacy", "security", "settings"},
+    "config": {"model", "errors", "privacy", "settings"},
     "ollama": {"errors", "model", "model_server", "ports"},
     "assets": {"errors"},
     "facade": {"commands"},
@@ -552,7 +550,7 @@ CLIENTS = {
         "memgraph.model_server",
         "memgraph.ollama",
         "memgraph.extraction.llm.chat_completions",
-        "memgraph.diagnostics.targets",
+        "memgraph.diagnostics.delivery",
     },
 }
 """Clients of servers, and the modules that import them: one for each protocol."""

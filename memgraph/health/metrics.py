@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from memgraph.diagnostics.lines import predecessor_of
+from memgraph.diagnostics.delivery import predecessor_of
 from memgraph.diagnostics.records import SEVERITIES
 from memgraph.diagnostics.reporting import dead_letters_of
 from memgraph.disk.files import free_bytes, size_on_disk

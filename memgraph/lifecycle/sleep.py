@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from memgraph.diagnostics.runs import RunNotes
+from memgraph.diagnostics.reports import RunNotes
 from memgraph.errors import InvalidInputError, MemGraphError
 from memgraph.lifecycle.collection.collect import collect
 from memgraph.lifecycle.contradictions.search import find_contradictions

@@ -14,10 +14,8 @@ from starlette.testclient import TestClient
 
 from memgraph import AgentMemoryConfig, MemGraph, MemoryRetrieval, RetrievalConfig
 from memgraph.diagnostics import reporting
-from memgraph.diagnostics.quotas import QuotaWatch, report_quota
-from memgraph.diagnostics.recalls import MAX_RANKINGS, RecallWatch
 from memgraph.diagnostics.records import LifecycleRecord, QuotaRecord, RetrievalRecord
-from memgraph.diagnostics.runs import reported_run
+from memgraph.diagnostics.reports import MAX_RANKINGS, QuotaWatch, RecallWatch, report_quota, reported_run
 from memgraph.errors import BusyError, StorageError
 from memgraph.interfaces.cli.serve import limit_reporter
 from memgraph.interfaces.http.limits import Limited, Limits
