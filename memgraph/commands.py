@@ -23,7 +23,7 @@ from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Callback, Limit, Name, QueryText, checked
 from memgraph.model.memory import MEMORY_TYPES, MemoryType, PrivacyTier, StoredMemory, TrustClass, Vector
 from memgraph.model.relevance import confidence_label
-from memgraph.model.results.listing import MemoryCommandResult, MemoryExport, MemoryListEntry, MemoryStats, State
+from memgraph.model.results.curation import MemoryCommandResult, MemoryExport, MemoryListEntry, MemoryStats, State
 from memgraph.model.results.retrieval import RetrievalQuery
 from memgraph.model.timestamps import age, to_iso
 from memgraph.ports import Embedder, Progress

@@ -30,7 +30,6 @@ LAYERS = (
         "text",
         "ports",
         "privacy",
-        "security",
         "settings",
         "config",
         "assets",
@@ -57,8 +56,7 @@ SIBLINGS = {
     "ports": {"model"},
     "privacy": {"model", "errors"},
     "settings": {"model", "model_server"},
-    "security": {"model", "errors", "settings"},
-    "config": {"model", "errors", "privacy", "security", "settings"},
+    "config": {"model", "errors", "privacy", "settings"},
     "ollama": {"errors", "model", "model_server", "ports"},
     "assets": {"errors"},
     "facade": {"commands"},
@@ -167,16 +165,11 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "model": (
         "timestamps ids",
         "base",
-        "relevance similarity link model_usage attempts",
+        "relevance similarity model_usage attempts",
         "memory",
-        "build chronology agent_input",
+        "build link agent_input",
         "results",
         "events",
-    ),
-    "model.results": (
-        "contradictions curation distillation learning listing maintenance procedures purges retrieval rows sleep",
-        "context",
-        "tasks",
     ),
     "model.events": ("payload", "memories records store tasks", "earlier", "registry"),
     "retrieval": (
@@ -552,7 +545,7 @@ CLIENTS = {
         "memgraph.model_server",
         "memgraph.ollama",
         "memgraph.extraction.llm.chat_completions",
-        "memgraph.diagnostics.targets",
+        "memgraph.diagnostics.delivery",
     },
 }
 """Clients of servers, and the modules that import them: one for each protocol."""

@@ -11,13 +11,7 @@ _BLOCK_BYTES = 4 << 20
 
 
 class Seal:
-    """Makes and checks the codes for one purpose: keyed BLAKE3, in hexadecimal.
-
-    Parameters
-    ----------
-    key : bytes, length 32
-        Derived from the store's signing key: see `Journal.seal`.
-    """
+    """Makes and checks the codes for one purpose: BLAKE3 with a key of 32 bytes, derived from the store's signing key, in hexadecimal."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -31,13 +25,7 @@ class Seal:
         return int.from_bytes(blake3(data, key=self._key).digest(length=8)) >> 1
 
     def code_of_file(self, path: Path) -> str:
-        """Return the code of a file's bytes. Reads about 5 GB per second and core.
-
-        Raises
-        ------
-        OSError
-            The file cannot be read.
-        """
+        """Return the code of a file's bytes. Reads about 5 GB per second and core."""
         hasher = blake3(key=self._key)  # in one thread: a thread pool would not survive a fork
         buffer = bytearray(_BLOCK_BYTES)
         with path.open("rb", buffering=0) as file:

@@ -12,7 +12,7 @@ from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 from memgraph.model.events.store import StoreReset
 from memgraph.model.link import EXPLICIT_RELATIONS
-from memgraph.model.results.purges import ResetScope
+from memgraph.model.results.maintenance import ResetScope
 
 CLEARED: dict[str, ResetScope] = {
     "WorkingMemory": "memory",

@@ -10,9 +10,8 @@ from typing import Any
 
 import orjson
 
-from memgraph.disk.files import make_private_folder
+from memgraph.disk.files import as_graph_errors, make_private_folder
 from memgraph.disk.seal import Seal
-from memgraph.disk.space import as_graph_errors
 from memgraph.errors import GraphError
 from memgraph.graph.columns import from_engine, visible
 from memgraph.graph.connection import KUZU, Connection, Vendor

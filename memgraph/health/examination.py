@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.config import AgentMemoryConfig, config_path, default_settings, load_config
-from memgraph.diagnostics.security import report_finding
+from memgraph.diagnostics.reports import report_finding
+from memgraph.disk.files import beyond, size_on_disk
 from memgraph.disk.lock import ProcessLock, writer_lock
-from memgraph.disk.space import beyond, size_on_disk
 from memgraph.embedding import embed_query, setting_of
 from memgraph.errors import (
     BusyError,
@@ -60,7 +60,7 @@ from memgraph.model.memory import MEMORY_TYPES, AgentMemory, StoredMemory
 from memgraph.model.results.maintenance import Health
 from memgraph.model.timestamps import days_between, epoch_days, to_iso
 from memgraph.ports import Embedder, Key, Row
-from memgraph.settings.diagnostics import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
+from memgraph.settings import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
 from memgraph.store import AgentMemoryStore
 from memgraph.store.maintenance.verification import LastBackup, Verification
 from memgraph.store.maintenance.verifying import inspect

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import orjson
 
-from memgraph.diagnostics.lines import predecessor_of
+from memgraph.diagnostics.delivery import predecessor_of
 from memgraph.diagnostics.records import SEVERITIES
 from memgraph.diagnostics.reporting import dead_letters_of
-from memgraph.disk.files import free_bytes
-from memgraph.disk.space import size_on_disk
+from memgraph.disk.files import free_bytes, size_on_disk
 from memgraph.errors import ReadOnlyError
 from memgraph.health.exposition import Metric
 from memgraph.index.supersession import superseded

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from memgraph.disk.files import free_bytes, sync_data, sync_folder, write_all
-from memgraph.disk.space import FULL
+from memgraph.disk.files import FULL, free_bytes, sync_data, sync_folder, write_all
 from memgraph.errors import StorageError
 from memgraph.journal.closed import files
 from memgraph.journal.closed.condensed import UNPROVEN, CondensedSegments

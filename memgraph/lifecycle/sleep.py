@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from memgraph.diagnostics.runs import RunNotes
+from memgraph.diagnostics.reports import RunNotes
 from memgraph.errors import InvalidInputError, MemGraphError
 from memgraph.lifecycle.collection.collect import collect
 from memgraph.lifecycle.contradictions.search import find_contradictions
@@ -40,7 +40,7 @@ from memgraph.logs import logger_of
 from memgraph.model.base import Model, Name, Seconds, checked
 from memgraph.model.events.records import SLEEP, SleepAdvanced, SleepFailed
 from memgraph.model.memory import MEMORY_TYPES
-from memgraph.model.results.sleep import PhaseReport, SleepReport
+from memgraph.model.results.learning import PhaseReport, SleepReport
 from memgraph.model.timestamps import days_between
 from memgraph.ports import LanguageModel, Progress
 from memgraph.store import AgentMemoryStore

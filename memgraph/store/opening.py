@@ -9,9 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.diagnostics.quotas import report_quota
 from memgraph.diagnostics.reporting import check_targets
-from memgraph.diagnostics.security import reason_of, report_finding, report_security
+from memgraph.diagnostics.reports import reason_of, report_finding, report_quota, report_security
 from memgraph.disk.files import free_bytes
 from memgraph.errors import InvalidInputError, JournalError, StorageError
 from memgraph.graph.connection import VENDORS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.diagnostics.recalls import RecallWatch
 from memgraph.diagnostics.records import Duration, Ranking
+from memgraph.diagnostics.reports import RecallWatch
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.journal.journal import Journal
 from memgraph.model.base import checked, checked_list

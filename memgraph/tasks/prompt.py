@@ -12,8 +12,16 @@ from dataclasses import dataclass, field
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Name, checked
 from memgraph.model.memory import StoredMemory
-from memgraph.model.results.context import SECTIONS, AgentContext, Prompt, PromptSection, SectionName
-from memgraph.model.results.retrieval import RetrievalQuery, RetrievalResult, Rules
+from memgraph.model.results.retrieval import (
+    SECTIONS,
+    AgentContext,
+    Prompt,
+    PromptSection,
+    RetrievalQuery,
+    RetrievalResult,
+    Rules,
+    SectionName,
+)
 from memgraph.model.results.tasks import WorkingMemory
 from memgraph.model.timestamps import age
 from memgraph.ports import TokenCounter

@@ -9,8 +9,7 @@ from memgraph.fold.tasks import SESSION, is_recent_switch, session_key
 from memgraph.model.base import Name, checked
 from memgraph.model.events.payload import Actor
 from memgraph.model.events.tasks import SessionControlSet, SessionTasksSet
-from memgraph.model.results.tasks import MAX_STACK, RejectedRecall, SessionTasks, TaskSwitch
-from memgraph.model.results.tasks.turns import Guidance
+from memgraph.model.results.tasks import MAX_STACK, Guidance, RejectedRecall, SessionTasks, TaskSwitch
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.task_gate import WRITABLE

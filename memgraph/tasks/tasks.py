@@ -36,10 +36,8 @@ from memgraph.model.events.tasks import (
     UserConfirmed,
 )
 from memgraph.model.ids import MIN_ID_CHARS, new_id
-from memgraph.model.results.context import Prompt
-from memgraph.model.results.tasks import Absorbed, Task, TaskItem, TaskSnapshot, TaskStatus
-from memgraph.model.results.tasks.handoffs import ContinuityPage
-from memgraph.model.results.tasks.turns import TurnControl
+from memgraph.model.results.retrieval import Prompt
+from memgraph.model.results.tasks import Absorbed, ContinuityPage, Task, TaskItem, TaskSnapshot, TaskStatus, TurnControl
 from memgraph.store import AgentMemoryStore
 from memgraph.store.past.as_of import When
 from memgraph.tasks.handoffs import Handoffs, Ledgers

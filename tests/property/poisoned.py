@@ -24,7 +24,7 @@ from memgraph.extraction.readers.transcripts import TranscriptReader
 from memgraph.interfaces.operations import Caller
 from memgraph.items import Items
 from memgraph.items.item import Put
-from memgraph.model.results.context import SECTIONS
+from memgraph.model.results.retrieval import SECTIONS
 from memgraph.testing import FakeClock, FakeKeys
 from memgraph.text.safe import xml_text
 from tests.doors import DOORS

@@ -23,7 +23,7 @@ from memgraph.fold.history.relevance import Relevances
 from memgraph.journal.envelope import Event
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import OUTCOME_OF_WORD
-from memgraph.model.results.sleep import MADE_BY_SLEEP
+from memgraph.model.results.learning import MADE_BY_SLEEP
 
 LINKS = ("SUPERSEDES", "CONTRADICTS", "RELATED_TO", "ELABORATES", "EXAMPLE_OF")
 """Relations for which the creation times of links are collected."""

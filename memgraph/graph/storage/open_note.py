@@ -17,9 +17,8 @@ from typing import Any, NoReturn
 
 import orjson
 
-from memgraph.disk.files import clear, open_own, read_own
+from memgraph.disk.files import clear, graph_error, open_own, read_own
 from memgraph.disk.seal import Seal
-from memgraph.disk.space import graph_error
 from memgraph.errors import GraphError, OutdatedGraphError
 from memgraph.logs import logger_of
 

@@ -23,8 +23,7 @@ from memgraph.model.events.records import FADED
 from memgraph.model.events.store import REMOVED_TEXT
 from memgraph.model.ids import stored_form
 from memgraph.model.memory import Role, fields_with
-from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED
-from memgraph.model.results.sleep import MADE_BY_SLEEP
+from memgraph.model.results.learning import LAPSED, LAPSED_PROPOSAL, MADE_BY_SLEEP, PROPOSED, REJECTED
 
 _KEPT = fields_with(Role.WORDLESS)
 _KEPT_TAGS = frozenset({"lesson"})

@@ -26,7 +26,7 @@ from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out
 from memgraph.model.events.payload import Actor
 from memgraph.model.events.records import AccessRecorded, phase_key
 from memgraph.model.memory import StoredMemory
-from memgraph.model.results.sleep import CopiesResult
+from memgraph.model.results.learning import CopiesResult
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.permitted import Permits, everything
 from memgraph.store.query import Reader

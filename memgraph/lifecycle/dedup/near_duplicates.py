@@ -38,7 +38,7 @@ from memgraph.lifecycle.run.changes import MOST_EVENTS, Changes, Watch, changes_
 from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out
 from memgraph.model.events.records import AccessRecorded, phase_key
 from memgraph.model.memory import MEMORY_TYPES, StoredMemory
-from memgraph.model.results.sleep import MADE_FROM_OTHERS, MergeResult
+from memgraph.model.results.learning import MADE_FROM_OTHERS, MergeResult
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write
 from memgraph.store.query import Reader

@@ -10,7 +10,7 @@ from memgraph.extraction.llm.prompt import DATA, fenced
 from memgraph.fold.distillation import TABLE
 from memgraph.model.base import MAX_CONTENT_CHARS, Limit, Name, checked
 from memgraph.model.ids import canonical_name
-from memgraph.model.results.distillation import OrderState, WorkOrder, WorkSheet
+from memgraph.model.results.learning import OrderState, WorkOrder, WorkSheet
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader

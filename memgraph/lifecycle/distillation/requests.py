@@ -20,7 +20,7 @@ from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.run.reporting import report_orders
 from memgraph.lifecycle.run.runner import Commit, Plan, View, carry_out
 from memgraph.model.events.records import DistilRequested, phase_key
-from memgraph.model.results.distillation import OrdersResult
+from memgraph.model.results.learning import OrdersResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 

@@ -45,7 +45,7 @@ from memgraph.model.events.payload import Payload
 from memgraph.model.events.records import ERROR_ANALYSIS, FADED, ErrorsAnalysed
 from memgraph.model.ids import canonical_name, source_id
 from memgraph.model.memory import SemanticMemory, StoredMemory, id_of
-from memgraph.model.results.procedures import ErrorAnalysis, ErrorKind, RepeatedError
+from memgraph.model.results.learning import ErrorAnalysis, ErrorKind, RepeatedError
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write

@@ -19,7 +19,7 @@ from memgraph.lifecycle.evidence.retirement import retired
 from memgraph.model.events.memories import MemoryRevised
 from memgraph.model.events.records import FADED
 from memgraph.model.memory import StoredMemory
-from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED
+from memgraph.model.results.learning import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED
 from memgraph.ports import Row
 from memgraph.store.query import Reader
 from memgraph.store.undeletion import Deleted

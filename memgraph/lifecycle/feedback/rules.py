@@ -34,7 +34,7 @@ from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryRe
 from memgraph.model.events.records import AccessRecorded, phase_key
 from memgraph.model.ids import source_id
 from memgraph.model.memory import SemanticMemory
-from memgraph.model.results.sleep import FEEDBACK_SOURCE, FeedbackResult
+from memgraph.model.results.learning import FEEDBACK_SOURCE, FeedbackResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write

@@ -46,7 +46,7 @@ from memgraph.model.events.memories import MemoryDerived
 from memgraph.model.events.records import FADED, LEARNING, ProceduresLearned
 from memgraph.model.ids import source_id
 from memgraph.model.memory import AgentMemory, ProceduralMemory, StoredMemory, id_of
-from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED, UNCONVINCING, ProcedureResult
+from memgraph.model.results.learning import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED, UNCONVINCING, ProcedureResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write

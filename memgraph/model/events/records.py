@@ -26,7 +26,7 @@ from memgraph.model.events.payload import (
 )
 from memgraph.model.ids import MemoryId, natural_id
 from memgraph.model.memory import MemoryType, PrivacyTier, TrustClass
-from memgraph.model.results.distillation import MAX_ORDER_MEMORIES, OrderKind, Verdict
+from memgraph.model.results.learning import MAX_ORDER_MEMORIES, OrderKind, Verdict
 
 
 class AccessEffect(Strict):

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from memgraph.model.base import Count, Name, Strict, Text, Timestamp
 from memgraph.model.events.payload import ANY, JOURNAL, STORE, SYSTEM, Payload, Policy, Sha256, Whole, nothing
 from memgraph.model.ids import MemoryId
-from memgraph.model.results.purges import ResetScope
+from memgraph.model.results.maintenance import ResetScope
 
 
 class StoreCreated(Payload):

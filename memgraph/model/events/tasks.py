@@ -14,9 +14,7 @@ from pydantic import Field, model_validator
 from memgraph.model.base import MAX_ITEMS, Content, Name, Prose, Strict, Text, Timestamp, Unit
 from memgraph.model.events.payload import SYSTEM, UPKEEP, Payload, Policy, Whole, WriteScope, its_id, nothing
 from memgraph.model.ids import MemoryId
-from memgraph.model.results.tasks import MAX_STACK, PinKind, TaskStatus
-from memgraph.model.results.tasks.handoffs import MAX_FILES
-from memgraph.model.results.tasks.turns import Decision, Guidance, NudgeKind
+from memgraph.model.results.tasks import MAX_FILES, MAX_STACK, Decision, Guidance, NudgeKind, PinKind, TaskStatus
 
 _TASK: frozenset[WriteScope] = frozenset({"task"})
 _OF_A_TASK = Policy(
@@ -361,7 +359,7 @@ _Ids = Annotated[list[MemoryId], Field(max_length=MAX_CARRIED)]
 
 
 class WorkTree(Strict):
-    """The state of a git work tree; see `memgraph.model.results.tasks.handoffs.GitState`."""
+    """The state of a git work tree; see `memgraph.model.results.tasks.GitState`."""
 
     branch: Name | None = None
     last_git_commit: Name | None = None

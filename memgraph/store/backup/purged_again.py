@@ -22,7 +22,7 @@ from memgraph.journal.purge.rewriting import rewrite_segments, segments_of, zero
 from memgraph.journal.segments import event_of
 from memgraph.model.events.registry import STATES_MEMORY
 from memgraph.model.events.store import MemoryPurged, PurgedRows, StoreRestored, ranges_of
-from memgraph.model.results.purges import PurgeReceipt
+from memgraph.model.results.maintenance import PurgeReceipt
 from memgraph.store.backup.quarantine import readable_lines
 from memgraph.store.compaction.renewing import renew_baseline
 from memgraph.store.purge.exports import known_exports

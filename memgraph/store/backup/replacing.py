@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import make_private_folder, sync_folder, write_all
-from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
+from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import BackupError, JournalError, KeyMissingError, StorageError
 from memgraph.journal import swap
 from memgraph.journal.baseline.header import FOLDER, HEADER

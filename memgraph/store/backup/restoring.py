@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import make_private_folder, sync_folder, write_private
-from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
+from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import BackupError, InvalidInputError, JournalError, KeyMissingError, StorageError
 from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.envelope import CommitDraft

@@ -32,7 +32,7 @@ from memgraph.model.memory import (
     parse_memory,
 )
 from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.model.results.sleep import MADE_FROM_OTHERS
+from memgraph.model.results.learning import MADE_FROM_OTHERS
 from memgraph.ports import Annotator, Embedder, Row
 from memgraph.privacy.tiers import TEXT_FIELDS, Inferred, M, inferred, strictest, text_of
 from memgraph.store.commit.access import Use

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memgraph.config import AgentMemoryConfig, load_config
-from memgraph.disk.views import remove_unused_views
+from memgraph.disk.folders import remove_unused_views
 from memgraph.errors import InvalidInputError, StorageError
 from memgraph.fold import fold
 from memgraph.fold.projection import SCHEMA_VERSION

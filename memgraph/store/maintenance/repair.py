@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from memgraph.config import AgentMemoryConfig, load_config
-from memgraph.diagnostics.security import report_finding
+from memgraph.diagnostics.reports import report_finding
 from memgraph.errors import InvalidInputError, JournalError, KeyMissingError
 from memgraph.journal.baseline.archive import remove_baseline
 from memgraph.journal.baseline.header import checked_header

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.disk.views import KeptViews, Lease
+from memgraph.disk.folders import KeptViews, Lease
 from memgraph.errors import InvalidInputError
 from memgraph.fold.event_time import ALWAYS, Moments
 from memgraph.fold.projection import SCHEMA_VERSION

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from memgraph.fold.tasks import OPENINGS
 from memgraph.model.events.registry import PAYLOADS
 from memgraph.model.events.tasks import TaskCreated, TaskPayload, TitleSet
-from memgraph.model.results.purges import LostTask
+from memgraph.model.results.maintenance import LostTask
 from memgraph.store.purge.records import Record
 
 _OF_TASK = frozenset(name for (name, _), kind in PAYLOADS.items() if issubclass(kind, TaskPayload))

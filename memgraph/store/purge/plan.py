@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from memgraph.model.events.registry import NEVER_PURGED, POLICIES, STATES_MEMORY
-from memgraph.model.results.purges import LostTask
+from memgraph.model.results.maintenance import LostTask
 from memgraph.ports import Row
 from memgraph.store.purge.lost_tasks import lost_tasks
 from memgraph.store.purge.records import Record, strings_in, texts_of

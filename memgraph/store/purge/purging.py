@@ -25,7 +25,7 @@ from memgraph.model.base import Name, Text, checked
 from memgraph.model.events.memories import MemoryLinked
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.store import MAX_PURGED, BackupMade, Follower, MemoryPurged, PurgedRows, ranges_of
-from memgraph.model.results.purges import (
+from memgraph.model.results.maintenance import (
     KnownExport,
     PurgedMemory,
     PurgePreview,

@@ -21,7 +21,7 @@ from memgraph.journal.segments import Segments
 from memgraph.journal.vectors.damage import NamedRows
 from memgraph.model.events.store import MemoryPurged
 from memgraph.model.events.tasks import TaskCreated
-from memgraph.model.results.purges import KnownExport, PurgeReceipt, ReceiptCheck, RewrittenFile
+from memgraph.model.results.maintenance import KnownExport, PurgeReceipt, ReceiptCheck, RewrittenFile
 
 FOLDER = "receipts"
 _REGISTRATION = f'"type":"{TaskCreated.TYPE}"'.encode()

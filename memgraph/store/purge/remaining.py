@@ -10,7 +10,7 @@ import orjson
 
 from memgraph.journal.segments import Line
 from memgraph.model.events.registry import NEVER_PURGED
-from memgraph.model.results.purges import RemainingName
+from memgraph.model.results.maintenance import RemainingName
 from memgraph.store.purge.records import strings_in
 
 _HEAD = {"task_id": "id of a task", "key_id": "id of a key"}

@@ -10,9 +10,8 @@ from pydantic import Field
 
 from memgraph.model.base import checked
 from memgraph.model.memory import StoredMemory, StoredSemanticMemory
-from memgraph.model.results.context import Warned
-from memgraph.model.results.tasks import Pin, TaskSnapshot
-from memgraph.model.results.tasks.handoffs import CarriedMemory, ContinuityPage, Handoff, Ledger
+from memgraph.model.results.retrieval import Warned
+from memgraph.model.results.tasks import CarriedMemory, ContinuityPage, Handoff, Ledger, Pin, TaskSnapshot
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.context.budget import count_tokens, within_tokens
 from memgraph.retrieval.context.context import failed, is_constraint, known_errors, solved_since

@@ -16,7 +16,7 @@ from memgraph.model.base import Name, Prose, checked
 from memgraph.model.events.payload import Actor
 from memgraph.model.events.tasks import MAX_CARRIED, HandoffAccepted, HandoffCreated, HandoffWithdrawn
 from memgraph.model.ids import MIN_ID_CHARS, new_id
-from memgraph.model.results.tasks.handoffs import AcceptedHandoff, ContinuityPage, Handoff, HandoffState
+from memgraph.model.results.tasks import AcceptedHandoff, ContinuityPage, Handoff, HandoffState
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.handoff_gate import check_addressee

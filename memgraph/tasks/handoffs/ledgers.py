@@ -12,7 +12,7 @@ from memgraph.fold.tasks import COMPLETED_BY, LEARNED_BY, LEDGER, ledger_key
 from memgraph.model.base import MAX_COUNT, Name, checked
 from memgraph.model.events.payload import Actor
 from memgraph.model.events.tasks import LedgerCheckpointed, WorkTree
-from memgraph.model.results.tasks.handoffs import GitState, Ledger
+from memgraph.model.results.tasks import GitState, Ledger
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.tasks.handoffs.reading import TaskReader, git_of, reader_of

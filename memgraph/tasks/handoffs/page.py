@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from memgraph.model.ids import MIN_ID_CHARS
-from memgraph.model.results.context import Warned
-from memgraph.model.results.tasks import TaskItem, TaskSnapshot
-from memgraph.model.results.tasks.handoffs import ContinuityPage, GitState, Handoff, Ledger
+from memgraph.model.results.retrieval import Warned
+from memgraph.model.results.tasks import ContinuityPage, GitState, Handoff, Ledger, TaskItem, TaskSnapshot
 from memgraph.retrieval.context.budget import count_tokens
 from memgraph.retrieval.context.markdown import inline, item
 from memgraph.retrieval.context.task_labels import source_label

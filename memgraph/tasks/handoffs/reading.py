@@ -9,8 +9,7 @@ from memgraph.errors import NotFoundError
 from memgraph.model.base import Name, checked
 from memgraph.model.ids import stored_form
 from memgraph.model.memory import StoredMemory
-from memgraph.model.results.tasks import TaskItem, TaskSnapshot
-from memgraph.model.results.tasks.handoffs import GitState
+from memgraph.model.results.tasks import GitState, TaskItem, TaskSnapshot
 from memgraph.ports import Row
 from memgraph.privacy.access import OWNER, Access
 from memgraph.store import AgentMemoryStore

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memgraph.model.results.tasks.turns import Decision, TurnControl
+from memgraph.model.results.tasks import Decision, TurnControl
 from memgraph.text.safe import visible_line
 
 _WHY: dict[Decision, str] = {

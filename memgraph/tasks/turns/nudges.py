@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from memgraph.model.results.tasks.turns import Nudge, NudgeOption
+from memgraph.model.results.tasks import Nudge, NudgeOption
 from memgraph.text.cutting import cut
 from memgraph.text.safe import visible_line
 

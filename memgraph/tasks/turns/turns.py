@@ -22,12 +22,13 @@ from memgraph.model.events.payload import Actor, Payload
 from memgraph.model.events.tasks import SessionTasksSet, TurnControlled, UserConfirmed
 from memgraph.model.ids import new_id
 from memgraph.model.memory import StoredMemory
-from memgraph.model.results.tasks import SessionTasks, Task
-from memgraph.model.results.tasks.turns import (
+from memgraph.model.results.tasks import (
     Decision,
     Language,
     Nudge,
     NudgeKind,
+    SessionTasks,
+    Task,
     TaskMatch,
     TurnConfirmation,
     TurnControl,

@@ -14,7 +14,7 @@ from memgraph.model.events.records import AccessRecorded
 from memgraph.model.events.registry import PAYLOADS
 from memgraph.model.memory import ActionStep, EpisodicMemory, MemoryRecord, parse_memory
 from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.model.results.listing import MemoryStats
+from memgraph.model.results.curation import MemoryStats
 from memgraph.model.timestamps import to_iso
 
 TIMES = dict.fromkeys(["created_at", "updated_at", "occurred_at", "relevance_at"], "2026-01-01T00:00:00.000Z")

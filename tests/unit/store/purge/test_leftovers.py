@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from memgraph import AgentMemoryStore, MemGraph
-from memgraph.disk.temporary import TemporaryFolder
+from memgraph.disk.folders import TemporaryFolder
 from memgraph.errors import InvalidInputError, StorageError
 from memgraph.interfaces.agents.kept import Overview, keep_overview
 from memgraph.interfaces.http.access.answers import Answers

@@ -13,7 +13,7 @@ from memgraph import AgentMemoryStore, MemGraph
 from memgraph.errors import InvalidInputError, JournalError, NotFoundError, ReadOnlyError
 from memgraph.interfaces.operations import OPERATIONS
 from memgraph.model.events.tasks import ChatContextSet, WorkingMemorySet
-from memgraph.model.results.purges import PurgeReceipt
+from memgraph.model.results.maintenance import PurgeReceipt
 
 pytestmark = pytest.mark.embedded
 Traces = Callable[..., list[str]]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memgraph import InvalidInputError
-from memgraph.model.results.tasks import LANGUAGES
-from memgraph.model.results.tasks.turns import TurnSettings
+from memgraph.model.results.tasks import LANGUAGES, TurnSettings
 from memgraph.tasks.turns.turns import DENIALS, WORDS, is_confirmation, is_denial
 
 DEFAULT = TurnSettings()

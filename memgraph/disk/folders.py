@@ -1,9 +1,4 @@
-"""Cached views of the past: graph and index of a moment, each in its own directory under ``past/``.
-
-A view is made in a temporary directory, which is then renamed, so creation is atomic. A user of a view holds a shared
-lock on a file in it, so only unused views are removed; the lock of a killed process is released by the system. These
-are system locks (`fcntl.flock`) instead of filelock's, which has no shared locks.
-"""
+"""Folders that processes share: temporary ones, removed when their owner has ended, and cached views of the past."""
 
 from __future__ import annotations
 
@@ -15,10 +10,67 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
+from weakref import finalize
 
-from memgraph.disk.files import make_private_folder
+from memgraph.disk.files import make_private_folder, storage_errors
 from memgraph.errors import StorageError
 from memgraph.logs import logger_of
+
+
+class TemporaryFolder:
+    """A folder that only its owner can read, removed by `remove` (idempotent) or, at the latest, when the object or the process ends.
+
+    The owner holds a lock on the folder itself, which the system releases when the process ends, however it ends. A folder that
+    can be locked is therefore no longer in use: `remove_abandoned` finds it by its prefix.
+    """
+
+    def __init__(self, parent: Path, prefix: str) -> None:
+        while True:
+            path = Path(mkdtemp(prefix=prefix, dir=parent))
+            try:
+                descriptor = _locked(path)
+            except OSError:
+                path.rmdir()
+                raise
+            if descriptor is not None:
+                break  # else another process removed it as abandoned before it could be locked
+        self.path = path
+        self.remove = finalize(self, _remove_own, path, descriptor, os.getpid())
+
+
+def remove_abandoned(parent: Path, prefix: str) -> None:
+    """Remove this user's temporary folders with this prefix whose owner has ended."""
+    for path in parent.glob(f"{prefix}*"):
+        with suppress(OSError):  # another process has just removed it
+            if path.lstat().st_uid == os.geteuid() and (descriptor := _locked(path)) is not None:
+                _remove_own(path, descriptor, os.getpid())
+
+
+def _locked(path: Path) -> int | None:
+    """Lock a folder and return the descriptor that holds the lock; None if it is locked already or was removed."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        is_there = path.lstat().st_ino == os.fstat(descriptor).st_ino
+    except (BlockingIOError, FileNotFoundError):
+        is_there = False
+    except OSError:
+        os.close(descriptor)
+        raise
+    if is_there:
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _remove_own(path: Path, descriptor: int, pid: int) -> None:
+    if pid == os.getpid():  # a forked child does not own the folder
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(descriptor)
+
 
 logger = logger_of(__name__)
 
@@ -30,13 +82,7 @@ _ABANDONED_AFTER_S = 3600.0
 
 
 class Lease:
-    """A view in use: it is not removed until `release`.
-
-    Attributes
-    ----------
-    folder : Path
-        Directory of graph and index.
-    """
+    """A view in use, the directory of graph and index: it is not removed until `release`."""
 
     def __init__(self, folder: Path, descriptor: int) -> None:
         self.folder = folder
@@ -56,26 +102,20 @@ class Lease:
 
 
 class KeptViews:
-    """The cached views in one directory, by key."""
+    """The cached views of the past in one directory, by key: graph and index of a moment, each in a directory of its own.
+
+    A view is made in a temporary directory, which is then renamed, so creation is atomic. A user of a view holds a shared lock on a
+    file in it, which the system releases with the process, so only unused views are removed; filelock has no shared locks.
+    """
 
     def __init__(self, folder: Path, *, most: int = MOST_KEPT) -> None:
         self._folder = folder
         self._most = most
 
     def take(self, key: str, make: Callable[[Path], None], *, since: int | None = None) -> Lease:
-        """Return a view, and create it unless it is cached.
+        """Return a view; unless it is cached, `make` fills its directory.
 
-        Parameters
-        ----------
-        make : callable
-            Fills the given directory.
-        since : int, optional
-            The state of the store that the view belongs to: views of other states are never asked for again, and removed.
-
-        Raises
-        ------
-        StorageError
-            A system call fails.
+        `since` is the state of the store that the view belongs to: views of other states are never asked for again, and removed.
         """
         place = self._folder / (key if since is None else f"{since}-{key}")
         try:
@@ -152,15 +192,9 @@ def _remove(place: Path) -> None:
 
 
 def remove_unused_views(folder: Path) -> bool:
-    """Remove the views in a directory that nobody uses; return whether none is left. Agents' views, in a directory of their own, stay.
-
-    Raises
-    ------
-    StorageError
-        The system refuses.
-    """
+    """Remove the views in a directory that nobody uses; return whether none is left. Agents' views, in a directory of their own, stay."""
     left = False
-    try:
+    with storage_errors(folder, "a view of the past cannot be removed"):
         for place in sorted(folder.iterdir()) if folder.is_dir() else ():
             if place.name.startswith("."):
                 is_going = place.name.count(".") > 1  # `_remove` named it so; others are being made, or were abandoned
@@ -172,6 +206,4 @@ def remove_unused_views(folder: Path) -> bool:
                 with suppress(FileNotFoundError):  # another process has just removed it
                     _remove(place)
             left |= place.exists()
-    except OSError as error:
-        raise StorageError(f"a view of the past cannot be removed: {error.strerror}", path=folder) from None
     return not left
