@@ -1,15 +1,14 @@
-"""Maps each event type to the function that folds it."""
+"""What each event changes, and what may not be recorded: (rows, event) → changed rows, or a refusal."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from memgraph.fold import distillation, memories, records, resets
-from memgraph.fold.tasks import handoffs, sessions, tasks
+from memgraph.fold import memories, records, tasks
 from memgraph.fold.workspace import Workspace
-from memgraph.journal.envelope import Event
+from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryAdded
 from memgraph.ports import Key
@@ -37,14 +36,12 @@ _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     "procedure.measured": records.measured,
     "procedures.learned": records.learned,
     "errors.analysed": records.analysed,
-    "distil.requested": distillation.requested,
-    "distil.answered": distillation.answered,
-    "distil.attempted": distillation.attempted,
-    "distil.skipped": distillation.skipped,
-    "store.reset": resets.reset,
+    "distil.requested": records.requested,
+    "distil.answered": records.answered,
+    "distil.attempted": records.attempted,
+    "distil.skipped": records.skipped,
+    "store.reset": records.reset,
     **tasks.HANDLERS,
-    **sessions.HANDLERS,
-    **handoffs.HANDLERS,
 }
 _WITHOUT_ROWS = frozenset(
     {
@@ -90,3 +87,19 @@ def fold(workspace: Workspace, event: Event) -> None:
         tasks.touch(workspace, event)
     if event.type not in _WITHOUT_ROWS:
         _HANDLERS[event.type](workspace, event, event.payload)
+
+
+def check(rows: Workspace, drafts: Sequence[CommitDraft], now: str) -> None:
+    """Refuse events that do not fit the rows and the events before them; the workspace is used up by it."""
+    for draft in drafts:
+        for payload in draft.payloads:
+            memories.check(rows, draft, payload)
+            for kind, refuse in tasks.CHECKS:
+                if isinstance(payload, kind):
+                    refuse(rows, draft, payload)
+            memories.propose(rows, payload)
+            if payload.TYPE in tasks.HANDLERS:
+                proposed = Event(
+                    0, "", True, payload.TYPE, payload, {}, draft.write_scope, draft.task_id, draft.actor, now, now, ""
+                )
+                tasks.HANDLERS[payload.TYPE](rows, proposed, payload)

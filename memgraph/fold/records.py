@@ -1,10 +1,12 @@
-"""Folds events about retrievals, consolidated builds, sources and lifecycle runs."""
+"""Folds events about retrievals, builds, sources, lifecycle runs and work orders, and the reset of a store."""
 
 from __future__ import annotations
 
-from memgraph.fold.tasks.sessions import retrieval_rejected
+from memgraph.fold.memories import bare, remove
+from memgraph.fold.tasks import retrieval_rejected
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
+from memgraph.model.events.distillation import DistilAnswered, DistilAttempted, DistilRequested, DistilSkipped
 from memgraph.model.events.intake import BuildConsolidated, SourceRead
 from memgraph.model.events.lifecycle import (
     COMPRESSION,
@@ -23,7 +25,11 @@ from memgraph.model.events.lifecycle import (
 )
 from memgraph.model.events.payload import sparse
 from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
+from memgraph.model.events.store import StoreReset
 from memgraph.model.ids import natural_id
+from memgraph.model.link import EXPLICIT_RELATIONS
+from memgraph.model.results.purges import ResetScope
+from memgraph.ports import Row
 
 _MEMORY_FIELDS = ("success_rate", "confidence", "override_count")
 _USAGE_FIELDS = ("tried", "succeeded", "uses", "uses_judged", "uses_succeeded")
@@ -131,3 +137,112 @@ def analysed(workspace: Workspace, _event: Event, payload: ErrorsAnalysed) -> No
     counts = payload.model_dump(exclude={"up_to_seq", "internal", "external", "configuration"})
     row = {"id": ERROR_ANALYSIS, "name": "errors", "seq": payload.up_to_seq, **counts}
     workspace.put("LifecycleRun", ERROR_ANALYSIS, row)
+
+
+WORK_ORDER = "WorkOrder"
+
+
+def requested(workspace: Workspace, _event: Event, payload: DistilRequested) -> None:
+    """Fold ``distil.requested``: an order that exists is left as it is."""
+    workspace.ensure(WORK_ORDER, payload.id, {**sparse(payload.model_dump()), "state": "open"})
+
+
+def answered(workspace: Workspace, _event: Event, payload: DistilAnswered) -> None:
+    """Fold ``distil.answered``."""
+    if (known := _open(workspace, payload.id)) is not None:
+        row = {"state": "answered", "closed_at": payload.answered_at}
+        workspace.put(WORK_ORDER, payload.id, _with_answer({**known, **row}, payload))
+
+
+def attempted(workspace: Workspace, _event: Event, payload: DistilAttempted) -> None:
+    """Fold ``distil.attempted``: the order stays open."""
+    if (known := _open(workspace, payload.id)) is not None:
+        row = {"attempts": (known.get("attempts") or 0) + 1}
+        workspace.put(WORK_ORDER, payload.id, _with_answer({**known, **row}, payload))
+
+
+def skipped(workspace: Workspace, _event: Event, payload: DistilSkipped) -> None:
+    """Fold ``distil.skipped``."""
+    if (known := _open(workspace, payload.id)) is not None:
+        row = {"state": "skipped", "closed_at": payload.skipped_at, "skip_reason": payload.reason}
+        workspace.put(WORK_ORDER, payload.id, sparse({**known, **row}))
+
+
+def _open(workspace: Workspace, order_id: str) -> Row | None:
+    known = workspace.get(WORK_ORDER, order_id)
+    return known if known is not None and known["state"] == "open" else None
+
+
+def _with_answer(row: Row, payload: DistilAnswered | DistilAttempted) -> Row:
+    """Return the row of an order with what an answer added to that of earlier ones."""
+    added = {
+        name: list(dict.fromkeys([*row.get(name, ()), *getattr(payload, name)]))
+        for name in ("new_memory_ids", "merged_memory_ids")
+    }
+    who = {"answered_by": payload.answered_by, "answer_trust_class": payload.trust_class}
+    return sparse({**row, **added, **who, "verdict": payload.verdict or row.get("verdict")})
+
+
+CLEARED: dict[str, ResetScope] = {
+    "WorkingMemory": "memory",
+    "ChatContext": "memory",
+    "TransientItem": "memory",
+    "SessionTasks": "memory",
+    "Recall": "memory",
+    "RECALLED": "memory",
+    "Build": "memory",
+    "Source": "memory",
+    "WorkOrder": "memory",
+    "PinRemoval": "memory",
+    "Pin": "all",
+    "Task": "all",
+    "TaskItem": "all",
+    "HAS_ITEM": "all",
+    "LINKED": "all",
+    "Ledger": "all",
+    "Handoff": "all",
+    "Agent": "all",
+    **dict.fromkeys(("KEPT_BY", "WORKS_ON", "COMPLETED_BY", "LEARNED_BY"), "all"),
+    **dict.fromkeys(("HANDS_OVER", "HANDED_BY", "HANDED_TO", "ACCEPTED_BY", "CARRIED_BY"), "all"),
+    "LifecycleRun": "all",
+}
+"""The tables that are cleared: by every reset ("memory"), or only by one that keeps nothing ("all")."""
+OF_MEMORIES = frozenset(
+    {
+        "Memory",
+        "Practice",
+        "Project",
+        "Session",
+        "Tag",
+        "Entity",
+        "NEXT",
+        "TAGGED",
+        "MENTIONS",
+        "INVOLVES",
+        "IN_PROJECT",
+        "FROM_BUILD",
+        "IN_SESSION",
+        "IN_TASK",
+        *EXPLICIT_RELATIONS,
+    }
+)
+"""Tables whose rows go with the memories that they belong to."""
+_UNDER_ITS_ID = ("Practice", "Pin")
+
+
+def tables_of(scope: ResetScope) -> list[str]:
+    """Return the tables that a reset clears."""
+    return [table for table, least in CLEARED.items() if least == "memory" or scope == "all"]
+
+
+def reset(workspace: Workspace, _event: Event, payload: StoreReset) -> None:
+    """Fold ``store.reset``. A build that a kept memory names stays, as one that was never read."""
+    for memory_id in payload.removed:
+        remove(workspace, memory_id)
+        for table in _UNDER_ITS_ID:
+            if workspace.get(table, memory_id) is not None:
+                workspace.put(table, memory_id, None)
+    for table in payload.cleared:
+        for key in workspace.keys(table):
+            is_named = table == "Build" and workspace.is_attached("FROM_BUILD", str(key))
+            workspace.put(table, key, bare(workspace.get(table, key) or {}) if is_named else None)

@@ -15,7 +15,7 @@ from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError, Per
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, Operation, offered, perform
 from memgraph.interfaces.operations.operation import Arguments, Call
 from memgraph.model.memory import EpisodicMemory, SemanticMemory
-from memgraph.store.commit.effects import RECORDS_OF_READING
+from memgraph.store.commit.requests import RECORDS_OF_READING
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
 from tests.doors import DOORS, Door, RefusedError
 
