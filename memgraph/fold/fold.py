@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from memgraph.fold import memories, records, tasks
@@ -11,36 +12,12 @@ from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryAdded
+from memgraph.model.events.payload import Payload
 from memgraph.ports import Key
 
 _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
-    "memory.added": memories.added,
-    "memory.revised": memories.revised,
-    "memory.merged": memories.revised,
-    "memory.reembedded": memories.reembedded,
-    "memory.deleted": memories.deleted,
-    "memory.undeleted": memories.undeleted,
-    "memory.purged": memories.purged,
-    "memory.linked": memories.linked,
-    "memory.unlinked": memories.unlinked,
-    "memory.derived": memories.derived,
-    "access.recorded": memories.accessed,
-    "retrieval.recorded": records.retrieved,
-    "outcome.recorded": records.outcome,
-    "build.consolidated": records.consolidated,
-    "source.read": records.source_read,
-    "compression.applied": records.compressed,
-    "contradictions.sought": records.sought,
-    "sleep.advanced": records.slept,
-    "sleep.failed": records.sleep_failed,
-    "procedure.measured": records.measured,
-    "procedures.learned": records.learned,
-    "errors.analysed": records.analysed,
-    "distil.requested": records.requested,
-    "distil.answered": records.answered,
-    "distil.attempted": records.attempted,
-    "distil.skipped": records.skipped,
-    "store.reset": records.reset,
+    **memories.HANDLERS,
+    **records.HANDLERS,
     **tasks.HANDLERS,
 }
 _WITHOUT_ROWS = frozenset(
@@ -94,12 +71,16 @@ def check(rows: Workspace, drafts: Sequence[CommitDraft], now: str) -> None:
     for draft in drafts:
         for payload in draft.payloads:
             memories.check(rows, draft, payload)
-            for kind, refuse in tasks.CHECKS:
-                if isinstance(payload, kind):
-                    refuse(rows, draft, payload)
+            for refuse in _checks_of(type(payload)):
+                refuse(rows, draft, payload)
             memories.propose(rows, payload)
             if payload.TYPE in tasks.HANDLERS:
                 proposed = Event(
                     0, "", True, payload.TYPE, payload, {}, draft.write_scope, draft.task_id, draft.actor, now, now, ""
                 )
                 tasks.HANDLERS[payload.TYPE](rows, proposed, payload)
+
+
+@cache
+def _checks_of(kind: type[Payload]) -> tuple[Callable[[Workspace, CommitDraft, Any], None], ...]:
+    return tuple(refuse for kinds, refuse in tasks.CHECKS if issubclass(kind, kinds))

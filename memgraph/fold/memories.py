@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memgraph.errors import DuplicateIdError, NotFoundError, ScopeError
 from memgraph.fold.workspace import Workspace
@@ -176,8 +176,7 @@ def chain_of(memory: Row) -> tuple[str, str] | None:
 _OF_THE_VECTOR = frozenset({"embedding_model", "embedded_at", "vector_row", "vector_sha256"})
 
 
-def added(workspace: Workspace, event: Event, payload: MemoryAdded) -> None:
-    """Fold ``memory.added``."""
+def _added(workspace: Workspace, event: Event, payload: MemoryAdded) -> None:
     row = {**event.content["memory"], "seq": event.seq, **_vector_columns(payload.vector)}
     workspace.add("Memory", row["id"], row)
     attach(workspace, row)
@@ -185,8 +184,7 @@ def added(workspace: Workspace, event: Event, payload: MemoryAdded) -> None:
         _set_last(workspace, chain, row["id"])
 
 
-def revised(workspace: Workspace, _event: Event, payload: MemoryRevised | MemoryMerged) -> None:
-    """Fold ``memory.revised`` and ``memory.merged``."""
+def _revised(workspace: Workspace, _event: Event, payload: MemoryRevised | MemoryMerged) -> None:
     row = workspace.get("Memory", payload.id)
     if row is not None:
         new = {**payload.row_after(row), **_vector_columns(payload.vector)}
@@ -195,8 +193,7 @@ def revised(workspace: Workspace, _event: Event, payload: MemoryRevised | Memory
         _replace(workspace, row, new)
 
 
-def reembedded(workspace: Workspace, _event: Event, payload: MemoryReembedded) -> None:
-    """Fold ``memory.reembedded``."""
+def _reembedded(workspace: Workspace, _event: Event, payload: MemoryReembedded) -> None:
     for memory_id, vector in vectors_named(payload):
         row = workspace.get("Memory", memory_id)
         if row is not None:
@@ -204,8 +201,8 @@ def reembedded(workspace: Workspace, _event: Event, payload: MemoryReembedded) -
             workspace.put("Memory", memory_id, new)
 
 
-def deleted(workspace: Workspace, _event: Event, payload: MemoryDeleted) -> None:
-    """Fold ``memory.deleted``: remove the memory, its edges, and nodes that only it was attached to.
+def _deleted(workspace: Workspace, _event: Event, payload: MemoryDeleted) -> None:
+    """Remove the memory, its edges, and nodes that only it was attached to.
 
     Its successors follow its predecessor.
     """
@@ -231,8 +228,8 @@ def remove(workspace: Workspace, memory_id: str) -> None:
     detach(workspace, attachments(row))
 
 
-def undeleted(workspace: Workspace, event: Event, payload: MemoryUndeleted) -> None:
-    """Fold ``memory.undeleted``: restore the memory to its place between its predecessor and its successors.
+def _undeleted(workspace: Workspace, event: Event, payload: MemoryUndeleted) -> None:
+    """Restore the memory to its place between its predecessor and its successors.
 
     A memory that exists is restated: it has the row of the event, and keeps its edges.
     """
@@ -258,8 +255,8 @@ def undeleted(workspace: Workspace, event: Event, payload: MemoryUndeleted) -> N
         _set_last(workspace, chain, row["id"])
 
 
-def purged(workspace: Workspace, _event: Event, payload: MemoryPurged) -> None:
-    """Fold ``memory.purged``: the memories go, as when they are deleted, and their successors follow who is left."""
+def _purged(workspace: Workspace, _event: Event, payload: MemoryPurged) -> None:
+    """Remove the memories, as when they are deleted; their successors follow who is left."""
     for memory_id in payload.purged_ids():
         remove(workspace, memory_id)
     for follower in payload.followers:
@@ -268,20 +265,18 @@ def purged(workspace: Workspace, _event: Event, payload: MemoryPurged) -> None:
             _replace(workspace, row, sparse({**row, "previous_id": follower.previous_id}))
 
 
-def linked(workspace: Workspace, _event: Event, payload: MemoryLinked) -> None:
-    """Fold ``memory.linked``."""
+def _linked(workspace: Workspace, _event: Event, payload: MemoryLinked) -> None:
     # an empty reason counts as none
     properties = {"score": payload.score, "reason": payload.reason or None, "created_at": payload.created_at}
     _link(workspace, payload.relation, payload.source_id, payload.target_id, sparse(properties))
 
 
-def unlinked(workspace: Workspace, _event: Event, payload: MemoryUnlinked) -> None:
-    """Fold ``memory.unlinked``."""
+def _unlinked(workspace: Workspace, _event: Event, payload: MemoryUnlinked) -> None:
     workspace.put(payload.relation, (payload.source_id, payload.target_id), None)
 
 
-def derived(workspace: Workspace, _event: Event, payload: MemoryDerived) -> None:
-    """Fold ``memory.derived``: DERIVED_FROM to each source, SUPPORTS back."""
+def _derived(workspace: Workspace, _event: Event, payload: MemoryDerived) -> None:
+    """DERIVED_FROM to each source, SUPPORTS back."""
     properties: Row = {"created_at": payload.created_at}
     put = workspace.add if workspace.is_new("Memory", payload.id) else workspace.put  # a new memory had no links
     for source_id in payload.source_ids:
@@ -290,8 +285,7 @@ def derived(workspace: Workspace, _event: Event, payload: MemoryDerived) -> None
             put("SUPPORTS", (source_id, payload.id), properties)
 
 
-def accessed(workspace: Workspace, _event: Event, payload: AccessRecorded) -> None:
-    """Fold ``access.recorded``."""
+def _accessed(workspace: Workspace, _event: Event, payload: AccessRecorded) -> None:
     for effect in payload.accesses:
         row = workspace.get("Memory", effect.id)
         if row is not None:
@@ -356,3 +350,18 @@ def propose(rows: Workspace, payload: Payload) -> None:
         rows.add("Memory", memory.id, {"id": memory.id, "task_id": memory.task_id, "is_pinned": memory.is_pinned})
     elif isinstance(payload, MemoryDeleted):
         rows.put("Memory", payload.id, None)
+
+
+HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
+    MemoryAdded.TYPE: _added,
+    MemoryRevised.TYPE: _revised,
+    MemoryMerged.TYPE: _revised,
+    MemoryReembedded.TYPE: _reembedded,
+    MemoryDeleted.TYPE: _deleted,
+    MemoryUndeleted.TYPE: _undeleted,
+    MemoryPurged.TYPE: _purged,
+    MemoryLinked.TYPE: _linked,
+    MemoryUnlinked.TYPE: _unlinked,
+    MemoryDerived.TYPE: _derived,
+    AccessRecorded.TYPE: _accessed,
+}

@@ -118,8 +118,8 @@ def touch(workspace: Workspace, event: Event) -> None:
         workspace.put(TASK, key, {**row, "touched_at": event.timestamp})
 
 
-def created(workspace: Workspace, event: Event, payload: TaskCreated) -> None:
-    """Fold ``TASK_CREATED``; a task that is registered already stays as it is."""
+def _created(workspace: Workspace, event: Event, payload: TaskCreated) -> None:
+    """Register a task unless it is registered."""
     key = task_key(_task(event))
     row = workspace.get(TASK, key)
     if is_registered(row):
@@ -131,41 +131,37 @@ def created(workspace: Workspace, event: Event, payload: TaskCreated) -> None:
     _hold(workspace, event, "status", "active")
 
 
-def titled(workspace: Workspace, event: Event, payload: TitleSet) -> None:
-    """Fold ``TITLE_SET``."""
+def _titled(workspace: Workspace, event: Event, payload: TitleSet) -> None:
     if _changed(workspace, event, title=payload.title):
         _hold(workspace, event, "title", payload.title)
 
 
-def status_set(workspace: Workspace, event: Event, payload: TaskStatusSet) -> None:
-    """Fold ``task.status_set``."""
+def _status_set(workspace: Workspace, event: Event, payload: TaskStatusSet) -> None:
     if _changed(workspace, event, status=payload.status):
         _hold(workspace, event, "status", payload.status, reason=payload.reason)
 
 
-def goal_set(workspace: Workspace, event: Event, payload: GoalSet) -> None:
-    """Fold ``GOAL_SET``."""
+def _goal_set(workspace: Workspace, event: Event, payload: GoalSet) -> None:
     if _changed(workspace, event):
         _hold(workspace, event, "goal", payload.goal)
 
 
-def linked(workspace: Workspace, event: Event, payload: TaskLinked) -> None:
-    """Fold ``task.linked``: nothing without both tasks."""
+def _linked(workspace: Workspace, event: Event, payload: TaskLinked) -> None:
+    """Nothing without both tasks."""
     ends = (task_key(_task(event)), task_key(payload.target_id))
     if _changed(workspace, event) and is_registered(workspace.get(TASK, ends[1])):
         workspace.ensure(LINKED, ends, {"created_at": event.timestamp})
         _hold(workspace, event, "link", payload.target_id, name=payload.target_id)
 
 
-def unlinked(workspace: Workspace, event: Event, payload: TaskUnlinked) -> None:
-    """Fold ``task.unlinked``."""
+def _unlinked(workspace: Workspace, event: Event, payload: TaskUnlinked) -> None:
     ends = (task_key(_task(event)), task_key(payload.target_id))
     if workspace.get(LINKED, ends) is not None:
         workspace.put(LINKED, ends, None)
         _close(workspace, event, held_key(_task(event), "link", payload.target_id), None)
 
 
-def opened(workspace: Workspace, event: Event, payload: ItemEvent) -> None:
+def _opened(workspace: Workspace, event: Event, payload: ItemEvent) -> None:
     """Fold an event that opens an item; one that exists stays as it is."""
     opening = OPENINGS[event.type]
     if _changed(workspace, event) and workspace.get(ITEM, payload.id) is None:
@@ -173,7 +169,7 @@ def opened(workspace: Workspace, event: Event, payload: ItemEvent) -> None:
         _put(workspace, event, payload.id, opening.kind, getattr(payload, opening.field), reason=reason)
 
 
-def closed(workspace: Workspace, event: Event, payload: ItemEvent) -> None:
+def _closed(workspace: Workspace, event: Event, payload: ItemEvent) -> None:
     """Fold an event that closes an item; one of another task or kind stays as it is."""
     closing = CLOSINGS[event.type]
     row = workspace.get(ITEM, payload.id)
@@ -181,8 +177,7 @@ def closed(workspace: Workspace, event: Event, payload: ItemEvent) -> None:
         _close(workspace, event, payload.id, getattr(payload, closing.field))
 
 
-def patched(workspace: Workspace, event: Event, payload: StatePatchApplied) -> None:
-    """Fold ``STATE_PATCH_APPLIED``."""
+def _patched(workspace: Workspace, event: Event, payload: StatePatchApplied) -> None:
     if _changed(workspace, event):
         for name, value in payload.changed.items():
             _hold(workspace, event, "state", value, name=name)
@@ -190,41 +185,36 @@ def patched(workspace: Workspace, event: Event, payload: StatePatchApplied) -> N
             _close(workspace, event, held_key(_task(event), "state", name), None)
 
 
-def confirmed(workspace: Workspace, event: Event, payload: UserConfirmed) -> None:
-    """Fold ``USER_CONFIRMED``: the last one holds."""
+def _confirmed(workspace: Workspace, event: Event, payload: UserConfirmed) -> None:
+    """Hold the last confirmation."""
     if _changed(workspace, event):
         _hold(workspace, event, "confirmation", payload.message, reason=payload.confirmed, again=True)
 
 
-def pinned(workspace: Workspace, event: Event, payload: PinAdded) -> None:
-    """Fold ``PIN_ADDED``."""
+def _pinned(workspace: Workspace, event: Event, payload: PinAdded) -> None:
     known = {"id": payload.id, "kind": payload.kind, "task_id": event.task_id, "expires_at": payload.expires_at}
     row = {**known, "seq": event.seq, "created_at": event.timestamp}
     workspace.put(PIN, payload.id, sparse(row))
 
 
-def pin_edited(workspace: Workspace, _event: Event, payload: PinEdited) -> None:
-    """Fold ``pin.edited``."""
+def _pin_edited(workspace: Workspace, _event: Event, payload: PinEdited) -> None:
     row = workspace.get(PIN, payload.id)
     if is_pin(row):
         new = {"kind": payload.kind, "expires_at": payload.expires_at}
         workspace.put(PIN, payload.id, sparse({**(row or {}), **new}))
 
 
-def removal_requested(workspace: Workspace, event: Event, payload: PinRemoveRequested) -> None:
-    """Fold ``PIN_REMOVE_REQUESTED``."""
+def _removal_requested(workspace: Workspace, event: Event, payload: PinRemoveRequested) -> None:
     times = {"requested_at": event.timestamp, "expires_at": payload.expires_at, "uptime_ms": payload.uptime_ms}
     row = {"id": payload.request_id, "pin_id": payload.id, "state": "open", **times}
     workspace.put(REMOVAL, payload.request_id, row)
 
 
-def removal_cancelled(workspace: Workspace, event: Event, payload: PinRemoveCancelled) -> None:
-    """Fold ``pin.remove_cancelled``."""
+def _removal_cancelled(workspace: Workspace, event: Event, payload: PinRemoveCancelled) -> None:
     _settle(workspace, event, payload.request_id, "cancelled")
 
 
-def unpinned(workspace: Workspace, event: Event, payload: PinRemoved) -> None:
-    """Fold ``PIN_REMOVED``."""
+def _unpinned(workspace: Workspace, event: Event, payload: PinRemoved) -> None:
     row = workspace.get(PIN, payload.id)
     if row is not None and is_pin(row):
         workspace.put(PIN, payload.id, {**row, "closed_seq": event.seq, "closed_at": event.timestamp})
@@ -325,8 +315,8 @@ BACK_AND_FORTH_MINUTES = 10
 _UNASKED: Row = {"asked_kind": None, "asked_about": []}
 
 
-def session_set(workspace: Workspace, event: Event, payload: SessionTasksSet) -> None:
-    """Fold ``session.tasks_set``: another current task is a switch, which answers what was asked and ends the mismatches."""
+def _session_set(workspace: Workspace, event: Event, payload: SessionTasksSet) -> None:
+    """Another current task is a switch, which answers what was asked and ends the mismatches."""
     row = _session(workspace, payload.session_id)
     former, current = _current(row), payload.stack[-1] if payload.stack else None
     fields: Row = {"stack": payload.stack}
@@ -336,15 +326,14 @@ def session_set(workspace: Workspace, event: Event, payload: SessionTasksSet) ->
     _change(workspace, row, fields)
 
 
-def control_set(workspace: Workspace, _event: Event, payload: SessionControlSet) -> None:
-    """Fold ``session.control_set``."""
+def _control_set(workspace: Workspace, _event: Event, payload: SessionControlSet) -> None:
     row = _session(workspace, payload.session_id)
     cleared = {"switches_back": 0, "mismatches": 0} if payload.autoswitch else {}
     _change(workspace, row, {"autoswitch": payload.autoswitch, "guidance": payload.guidance, **cleared})
 
 
-def turn_controlled(workspace: Workspace, _event: Event, payload: TurnControlled) -> None:
-    """Fold ``memory.turn-control``: count the turns in a row whose message belongs to another task, and keep what was asked."""
+def _turn_controlled(workspace: Workspace, _event: Event, payload: TurnControlled) -> None:
+    """Count the turns in a row whose message belongs to another task, and keep what was asked."""
     row = _session(workspace, payload.session_id)
     fields: Row = {"asked_kind": payload.asked_kind, "asked_about": payload.asked_about}
     fields["mismatches"] = mismatches_after(row, payload.inferred_task)
@@ -393,26 +382,22 @@ def _current(row: Row) -> str | None:
     return stack[-1] if stack else None
 
 
-def working_set(workspace: Workspace, event: Event, payload: WorkingMemorySet) -> None:
-    """Fold ``session.working_memory_set``."""
+def _working_set(workspace: Workspace, event: Event, payload: WorkingMemorySet) -> None:
     fields = sparse(payload.model_dump(exclude={"session_id"}))
     _set(workspace, WORKING, payload.session_id, {**fields, "updated_at": event.timestamp} if fields else None)
 
 
-def context_set(workspace: Workspace, event: Event, payload: ChatContextSet) -> None:
-    """Fold ``session.context_set``."""
+def _context_set(workspace: Workspace, event: Event, payload: ChatContextSet) -> None:
     fields = {"context": payload.context, "updated_at": event.timestamp} if payload.context else None
     _set(workspace, CONTEXT, payload.session_id, fields)
 
 
-def transient_set(workspace: Workspace, event: Event, payload: TransientSet) -> None:
-    """Fold ``transient.set``."""
+def _transient_set(workspace: Workspace, event: Event, payload: TransientSet) -> None:
     fields = payload.model_dump(exclude={"item_id"})
     _set(workspace, TRANSIENT, payload.item_id, {**sparse(fields), "created_at": event.timestamp})
 
 
-def transient_removed(workspace: Workspace, _event: Event, payload: TransientRemoved) -> None:
-    """Fold ``transient.removed``."""
+def _transient_removed(workspace: Workspace, _event: Event, payload: TransientRemoved) -> None:
     for item_id in payload.item_ids:
         _set(workspace, TRANSIENT, item_id, None)
 
@@ -449,8 +434,8 @@ def ledger_key(agent: str) -> str:
     return natural_id("ledger", agent)
 
 
-def checkpointed(workspace: Workspace, event: Event, payload: LedgerCheckpointed) -> None:
-    """Fold ``ledger.checkpointed``: it replaces the former one, except for what was completed and learned."""
+def _checkpointed(workspace: Workspace, event: Event, payload: LedgerCheckpointed) -> None:
+    """Replace the former checkpoint, except for what was completed and learned."""
     key = ledger_key(payload.agent)
     old = workspace.get(LEDGER, key)
     if old is not None and "current_task" in old:
@@ -469,8 +454,8 @@ def checkpointed(workspace: Workspace, event: Event, payload: LedgerCheckpointed
             workspace.ensure(LEARNED_BY, (memory_id, key), {"created_at": event.timestamp})
 
 
-def handed_over(workspace: Workspace, event: Event, payload: HandoffCreated) -> None:
-    """Fold ``handoff.created``: nothing without the task; one that exists stays as it is."""
+def _handed_over(workspace: Workspace, event: Event, payload: HandoffCreated) -> None:
+    """Nothing without the task; one that exists stays as it is."""
     task_id = event.task_id or ""
     if workspace.get(HANDOFF, payload.id) is not None or not _has_task(workspace, task_id):
         return
@@ -486,8 +471,8 @@ def handed_over(workspace: Workspace, event: Event, payload: HandoffCreated) -> 
             workspace.put(CARRIED_BY, (memory_id, payload.id), {"rank": rank})
 
 
-def accepted(workspace: Workspace, event: Event, payload: HandoffAccepted) -> None:
-    """Fold ``handoff.accepted``: nothing unless it is open, and for this agent."""
+def _accepted(workspace: Workspace, event: Event, payload: HandoffAccepted) -> None:
+    """Nothing unless it is open, and for this agent."""
     row = _open(workspace, event, payload.id)
     if row is None or row.get("to_agent", payload.agent) != payload.agent or row["from_agent"] == payload.agent:
         return
@@ -496,8 +481,8 @@ def accepted(workspace: Workspace, event: Event, payload: HandoffAccepted) -> No
     workspace.put(ACCEPTED_BY, (payload.id, _agent(workspace, event, payload.agent)), {})
 
 
-def withdrawn(workspace: Workspace, event: Event, payload: HandoffWithdrawn) -> None:
-    """Fold ``handoff.withdrawn``: nothing unless it is open."""
+def _withdrawn(workspace: Workspace, event: Event, payload: HandoffWithdrawn) -> None:
+    """Nothing unless it is open."""
     row = _open(workspace, event, payload.id)
     if row is not None:
         ended = {"state": "withdrawn", "withdrawn_at": event.timestamp, "reason": payload.reason or None}
@@ -611,8 +596,8 @@ def _check_immutable(
     if pin is None or not is_pin(pin):
         return
     if isinstance(payload, MemoryRevised | MemoryMerged):
-        fields = {*payload.changed.model_fields_set, *payload.cleared}
-        tags = {tag.casefold() for tag in payload.changed.tags or ()}
+        fields = {*payload.changed.model_fields_set, *payload.cleared}  # type: ignore[attr-defined]
+        tags = {tag.casefold() for tag in payload.changed.tags or ()}  # type: ignore[attr-defined]
         if fields.isdisjoint(PROTECTED) and ("tags" not in fields or pin["kind"] in tags):
             return
     if not any(isinstance(one, PinEdited | PinRemoved) and one.id == memory_id for one in draft.payloads):
@@ -691,30 +676,30 @@ CHECKS: tuple[tuple[Any, Callable[[Workspace, CommitDraft, Any], None]], ...] = 
 )
 """What is refused of which events."""
 HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
-    TaskCreated.TYPE: created,
-    TitleSet.TYPE: titled,
-    TaskStatusSet.TYPE: status_set,
-    GoalSet.TYPE: goal_set,
-    TaskLinked.TYPE: linked,
-    TaskUnlinked.TYPE: unlinked,
-    StatePatchApplied.TYPE: patched,
-    UserConfirmed.TYPE: confirmed,
-    PinAdded.TYPE: pinned,
-    PinEdited.TYPE: pin_edited,
-    PinRemoveRequested.TYPE: removal_requested,
-    PinRemoveCancelled.TYPE: removal_cancelled,
-    PinRemoved.TYPE: unpinned,
-    **dict.fromkeys(OPENINGS, opened),
-    **dict.fromkeys(CLOSINGS, closed),
-    SessionTasksSet.TYPE: session_set,
-    SessionControlSet.TYPE: control_set,
-    TurnControlled.TYPE: turn_controlled,
-    WorkingMemorySet.TYPE: working_set,
-    ChatContextSet.TYPE: context_set,
-    TransientSet.TYPE: transient_set,
-    TransientRemoved.TYPE: transient_removed,
-    LedgerCheckpointed.TYPE: checkpointed,
-    HandoffCreated.TYPE: handed_over,
-    HandoffAccepted.TYPE: accepted,
-    HandoffWithdrawn.TYPE: withdrawn,
+    TaskCreated.TYPE: _created,
+    TitleSet.TYPE: _titled,
+    TaskStatusSet.TYPE: _status_set,
+    GoalSet.TYPE: _goal_set,
+    TaskLinked.TYPE: _linked,
+    TaskUnlinked.TYPE: _unlinked,
+    StatePatchApplied.TYPE: _patched,
+    UserConfirmed.TYPE: _confirmed,
+    PinAdded.TYPE: _pinned,
+    PinEdited.TYPE: _pin_edited,
+    PinRemoveRequested.TYPE: _removal_requested,
+    PinRemoveCancelled.TYPE: _removal_cancelled,
+    PinRemoved.TYPE: _unpinned,
+    **dict.fromkeys(OPENINGS, _opened),
+    **dict.fromkeys(CLOSINGS, _closed),
+    SessionTasksSet.TYPE: _session_set,
+    SessionControlSet.TYPE: _control_set,
+    TurnControlled.TYPE: _turn_controlled,
+    WorkingMemorySet.TYPE: _working_set,
+    ChatContextSet.TYPE: _context_set,
+    TransientSet.TYPE: _transient_set,
+    TransientRemoved.TYPE: _transient_removed,
+    LedgerCheckpointed.TYPE: _checkpointed,
+    HandoffCreated.TYPE: _handed_over,
+    HandoffAccepted.TYPE: _accepted,
+    HandoffWithdrawn.TYPE: _withdrawn,
 }

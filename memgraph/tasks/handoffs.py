@@ -39,12 +39,7 @@ from memgraph.tasks.registry import find_task, snapshot
 
 @dataclass(frozen=True)
 class Ledgers:
-    """The ledgers of a store's agents.
-
-    Attributes
-    ----------
-    store : AgentMemoryStore
-    """
+    """The ledgers of a store's agents."""
 
     store: AgentMemoryStore
 
@@ -86,16 +81,15 @@ class Ledgers:
         given = (current_task, goal, work_tree, *completed, *tech_stack, *learned)
         if not any(one is not None for one in given):
             raise InvalidInputError("states nothing: give a task, a goal, a stack or a work tree", field="checkpoint")
-        task = None if current_task is None else find_task(self.store, current_task).id
-        reader = reader_of(self.store, name, task_id=task)
+        reader = reader_of(self.store, name, task_id=checked(Name | None, current_task, "current_task"))
         event = LedgerCheckpointed.parse(
             {
                 "agent": name,
-                "current_task": task,
+                "current_task": current_task,
                 "goal": goal,
                 "tech_stack": list(tech_stack),
                 "git": git_payload(None if work_tree is None else work_tree_state(work_tree)),
-                "completed": [find_task(self.store, one).id for one in completed],
+                "completed": list(completed),
                 "learned": reader.known(learned),
             }
         )
@@ -167,12 +161,7 @@ PAGE_TOKENS = 2_000
 
 @dataclass(frozen=True)
 class Handoffs:
-    """The handoffs of a store.
-
-    Attributes
-    ----------
-    store : AgentMemoryStore
-    """
+    """The handoffs of a store."""
 
     store: AgentMemoryStore
 

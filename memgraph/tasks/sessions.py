@@ -42,12 +42,7 @@ from memgraph.tasks.registry import find_task
 
 @dataclass(frozen=True)
 class TaskSessions:
-    """The sessions of a store and their tasks.
-
-    Attributes
-    ----------
-    store : AgentMemoryStore
-    """
+    """The sessions of a store and their tasks."""
 
     store: AgentMemoryStore
 
@@ -95,11 +90,10 @@ class TaskSessions:
             The task does not exist, or is archived or closed; or a fourth task would be held. Nothing is changed.
         """
         with self.store.exclusive():
-            task = find_task(self.store, task_id)
-            now = self.get(session_id).stack
-            if task.id == (now[-1] if now else None):
-                return self.get(session_id)
-            return self._set(session_id, stack_with(now, task.id, push=push), actor)
+            known = self.get(session_id)
+            if checked(Name, task_id, "task_id") == known.active:
+                return known
+            return self._set(session_id, stack_with(known.stack, task_id, push=push), actor)
 
     def resume(self, session_id: str, *, actor: Actor = "user") -> SessionTasks:
         """Leave the current task and return to the last one that was interrupted and is still open.
@@ -165,12 +159,7 @@ _Ttl = Annotated[float, Field(gt=0.0, le=366 * 86_400.0, allow_inf_nan=False)]
 
 @dataclass(frozen=True)
 class Working:
-    """The working memory of sessions, what chats are about, and transient texts.
-
-    Attributes
-    ----------
-    store : AgentMemoryStore
-    """
+    """The working memory of sessions, what chats are about, and transient texts."""
 
     store: AgentMemoryStore
 

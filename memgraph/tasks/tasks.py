@@ -55,10 +55,6 @@ class Tasks:
 
     What is recorded in a task is one commit in its write scope and changes no other task. Tasks that are archived or closed do not
     change until their status is set again.
-
-    Attributes
-    ----------
-    store : AgentMemoryStore
     """
 
     store: AgentMemoryStore

@@ -104,7 +104,8 @@ class Appender:
         vectors = [vector for writes in given for _, vector in writes if vector is not None]
         if vectors:
             check_model(self._projector.journal.named, made_by or self.embedder, in_use=self.embedder)
-            vectors = [self.checked(vector) for vector in vectors]
+            model = self.model
+            vectors = [checked_vector(vector, model) for vector in vectors]
         drafts = [
             CommitDraft(scope, [payload for payload, _ in writes], task_id=task_id, actor=actor)
             for (scope, task_id, _), writes in zip(parts, given, strict=True)
