@@ -74,6 +74,20 @@ PROTECTED = frozenset(
 """Fields of a pin's memory that decide what it says, and whether, where and by whom it is recalled."""
 TASK, ITEM, HAS_ITEM, LINKED = "Task", "TaskItem", "HAS_ITEM", "LINKED"
 PIN, REMOVAL = "Pin", "PinRemoval"
+SESSION = "SessionTasks"
+WORKING, CONTEXT, TRANSIENT = "WorkingMemory", "ChatContext", "TransientItem"
+LEDGER, HANDOFF = "Ledger", "Handoff"
+KEPT_BY, WORKS_ON, COMPLETED_BY, LEARNED_BY = "KEPT_BY", "WORKS_ON", "COMPLETED_BY", "LEARNED_BY"
+HANDED_BY, HANDED_TO, ACCEPTED_BY, HANDS_OVER, CARRIED_BY = (
+    "HANDED_BY",
+    "HANDED_TO",
+    "ACCEPTED_BY",
+    "HANDS_OVER",
+    "CARRIED_BY",
+)
+BACK_AND_FORTH_MINUTES = 10
+"""A switch back to the task that was left no longer ago than this counts as going to and fro."""
+_UNASKED: Row = {"asked_kind": None, "asked_about": []}
 
 
 class Opening(NamedTuple):
@@ -308,13 +322,6 @@ def _close(workspace: Workspace, event: Event, key: str, why: str | None) -> Non
         workspace.put(ITEM, key, sparse({**row, **closing}))
 
 
-SESSION = "SessionTasks"
-WORKING, CONTEXT, TRANSIENT = "WorkingMemory", "ChatContext", "TransientItem"
-BACK_AND_FORTH_MINUTES = 10
-"""A switch back to the task that was left no longer ago than this counts as going to and fro."""
-_UNASKED: Row = {"asked_kind": None, "asked_about": []}
-
-
 def _session_set(workspace: Workspace, event: Event, payload: SessionTasksSet) -> None:
     """Another current task is a switch, which answers what was asked and ends the mismatches."""
     row = _session(workspace, payload.session_id)
@@ -416,17 +423,6 @@ def _set(workspace: Workspace, table: str, name: str, fields: Row | None) -> Non
 def session_key(session_id: str) -> str:
     """Return the key of the row that holds a session's tasks."""
     return natural_id("session tasks", session_id)
-
-
-LEDGER, HANDOFF = "Ledger", "Handoff"
-KEPT_BY, WORKS_ON, COMPLETED_BY, LEARNED_BY = "KEPT_BY", "WORKS_ON", "COMPLETED_BY", "LEARNED_BY"
-HANDED_BY, HANDED_TO, ACCEPTED_BY, HANDS_OVER, CARRIED_BY = (
-    "HANDED_BY",
-    "HANDED_TO",
-    "ACCEPTED_BY",
-    "HANDS_OVER",
-    "CARRIED_BY",
-)
 
 
 def ledger_key(agent: str) -> str:

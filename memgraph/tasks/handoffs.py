@@ -26,7 +26,6 @@ from memgraph.model.ids import MIN_ID_CHARS, new_id
 from memgraph.model.results.tasks.handoffs import (
     AcceptedHandoff,
     ContinuityPage,
-    GitState,
     Handoff,
     HandoffState,
     Ledger,
@@ -35,6 +34,12 @@ from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.tasks.continuity import Continuity, TaskReader, Tokens, git_of, reader_of
 from memgraph.tasks.registry import find_task, snapshot
+
+
+MEMORY_TOKENS = 800
+"""Default budget of the memories that a handoff carries."""
+PAGE_TOKENS = 2_000
+"""Default budget of a continuity page."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ class Ledgers:
                 "current_task": current_task,
                 "goal": goal,
                 "tech_stack": list(tech_stack),
-                "git": git_payload(None if work_tree is None else work_tree_state(work_tree)),
+                "git": _work_tree(work_tree),
                 "completed": list(completed),
                 "learned": reader.known(learned),
             }
@@ -148,15 +153,10 @@ class Ledgers:
         )
 
 
-def git_payload(state: GitState | None) -> WorkTree | None:
-    """Return the state of a work tree as events hold it."""
+def _work_tree(folder: str | Path | None) -> WorkTree | None:
+    """Return the state of a folder's git work tree as events hold it; None if it is in none."""
+    state = None if folder is None else work_tree_state(folder)
     return None if state is None else WorkTree.parse(state.model_dump())
-
-
-MEMORY_TOKENS = 800
-"""Default budget of the memories that a handoff carries."""
-PAGE_TOKENS = 2_000
-"""Default budget of a continuity page."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class Handoffs:
                 "to_agent": taker,
                 "what_was_done": done,
                 "artifacts": list(artifacts),
-                "git": git_payload(None if work_tree is None else work_tree_state(work_tree)),
+                "git": _work_tree(work_tree),
                 "needs_testing": list(needs_testing),
                 "known_issues": list(known_issues),
                 "memories": carried,
