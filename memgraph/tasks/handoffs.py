@@ -35,7 +35,6 @@ from memgraph.store import AgentMemoryStore
 from memgraph.tasks.continuity import Continuity, TaskReader, Tokens, git_of, reader_of
 from memgraph.tasks.registry import find_task, snapshot
 
-
 MEMORY_TOKENS = 800
 """Default budget of the memories that a handoff carries."""
 PAGE_TOKENS = 2_000
