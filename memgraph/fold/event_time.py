@@ -56,25 +56,7 @@ _OF_THE_EVIDENCE = frozenset({"occurred_at", "evidence_build_ids"})
 
 @dataclass(slots=True)
 class _MemoryTimes:
-    """The times of one memory.
-
-    Attributes
-    ----------
-    came_at : str
-        When it was added.
-    content_at : str
-        When its content last changed.
-    text_at : str
-        The same without merges from builds that repeated it, which it names as its evidence.
-    changed_at : str
-        When any field last changed.
-    valid_at : str
-        The time from which it is valid.
-    has_builds : bool
-        Whether builds are its evidence.
-    project : str
-        The project, if the store distilled the memory.
-    """
+    """The times of one memory."""
 
     came_at: str = ALWAYS
     content_at: str = ALWAYS
@@ -86,13 +68,7 @@ class _MemoryTimes:
 
 
 class Moments:
-    """Computes when events happened. Takes whole commits in order from the journal's first; keeps a few strings per memory.
-
-    Parameters
-    ----------
-    recorded : bool
-        Return the time of recording instead.
-    """
+    """Computes when events happened. Takes whole commits in order from the journal's first; keeps a few strings per memory."""
 
     def __init__(self, *, recorded: bool = False) -> None:
         self._recorded = recorded
@@ -244,18 +220,7 @@ class Moments:
 
 
 class _Commit:
-    """Relations between the events of one commit.
-
-    Attributes
-    ----------
-    sources : list of tuple of str
-        For each event that states a memory, the memories it is distilled from, as named by the derivations after it, up to the
-        next event that states the same memory.
-    build_ends : list of str
-        For each event the end of the build that its commit records next; empty after the last build.
-    has_builds : bool
-        Whether it records any.
-    """
+    """Relations between the events of one commit."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.sources: list[tuple[str, ...]] = [()] * len(events)

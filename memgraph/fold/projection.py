@@ -25,13 +25,7 @@ _LEFT_OUT = VECTOR_COLUMNS | {"seq"}
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """State of a projection after a commit.
-
-    Attributes
-    ----------
-    digest : int
-        Σ SHA-256(table ‖ canonical row) mod 2²⁵⁶ over memories and explicit links.
-    """
+    """State of a projection after a commit."""
 
     store_id: str
     seq: int = 0

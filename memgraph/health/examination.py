@@ -31,7 +31,7 @@ from memgraph.errors import (
     ReadOnlyError,
     StorageError,
 )
-from memgraph.fold.tasks.sessions import WORKING
+from memgraph.fold.tasks import WORKING
 from memgraph.health.report import Report
 from memgraph.index import snapshot
 from memgraph.index.analyser import analyse

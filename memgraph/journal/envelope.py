@@ -80,12 +80,6 @@ class CommitDraft:
                     f"{payload.TYPE} may be committed in scope {' or '.join(sorted(payload.SCOPES))}, not in "
                     f"{self.write_scope!r}; commit it separately"
                 )
-            memory = getattr(payload, "memory", None)
-            if memory is not None and memory.task_id != self.task_id:
-                raise ScopeError(
-                    f"memory {memory.id} belongs to task {memory.task_id!r}, the commit to {self.task_id!r}: one commit "
-                    "has one write scope; commit each task's memories separately"
-                )
 
 
 class Event(NamedTuple):

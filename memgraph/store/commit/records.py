@@ -18,18 +18,7 @@ _RECORDED = frozenset(MemoryRecord.model_fields)
 
 
 def record_of(memory: AgentMemory, *, now: str, max_relevance: float, **settled: Any) -> MemoryRecord:
-    """Return the record of a memory, with omitted fields filled in.
-
-    Parameters
-    ----------
-    settled : Any
-        Fields set by the store, such as `previous_id`.
-
-    Raises
-    ------
-    InvalidInputError
-        The relevance is above the configured maximum, or a changed field cannot be stored.
-    """
+    """Return the record of a memory, with omitted fields filled in."""
     given = ((name, value) for name, value in vars(memory).items() if name in _RECORDED)
     fields = {name: value for name, value in given if value is not None and value != []}
     anchor = memory.relevance_score if memory.relevance_anchor is None else memory.relevance_anchor
@@ -85,13 +74,7 @@ def patch(old: Row, new: MemoryRecord) -> tuple[Any, list[str]]:
 
 
 def check_commit(write_scope: object, events: object, *, task_id: object, actor: object) -> None:
-    """Reject a commit that is invalid in any scope.
-
-    Raises
-    ------
-    InvalidInputError
-        An argument has the wrong type, or an event is reserved for the store itself.
-    """
+    """Reject a commit that is invalid in any scope."""
     checked(WriteScope, write_scope, "write_scope")
     checked(Name | None, task_id, "task_id")
     checked(Actor, actor, "actor")

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memgraph.fold.resets import tables_of
-from memgraph.fold.tasks.tasks import is_pin, is_registered
+from memgraph.fold.records import tables_of
+from memgraph.fold.tasks import is_pin, is_registered
 from memgraph.index.columns import PROMOTED_SOURCE, SAVED_SOURCES
 from memgraph.model.base import checked
 from memgraph.model.events.store import StoreReset

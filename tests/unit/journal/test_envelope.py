@@ -314,12 +314,6 @@ class TestScopes:
         with pytest.raises(ScopeError):
             CommitDraft(scope, [added(1, task_id=task_id)], task_id=task_id)
 
-    def test_memories_of_different_tasks_do_not_mix(self, added: Added) -> None:
-        with pytest.raises(ScopeError, match="one write scope"):
-            CommitDraft("task", [added(1, task_id="t"), added(2, task_id="u")], task_id="t")
-        with pytest.raises(ScopeError, match="one write scope"):
-            CommitDraft("global", [added(1), added(2, task_id="u")])
-
     def test_system_events_are_not_mixed_with_others(self, added: Added) -> None:
         with pytest.raises(ScopeError):
             CommitDraft("system", [added(1)])

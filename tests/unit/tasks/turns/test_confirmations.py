@@ -6,7 +6,7 @@ import pytest
 
 from memgraph import InvalidInputError
 from memgraph.model.results.tasks import LANGUAGES, TurnSettings
-from memgraph.tasks.turns.turns import DENIALS, WORDS, is_confirmation, is_denial
+from memgraph.tasks.turns import DENIALS, WORDS, is_confirmation, is_denial
 
 DEFAULT = TurnSettings()
 

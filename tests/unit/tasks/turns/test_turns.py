@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memgraph import InvalidInputError, MemGraph, MemGraphError
-from memgraph.fold.tasks.sessions import BACK_AND_FORTH_MINUTES
+from memgraph.fold.tasks import BACK_AND_FORTH_MINUTES
 from memgraph.model.events.registry import PAYLOADS
 from memgraph.model.events.tasks import TurnControlled, UserConfirmed
 from memgraph.model.memory import SemanticMemory

@@ -1,4 +1,4 @@
-"""Handoffs: a task that one agent hands over to another, with what was done and the memories that matter."""
+"""Ledgers of agents, and handoffs: a task that one agent hands over to another, with what was done and the memories that matter."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from pathlib import Path
 
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.extraction.readers.history.git import work_tree_state
-from memgraph.fold.tasks import CARRIED_BY, HANDOFF
+from memgraph.fold.tasks import CARRIED_BY, COMPLETED_BY, HANDOFF, LEARNED_BY, LEDGER, ledger_key
 from memgraph.model.agent_input import UNNAMED
-from memgraph.model.base import Name, Prose, checked
+from memgraph.model.base import MAX_COUNT, Name, Prose, checked
 from memgraph.model.events.payload import Actor
-from memgraph.model.events.tasks import MAX_CARRIED, HandoffAccepted, HandoffCreated, HandoffWithdrawn
+from memgraph.model.events.tasks import (
+    MAX_CARRIED,
+    HandoffAccepted,
+    HandoffCreated,
+    HandoffWithdrawn,
+    LedgerCheckpointed,
+    WorkTree,
+)
 from memgraph.model.ids import MIN_ID_CHARS, new_id
-from memgraph.model.results.tasks import AcceptedHandoff, ContinuityPage, Handoff, HandoffState
+from memgraph.model.results.tasks import AcceptedHandoff, ContinuityPage, Handoff, HandoffState, Ledger
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.handoff_gate import check_addressee
-from memgraph.store.commit.task_gate import check_writable
-from memgraph.tasks.handoffs.continuity import Continuity, Tokens
-from memgraph.tasks.handoffs.ledgers import Ledgers, git_payload
-from memgraph.tasks.handoffs.reading import TaskReader, reader_of
+from memgraph.tasks.continuity import Continuity, TaskReader, Tokens, git_of, reader_of
 from memgraph.tasks.registry import find_task, snapshot
 
 MEMORY_TOKENS = 800
@@ -33,13 +36,125 @@ PAGE_TOKENS = 2_000
 
 
 @dataclass(frozen=True)
-class Handoffs:
-    """The handoffs of a store.
+class Ledgers:
+    """The ledgers of a store's agents."""
 
-    Attributes
-    ----------
-    store : AgentMemoryStore
-    """
+    store: AgentMemoryStore
+
+    def checkpoint(
+        self,
+        agent: str,
+        *,
+        current_task: str | None = None,
+        completed: Sequence[str] = (),
+        goal: str | None = None,
+        tech_stack: Sequence[str] = (),
+        learned: Sequence[str] = (),
+        work_tree: str | Path | None = None,
+        actor: Actor = "agent",
+    ) -> Ledger:
+        """State where an agent is. It replaces the agent's last checkpoint; completed tasks and what was learned are added to.
+
+        Parameters
+        ----------
+        current_task : str, optional
+            Id of a task.
+        completed : sequence of str
+            Ids of tasks.
+        goal : str, optional
+            What the agent wants to reach at present.
+        tech_stack : sequence of str
+            Such as ``python`` or ``sqlite``.
+        learned : sequence of str
+            Ids of memories that the agent may have: of no task, or of the current one.
+        work_tree : path-like, optional
+            A folder whose git work tree is read: branch, last commit, changed files. One in no work tree states nothing.
+
+        Raises
+        ------
+        InvalidInputError, NotFoundError, ScopeError, SourceError
+            Nothing is stated, a value is too long, or a task, memory or folder does not exist. Nothing is stored.
+        """
+        name = checked(Name, agent, "agent")
+        given = (current_task, goal, work_tree, *completed, *tech_stack, *learned)
+        if not any(one is not None for one in given):
+            raise InvalidInputError("states nothing: give a task, a goal, a stack or a work tree", field="checkpoint")
+        reader = reader_of(self.store, name, task_id=checked(Name | None, current_task, "current_task"))
+        event = LedgerCheckpointed.parse(
+            {
+                "agent": name,
+                "current_task": current_task,
+                "goal": goal,
+                "tech_stack": list(tech_stack),
+                "git": _work_tree(work_tree),
+                "completed": list(completed),
+                "learned": reader.known(learned),
+            }
+        )
+        self.store.commit("system", [event], actor=actor)
+        return self.get(name)
+
+    def get(self, agent: str) -> Ledger:
+        """Return the ledger of an agent.
+
+        Raises
+        ------
+        NotFoundError
+            The agent has made no checkpoint.
+        """
+        row = self._row(agent)
+        if row is None:
+            raise NotFoundError("ledger of the agent", agent, listed_by="memgraph ledger list")
+        return self._ledger(row)
+
+    def list(self) -> list[Ledger]:
+        """Return all ledgers, the latest checkpoint first."""
+        rows = sorted(self.store.reader.every_record(LEDGER), key=lambda row: -int(row["seq"]))
+        return [self._ledger(row) for row in rows]
+
+    def shown_to(self, reader: TaskReader, agent: str) -> Ledger | None:
+        """Return an agent's ledger, as far as it is about the reader's task and may be shown; None if it is about another one."""
+        row = self._row(agent)
+        if row is None or row.get("current_task") != reader.task_id:
+            return None
+        shown = {**row, "tech_stack": reader.lines(row.get("tech_stack", []))}
+        if not reader.may_read(row.get("goal")):
+            shown.pop("goal")
+        ledger = self._ledger(shown)
+        context = ledger.context.model_copy(update={"patterns_learned": reader.ids(ledger.context.patterns_learned)})
+        return ledger.model_copy(update={"context": context, "state": reader.git(row)})
+
+    def _row(self, agent: str) -> Row | None:
+        return self.store.reader.record(LEDGER, ledger_key(checked(Name, agent, "agent")))
+
+    def _ledger(self, row: Row) -> Ledger:
+        learned = self.store.reader.sources(LEARNED_BY, row["id"], limit=MAX_COUNT)
+        context = {
+            "tech_stack": row.get("tech_stack", []),
+            "patterns_learned": sorted(learned),
+            "current_goal": row.get("goal"),
+        }
+        return Ledger.parse(
+            {
+                "agent_id": row["agent"],
+                "last_checkpoint": row["checkpoint_at"],
+                "tasks_completed": len(self.store.reader.sources(COMPLETED_BY, row["id"], limit=MAX_COUNT)),
+                "current_task": row.get("current_task"),
+                "state": git_of(row),
+                "context": context,
+            }
+        )
+
+
+def _work_tree(folder: str | Path | None) -> WorkTree | None:
+    """Return the state of a folder's git work tree as events hold it; None if it is in none."""
+    state = None if folder is None else work_tree_state(folder)
+    return None if state is None else WorkTree.parse(state.model_dump())
+
+
+@dataclass(frozen=True)
+class Handoffs:
+    """The handoffs of a store."""
 
     store: AgentMemoryStore
 
@@ -88,14 +203,13 @@ class Handoffs:
         giver = _named(from_agent, "from_agent")
         taker = None if to_agent is None else _named(to_agent, "to_agent")
         task = find_task(self.store, task_id)
-        check_writable(task.id, task.status)
         project = task.project_id if project_id is None else project_id
         reader = reader_of(self.store, giver, justification, task_id=task.id, project_id=project)
         if memories is not None:
             carried = reader.known(memories)
         else:
             state = snapshot(self.store, task.id)
-            carried = [one.id for one in Continuity(reader, justification).relevant(state, done, max_tokens=budget)]
+            carried = [one.id for one in Continuity(reader).relevant(state, done, max_tokens=budget)]
         handoff_id = new_id()
         event = HandoffCreated.parse(
             {
@@ -104,7 +218,7 @@ class Handoffs:
                 "to_agent": taker,
                 "what_was_done": done,
                 "artifacts": list(artifacts),
-                "git": git_payload(None if work_tree is None else work_tree_state(work_tree)),
+                "git": _work_tree(work_tree),
                 "needs_testing": list(needs_testing),
                 "known_issues": list(known_issues),
                 "memories": carried,
@@ -180,7 +294,6 @@ class Handoffs:
         with self.store.exclusive():
             row = self._row(handoff_id, name)
             if (row["state"], row.get("accepted_by")) != ("accepted", name):
-                check_addressee(row, name)
                 self.store.commit(
                     "task", [HandoffAccepted(id=row["id"], agent=name)], task_id=row["task_id"], actor=actor
                 )
@@ -236,7 +349,7 @@ class Handoffs:
         reader = self._reader(row, agent, justification, project_id=project_id)
         handoff = self._shown(row, reader)
         ledger = Ledgers(self.store).shown_to(reader, row["from_agent"])
-        return Continuity(reader, justification).page(row["task_id"], handoff, ledger, max_tokens=max_tokens)
+        return Continuity(reader).page(row["task_id"], handoff, ledger, max_tokens=max_tokens)
 
     def _rows(self, agent: str | None) -> builtins.list[Row]:
         """Return the rows of the handoffs that exist for an agent, the latest first."""
@@ -307,4 +420,4 @@ def present_page(
     task = find_task(store, task_id)
     reader = reader_of(store, agent, justification, task_id=task.id, project_id=task.project_id)
     ledger = None if agent is None else Ledgers(store).shown_to(reader, agent)
-    return Continuity(reader, justification).page(task.id, None, ledger, max_tokens=max_tokens)
+    return Continuity(reader).page(task.id, None, ledger, max_tokens=max_tokens)

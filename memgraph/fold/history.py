@@ -1,4 +1,4 @@
-"""Reads a journal's history in one pass, for series and timelines.
+"""A journal's history in one pass, for charts, timelines and the page: lives of memories, changes, recalls, builds.
 
 Times are when something happened, not when it was recorded (see `memgraph.fold.event_time`), so a history ingested today keeps
 its own times; `MemGraph.at` shows the store as of the same times. A build happened when it was completed, a recall when it was
@@ -10,20 +10,369 @@ their number; one commit at a time is held as a whole.
 
 from __future__ import annotations
 
+import re
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from memgraph.fold.event_time import Moments
-from memgraph.fold.history.lives import Build, Change, History, Life, Recall
-from memgraph.fold.history.relevance import Relevances
 from memgraph.journal.envelope import Event
 from memgraph.model.ids import canonical_name
-from memgraph.model.memory import OUTCOME_OF_WORD
+from memgraph.model.memory import OUTCOME_OF_WORD, MemoryType
 from memgraph.model.results.learning import MADE_BY_SLEEP
+
+KINDS = ("episodic", "generalisation", "procedural", "fact")
+"""A generalisation was made from other memories; a fact was stated, such as a rule to remember."""
+
+
+def kind_of(type_: MemoryType | str, *, is_made: bool) -> str:
+    """Return the kind of a memory, given its type and whether it was made from others."""
+    if type_ != "semantic":
+        return type_
+    return "generalisation" if is_made else "fact"
+
+
+def type_of(kind: str) -> MemoryType:
+    """Return the type of the memories of a kind."""
+    return "episodic" if kind == "episodic" else "procedural" if kind == "procedural" else "semantic"
+
+
+_TRIAL = re.compile(r"(.+)-trial-\d+@[0-9a-f]{8}")
+_SITTING = re.compile(r"git-[0-9a-f]{12}")
+
+
+def task_of_build(build_id: str) -> str | None:
+    """Return the name of the task that a build was a trial of, the same for every trial; None if it was no trial."""
+    found = _TRIAL.fullmatch(build_id)
+    return found[1] if found else None
+
+
+def is_attempt(build_id: str) -> bool:
+    """Return whether a build has an outcome of its own; a sitting of commits has none."""
+    return _SITTING.fullmatch(build_id) is None
+
+
+_FIRST_DAY = date(2000, 1, 1).toordinal()
+_MOST_TRIALS = 1_000
+_DATE_CHARS = 10
+_MIDNIGHT = "T00:00:00.000Z"
+
+
+def is_undated(at: str) -> bool:
+    """Return whether a time or a day represents a trial number: the first moment of one of the first thousand days."""
+    return at[_DATE_CHARS:] in ("", _MIDNIGHT) and 0 <= trial_of(at) < _MOST_TRIALS
+
+
+def trial_of(at: str) -> int:
+    """Return the trial number that a time or a day represents."""
+    return date.fromisoformat(at[:_DATE_CHARS]).toordinal() - _FIRST_DAY
+
+
+class Relevance(NamedTuple):
+    """A memory's relevance from a time until the next `Relevance`."""
+
+    at: str
+    anchor: float
+    since: str
+    floor: float = 0.0
+    is_pinned: bool = False
+    is_use: bool = False
+
+
+class Relevances:
+    """Collects the relevance of some memories from events."""
+
+    def __init__(self, wanted: frozenset[str]) -> None:
+        self._wanted = wanted
+        self._found: dict[str, list[Relevance]] = {}
+        self._stated: dict[str, tuple[float, str]] = {}
+        """The anchor and its time as in the journal; the time is that of the recording."""
+
+    def note(
+        self, memory_id: str, at: str, fields: Mapping[str, Any], *, cleared: Collection[str] = (), is_use: bool = False
+    ) -> None:
+        """Record changed fields of a memory from a time on, if they affect its relevance.
+
+        An anchor may be older than the event that states it: a use that changes nothing repeats the previous one, a merge states
+        the higher of two. So it counts from the time it names or, for history ingested later, from when that happened.
+        """
+        if memory_id not in self._wanted:
+            return
+        known = self._found.setdefault(memory_id, [])
+        before = known[-1] if known else Relevance(at, 1.0, at)
+        anchor, stated_at = self._stated.get(memory_id, (1.0, at))
+        stated = (fields.get("relevance_anchor", anchor), fields.get("relevance_at", stated_at))
+        has_moved = not known or stated != (anchor, stated_at)
+        now = Relevance(
+            at,
+            stated[0] if has_moved else before.anchor,
+            min(at, stated[1]) if has_moved else before.since,
+            fields.get("floor", 0.0 if "floor" in cleared else before.floor),
+            fields.get("is_pinned", "is_pinned" not in cleared and before.is_pinned),
+            is_use and has_moved,
+        )
+        self._stated[memory_id] = stated
+        if not known or now[1:-1] != before[1:-1]:
+            known.append(now)
+
+    def by_id(self) -> dict[str, tuple[Relevance, ...]]:
+        """Return the collected values, each memory's in chronological order."""
+        return {memory_id: tuple(sorted(known, key=attrgetter("at"))) for memory_id, known in self._found.items()}
+
+
+_LESSON_TAG = "lesson"
+
+
+class Change(NamedTuple):
+    """A change of a memory; `kind` as in `memgraph.viz.series.timeline.Timeline.changes`."""
+
+    at: str
+    seq: int
+    id: str
+    kind: str
+    other: str | None = None
+
+
+class Build(NamedTuple):
+    """A build's outcome, and the event that states it."""
+
+    at: str
+    outcome: str
+    seq: int
+
+
+@dataclass(slots=True)
+class Life:
+    """The history of a memory."""
+
+    type: str
+    at: str
+    seq: int
+    project_id: str | None
+    outcome: str
+    tags: tuple[str, ...]
+    worded_at: str = ""
+    builds: tuple[str, ...] = ()
+    again: tuple[str, ...] = ()
+    tier: str = "public"
+    fingerprint: str | None = None
+    sources: set[str] | None = None
+    is_made: bool = False
+    is_suppressed: bool = False
+    is_archived: bool = False
+    is_deleted: bool = False
+    invalid_at: str | None = None
+    invalid_change: int = -1
+
+    @property
+    def kind(self) -> str:
+        """The memory's kind: one of `memgraph.fold.history.KINDS`."""
+        return kind_of(self.type, is_made=self.is_made)
+
+    @property
+    def is_lesson(self) -> bool:
+        """Whether it is a lesson from a failure."""
+        return self.type != "episodic" or _LESSON_TAG in self.tags
+
+
+@dataclass(slots=True)
+class Recall:
+    """A retrieval and its outcome."""
+
+    at: str
+    project_id: str | None
+    returned: int
+    is_served: bool
+    outcome: str | None = None
+
+
+@dataclass(slots=True)
+class History:
+    """The history of a store."""
+
+    lives: dict[str, Life] = field(default_factory=dict)
+    changes: list[Change] = field(default_factory=list)
+    recalls: dict[str, Recall] = field(default_factory=dict)
+    builds: dict[tuple[str, str], Build] = field(default_factory=dict)
+    relevances: dict[str, tuple[Relevance, ...]] = field(default_factory=dict)
+    links: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+
+
+AFTER_ALL = "\x7f"
+"""Appended to a time: sorts after it and before every later one."""
+_OUT = {"suppressed": 1, "archived": 2, "invalidated": 4, "deleted": 8}
+_BACK = {"unsuppressed": 1, "unarchived": 2, "revalidated": 4, "undeleted": 8}
+_DELETED = 8
+
+
+@dataclass(frozen=True)
+class State:
+    """The memories in force at the end of a bucket."""
+
+    live: dict[str, int]
+    covered: int
+    derived: int
+    sources: int
+
+
+class Replay:
+    """Replays a history.
+
+    A memory is in force from its addition, as long as it is neither suppressed, archived, invalidated nor deleted, and no memory
+    that replaces it, directly or through others, is free of these states.
+    """
+
+    def __init__(self, history: History, counts: Callable[[str], bool]) -> None:
+        self._lives = history.lives
+        self._counts = counts
+        self._births = sorted(history.lives, key=lambda one: (history.lives[one].at, history.lives[one].seq))
+        self._changes = sorted(history.changes, key=attrgetter("at", "seq"))
+        self._out: dict[str, int] = {}
+        """For each added memory, the states that put it out of force."""
+        self._newer: dict[str, set[str]] = {}
+        self._older: dict[str, set[str]] = {}
+        self._leads: dict[str, bool] = {}
+        """Whether a memory, or one that replaces it, is visible; then it puts the memories it replaces out of force."""
+        self.live: set[str] = set()
+        """Memories in force."""
+        self.transitions: dict[str, list[str]] = {}
+        """For each counted memory: when it came into force, went out of force, came back, …"""
+        self._now = ""
+        self._made_of: dict[str, set[str]] = {}
+        self._made_into: dict[str, set[str]] = {}
+        self._covers: Counter[str] = Counter()
+        """For each memory, the number of memories in force that were made from it."""
+        self._by_kind: Counter[str] = Counter()
+        self._covered = self._derived = self._sources = 0
+
+    def states(self, ends: Sequence[str]) -> Iterator[State]:
+        """Yield the state immediately before each of these ascending times."""
+        births, changes = iter(self._births), iter(self._changes)
+        birth, change = next(births, None), next(changes, None)
+        for end in ends:
+            while birth is not None or change is not None:
+                born = self._lives[birth].at if birth is not None else None
+                if born is not None and birth is not None and (change is None or born <= change.at):
+                    if born >= end:
+                        break
+                    self._now, self._out[birth] = born, 0
+                    self._refresh(birth)
+                    birth = next(births, None)
+                elif change is not None:
+                    if change.at >= end:
+                        break
+                    self._now = change.at
+                    self._apply(change)
+                    change = next(changes, None)
+            yield State(dict(self._by_kind), self._covered, self._derived, self._sources)
+
+    def _apply(self, change: Change) -> None:
+        memory_id, kind, other = change.id, change.kind, change.other or ""
+        if kind in _OUT:
+            self._set(memory_id, self._out[memory_id] | _OUT[kind])
+        elif kind in _BACK:
+            self._set(memory_id, self._out[memory_id] & ~_BACK[kind])
+        elif kind == "superseded" and other in self._out:
+            self._newer.setdefault(memory_id, set()).add(other)
+            self._older.setdefault(other, set()).add(memory_id)
+            self._refresh(memory_id)
+        elif kind == "unsuperseded":
+            self._newer.get(memory_id, set()).discard(other)
+            self._older.get(other, set()).discard(memory_id)
+            self._refresh(memory_id)
+        elif kind == "compressed" and other in self._out:
+            self._join(other, memory_id)
+        elif kind == "uncompressed":
+            self._leave(other, memory_id)
+
+    def _set(self, memory_id: str, out: int) -> None:
+        was_there, self._out[memory_id] = not self._out[memory_id] & _DELETED, out
+        is_there = not out & _DELETED
+        if was_there != is_there:  # a link to a deleted memory is removed with it
+            for made in self._made_into.get(memory_id, ()):
+                if made in self.live and self._counts(made):
+                    self._sources += is_there - was_there
+        self._refresh(memory_id)
+
+    def _refresh(self, memory_id: str) -> None:
+        """Recompute whether a memory, and those that it replaces, are in force."""
+        waiting = [memory_id]
+        while waiting:
+            one = waiting.pop()
+            is_seen = self._out[one] == 0
+            is_led = any(self._leads.get(newer, False) for newer in self._newer.get(one, ()))
+            self._put(one, is_seen and not is_led)
+            leads = is_seen or is_led
+            if leads != self._leads.get(one):
+                self._leads[one] = leads
+                waiting += self._older.get(one, ())
+
+    def _put(self, memory_id: str, is_live: bool) -> None:
+        """Put a memory into or out of force."""
+        if is_live == (memory_id in self.live):
+            return
+        life, step = self._lives[memory_id], 1 if is_live else -1
+        (self.live.add if is_live else self.live.discard)(memory_id)
+        sources = self._made_of.get(memory_id, ())
+        if self._counts(memory_id):
+            self._record_transition(memory_id)
+            self._by_kind[life.kind] += step
+            self._covered += step * (life.type == "episodic" and self._covers[memory_id] > 0)
+            self._derived += step * bool(sources)
+            self._sources += step * sum(not self._out[source] & _DELETED for source in sources)
+        for source in sources:
+            self._cover(source, step)
+
+    def _record_transition(self, memory_id: str) -> None:
+        """Record that a memory came into or went out of force; two changes at the same time cancel each other."""
+        transitions = self.transitions.setdefault(memory_id, [])
+        if transitions and transitions[-1] == self._now:
+            transitions.pop()
+        else:
+            transitions.append(self._now)
+
+    def _join(self, memory_id: str, source: str) -> None:
+        """Record that a memory was made from another one."""
+        sources = self._made_of.setdefault(memory_id, set())
+        sources.add(source)
+        self._made_into.setdefault(source, set()).add(memory_id)
+        if memory_id in self.live:
+            self._count_link(memory_id, source, 1, is_first=len(sources) == 1)
+
+    def _leave(self, memory_id: str, source: str) -> None:
+        sources = self._made_of.get(memory_id, set())
+        if source in sources:
+            sources.discard(source)
+            self._made_into[source].discard(memory_id)
+            if memory_id in self.live:
+                self._count_link(memory_id, source, -1, is_first=not sources)
+
+    def _count_link(self, memory_id: str, source: str, step: int, *, is_first: bool) -> None:
+        if self._counts(memory_id):
+            self._derived += step * is_first
+            self._sources += step * (not self._out[source] & _DELETED)
+        self._cover(source, step)
+
+    def _cover(self, source: str, step: int) -> None:
+        was_covered = self._covers[source] > 0
+        self._covers[source] += step
+        life = self._lives[source]
+        if source in self.live and life.type == "episodic" and self._counts(source):
+            self._covered += (self._covers[source] > 0) - was_covered
+
+
+def transitions_of(history: History, ids: Collection[str], until: str) -> dict[str, list[str]]:
+    """Return when each of these memories came into force, went out of force, and so on, up to and including a time."""
+    replay = Replay(history, frozenset(ids).__contains__)
+    for _ in replay.states([until + AFTER_ALL]):
+        pass
+    return {one: replay.transitions.get(one, []) for one in ids}
+
 
 LINKS = ("SUPERSEDES", "CONTRADICTS", "RELATED_TO", "ELABORATES", "EXAMPLE_OF")
 """Relations for which the creation times of links are collected."""

@@ -1,20 +1,24 @@
-"""A turn: what a message means for the task that its session works on."""
+"""A turn: what a message means for the task that its session works on, and what to ask about it.
+
+Texts of memories and tasks are shown as one line without invisible characters.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+import shlex
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from memgraph.errors import InvalidInputError
-from memgraph.fold.tasks import HAS_ITEM, ITEM, PIN, SESSION, is_pin, mismatches_after, session_key, task_key
+from memgraph.fold.tasks import HAS_ITEM, ITEM, PIN, SESSION, WRITABLE, is_pin, mismatches_after, session_key, task_key
 from memgraph.index.analyser import analyse
 from memgraph.logs import logger_of
 from memgraph.model.base import Name, QueryText, Text, checked
@@ -27,6 +31,7 @@ from memgraph.model.results.tasks import (
     Language,
     Nudge,
     NudgeKind,
+    NudgeOption,
     SessionTasks,
     Task,
     TaskMatch,
@@ -40,12 +45,17 @@ from memgraph.privacy.access import OWNER, Access
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Mask, Scope, of_or_none
 from memgraph.store.access.visible import visible
-from memgraph.store.commit.task_gate import WRITABLE
+from memgraph.tasks.prohibitions import asks_for_forbidden
 from memgraph.tasks.registry import list_tasks
 from memgraph.tasks.sessions import session_of, stack_with
-from memgraph.tasks.turns.nudges import ASK_FROM, Rule, ambiguity_nudge, conflict_nudge, topic_nudge
-from memgraph.tasks.turns.prohibitions import asks_for_forbidden
+from memgraph.text.cutting import cut
+from memgraph.text.safe import visible_line
 
+ASK_FROM = 0.35
+"""Confidence from which it is worth asking which task is meant."""
+_MOST_SHOWN = 5
+_SHOWN_CHARS = 300
+_SHORT = 8
 MAX_READ_CHARS = 16_000
 """Of a longer message the beginning is read: that says what it is about, and what follows is pasted."""
 LEAST_CONFIDENCE = 0.3
@@ -120,20 +130,21 @@ MAX_TASKS_WITH_ITEMS = 20
 _MAX_AMBIGUOUS = 20
 _COMPARED = frozenset({"goal", "decision", "constraint", "open_question", "next_action", "artifact", "state"})
 _MAX_ITEM_TEXTS = 200
+_WHY: dict[Decision, str] = {
+    "nothing_inferred": "",
+    "same_task": "",
+    "switched": "The session switched to it.",
+    "autoswitch_off": "Autoswitch is off, so the task stays.",
+    "low_confidence": "That is not sure enough to switch, so the task stays.",
+    "ambiguous": "Others match about equally well, so the task stays.",
+    "guarded": "The session went to and fro or matched other tasks too often, so the task stays; `session autoswitch on` starts anew.",
+}
 _log = logger_of(__name__)
 
 
 @dataclass(frozen=True)
 class _Session:
-    """A session at the beginning of a turn, and what whoever asks may know of its tasks.
-
-    Attributes
-    ----------
-    active : Task or None
-        The current task; None also if whoever asks may not have it.
-    candidates : list of Task
-        The open tasks that a message can belong to.
-    """
+    """A session at the beginning of a turn, and what whoever asks may know of its tasks."""
 
     known: SessionTasks
     row: Row
@@ -151,12 +162,7 @@ class _Session:
 
 @dataclass(frozen=True)
 class Turns:
-    """The turns of a store's sessions.
-
-    Attributes
-    ----------
-    store : AgentMemoryStore
-    """
+    """The turns of a store's sessions."""
 
     store: AgentMemoryStore
 
@@ -431,15 +437,7 @@ def _normal(text: str) -> str:
 
 @dataclass(frozen=True)
 class Questions:
-    """The questions of a turn, as far as whoever asks may see what they are about.
-
-    Attributes
-    ----------
-    task_id : str or None
-        The task that the session works on after the turn.
-    project : str or None
-        Only pinned memories of this project and of none; None: of any.
-    """
+    """The questions of a turn, as far as whoever asks may see what they are about."""
 
     store: AgentMemoryStore
     access: Access
@@ -459,15 +457,7 @@ class Questions:
         return None
 
     def again(self, kind: NudgeKind, about: Sequence[str], candidates: Sequence[Task]) -> Nudge | None:
-        """Return a question once more, because the answer chose none of its options; None if there is nothing to choose any more.
-
-        Parameters
-        ----------
-        about : sequence of str
-            Ids of the rule, or of the tasks.
-        candidates : sequence of Task
-            The open tasks that whoever asks may see.
-        """
+        """Return a question once more, because the answer chose none of its options; None if there is nothing to choose any more."""
         nudge = self._rule(about) if kind == "conflict" else self._tasks(kind, about, candidates)
         if nudge is None:
             return None
@@ -536,15 +526,7 @@ class TaskText(NamedTuple):
 
 
 class Inference(NamedTuple):
-    """The task that a message seems to belong to.
-
-    Attributes
-    ----------
-    best : TaskMatch or None
-        None: the message says too little.
-    ambiguous : tuple of TaskMatch
-        Those that match about equally well, the best first; empty if one stands out.
-    """
+    """The task that a message seems to belong to."""
 
     best: TaskMatch | None
     ambiguous: tuple[TaskMatch, ...] = ()
@@ -560,13 +542,6 @@ def infer_task(message: str, tasks: Sequence[TaskText], *, active: str | None = 
 
     A task that the message names, by its id or its title, is near certain. Otherwise the words of a message speak for a task as far as
     they make up its title, and less so as far as they occur in its goal and items. A word that many of the tasks have speaks for none.
-
-    Parameters
-    ----------
-    tasks : sequence of TaskText
-        The candidates: closed tasks, and those that whoever asks may not see, must not be among them.
-    active : str, optional
-        The current task: of equal candidates it is the best.
     """
     beginning = message[:MAX_READ_CHARS]
     terms = analyse(beginning)
@@ -650,3 +625,104 @@ def _terms(texts: Iterable[str]) -> frozenset[str]:
 def _line(terms: Sequence[str]) -> str:
     """Return terms as one text in which a sequence of them can be found."""
     return f" {' '.join(terms)} "
+
+
+class Rule(NamedTuple):
+    """A text that may forbid something."""
+
+    kind: Literal["pin", "constraint", "memory"]
+    id: str
+    text: str
+    task_id: str | None = None
+
+
+def conflict_nudge(rule: Rule) -> Nudge:
+    """Ask what holds: the message, or what forbids what it asks for."""
+    short = rule.id[:_SHORT]
+    task = f" --task {shlex.quote(rule.task_id)}" if rule.task_id else ""
+    changes: dict[str, list[tuple[str, str | None]]] = {
+        "pin": [
+            ("Change the pin", f"memgraph pins edit {short} --text TEXT"),
+            ("Remove the pin", f"memgraph pins remove {short}"),
+        ],
+        "constraint": [("Lift the constraint", f"memgraph task done {short}{task}")],
+        "memory": [("Forget it", f"memgraph forget {rule.id}")],
+    }
+    what = {"pin": "a pin", "constraint": "a constraint of the task", "memory": "a memory"}[rule.kind]
+    question = f"The message asks for what {what} rules out: “{_shown(rule.text)}”. Which holds?"
+    return _nudge("conflict", question, [("Keep it, and change the request", None), *changes[rule.kind]], [rule.id])
+
+
+def ambiguity_nudge(session_id: str, tasks: Sequence[tuple[str, str]], active: str | None) -> Nudge:
+    """Ask which of several tasks, given by their ids and titles, a message belongs to."""
+    shown = tasks[:_MOST_SHOWN]
+    options: list[tuple[str, str | None]] = [
+        _stay(task_id) if task_id == active else (f"Switch to {_named(task_id, title)}", _switch(session_id, task_id))
+        for task_id, title in shown
+    ]
+    if active not in [task_id for task_id, _ in shown]:
+        options.append(_stay(active) if active else ("None of these", None))
+    question = f"The message matches {len(tasks)} tasks about equally well. Which one is it about?"
+    return _nudge("ambiguity", question, options, [task_id for task_id, _ in shown])
+
+
+def topic_nudge(session_id: str, task: tuple[str, str], active: str | None) -> Nudge:
+    """Ask whether to work on another task, given by its id and title."""
+    task_id, named = task[0], _named(*task)
+    options: list[tuple[str, str | None]] = [(f"Switch to {named}", _switch(session_id, task_id))]
+    if active is None:
+        options.append(("Work on no task", None))
+        question = f"The message seems to belong to {named}. Which task is it about?"
+    else:
+        interrupts = f"Interrupt {_shown(active)} for it", _switch(session_id, task_id, " --push")
+        options += [interrupts, _stay(active)]
+        question = (
+            f"The message seems to belong to {named}, and the session works on {_shown(active)}. Which one is it about?"
+        )
+    return _nudge("topic_switch", question, options, [task_id])
+
+
+def _nudge(
+    kind: Literal["conflict", "ambiguity", "topic_switch"],
+    question: str,
+    options: Sequence[tuple[str, str | None]],
+    about: list[str],
+) -> Nudge:
+    numbered = [
+        NudgeOption(key=str(number), label=label, command=command)
+        for number, (label, command) in enumerate(options, start=1)
+    ]
+    return Nudge(kind=kind, question=question, options=numbered, about=about)
+
+
+def _stay(active: str) -> tuple[str, None]:
+    return f"Stay with {_shown(active)}", None
+
+
+def _switch(session_id: str, task_id: str, how: str = "") -> str:
+    return f"memgraph task switch {shlex.quote(task_id)}{how} --session {shlex.quote(session_id)}"
+
+
+def _named(task_id: str, title: str) -> str:
+    return f"{_shown(task_id)} (“{_shown(title)}”)"
+
+
+def _shown(text: str) -> str:
+    return cut(visible_line(text), _SHOWN_CHARS)
+
+
+def turn_lines(turn: TurnControl) -> list[str]:
+    """Return what a turn decided, confirmed and asks, as lines of visible characters."""
+    lines = [f"Task: {visible_line(turn.resolved_task)}" if turn.resolved_task else "No task."]
+    if why := _WHY[turn.decision]:
+        inferred = visible_line(turn.inferred_task or "")
+        lines.append(f"The message seems to belong to {inferred} ({round(100 * turn.confidence)} %). {why}")
+    for one in turn.confirmations:
+        what = f" ({visible_line(one.confirmed)})" if one.confirmed else ""
+        lines.append(f"Confirmed in {visible_line(one.task_id)}: {visible_line(one.message)}{what}")
+    if turn.nudge:
+        lines.append(f"? {visible_line(turn.nudge.question)}")
+        for option in turn.nudge.options:
+            command = f"  `{visible_line(option.command)}`" if option.command else ""
+            lines.append(f"  {option.key}  {visible_line(option.label)}{command}")
+    return lines

@@ -72,21 +72,7 @@ _GO_ON = 3
 
 
 class _Prohibition(NamedTuple):
-    """What a sentence forbids.
-
-    Attributes
-    ----------
-    verb : str
-        The stem of the act; empty: a thing is forbidden.
-    surface : str
-        The act as it was written.
-    required : frozenset of str
-        Terms that a request must have.
-    exceptions : frozenset of str
-        Terms any of which may make it an exception.
-    is_narrow : bool
-        Whether it forbids something only before, after or without something else.
-    """
+    """What a sentence forbids."""
 
     verb: str
     surface: str
@@ -96,17 +82,7 @@ class _Prohibition(NamedTuple):
 
 
 class _Request(NamedTuple):
-    """A clause that asks for something.
-
-    Attributes
-    ----------
-    word, verb : str
-        Its first word, and the stem of it.
-    terms, core : frozenset of str
-        Its terms; those that do not name an alternative, a condition or another time.
-    message_terms : frozenset of str
-        The terms of the message.
-    """
+    """A clause that asks for something."""
 
     word: str
     verb: str
