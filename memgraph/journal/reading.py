@@ -14,9 +14,8 @@ from memgraph.journal.closed.closing import ClosedSegments
 from memgraph.journal.closed.condensed import CondensedSegments
 from memgraph.journal.closed.digest import JournalDigest
 from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, Event, KeyOf, LineError
-from memgraph.journal.keys.ring import KeyRing
+from memgraph.journal.keys.ring import KeyHistory, KeyRing
 from memgraph.journal.keys.sealing import RECEIPTS, former_keys, sealing_secret
-from memgraph.journal.keys.use import KeyHistory
 from memgraph.journal.purge.lines import is_purged, seq_of
 from memgraph.journal.purge.purged import PurgedSeqs
 from memgraph.journal.replay import Committed, Offset, damaged, walk

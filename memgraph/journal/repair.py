@@ -16,8 +16,7 @@ from memgraph.journal.checkpoint import Checkpoint, read_checkpoint
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import KeyRing
-from memgraph.journal.keys.use import KeyHistory
+from memgraph.journal.keys.ring import KeyHistory, KeyRing
 from memgraph.journal.opening import lost_journal, made_from_events, with_all_missing
 from memgraph.journal.replay import Committed
 from memgraph.journal.vectors.vector_file import NamedVectors

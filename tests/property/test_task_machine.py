@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from memgraph import AgentMemoryStore, MemGraph, MemGraphError, NotFoundError
 from memgraph.config import AgentMemoryConfig
 from memgraph.fold import EmptyRows, Projection, project
-from memgraph.journal.keys import FileKeys
+from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.opening import open_journal
 from memgraph.model.events.tasks import DecisionMade
 from memgraph.model.ids import new_id

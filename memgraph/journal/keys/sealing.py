@@ -16,8 +16,7 @@ from typing import Any
 
 from memgraph.disk.files import write_private
 from memgraph.errors import JournalError, StorageError
-from memgraph.journal.keys.ring import KeyRing
-from memgraph.journal.keys.secret import fingerprint
+from memgraph.journal.keys.ring import KeyRing, fingerprint
 from memgraph.ports import SigningKey
 
 _FILE = "sealing.json"

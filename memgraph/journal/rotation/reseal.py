@@ -24,6 +24,7 @@ from memgraph.journal.closed.manifest import manifest_document
 from memgraph.journal.envelope import Chain, CommitDraft, is_unsigned, resealed, seal
 from memgraph.journal.head_file import Head
 from memgraph.journal.journal import Journal
+from memgraph.journal.keys.ring import KeyHistory, KeyUse
 from memgraph.journal.keys.sealing import (
     FORMER_FILE,
     RECEIPTS,
@@ -33,7 +34,6 @@ from memgraph.journal.keys.sealing import (
     former_keys,
     sealing_document,
 )
-from memgraph.journal.keys.use import KeyHistory, KeyUse
 from memgraph.journal.segments import RESERVE_BYTES, Line, Position
 from memgraph.model.events.store import JournalResealed
 from memgraph.ports import Progress

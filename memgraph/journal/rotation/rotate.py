@@ -8,11 +8,9 @@ from memgraph.errors import KeyMissingError
 from memgraph.journal.baseline.header import sign_again
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.local import FileKeys
-from memgraph.journal.keys.place import key_place
+from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.keys.ring import fingerprint, is_named, key_place, replaced_in
 from memgraph.journal.keys.sealing import check_sealing_secret, keep_sealing_secret
-from memgraph.journal.keys.secret import fingerprint, is_named
-from memgraph.journal.keys.use import replaced_in
 from memgraph.model.events.store import KeyRotated
 from memgraph.ports import KeyProvider, SigningKey
 

@@ -21,7 +21,7 @@ from memgraph.journal.closed.files import file_of, is_segment, names_in, opened
 from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import ENVELOPE_VERSION, Chain, CommitDraft
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.use import key_id_in
+from memgraph.journal.keys.ring import key_id_in
 from memgraph.journal.opening import FORMAT as JOURNAL_FORMAT
 from memgraph.journal.replay import Offset
 from memgraph.journal.search import events_of

@@ -17,8 +17,8 @@ from pydantic import AfterValidator, Field
 from memgraph.disk.seal import Seal, seal_of
 from memgraph.errors import BackupError, InvalidInputError, KeyMissingError
 from memgraph.journal.envelope import canonical
-from memgraph.journal.keys import FileKeys, KeyRing
-from memgraph.journal.keys.place import key_place
+from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.keys.ring import KeyRing, key_place
 from memgraph.model.base import Name, Strict, Timestamp
 from memgraph.model.events.payload import Sha256, Whole
 from memgraph.model.events.store import KeptVectors

@@ -19,8 +19,8 @@ from memgraph.journal.closed.condensed import NAME as CONDENSED
 from memgraph.journal.closed.files import ARCHIVE, files_in
 from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import CommitDraft, LineError, unseal
-from memgraph.journal.keys import FileKeys, KeyRing
-from memgraph.journal.keys.configured import configured_keys
+from memgraph.journal.keys.providers import FileKeys, configured_keys
+from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.opening import read_manifest
 from memgraph.journal.purge.intent import Intent
 from memgraph.journal.purge.lines import is_purged, unseal_purged

@@ -12,12 +12,15 @@ from memgraph.disk.files import clear, make_private_file
 from memgraph.disk.lock import ProcessLock, writer_lock
 from memgraph.errors import KeyMissingError, StorageError
 from memgraph.journal.baseline.header import unverified_place
-from memgraph.journal.keys import FileKeys, KeyRing
-from memgraph.journal.keys.configured import configured_keys
-from memgraph.journal.keys.document import MAX_DOCUMENT_BYTES, document_of, keys_in, store_named_in
-from memgraph.journal.keys.place import SOURCE_VARIABLE, key_place, name_of
-from memgraph.journal.keys.secret import is_named
-from memgraph.journal.keys.use import KeyHistory, uses_in
+from memgraph.journal.keys.providers import (
+    MAX_DOCUMENT_BYTES,
+    FileKeys,
+    configured_keys,
+    document_of,
+    keys_in,
+    store_named_in,
+)
+from memgraph.journal.keys.ring import SOURCE_VARIABLE, KeyHistory, KeyRing, is_named, key_place, name_of, uses_in
 from memgraph.journal.opening import read_manifest, refuse_foreign
 from memgraph.journal.rotation import reseal, rotate
 from memgraph.journal.segments import Segments

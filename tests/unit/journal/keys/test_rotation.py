@@ -15,10 +15,9 @@ from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, 
 from memgraph.journal import swap
 from memgraph.journal.envelope import Chain, CommitDraft, seal
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import EnvKeys, FileKeys
+from memgraph.journal.keys.providers import EnvKeys, FileKeys
+from memgraph.journal.keys.ring import key_from_secret, key_id_in, replaced_in, uses_in
 from memgraph.journal.keys.sealing import keep_sealing_secret, sealing_secret
-from memgraph.journal.keys.secret import key_from_secret
-from memgraph.journal.keys.use import key_id_in, replaced_in, uses_in
 from memgraph.journal.rotation import reseal
 from memgraph.ports import SigningKey
 from tests.unit.journal.conftest import NOW
