@@ -79,12 +79,12 @@ def check_key_id(key_id: object, source: str) -> str:
 
 
 def seal_of(key: SigningKey, purpose: str, store_id: str) -> Seal:
-    """Return the seal of a key for one purpose in one store."""
+    """Return the seal that a key makes for one purpose in one store."""
     return Seal(seal_key(key.secret, purpose, store_id))
 
 
 def seal_key(secret: bytes, purpose: str, store_id: str) -> bytes:
-    """Derive the key of a seal: 32 bytes. One HMAC suffices (as in HKDF-Expand), because the secret is uniformly random."""
+    """Derive the key of a seal from a secret: 32 bytes. The secret is uniformly random, so this is HKDF without its first step."""
     return hmac.digest(secret, f"memgraph seal\x1f{purpose}\x1f{store_id}".encode(), "sha256")
 
 

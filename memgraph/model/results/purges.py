@@ -139,6 +139,8 @@ class PurgeReceipt(Model):
 
     Attributes
     ----------
+    key_id : str
+        The key that signed the journal then, and from which the key of `code` is derived.
     event : int
         Sequence number of the ``memory.purged`` event.
     ids, derived_ids, copied_ids, restated_ids, kept_ids : list of str
@@ -156,11 +158,12 @@ class PurgeReceipt(Model):
         Where the words are still, because they cannot be removed there. None if the process was killed before it was known.
     exports : list of KnownExport
     code : str
-        Signature: a code of everything else, under a key derived from the store's.
+        Signature: a code of everything else.
     """
 
     format: Literal[1] = 1
     store_id: str
+    key_id: str
     event: Count
     purged_at: Timestamp
     ids: list[str] = Field(default_factory=list)

@@ -139,7 +139,7 @@ def restore_journal(
         journal = _verified(new.path, last.store_id, ring, config.keys_home, chain[-1].path)
         kept = journal.tail
         known_seq, present = _known(config, last.store_id, ring)
-        intent = Intent(folder, present.seal("purge intent"))
+        intent = Intent(present)
         again = purge_again(known_purges(config.home, present), journal, to_iso(time()))
         back = len(left_in(journal.segments, journal.purged.read()))
         if again or back:  # from now on the next opening completes it
@@ -336,4 +336,4 @@ def _complete_purges(config: AgentMemoryConfig, keys: KeyProvider | None, now: C
     journal = open_store_journal(config, keys, now, with_expired_keys=True)
     with journal.locked():
         complete(config.home, journal, max(now(), journal.tail.chain.timestamp))
-        Intent(journal.folder, journal.seal("purge intent")).remove()
+        Intent(journal).remove()

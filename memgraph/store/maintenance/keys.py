@@ -159,7 +159,9 @@ def rotate_key(
     _store_id(config)
     provider, now = keys or configured_keys(config), _now(clock)
     journal = open_store_journal(config, provider, now)
-    return rotate(journal, provider, now=now, rotated_by=rotated_by or f"memgraph {release()}")
+    done = rotate(journal, provider, now=now, rotated_by=rotated_by or f"memgraph {release()}")
+    _drop_projections(config.home, "graph", "index")
+    return done
 
 
 def reseal_store(
@@ -188,16 +190,16 @@ def reseal_store(
         resealed_by=resealed_by or f"memgraph {release()}",
         progress=progress,
     )
-    _drop_projections(config.home)
+    _drop_projections(config.home, "graph", "index", "past")
     return done.event
 
 
-def _drop_projections(home: Path) -> None:
-    """Remove graph and index, whose seals no longer match, unless a process has them open: then the next use rebuilds them."""
+def _drop_projections(home: Path, *names: str) -> None:
+    """Remove graph and index, which a replaced key has sealed, unless a process has them open: they name the key, so its next use rebuilds them."""
     lock = ProcessLock(home / "graph.lock", "the graph")
     if lock.try_acquire():
         try:
-            for name in ("graph", "index", "past"):
+            for name in names:
                 clear(home / name)
         finally:
             lock.release()
