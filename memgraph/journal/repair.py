@@ -256,6 +256,9 @@ class Unwitnessed(Journal):
     def _adopt(self) -> None:
         """Do nothing: no head file is created."""
 
+    def _take_over_baseline(self) -> None:
+        """Do nothing: all events are read, whatever a baseline says."""
+
     def _check_closed(self) -> None:
         """Do nothing: the manifest is one of the witnesses."""
 
