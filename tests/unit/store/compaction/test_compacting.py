@@ -267,32 +267,6 @@ def test_a_purge_while_a_resealing_waits_for_the_store_is_resealed_with_it(
         assert not (path.is_file() and b"Margaret" in path.read_bytes()), path
 
 
-def test_a_purge_while_a_compaction_waits_for_the_store_keeps_it(
-    grown: Any, open_store: Any, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The compaction must not take the rows that the purge has written for those of nobody."""
-    from memgraph.store.compaction import compacting
-
-    store, ids = grown()
-    store.close()
-    config = config_of(tmp_path)
-    done = compact(config, before="2026-02-07", clock=clock)
-    open_journal = compacting.open_store_journal
-
-    def opened(*args: Any, **options: Any) -> Any:
-        journal = open_journal(*args, **options)
-        with open_store(clock=clock) as store:
-            store.purge([ids[2]])
-        return journal
-
-    monkeypatch.setattr(compacting, "open_store_journal", opened)
-    assert not compact(config, before="2026-02-07", clock=clock).is_new
-    with open_store(clock=clock) as store:
-        assert store._journal.baseline.seq == done.seq
-        assert store.verify(deep=True) == done.seq + done.events_left + 1
-        assert store.notices == []
-
-
 def test_a_purge_by_a_store_that_was_open_during_a_compaction_purges_the_baseline(
     grown: Any, open_store: Any, clock: FakeClock, tmp_path: Path
 ) -> None:
