@@ -56,6 +56,7 @@ class TestCatchingUp:
         """Also in a process that has graph and index open."""
         store = open_store()
         live(store)
+        store.flush()
         before = seen(store)
         with store._projector.holding():  # so that the rotation can remove neither
             journal = open_store_journal(store.config, None, store.now)
