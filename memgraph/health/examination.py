@@ -41,10 +41,8 @@ from memgraph.journal.baseline.header import checked_header, unverified_place
 from memgraph.journal.closed.files import FileState, file_of, names_in, opened, states_in
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import FileKeys, KeyRing
-from memgraph.journal.keys.configured import configured_keys, configured_ring
-from memgraph.journal.keys.contract import check_presence, check_validity
-from memgraph.journal.keys.place import key_place, name_of
+from memgraph.journal.keys.providers import FileKeys, configured_keys, configured_ring
+from memgraph.journal.keys.ring import KeyRing, check_presence, check_validity, key_place, name_of
 from memgraph.journal.opening import lost_journal, made_from_events, read_manifest, refuse_foreign
 from memgraph.journal.repair import Condition, as_it_is, examine
 from memgraph.journal.segments import Segments

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memgraph.disk.files import write_private
 from memgraph.journal.envelope import Chain, canonical
-from memgraph.journal.keys.use import KeyHistory, KeyUse
+from memgraph.journal.keys.ring import KeyHistory, KeyUse
 from memgraph.journal.segments import Position
 from memgraph.journal.vectors.vector_file import NamedVectors
 from memgraph.ports import SigningKey

@@ -57,7 +57,7 @@ class Excerpt(Journal):
         )
         self.tail, self.named = journal.tail, journal.named
         self._use(journal.used)
-        self._sealing_secret = journal.sealing_secret
+        self._own_secret = journal._own_secret  # noqa: SLF001 - a subclass
         self._sift = sift
         self.name = name
         self.why = why

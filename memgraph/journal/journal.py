@@ -18,7 +18,7 @@ from memgraph.errors import (
     TruncatedJournalError,
 )
 from memgraph.journal import swap
-from memgraph.journal.baseline.header import Baseline, check_signers
+from memgraph.journal.baseline.header import Baseline, check_signers, read_header
 from memgraph.journal.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from memgraph.journal.closed import files
 from memgraph.journal.closed.files import can_pack
@@ -114,6 +114,7 @@ class Journal(JournalReader):
                 raise swap.replaced(self.folder)
             self.refresh()
             _ = self.signing_key  # another process may have rotated to one that is missing here
+            self._take_over_baseline()
             yield
         finally:
             self.holds_lock = False
@@ -325,6 +326,13 @@ class Journal(JournalReader):
         is_replaced = super()._is_baseline_replaced()
         self._is_rewritten |= is_replaced  # the checkpoint's bytes begin elsewhere
         return is_replaced
+
+    def _take_over_baseline(self) -> None:
+        """Begin at the baseline as it is now: a compaction or a purge by another process may have replaced it since it was read."""
+        found, signers = read_header(self.folder, self.store_id, self._ring)
+        if found is not None and found != self.baseline:
+            check_signers(self.folder, signers, self._key)
+            self.baseline, self._is_rewritten = found, True  # the checkpoint's bytes begin elsewhere
 
     def _hash_again(self) -> None:
         """Hash the journal's files again if some were rewritten."""

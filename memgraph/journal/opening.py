@@ -18,16 +18,17 @@ from memgraph.journal.baseline.header import read_header
 from memgraph.journal.closed.files import PACKED, PLAIN, files_in
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import FileKeys, KeyRing
-from memgraph.journal.keys.contract import (
+from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.keys.ring import (
     DEFAULT_VERIFICATION_DAYS,
+    KeyRing,
     check_presence,
     check_validity,
+    key_place,
     keys_are_missing,
     missing_keys,
+    uses_in,
 )
-from memgraph.journal.keys.place import key_place
-from memgraph.journal.keys.use import uses_in
 from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Segments
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreCreated

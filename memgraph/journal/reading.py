@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hmac
 import secrets
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-from memgraph.disk.seal import Seal, seal_of, text_hmac
+from memgraph.disk.seal import Seal, SealKey
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, StorageError, TruncatedJournalError
 from memgraph.journal.baseline.header import Baseline, checked_header, read_header
 from memgraph.journal.baseline.rows import BaselineRow, read_rows
@@ -14,9 +16,7 @@ from memgraph.journal.closed.closing import ClosedSegments
 from memgraph.journal.closed.condensed import CondensedSegments
 from memgraph.journal.closed.digest import JournalDigest
 from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, Event, KeyOf, LineError
-from memgraph.journal.keys.ring import KeyRing
-from memgraph.journal.keys.sealing import RECEIPTS, former_keys, sealing_secret
-from memgraph.journal.keys.use import KeyHistory
+from memgraph.journal.keys.ring import KeyHistory, KeyRing, seal_key, seal_of
 from memgraph.journal.purge.lines import is_purged, seq_of
 from memgraph.journal.purge.purged import PurgedSeqs
 from memgraph.journal.replay import Committed, Offset, damaged, walk
@@ -51,7 +51,8 @@ class JournalReader:
         self._ring = ring
         self._key = ring.active if ring else None
         self.has_key = ring is not None
-        self._sealing_secret: bytes | None = None
+        self._own_secret = secrets.token_bytes(32)
+        self._seal_keys: dict[str, tuple[KeyHistory, SealKey]] = {}
         self.condensed = CondensedSegments(folder, store_id, ring.find if ring else None, self._is_current)
         self.segments = self._segments = Segments(folder, limits.segment_bytes, self.condensed)
         self.purged = PurgedSeqs(
@@ -152,23 +153,36 @@ class JournalReader:
         return self._key
 
     @property
-    def sealing_secret(self) -> bytes:
-        """The secret that seals the projections: stored, or the key's own; without a key, a random one of this object."""
-        if self._sealing_secret is None:
-            self._sealing_secret = sealing_secret(self.folder, self._key) if self._key else secrets.token_bytes(32)
-        return self._sealing_secret
+    def key_id(self) -> str:
+        """The id of the `signing_key`, as the events name it."""
+        key = self.signing_key
+        return self.used.current or key.key_id
 
     def hmac_of(self, text: str) -> str:
-        """Return the HMAC-SHA256 of a text under the store's sealing secret, in hexadecimal."""
-        return text_hmac(self.sealing_secret if self._key else b"", text)
+        """Return the HMAC-SHA256 of a text under the key that signs, in hexadecimal."""
+        said = b"memgraph text\x1f" + text.encode("utf-8", "surrogatepass")
+        return hmac.digest(self._key.secret if self._key else b"", said, "sha256").hex()
 
     def seal(self, purpose: str) -> Seal:
-        """Return the seal for one purpose, with a key derived from the sealing secret."""
-        return seal_of(self.sealing_secret, purpose, self.store_id)
+        """Return the seal for one purpose, with a key derived from the one that signs now, also after a rotation; without one, from a random one.
 
-    def receipt_seals(self) -> list[Seal]:
-        """Return the seals that a receipt of a purge may have: the present one, and those from before the journal was resealed."""
-        return [self.seal(RECEIPTS), *map(Seal, former_keys(self.folder, self.sealing_secret))]
+        Its name is of the key and of the event from which on it signs: if that changes, what was sealed before is to be made again.
+        """
+        return Seal(partial(self._seal_key, purpose))
+
+    def seal_of(self, key_id: str, purpose: str) -> Seal | None:
+        """Return the seal that a key of the store made for one purpose; None if the key is missing."""
+        key = self._ring.find(key_id) if self._ring else None
+        return seal_of(key, purpose, self.store_id) if key else None
+
+    def _seal_key(self, purpose: str) -> SealKey:
+        used, known = self.used, self._seal_keys.get(purpose)
+        if known is None or known[0] is not used:
+            key, use = self._key, used.uses[-1] if used.uses else None
+            name = f"{use.key_id} from event {use.first_seq}" if key and use else ""
+            secret = key.secret if key else self._own_secret
+            known = self._seal_keys[purpose] = (used, SealKey(seal_key(secret, purpose, self.store_id), name))
+        return known[1]
 
     def replay(self, after: Offset | None = None) -> Iterator[Committed]:
         """Iterate over whole commits after a point (default: from the beginning), each verified.
@@ -266,8 +280,8 @@ class JournalReader:
     def _use(self, used: KeyHistory) -> None:
         """Sign with the key that the journal names from now on, whichever the provider has as its active one."""
         if used is not self.used:
-            self.used = used
             self._key = self._ring.find(used.current) if self._ring and used.current else None
+            self.used = used  # last: a seal of another thread takes the key that belongs to it
 
     def _condensed_problem(self) -> str | None:
         """Return why the history in condensed segments cannot be read; None if it can. With a baseline, the present state does not need it."""

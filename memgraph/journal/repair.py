@@ -16,8 +16,7 @@ from memgraph.journal.checkpoint import Checkpoint, read_checkpoint
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import KeyRing
-from memgraph.journal.keys.use import KeyHistory
+from memgraph.journal.keys.ring import KeyHistory, KeyRing
 from memgraph.journal.opening import lost_journal, made_from_events, with_all_missing
 from memgraph.journal.replay import Committed
 from memgraph.journal.vectors.vector_file import NamedVectors
@@ -256,6 +255,9 @@ class Unwitnessed(Journal):
 
     def _adopt(self) -> None:
         """Do nothing: no head file is created."""
+
+    def _take_over_baseline(self) -> None:
+        """Do nothing: all events are read, whatever a baseline says."""
 
     def _check_closed(self) -> None:
         """Do nothing: the manifest is one of the witnesses."""

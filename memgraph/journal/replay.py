@@ -17,8 +17,7 @@ from memgraph.journal.envelope import (
     is_unsigned,
     unseal,
 )
-from memgraph.journal.keys.ring import KeyRing
-from memgraph.journal.keys.use import KeyHistory
+from memgraph.journal.keys.ring import KeyHistory, KeyRing
 from memgraph.journal.purge.lines import is_purged, unseal_purged
 from memgraph.journal.segments import Line, Position, Segments
 from memgraph.ports import SigningKey

@@ -16,7 +16,7 @@ from memgraph.errors import InvalidInputError, JournalError, StorageError
 from memgraph.graph.connection import VENDORS
 from memgraph.graph.engine import EmbeddedEngine
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.configured import configured_keys
+from memgraph.journal.keys.providers import configured_keys
 from memgraph.journal.opening import open_journal, read_manifest
 from memgraph.journal.segments import RESERVE_BYTES, JournalLimits
 from memgraph.model.base import Callback, checked

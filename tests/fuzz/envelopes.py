@@ -25,7 +25,8 @@ from memgraph.fold import EmptyRows, Projection, project
 from memgraph.journal import envelope, opening
 from memgraph.journal.envelope import Chain, CommitDraft, LineError, canonical, seal, unseal
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import FileKeys, key_from_secret
+from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.keys.ring import key_from_secret
 from memgraph.journal.opening import open_journal
 from memgraph.journal.replay import Offset
 from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Position

@@ -19,8 +19,7 @@ from memgraph.errors import JournalError, KeyMissingError
 from memgraph.journal.closed.files import ARCHIVE, files_in
 from memgraph.journal.closed.signed import document_of, fits, parts_of
 from memgraph.journal.envelope import Chain
-from memgraph.journal.keys.ring import KeyRing
-from memgraph.journal.keys.use import KeyHistory, KeyUse
+from memgraph.journal.keys.ring import KeyHistory, KeyRing, KeyUse
 from memgraph.journal.replay import Offset
 from memgraph.journal.segments import Position, Segments
 from memgraph.journal.vectors.vector_file import NamedVectors

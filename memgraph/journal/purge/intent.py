@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from memgraph.disk.files import read_own, sync_folder, write_private
-from memgraph.disk.seal import Seal
 from memgraph.errors import StorageError
 from memgraph.journal.purge.purged import PurgedSeqs
+from memgraph.journal.reading import JournalReader
 
 _FILE = "purging.json"
+_PURPOSE = "purge intent"
 Hashes = dict[str, tuple[int, str]]
 """Size and SHA-256 of files, by their path relative to the store's directory."""
 
@@ -37,18 +38,11 @@ class Noted(NamedTuple):
 
 
 class Intent:
-    """``journal/purging.json``.
+    """``journal/purging.json``, sealed with the key that signs when the purge begins; that may be rotated before it is complete."""
 
-    Parameters
-    ----------
-    folder : Path
-        The journal's.
-    seal : Seal
-    """
-
-    def __init__(self, folder: Path, seal: Seal) -> None:
-        self._path = folder / _FILE
-        self._seal = seal
+    def __init__(self, journal: JournalReader) -> None:
+        self._journal = journal
+        self._path = journal.folder / _FILE
 
     @property
     def is_there(self) -> bool:
@@ -64,14 +58,15 @@ class Intent:
             The system refuses.
         """
         said = {"files": hashes, "remaining": remaining}
-        write_private(self._path, orjson.dumps({"said": said, "code": self._seal.code(orjson.dumps(said))}))
+        code = self._journal.seal(_PURPOSE).code(orjson.dumps(said))
+        write_private(self._path, orjson.dumps({"said": said, "key_id": self._journal.key_id, "code": code}))
 
     def read(self) -> Noted:
         """Return what the note says; nothing if it is missing or damaged."""
         try:
             stored = orjson.loads(read_own(self._path))
-            said = stored["said"]
-            if self._seal.fits(stored["code"], orjson.dumps(said)):
+            said, seal = stored["said"], self._journal.seal_of(str(stored["key_id"]), _PURPOSE)
+            if seal is not None and seal.fits(stored["code"], orjson.dumps(said)):
                 files = {path: (int(size), str(sha256)) for path, (size, sha256) in said["files"].items()}
                 return Noted(files, said["remaining"])
         except (OSError, ValueError, KeyError, TypeError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,6 @@ from pathlib import Path
 import orjson
 
 from memgraph.disk.files import free_bytes, make_own, sync_data, write_all
-from memgraph.disk.seal import seal_key
 from memgraph.errors import JournalError, StorageError
 from memgraph.journal import swap
 from memgraph.journal.baseline.header import HEADER, header_document
@@ -24,16 +22,7 @@ from memgraph.journal.closed.manifest import manifest_document
 from memgraph.journal.envelope import Chain, CommitDraft, is_unsigned, resealed, seal
 from memgraph.journal.head_file import Head
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.sealing import (
-    FORMER_FILE,
-    RECEIPTS,
-    check_former_keys,
-    check_sealing_secret,
-    former_document,
-    former_keys,
-    sealing_document,
-)
-from memgraph.journal.keys.use import KeyHistory, KeyUse
+from memgraph.journal.keys.ring import KeyHistory, KeyUse
 from memgraph.journal.segments import RESERVE_BYTES, Line, Position
 from memgraph.model.events.store import JournalResealed
 from memgraph.ports import Progress
@@ -59,13 +48,12 @@ def reseal(
 
     What the events say does not change: payloads, salts, numbers and times stay byte for byte. The head of the former chain is kept in a
     last event. Takes the time of two verifications, and as much disk space as the journal. A crash leaves the former
-    journal or leads to the new one. Projections are sealed with a new secret afterwards, so they are built anew, and the given
-    object can no longer be used. The keys that signed receipts of purges are kept, encrypted, so that these still verify.
+    journal or leads to the new one. Projections are built anew afterwards, and the given object can no longer be used.
 
     Raises
     ------
     JournalError
-        The journal does not verify, all of it is signed with the present key already, or stored keys of receipts cannot be opened.
+        The journal does not verify, or all of it is signed with the present key already.
     StorageError
         The disk has too little room, or the system refuses.
     """
@@ -73,8 +61,6 @@ def reseal(
         if len(journal.used.uses) < 2:
             raise JournalError("all events of the journal are signed with the present key: there is nothing to reseal")
         key = journal.signing_key
-        check_sealing_secret(journal.folder, key, journal.ring)
-        check_former_keys(journal.folder, journal.sealing_secret)
         journal.verify(progress)
         place = swap.staging(journal.folder)
         _check_room(journal, place)
@@ -103,14 +89,7 @@ def reseal(
         writer.write(None, last.data)
         writer.close()
         closed = segments_in(writer.digest, lambda _first, _last: [key.key_id])
-        secret = secrets.token_bytes(32)
-        signed = seal_key(journal.sealing_secret, RECEIPTS, journal.store_id)
-        former = [*former_keys(journal.folder, journal.sealing_secret), signed]
-        files = {
-            "sealing.json": sealing_document(secret, key),
-            FORMER_FILE: former_document(former, secret),
-            MANIFEST: manifest_document(journal.store_id, closed, key),
-        }
+        files = {MANIFEST: manifest_document(journal.store_id, closed, key)}
         if (proof := journal.condensed.signed_with(key)) is not None:
             files[CONDENSED] = proof
         if baseline is not None:

@@ -8,11 +8,8 @@ from memgraph.errors import KeyMissingError
 from memgraph.journal.baseline.header import sign_again
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.local import FileKeys
-from memgraph.journal.keys.place import key_place
-from memgraph.journal.keys.sealing import check_sealing_secret, keep_sealing_secret
-from memgraph.journal.keys.secret import fingerprint, is_named
-from memgraph.journal.keys.use import replaced_in
+from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.keys.ring import fingerprint, is_named, key_place, replaced_in
 from memgraph.model.events.store import KeyRotated
 from memgraph.ports import KeyProvider, SigningKey
 
@@ -21,19 +18,18 @@ def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], r
     """Let another key sign from now on, and return the event that records it.
 
     With key files a new key is made. Any other provider must have the new key as its active one, and still have the earlier one.
-    Processes that have the journal open follow when they read the event. Each step can be repeated: a key that was stored by a
-    rotation that was cut off is used by the next one.
+    Processes that have the journal open follow when they read the event; graph and index, which the earlier key has sealed, are then
+    built anew. Each step can be repeated: a key that was stored by a rotation that was cut off is used by the next one.
 
     Raises
     ------
     KeyMissingError
         The provider has no new key, or the present one is missing.
     JournalError
-        The stored sealing secret cannot be opened; nothing is changed.
+        The baseline is not what was signed; nothing is changed.
     """
     with journal.locked():
         present = journal.signing_key
-        check_sealing_secret(journal.folder, present, journal.ring)
         active = provider.key(journal.store_id)
         known = {use.key_id for use in journal.used.uses} | replaced_in(journal.lines())
         is_used = active is None or any(is_named(active, key_id) for key_id in known)
@@ -48,7 +44,6 @@ def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], r
             key = active
         sign_again(journal.folder, journal.store_id, journal.ring, (present, key))
         journal.condensed.sign_again((present, key))
-        keep_sealing_secret(journal.folder, journal.sealing_secret, present, key)
         if isinstance(provider, FileKeys):
             if provider.find(journal.store_id, present.key_id) is None:  # it was another provider's: events need it
                 provider.add(journal.store_id, present)
@@ -62,6 +57,8 @@ def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], r
         journal.append([CommitDraft("system", [event], actor="user")], now())
         journal.activate(key)
         journal.checkpoint()  # the last one was made with the earlier key, which no longer counts
+        for name in ("sealing.json", "former_seals.json"):  # of an unreleased version
+            (journal.folder / name).unlink(missing_ok=True)
         return event
 
 

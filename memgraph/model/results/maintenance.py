@@ -436,6 +436,8 @@ class PurgeReceipt(Model):
 
     Attributes
     ----------
+    key_id : str
+        The key that signed the journal then, and from which the key of `code` is derived.
     ranges : list of tuple of int
         First and last sequence number of the events whose payloads are gone.
     vectors : dict of str to list of int
@@ -447,11 +449,12 @@ class PurgeReceipt(Model):
     remaining : list of RemainingName or None
         Where the words are still. None if the process was killed before it was known.
     code : str
-        Signature: a code of everything else, under a key derived from the store's.
+        Signature: a code of everything else.
     """
 
     format: Literal[1] = 1
     store_id: str
+    key_id: str
     event: Count
     purged_at: Timestamp
     ids: list[str] = Field(default_factory=list)

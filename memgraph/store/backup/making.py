@@ -13,7 +13,7 @@ from typing import IO
 from uuid import uuid4
 
 from memgraph.disk.files import open_regular, read_own
-from memgraph.disk.seal import Seal, seal_of
+from memgraph.disk.seal import Seal
 from memgraph.errors import BackupError, InvalidInputError, JournalError, KeyMissingError, StorageError
 from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.baseline.header import FOLDER, HEADER, parse_header
@@ -21,7 +21,7 @@ from memgraph.journal.closed.files import file_of, is_segment, names_in, opened
 from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import ENVELOPE_VERSION, Chain, CommitDraft
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.use import key_id_in
+from memgraph.journal.keys.ring import key_id_in
 from memgraph.journal.opening import FORMAT as JOURNAL_FORMAT
 from memgraph.journal.replay import Offset
 from memgraph.journal.search import events_of
@@ -226,10 +226,10 @@ class Making:
         def seal_for(store_id: str, key_id: str) -> Seal:
             if store_id != self._journal.store_id:
                 raise BackupError(f"is a backup of another store, {store_id}", path=path)
-            key = self._journal.ring.find(key_id)
-            if key is None:
+            seal = self._journal.seal_of(key_id, manifest.PURPOSE)
+            if seal is None:
                 raise KeyMissingError(f"{path} was made with another key, {key_id!r}, which is missing", key_id=key_id)
-            return seal_of(key.secret, manifest.PURPOSE, store_id)
+            return seal
 
         with reading(path) as archive:
             found = manifest.unsealed(archive.read_manifest(), path, seal_for)
@@ -313,8 +313,7 @@ class Making:
         )
 
     def _copy(self, archive: ArchiveWriter, made: BackupManifest, contents: Contents, advance: Advance) -> None:
-        key = self._journal.signing_key
-        first = manifest.sealed(made, seal_of(key.secret, manifest.PURPOSE, made.store_id), key.key_id)
+        first = manifest.sealed(made, self._journal.seal(manifest.PURPOSE), self._journal.signing_key.key_id)
         archive.add(manifest.NAME, len(first), io.BytesIO(first))
         for part in contents.parts:
             with part.opened(advance) as source:

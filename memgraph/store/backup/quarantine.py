@@ -30,7 +30,7 @@ from memgraph.journal.envelope import (
     is_unsigned,
 )
 from memgraph.journal.head_file import Head
-from memgraph.journal.keys import KeyRing
+from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.repair import Condition, Unwitnessed, record_of, settle
 from memgraph.journal.replay import Committed, Offset
 from memgraph.journal.segments import Line, Position, Segments, event_of

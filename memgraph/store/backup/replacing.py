@@ -19,8 +19,8 @@ from memgraph.journal.closed.condensed import NAME as CONDENSED
 from memgraph.journal.closed.files import ARCHIVE, files_in
 from memgraph.journal.closed.manifest import NAME as MANIFEST
 from memgraph.journal.envelope import CommitDraft, LineError, unseal
-from memgraph.journal.keys import FileKeys, KeyRing
-from memgraph.journal.keys.configured import configured_keys
+from memgraph.journal.keys.providers import FileKeys, configured_keys
+from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.opening import read_manifest
 from memgraph.journal.purge.intent import Intent
 from memgraph.journal.purge.lines import is_purged, unseal_purged
@@ -139,7 +139,7 @@ def restore_journal(
         journal = _verified(new.path, last.store_id, ring, config.keys_home, chain[-1].path)
         kept = journal.tail
         known_seq, present = _known(config, last.store_id, ring)
-        intent = Intent(folder, present.seal("purge intent"))
+        intent = Intent(present)
         again = purge_again(known_purges(config.home, present), journal, to_iso(time()))
         back = len(left_in(journal.segments, journal.purged.read()))
         if again or back:  # from now on the next opening completes it
@@ -336,4 +336,4 @@ def _complete_purges(config: AgentMemoryConfig, keys: KeyProvider | None, now: C
     journal = open_store_journal(config, keys, now, with_expired_keys=True)
     with journal.locked():
         complete(config.home, journal, max(now(), journal.tail.chain.timestamp))
-        Intent(journal.folder, journal.seal("purge intent")).remove()
+        Intent(journal).remove()

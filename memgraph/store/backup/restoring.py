@@ -16,7 +16,7 @@ from memgraph.errors import BackupError, InvalidInputError, JournalError, KeyMis
 from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.head_file import Head, HeadFile
-from memgraph.journal.keys.configured import configured_keys
+from memgraph.journal.keys.providers import configured_keys
 from memgraph.journal.opening import read_manifest
 from memgraph.journal.vectors.damage import NamedRows
 from memgraph.model.base import Callback, checked

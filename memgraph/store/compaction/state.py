@@ -9,7 +9,7 @@ from memgraph.fold.projection import SCHEMA_VERSION, digest_after
 from memgraph.journal.baseline.header import Baseline, write_header
 from memgraph.journal.baseline.rows import write_rows
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.use import KeyHistory
+from memgraph.journal.keys.ring import KeyHistory
 from memgraph.journal.replay import Committed, Offset
 from memgraph.journal.vectors.vector_file import NamedVectors
 from memgraph.store.opening import release

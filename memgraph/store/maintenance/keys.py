@@ -12,12 +12,15 @@ from memgraph.disk.files import clear, make_private_file
 from memgraph.disk.lock import ProcessLock, writer_lock
 from memgraph.errors import KeyMissingError, StorageError
 from memgraph.journal.baseline.header import unverified_place
-from memgraph.journal.keys import FileKeys, KeyRing
-from memgraph.journal.keys.configured import configured_keys
-from memgraph.journal.keys.document import MAX_DOCUMENT_BYTES, document_of, keys_in, store_named_in
-from memgraph.journal.keys.place import SOURCE_VARIABLE, key_place, name_of
-from memgraph.journal.keys.secret import is_named
-from memgraph.journal.keys.use import KeyHistory, uses_in
+from memgraph.journal.keys.providers import (
+    MAX_DOCUMENT_BYTES,
+    FileKeys,
+    configured_keys,
+    document_of,
+    keys_in,
+    store_named_in,
+)
+from memgraph.journal.keys.ring import SOURCE_VARIABLE, KeyHistory, KeyRing, is_named, key_place, name_of, uses_in
 from memgraph.journal.opening import read_manifest, refuse_foreign
 from memgraph.journal.rotation import reseal, rotate
 from memgraph.journal.segments import Segments
@@ -156,7 +159,9 @@ def rotate_key(
     _store_id(config)
     provider, now = keys or configured_keys(config), _now(clock)
     journal = open_store_journal(config, provider, now)
-    return rotate(journal, provider, now=now, rotated_by=rotated_by or f"memgraph {release()}")
+    done = rotate(journal, provider, now=now, rotated_by=rotated_by or f"memgraph {release()}")
+    _drop_projections(config.home, "graph", "index")
+    return done
 
 
 def reseal_store(
@@ -185,16 +190,16 @@ def reseal_store(
         resealed_by=resealed_by or f"memgraph {release()}",
         progress=progress,
     )
-    _drop_projections(config.home)
+    _drop_projections(config.home, "graph", "index", "past")
     return done.event
 
 
-def _drop_projections(home: Path) -> None:
-    """Remove graph and index, whose seals no longer match, unless a process has them open: then the next use rebuilds them."""
+def _drop_projections(home: Path, *names: str) -> None:
+    """Remove graph and index, which a replaced key has sealed, unless a process has them open: they name the key, so its next use rebuilds them."""
     lock = ProcessLock(home / "graph.lock", "the graph")
     if lock.try_acquire():
         try:
-            for name in ("graph", "index", "past"):
+            for name in names:
                 clear(home / name)
         finally:
             lock.release()

@@ -21,7 +21,7 @@ from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.closed.files import first_seq_of
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.configured import configured_keys
+from memgraph.journal.keys.providers import configured_keys
 from memgraph.journal.opening import identify
 from memgraph.journal.repair import Unwitnessed
 from memgraph.journal.replay import Committed

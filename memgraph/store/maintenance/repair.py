@@ -13,8 +13,8 @@ from memgraph.diagnostics.reports import report_finding
 from memgraph.errors import InvalidInputError, JournalError, KeyMissingError
 from memgraph.journal.baseline.archive import remove_baseline
 from memgraph.journal.baseline.header import checked_header
-from memgraph.journal.keys import KeyRing
-from memgraph.journal.keys.configured import configured_keys
+from memgraph.journal.keys.providers import configured_keys
+from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.opening import identify
 from memgraph.journal.repair import Condition, accept, examine
 from memgraph.journal.segments import Segments

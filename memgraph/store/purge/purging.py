@@ -86,7 +86,7 @@ class Purging:
         self._reader = reader
         self._now = now
         self._close_views = close_views
-        self._intent = Intent(self._journal.folder, self._journal.seal("purge intent"))
+        self._intent = Intent(self._journal)
 
     def preview_purge(
         self,

@@ -10,7 +10,7 @@ import pytest
 
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import FileKeys
+from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.opening import open_journal
 from memgraph.journal.replay import Committed
 from memgraph.model.events.memories import MemoryAdded

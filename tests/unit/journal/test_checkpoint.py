@@ -15,7 +15,7 @@ from memgraph.journal import replay
 from memgraph.journal.closed.digest import JournalDigest
 from memgraph.journal.envelope import canonical
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.local import EnvKeys
+from memgraph.journal.keys.providers import EnvKeys
 from memgraph.journal.segments import JournalLimits
 from memgraph.model.events.memories import MemoryAdded
 

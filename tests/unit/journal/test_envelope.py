@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from memgraph.errors import InvalidInputError, PayloadError, ScopeError, UnknownEventError
 from memgraph.journal import envelope
 from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, CommitDraft, LineError, canonical, seal, unseal
-from memgraph.journal.keys import key_from_secret
+from memgraph.journal.keys.ring import key_from_secret
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryLinked
 from memgraph.model.events.records import RetrievalRecorded
 from memgraph.model.events.registry import PAYLOADS

@@ -14,7 +14,7 @@ from memgraph.errors import DamagedJournalError, TruncatedJournalError
 from memgraph.journal.closed import files
 from memgraph.journal.closed.manifest import NAME
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import FileKeys
+from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.repair import accept, examine
 from memgraph.journal.segments import JournalLimits
 from memgraph.model.events.memories import MemoryAdded

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from memgraph.journal.envelope import Chain, CommitDraft, LineError, seal, unseal
-from memgraph.journal.keys import key_from_secret
+from memgraph.journal.keys.ring import key_from_secret
 from memgraph.journal.purge.lines import is_purged, purged_line, seq_of, unseal_purged
 from memgraph.model.events.memories import MemoryAdded
 from memgraph.model.events.store import MemoryPurged, ranges_of

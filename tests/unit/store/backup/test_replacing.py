@@ -20,7 +20,8 @@ import memgraph
 from memgraph.disk.lock import writer_lock
 from memgraph.errors import BackupError, BusyError, JournalError, StorageError
 from memgraph.journal import swap
-from memgraph.journal.keys import FileKeys, KeyRing
+from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.keys.ring import KeyRing
 from memgraph.store.backup import quarantine
 from memgraph.store.backup.quarantine import Damage
 from memgraph.store.backup.replacing import restore_journal

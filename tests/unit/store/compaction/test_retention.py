@@ -23,7 +23,7 @@ from memgraph.errors import (
 from memgraph.journal.closed import files
 from memgraph.journal.closed.condensed import CondensedSegments
 from memgraph.journal.envelope import canonical, is_unsigned
-from memgraph.journal.keys import FileKeys
+from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.swap import ReplacedJournalError
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.model.events.records import FADED

@@ -15,7 +15,7 @@ from memgraph.errors import InvalidInputError, StorageError
 from memgraph.interfaces.agents.kept import Overview, keep_overview
 from memgraph.interfaces.http.access.answers import Answers
 from memgraph.interfaces.operations import Answer
-from memgraph.journal.keys.local import FileKeys
+from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.rotation import reseal, rotate
 from memgraph.journal.vectors.pending_vectors import MadeVectors
 from memgraph.store.purge.leftovers import REPAIRING
