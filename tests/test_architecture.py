@@ -154,7 +154,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "group",
     ),
     "journal": (
-        "envelope",
+        "envelope sql",
         "closed",
         "segments",
         "vectors",
