@@ -178,7 +178,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "context",
         "tasks",
     ),
-    "model.events": ("payload", "memories records store tasks", "earlier", "registry"),
     "retrieval": (
         "stages",
         "context",
