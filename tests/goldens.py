@@ -31,7 +31,9 @@ def told(**environment: str) -> dict[str, Any]:
     """Tell the story in a new process; return its answers and shapes."""
     given = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
     command = [sys.executable, "-m", "tests.story"]
-    ended = subprocess.run(command, cwd=ROOT, env={**given, **environment}, capture_output=True, encoding="utf-8", check=False)
+    ended = subprocess.run(
+        command, cwd=ROOT, env={**given, **environment}, capture_output=True, encoding="utf-8", check=False
+    )
     if ended.returncode:
         raise RuntimeError(ended.stderr)
     found: dict[str, Any] = json.loads(ended.stdout)
@@ -46,10 +48,13 @@ def tools() -> dict[str, Any]:
     from memgraph.interfaces.mcp.server import server_of
     from memgraph.interfaces.operations import Answer
 
-    server = server_of(lambda name, arguments, progress: Answer(text="", data={}), toolset="full")  # noqa: ARG005
+    server = server_of(lambda name, arguments, progress: Answer(text="", data={}), toolset="full")
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(server)) as client:
         listed = portal.call(client.list_tools)
-    return {tool.name: tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"name"}) for tool in listed.tools}
+    return {
+        tool.name: tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"name"})
+        for tool in listed.tools
+    }
 
 
 def contract() -> dict[str, Any]:
@@ -70,7 +75,11 @@ def commands() -> Iterator[str]:
 
 def _commands(command: click.Command, name: str) -> Iterator[str]:
     is_group = isinstance(command, click.Group)
-    if name and any("--json" in one.opts for one in command.params) and not (is_group and not command.invoke_without_command):
+    if (
+        name
+        and any("--json" in one.opts for one in command.params)
+        and not (is_group and not command.invoke_without_command)
+    ):
         yield name
     if is_group:
         context = click.Context(command)

@@ -88,13 +88,25 @@ def prepare(folder: Path) -> None:
     times.datetime, uuid.uuid4 = Clock, _numbered  # type: ignore[misc]
     for name in [name for name in os.environ if name.startswith(("MEMGRAPH_", "XDG_", "OLLAMA_"))]:
         del os.environ[name]
-    os.environ |= {"HOME": str(folder), "MEMGRAPH_HOME": str(folder / "store"), "MEMGRAPH_KEYS_HOME": str(folder / "keys")}
-    os.environ |= {"MEMGRAPH_WORKER": "off", "COLUMNS": "100", "PATH": str(folder / "bin"), "OLLAMA_HOST": "127.0.0.1:9"}
+    os.environ |= {
+        "HOME": str(folder),
+        "MEMGRAPH_HOME": str(folder / "store"),
+        "MEMGRAPH_KEYS_HOME": str(folder / "keys"),
+    }
+    os.environ |= {
+        "MEMGRAPH_WORKER": "off",
+        "COLUMNS": "100",
+        "PATH": str(folder / "bin"),
+        "OLLAMA_HOST": "127.0.0.1:9",
+    }
     os.chdir(folder)
     import memgraph.embedding
     from memgraph.testing import FakeEmbedder
 
-    models = {"minilm": FakeEmbedder(48, "story"), "none": memgraph.embedding.NoEmbedder()}  # vectors in the chapter `tell` have 48
+    models = {
+        "minilm": FakeEmbedder(48, "story"),
+        "none": memgraph.embedding.NoEmbedder(),
+    }  # vectors in the chapter `tell` have 48
     other = FakeEmbedder(64, "other story")
     memgraph.embedding.default_embedder = lambda config: models.get(config.embedding_model, other)
 
@@ -199,7 +211,11 @@ class Normalised:
 
     def __call__(self, value: Any, command: str = "") -> Any:
         word = command.partition(" ")[0]
-        return "<shape only>" if word in SHAPE_ONLY else self._of(value, _LEFT_OUT[""] | _LEFT_OUT["all"] | _LEFT_OUT.get(word, frozenset()))
+        return (
+            "<shape only>"
+            if word in SHAPE_ONLY
+            else self._of(value, _LEFT_OUT[""] | _LEFT_OUT["all"] | _LEFT_OUT.get(word, frozenset()))
+        )
 
     def _of(self, value: Any, left_out: frozenset[str]) -> Any:
         match value:
@@ -286,7 +302,7 @@ def opened() -> Any:
 
 
 def _made(name: str) -> Callable[[Path], None]:
-    def chapter(folder: Path) -> None:  # noqa: ARG001
+    def chapter(folder: Path) -> None:
         from tests.fixtures.stores import make
 
         with opened() as memory:
@@ -310,17 +326,23 @@ def _sources(folder: Path) -> None:
     (folder / "inputs").symlink_to(INPUTS)
     inputs = folder / "inputs"
     read = [SavedGitLogReader(inputs / "harbour.log"), BuildLogReader(inputs / "builds.jsonl")]
-    read += [CiLogReader(inputs / "ci.log", project_id="harbour"), JunitReader(inputs / "junit/tides-0.xml", project_id="harbour")]
+    read += [
+        CiLogReader(inputs / "ci.log", project_id="harbour"),
+        JunitReader(inputs / "junit/tides-0.xml", project_id="harbour"),
+    ]
     with opened() as memory:
         for reader in read:
             memory.ingest(Placed(reader))
 
 
-def _failures(folder: Path) -> None:  # noqa: ARG001
+def _failures(folder: Path) -> None:
     """Failures that came back after they had been fixed: what rules cannot judge."""
     from tests.unit.lifecycle.distillation.stories import failure, fix
 
-    other = {"content": "The export failed: no space in the queue", "errors_encountered": [{"type": "OSError", "message": "no space"}]}
+    other = {
+        "content": "The export failed: no space in the queue",
+        "errors_encountered": [{"type": "OSError", "message": "no space"}],
+    }
     again = {**other, "content": "The export works: the queue is emptied first", "outcome": "positive"}
     with opened() as memory:
         memory.store.insert_memories([failure(1), fix(2), failure(3)])

@@ -190,7 +190,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "results",
         "events",
     ),
-    "model.events": ("payload", "memories records store tasks", "earlier", "registry"),
     "retrieval": (
         "stages",
         "context",
