@@ -10,8 +10,10 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +34,6 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.fold.tasks import WORKING
-from memgraph.health.report import Report
 from memgraph.index import snapshot
 from memgraph.index.analyser import analyse
 from memgraph.index.index import RELATION_CODE, Index
@@ -55,7 +56,7 @@ from memgraph.lifecycle.dedup.word_index import WordIndex
 from memgraph.lifecycle.sleep import EPISODES_BETWEEN
 from memgraph.model.events.records import SLEEP, phase_key
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, StoredMemory
-from memgraph.model.results.maintenance import Health
+from memgraph.model.results.maintenance import Health, HealthCheck
 from memgraph.model.timestamps import days_between, epoch_days, to_iso
 from memgraph.ports import Embedder, Key, Row
 from memgraph.settings import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
@@ -335,12 +336,7 @@ def check_model(embedder: Embedder, stored: NamedVectors | None, report: Report)
 def check_memories(tables: Tables, config: AgentMemoryConfig, now: str, report: Report) -> None:
     """Check what the store holds: working memories, the size of long-term memory, sleep, near-duplicates, contradictions.
 
-    It reads the rows that the journal's fold gives, neither graph nor index, so it says the same whatever these lack.
-
-    Parameters
-    ----------
-    tables : mapping
-        The rows at the journal's end, by table and key.
+    It reads the rows that the journal's fold gives, by table and key, neither graph nor index, so it says the same whatever these lack.
     """
     rows = sorted(tables.get("Memory", {}).values(), key=lambda row: row["seq"])
     index = Index()
@@ -666,3 +662,46 @@ def _lag(lag: int, limit: int, report: Report) -> None:
     what = f"the graph is {lag:,} events behind the journal"
     advice = "the next use brings it up to date; `memgraph verify` does so now"
     report.compare("graph lag", lag, limit, what, advice)
+
+
+@dataclass(slots=True)
+class Report:
+    """The facts by part (places, sizes, versions), the checks, and what could not be checked.
+
+    `refusals` say why opening would refuse the store, or has: what diagnostics report of it.
+    """
+
+    found: dict[str, Any] = field(default_factory=dict)
+    checks: list[HealthCheck] = field(default_factory=list)
+    unseen: list[str] = field(default_factory=list)
+    refusals: list[JournalError] = field(default_factory=list)
+
+    def error(self, name: str, message: str, advice: str = "", **measured: float | None) -> None:
+        """Add an error; without advice, its message says what to do."""
+        self.checks.append(HealthCheck(name=name, status="error", message=message, advice=advice, **measured))
+
+    def refused(self, name: str, error: MemGraphError, *, value: float | None = None) -> None:
+        """Add an error that was raised; one of the journal is also a refusal."""
+        self.error(name, str(error), value=value)
+        if isinstance(error, JournalError):
+            self.refusals.append(error)
+
+    def warning(self, name: str, message: str, advice: str = "", **measured: float | None) -> None:
+        """Add a warning."""
+        self.checks.append(HealthCheck(name=name, status="warning", message=message, advice=advice, **measured))
+
+    def passed(self, name: str, *, value: float | None = None, limit: float | None = None) -> None:
+        """Add a check that found nothing, unless this one has found something."""
+        if all(check.name != name for check in self.checks):
+            self.checks.append(HealthCheck(name=name, value=value, limit=limit))
+
+    def compare(self, name: str, value: float, limit: float, message: str, advice: str) -> None:
+        """Warn if a value is above its limit."""
+        if value > limit:
+            self.warning(name, message, advice, value=value, limit=limit)
+        self.passed(name, value=value, limit=limit)
+
+    def health(self) -> Health:
+        """Return the checks as a result."""
+        said = {status: [one.message for one in self.checks if one.status == status] for status in ("warning", "error")}
+        return Health(healthy=not said["error"], checks=self.checks, warnings=said["warning"], errors=said["error"])
