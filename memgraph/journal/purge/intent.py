@@ -7,14 +7,14 @@ says that there may be such an event, and holds the hashes of the files as they 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
 from memgraph.disk.files import read_own, sync_folder, write_private
+from memgraph.disk.seal import Seal
 from memgraph.errors import StorageError
 from memgraph.journal.purge.purged import PurgedSeqs
-from memgraph.journal.reading import JournalReader
 
 _FILE = "purging.json"
 _PURPOSE = "purge intent"
@@ -37,10 +37,26 @@ class Noted(NamedTuple):
     remaining: list[dict[str, Any]] | None
 
 
+class Sealing(Protocol):
+    """What a note needs of the journal: its folder, and seals of the present and of former keys."""
+
+    folder: Path
+
+    @property
+    def key_id(self) -> str:
+        """The id of the key that signs."""
+
+    def seal(self, purpose: str) -> Seal:
+        """Return the seal of the key that signs."""
+
+    def seal_of(self, key_id: str, purpose: str) -> Seal | None:
+        """Return the seal of a key; None if it is missing."""
+
+
 class Intent:
     """``journal/purging.json``, sealed with the key that signs when the purge begins; that may be rotated before it is complete."""
 
-    def __init__(self, journal: JournalReader) -> None:
+    def __init__(self, journal: Sealing) -> None:
         self._journal = journal
         self._path = journal.folder / _FILE
 
