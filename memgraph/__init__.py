@@ -34,12 +34,12 @@ if TYPE_CHECKING:  # for type checkers, which do not see what `__getattr__` retu
     from memgraph.model.memory import SemanticMemory as SemanticMemory
     from memgraph.model.memory import StoredMemory as StoredMemory
     from memgraph.model.memory import parse_memory as parse_memory
-    from memgraph.model.results.context import AgentContext as AgentContext
-    from memgraph.model.results.context import TaskContext as TaskContext
+    from memgraph.model.results.retrieval import AgentContext as AgentContext
     from memgraph.model.results.retrieval import RetrievalConfig as RetrievalConfig
     from memgraph.model.results.retrieval import RetrievalQuery as RetrievalQuery
     from memgraph.model.results.retrieval import RetrievalResult as RetrievalResult
     from memgraph.model.results.retrieval import ScoredMemory as ScoredMemory
+    from memgraph.model.results.retrieval import TaskContext as TaskContext
     from memgraph.ports import Annotator as Annotator
     from memgraph.ports import Clock as Clock
     from memgraph.ports import Embedder as Embedder
@@ -62,8 +62,7 @@ _NAMES = {
     "memgraph.model.build": "BuildEventLog BuildTask ExtractionResult",
     "memgraph.model.link": "Link",
     "memgraph.model.memory": "AgentMemory Entity EpisodicMemory ProceduralMemory SemanticMemory StoredMemory parse_memory",
-    "memgraph.model.results.context": "AgentContext TaskContext",
-    "memgraph.model.results.retrieval": "RetrievalConfig RetrievalQuery RetrievalResult ScoredMemory",
+    "memgraph.model.results.retrieval": "AgentContext RetrievalConfig RetrievalQuery RetrievalResult ScoredMemory TaskContext",
     "memgraph.ports": "Annotator Clock Embedder Extractor KeyProvider LanguageModel",
     "memgraph.retrieval": "MemoryRetrieval create_enriched_system_prompt format_context_for_prompt task_context",
     "memgraph.store": "AgentMemoryStore",

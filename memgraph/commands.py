@@ -13,7 +13,7 @@ import numpy as np
 from memgraph.embedding import embed_query
 from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
 from memgraph.extraction.secrets import kinds_of_secrets
-from memgraph.fold.wordings import other_wordings
+from memgraph.fold.last_state import other_wordings
 from memgraph.index.columns import FACT_TAG
 from memgraph.index.supersession import superseded
 from memgraph.lifecycle.dedup.copies import copies_of
@@ -23,7 +23,7 @@ from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Callback, Limit, Name, QueryText, checked
 from memgraph.model.memory import MEMORY_TYPES, MemoryType, PrivacyTier, StoredMemory, TrustClass, Vector
 from memgraph.model.relevance import confidence_label
-from memgraph.model.results.listing import MemoryCommandResult, MemoryExport, MemoryListEntry, MemoryStats, State
+from memgraph.model.results.curation import MemoryCommandResult, MemoryExport, MemoryListEntry, MemoryStats, State
 from memgraph.model.results.retrieval import RetrievalQuery
 from memgraph.model.timestamps import age, to_iso
 from memgraph.ports import Embedder, Progress

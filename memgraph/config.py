@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_origin
 
 import platformdirs
 from pydantic import Field, field_validator, model_validator
@@ -19,47 +19,15 @@ from memgraph.model.base import Address, Count, Floor, Model, Name, storable
 from memgraph.model.build import ConsolidationConfig as ConsolidationConfig  # noqa: PLC0414 - public here
 from memgraph.model.model_usage import ChatServer, EmbeddingModel, ModelBudget
 from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.model.results.context import PromptBudget
 from memgraph.model.results.maintenance import HealthLimits
+from memgraph.model.results.retrieval import PromptBudget
 from memgraph.model.results.retrieval import RetrievalBudget as RetrievalBudget  # noqa: PLC0414 - public here
-from memgraph.model.results.tasks.turns import TurnSettings
+from memgraph.model.results.tasks import TurnSettings
 from memgraph.privacy.access import AgentPermissions
-from memgraph.security import OUTSIDE_THE_STORE, SECURITY_VARIABLES, SecuritySettings
-from memgraph.settings.diagnostics import DIAGNOSTIC_VARIABLES, DiagnosticSettings
-from memgraph.settings.journal import JOURNAL_VARIABLES, JournalSettings
+from memgraph.settings import OUTSIDE_THE_STORE, DiagnosticSettings, JournalSettings, SecuritySettings
 
 DEFAULT_HOME = "~/.memgraph"
 OLLAMA_PREFIX = "ollama:"
-_ENVIRONMENT = {
-    "MEMGRAPH_HOME": "home",
-    "MEMGRAPH_KEYS_HOME": "keys_home",
-    **SECURITY_VARIABLES,
-    **DIAGNOSTIC_VARIABLES,
-    **JOURNAL_VARIABLES,
-    "MEMGRAPH_ENGINE": "engine",
-    "MEMGRAPH_LOCK_TIMEOUT_S": "lock_timeout_s",
-    "MEMGRAPH_GRAPH_IDLE_S": "graph_idle_s",
-    "MEMGRAPH_REDACT_SECRETS": "redact_secrets",
-    "MEMGRAPH_CONSOLIDATION_ENABLED": "consolidation_enabled",
-    "MEMGRAPH_RETRIEVAL_FLOOR": "retrieval_floor",
-    "MEMGRAPH_COMPRESSION_CYCLE_INTERVAL": "compression_cycle_interval",
-    "MEMGRAPH_GARBAGE_COLLECTION": "garbage_collection",
-    "MEMGRAPH_MAX_MEMORY_MB": "max_memory_mb",
-    "MEMGRAPH_PROCEDURE_APPROVAL": "procedure_approval",
-    "MEMGRAPH_RECALL_WHEN_NOTHING": "recall_when_nothing",
-    "MEMGRAPH_SLEEP_TRIGGER": "sleep_trigger",
-    "MEMGRAPH_EMBEDDING_MODEL": "embedding_model",
-    "MEMGRAPH_TRACING": "tracing",
-    "MEMGRAPH_EXTRACTOR": "extractor",
-    "MEMGRAPH_DISTIL_ORDERS_A_DAY": "distil_orders_a_day",
-    "MEMGRAPH_MAX_TASK_LINKS": "max_task_links",
-    "MEMGRAPH_WORKING_MEMORY_DAYS": "working_memory_days",
-    "MEMGRAPH_OLLAMA_HOST": "ollama_host",
-    "MEMGRAPH_OLLAMA_MODEL": "ollama_model",
-    "MEMGRAPH_OLLAMA_TIMEOUT_S": "ollama_timeout_s",
-    "MEMGRAPH_OLLAMA_CONTEXT_TOKENS": "ollama_context_tokens",
-    "MEMGRAPH_OLLAMA_EMBEDDING_DIMENSION": "ollama_embedding_dimension",
-}
 _ALIASES = {"min_similarity": "retrieval_floor", "minSimilarity": "retrieval_floor"}
 """Other names of settings: seed 4's."""
 _NO_STORE_YET = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
@@ -222,17 +190,22 @@ class AgentMemoryConfig(DiagnosticSettings, JournalSettings, SecuritySettings):
         return _absolute(path)
 
 
+def _is_table(kind: Any) -> bool:
+    return get_origin(kind) is dict or (isinstance(kind, type) and issubclass(kind, Model))
+
+
+_ENVIRONMENT = {
+    f"MEMGRAPH_{name.upper()}": name
+    for name, field in AgentMemoryConfig.model_fields.items()
+    if not _is_table(field.annotation)
+}
+"""Settings by environment variable. Tables have none."""
+
+
 def load_config(
     overrides: Mapping[str, Any] | None = None, *, environment: Mapping[str, str] | None = None
 ) -> AgentMemoryConfig:
-    """Return the effective settings.
-
-    Parameters
-    ----------
-    overrides : mapping, optional
-        Settings given as arguments; None values are ignored.
-    environment : mapping, optional
-        Instead of ``os.environ``.
+    """Return the effective settings, given those of arguments (None values are ignored) and an environment instead of ``os.environ``.
 
     Raises
     ------
@@ -249,17 +222,9 @@ def load_config(
 
 
 class Setting(NamedTuple):
-    """One setting and the source of its value.
+    """One setting, by its dotted name (``retrieval_budget.episodic``), and the source of its value.
 
-    Attributes
-    ----------
-    name : str
-        Dotted: ``retrieval_budget.episodic``.
-    value, default : Any
-        The effective value; the value without any source.
-    source : {"argument", "environment", "file", "default"}
-    variable : str or None
-        The environment variable that sets it.
+    The source is argument, environment, file or default; `variable` is the environment variable that sets it.
     """
 
     name: str
@@ -271,13 +236,7 @@ class Setting(NamedTuple):
 
 
 def config_path(home: str | Path | None = None, *, environment: Mapping[str, str] | None = None) -> Path:
-    """Return the path of a store's settings file, without reading it.
-
-    Raises
-    ------
-    ConfigError
-        `home` is not a valid path.
-    """
+    """Return the path of a store's settings file, without reading it."""
     named = home or _from_environment(environment).get("home", DEFAULT_HOME)
     try:
         return _absolute(Path(named)) / "config.toml"
@@ -288,18 +247,7 @@ def config_path(home: str | Path | None = None, *, environment: Mapping[str, str
 def settings_in_force(
     overrides: Mapping[str, Any] | None = None, *, environment: Mapping[str, str] | None = None
 ) -> list[Setting]:
-    """Return every setting with its value and its source, in the order of the model.
-
-    Parameters
-    ----------
-    overrides, environment : mapping, optional
-        As for `load_config`.
-
-    Raises
-    ------
-    ConfigError
-        As `load_config` does.
-    """
+    """Return every setting with its value and its source, in the order of the model; arguments and errors are those of `load_config`."""
     config = load_config(overrides, environment=environment)
     sources = {
         "argument": _by_field({name: value for name, value in (overrides or {}).items() if value is not None}),

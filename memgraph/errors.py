@@ -83,15 +83,7 @@ class DuplicateIdError(MemGraphError):
 
 
 class UndoError(MemGraphError):
-    """An event cannot be undone.
-
-    Attributes
-    ----------
-    seq : int
-        Sequence number of the event.
-    blocked_by : list of int
-        Later events that changed the same fields or links. Undo these first.
-    """
+    """An event cannot be undone. Undo first the later events that changed the same fields or links (`blocked_by`)."""
 
     def __init__(self, problem: str, *, seq: int, blocked_by: Sequence[int] = ()) -> None:
         self.seq = seq
@@ -104,13 +96,7 @@ class ScopeError(MemGraphError):
 
 
 class PermissionDeniedError(MemGraphError):
-    """An agent asked for what its permissions exclude. The message does not depend on what the store holds.
-
-    Attributes
-    ----------
-    agent : str or None
-        The agent's name.
-    """
+    """An agent asked for what its permissions exclude. The message does not depend on what the store holds."""
 
     def __init__(self, problem: str, *, agent: str | None) -> None:
         self.agent = agent
@@ -177,15 +163,7 @@ class JournalError(MemGraphError):
 
 
 class DamagedJournalError(JournalError):
-    """The journal's bytes differ from what was signed.
-
-    Attributes
-    ----------
-    path : Path
-        The database.
-    seq : int or None
-        Number of the first event that was refused.
-    """
+    """The journal's bytes differ from what was signed: in which database, at which event."""
 
     concerns_signature = concerns_envelope = False
     """Whether the line's signature was refused; whether the version of its envelope is unknown."""
@@ -362,13 +340,7 @@ class BudgetSpentError(MemGraphError):
 
 
 class MissingExtraError(MemGraphError, ImportError):
-    """An optional package is not installed.
-
-    Attributes
-    ----------
-    extra : str
-        The extra that installs it: ``pip install 'memgraph-kuzu[extra]'``.
-    """
+    """An optional package is not installed; ``pip install 'memgraph-kuzu[extra]'`` installs its `extra`."""
 
     _names_places_only = True
 

@@ -26,14 +26,9 @@ Progress = Callable[[int, int | None], None]
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into vectors, or raises an `EmbeddingError`.
+    """Turns texts into vectors, or raises an `EmbeddingError`. Vectors from models of different names are never compared.
 
-    Attributes
-    ----------
-    name : str
-        Name of the model. Vectors from models of different names are never compared.
-    dimension : int
-        Length of its vectors; 0 if it deliberately makes none and refuses every text.
+    A `dimension` of 0 means that it deliberately makes none and refuses every text.
     """
 
     @property

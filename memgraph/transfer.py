@@ -12,7 +12,7 @@ from memgraph.errors import DuplicateIdError, EmbeddingError, InvalidInputError
 from memgraph.model.ids import new_id
 from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, EpisodicMemory, StoredMemory, parse_memory
-from memgraph.model.results.listing import EXPORT_VERSION, MemoryCommandResult, MemoryExport
+from memgraph.model.results.curation import EXPORT_VERSION, MemoryCommandResult, MemoryExport
 from memgraph.ports import Progress
 from memgraph.privacy.tiers import classified
 from memgraph.store import AgentMemoryStore

@@ -19,7 +19,7 @@ from memgraph.interfaces.cli.docs import topics
 from memgraph.interfaces.cli.group import COMMANDS
 from memgraph.interfaces.cli.maintenance.config import _ELSEWHERE
 from memgraph.interfaces.operations import OPERATIONS, offered
-from memgraph.security import OUTSIDE_THE_STORE
+from memgraph.settings import OUTSIDE_THE_STORE
 from tests.crash.failures import FAILURES
 from tests.test_architecture import LAYERS, OUTSIDE, PACKAGE, ROOMS
 

@@ -77,17 +77,18 @@ PACKAGES = {
     "memgraph.model.memory": "StoredEpisodicMemory StoredMemory StoredProceduralMemory StoredSemanticMemory id_of",
     "memgraph.model.model_usage": "ModelBudget ModelUsage",
     "memgraph.model.relevance": "ForgettingCurveConfig",
-    "memgraph.model.results.context": "AgentContext TaskContext",
-    "memgraph.model.results.contradictions": "Contradiction ContradictionResult",
-    "memgraph.model.results.learning": "CompressionResult ConsolidationResult SavedEpisode SavedObservation",
-    "memgraph.model.results.listing": "MemoryCommandResult MemoryExport MemoryListEntry MemoryStats",
+    "memgraph.model.results.curation": "MemoryCommandResult MemoryExport MemoryListEntry MemoryStats",
+    "memgraph.model.results.learning": (
+        "CompressionResult ConsolidationResult Contradiction ContradictionResult ErrorAnalysis PhaseReport ProcedureResult Proposal "
+        "RepeatedError SavedEpisode SavedObservation SleepReport"
+    ),
     "memgraph.model.results.maintenance": (
         "ChangedRecall CollectionPreview CollectionResult DecayResult FadedMemory ReembedResult VectorRepair"
     ),
-    "memgraph.model.results.procedures": "ErrorAnalysis ProcedureResult Proposal RepeatedError",
     "memgraph.model.results.rows": "Column Rows",
-    "memgraph.model.results.sleep": "PhaseReport SleepReport",
-    "memgraph.model.results.retrieval": "Explanation Hop RetrievalConfig RetrievalQuery RetrievalResult ScoredMemory StageReport",
+    "memgraph.model.results.retrieval": (
+        "AgentContext Explanation Hop RetrievalConfig RetrievalQuery RetrievalResult ScoredMemory StageReport TaskContext"
+    ),
     "memgraph.model.similarity": "cosine_similarity",
     "memgraph.ports": (
         "Annotation Annotator Clock Embedder Extractor GraphEngine KeyProvider LanguageModel SigningKey TokenCounter"

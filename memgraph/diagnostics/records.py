@@ -55,13 +55,7 @@ def security_severity(reason: SecurityReason, mode: Literal["prod", "dev"]) -> S
 
 
 class DiagnosticRecord(Strict):
-    """What all records have.
-
-    Attributes
-    ----------
-    store_id : str or None
-        None: the store could not be identified.
-    """
+    """What all records have. Without a `store_id` the store could not be identified."""
 
     version: Literal[1] = 1
     at: Timestamp
@@ -90,8 +84,7 @@ class SecurityRecord(DiagnosticRecord):
         were refused, because their signature is invalid, or their envelope's version or their payload's schema unknown.
         ``boot_key``: a key is missing or has expired. ``journal``: other damage, such as a truncated or reordered journal.
     key_ids : list of str
-        The missing or expired keys. An id of more than 200 characters, or with others than letters, digits and ``._:/@+=-``, is
-        shown as ``sha256:`` and its SHA-256.
+        The missing or expired keys, as `token_of` shows them.
     segment, offset, seq
         File of the journal, byte offset in it, and number of the event that was refused.
     """
@@ -126,16 +119,12 @@ class Ranking(Strict):
 
     Attributes
     ----------
-    settings_version : str
-        As recorded in the journal with each recall; results of different versions are not comparable.
-    configuration_sha256 : str
-        Hash of all settings of the ranking, of which `settings_version` has the beginning.
+    settings_version, configuration_sha256 : str
+        As recorded in the journal with each recall: the beginning of the hash of all settings of the ranking.
     embedder, dimension : str, int
         Model of the vectors; ``none`` and 0 without vectors.
-    weights : dict
-        Every number of the ranking's settings.
-    floor : float or None
-        Least evidence of a returned memory; None: off.
+    weights, floor : dict, float or None
+        Every number of the ranking's settings; the least evidence of a returned memory, None: off.
     """
 
     settings_version: Token
@@ -153,17 +142,7 @@ class Ranking(Strict):
 
 
 class RecallCounts(Strict):
-    """What the recalls of some time gave.
-
-    Attributes
-    ----------
-    recalls, empty : int
-        Recalls, and how many of them returned nothing.
-    results, tokens : int
-        Memories that they returned, and the tokens of their texts.
-    duration_ms, longest_ms : float
-        Time that all of them took together, and the longest one.
-    """
+    """What the recalls of some time gave: memories, the tokens of their texts, and the time that all of them and the longest one took."""
 
     recalls: Count
     empty: Count
@@ -174,17 +153,13 @@ class RecallCounts(Strict):
 
 
 class RetrievalRecord(DiagnosticRecord):
-    """The ranking that an open store's recalls use, and what they gave.
+    """The ranking that an open store's recalls use, and what those since the record before gave.
 
     Attributes
     ----------
     reason : str
         ``begun``: the first recall of an open store with this ranking. ``hour``: recalls go on, an hour after the record before.
         ``ended``: the store was closed. ``recall``: one recall, if the setting ``diagnostics_recalls`` is ``all``.
-    counts : RecallCounts or None
-        Of the recalls with this ranking since the record before; None for ``begun``.
-    query_id : str or None
-        The recall's id, for ``recall`` alone.
     """
 
     kind: Literal["retrieval"] = "retrieval"
@@ -209,21 +184,15 @@ class RetrievalRecord(DiagnosticRecord):
 
 
 class LifecycleRecord(DiagnosticRecord):
-    """A run of the lifecycle.
+    """A run of the lifecycle. Steps of a sleep have no records of their own.
 
     Attributes
     ----------
-    run : {"sleep", "compress", "collect"}
-        Steps of a sleep have no records of their own.
     outcome : {"complete", "interrupted", "failed"}
         A failed run is an error, and names the class of its error, and a sleep its phase. An interrupted one ran out of time, or was
         stopped.
-    phases, left : list of str
-        Phases of a sleep that were completed, and those that were not.
     counts : dict
         What the run counted, such as ``archived``; a sleep's by phase, such as ``collect.archived``. Zeros are left out.
-    changed : int
-        Number of memories that a sleep changed, created or linked.
     """
 
     kind: Literal["lifecycle"] = "lifecycle"
@@ -274,8 +243,7 @@ class QuotaRecord(DiagnosticRecord):
         ``server_requests``, ``server_bodies``: the HTTP server refused requests, because too many run or their bodies are too large
         together.
     value, limit : float
-        In the unit. For ``disk`` the bytes that are free and those that are kept free; more are free if the graph needs more, or if a
-        limit of the system on files or users was reached.
+        In the unit. For ``disk`` the bytes that are free and those that are kept free.
     occasions : int
         How often it happened since the record before: there is at most one record a minute for each quota of a store.
     """

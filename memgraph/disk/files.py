@@ -1,4 +1,4 @@
-"""Small file operations with the guarantees the journal needs: private, atomic, synced."""
+"""Files: private, atomic and synced writes, and the disk space that there is for them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import shutil
 import stat
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from memgraph.errors import StorageError
+from memgraph.errors import DiskFullError, GraphError, StorageError
 
 sync_data = getattr(os, "fdatasync", os.fsync)
 """Flush a descriptor's data to the device (macOS has no fdatasync)."""
@@ -24,14 +24,17 @@ _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, er
 """Error numbers of linking on a file system without hard links, such as those of memory sticks."""
 
 
-def make_private_folder(path: Path) -> None:
-    """Make a directory and its parents, readable only by their owner.
+@contextmanager
+def storage_errors(path: Path, problem: str) -> Iterator[None]:
+    """Raise errors of the operating system in the block as `StorageError`: the problem, then the system's reason."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{problem}: {error.strerror}", path=path) from None
 
-    Raises
-    ------
-    StorageError
-        The directory cannot be made.
-    """
+
+def make_private_folder(path: Path) -> None:
+    """Make a directory and its parents, readable only by their owner."""
     try:
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         for folder in reversed(missing):  # mkdir's own `parents` would make them readable for everybody
@@ -44,33 +47,16 @@ def make_private_folder(path: Path) -> None:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file atomically, mode 0600.
-
-    Raises
-    ------
-    StorageError
-        The system refuses.
-    """
-    try:
+    """Write a file atomically, mode 0600."""
+    with storage_errors(path, "cannot be written"):
         write_atomically(path, data, mode=0o600)
-    except OSError as error:
-        raise StorageError(f"cannot be written: {error.strerror}", path=path) from None
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int | None, confirm: Callable[[], None] | None = None) -> None:
     """Replace a file (temporary file, fsync, rename, fsync of the directory): it has the old content or the new, also after a power cut.
 
-    Parameters
-    ----------
-    mode : int or None
-        Permissions; None for those of any new file of this process.
-    confirm : callable, optional
-        Called when all is written, before the file is replaced. If it raises, the file stays as it is.
-
-    Raises
-    ------
-    OSError
-        The system refuses.
+    Without a `mode` it has the permissions of any new file of this process. `confirm` is called when all is written, before the file is
+    replaced; if it raises, the file stays as it is.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -93,37 +79,21 @@ def write_atomically(path: Path, data: bytes, *, mode: int | None, confirm: Call
 
 
 def make_private_file(path: Path, data: bytes) -> bool:
-    """Create a file atomically, mode 0600, and return whether it was created. An existing one is left unchanged.
-
-    Raises
-    ------
-    StorageError
-        The system refuses.
-    """
+    """Create a file atomically, mode 0600, and return whether it was created. An existing one is left unchanged."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     write_private(temporary, data)
     try:
-        name_anew(temporary, path)
-        sync_folder(path.parent)
-    except FileExistsError:
+        with storage_errors(path, "cannot be written"), suppress(FileExistsError):
+            name_anew(temporary, path)
+            sync_folder(path.parent)
+            return True
         return False
-    except OSError as error:
-        raise StorageError(f"cannot be written: {error.strerror}", path=path) from None
     finally:
         temporary.unlink(missing_ok=True)
-    return True
 
 
 def name_anew(temporary: Path, path: Path) -> None:
-    """Give a file a path that must be free. Never replaces a file, also on a file system without hard links.
-
-    Raises
-    ------
-    FileExistsError
-        The path is taken.
-    OSError
-        The system refuses.
-    """
+    """Give a file a path that must be free, else raise `FileExistsError`. Never replaces a file, also on a file system without hard links."""
     try:
         os.link(temporary, path)
     except FileExistsError:
@@ -243,3 +213,49 @@ def sync_folder(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
+"""Errors of the operating system that mean there is no space."""
+
+
+def require_free(path: Path, needed: int) -> None:
+    """Raise `DiskFullError` unless a file at `path` can grow by `needed` bytes on this disk and within the process's limit on file sizes."""
+    if (free := free_bytes(path)) < needed:
+        raise DiskFullError(
+            f"{free / 1e6:,.1f} MB of disk space are free, but the graph may need {needed / 1e6:,.0f} MB", path=path
+        )
+
+
+def graph_error(error: OSError, path: Path) -> GraphError:
+    """Return the `GraphError` for an error of the operating system."""
+    reason = error.strerror or str(error)
+    if error.errno in FULL:
+        return DiskFullError(reason, path=path)
+    return GraphError(f"{path} cannot be written: {reason}")
+
+
+@contextmanager
+def as_graph_errors(folder: Path) -> Iterator[None]:
+    """Raise errors of the operating system in the block as `GraphError`."""
+    try:
+        yield
+    except OSError as error:
+        raise graph_error(error, folder) from error
+
+
+def size_on_disk(folder: Path) -> int:
+    """Return the number of bytes of all files under a folder."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):  # another process has just removed it
+                total += (Path(parent) / name).stat().st_size
+    return total
+
+
+def beyond(size: int, max_memory_mb: int) -> str | None:
+    """Return a sentence if a store's size is above the setting `max_memory_mb`; 0 is no limit."""
+    if not max_memory_mb or size <= max_memory_mb * 1_000_000:
+        return None
+    return f"the store takes {size / 1e6:,.1f} MB, more than max_memory_mb = {max_memory_mb:,}"

@@ -21,12 +21,7 @@ FORKED = "the store was opened before this process was forked; open it again in 
 class ProcessLock:
     """An exclusive lock between processes (and between stores of one process). Not re-entrant.
 
-    Parameters
-    ----------
-    path : Path
-        Lock file; beside it ``<path>.pid`` names the last holder.
-    what : str
-        What is locked, for the error message.
+    Beside the lock file ``<path>.pid`` names the last holder; `what` is locked, for the error message.
     """
 
     def __init__(self, path: Path, what: str) -> None:
@@ -36,15 +31,7 @@ class ProcessLock:
         self._pid = os.getpid()
 
     def acquire(self, timeout_s: float) -> None:
-        """Take the lock.
-
-        Raises
-        ------
-        BusyError
-            Another holder kept the lock for `timeout_s` seconds; the error names its pid.
-        ClosedError
-            This process was forked from the one that created the lock.
-        """
+        """Take the lock. Raise `BusyError`, with the holder's pid, if another one kept it for `timeout_s` seconds."""
         if self._pid != os.getpid():
             raise ClosedError(FORKED)
         try:

@@ -1,43 +1,78 @@
-"""Message authentication codes for memgraph's own files, so that a file written by anything else is not trusted."""
+"""Message authentication codes for memgraph's own files and rows, so that what anything else wrote is not trusted."""
 
 from __future__ import annotations
 
 import hmac
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import orjson
 from blake3 import blake3
 
 _BLOCK_BYTES = 4 << 20
 
 
+class SealKey(NamedTuple):
+    """A key of 32 bytes, and what names it in the documents that it seals."""
+
+    secret: bytes
+    name: str = ""
+
+
+class ReplacedKeyError(ValueError):
+    """A document was sealed with another key than the one that seals now. It is no damage: it is made again."""
+
+
 class Seal:
     """Makes and checks the codes for one purpose: keyed BLAKE3, in hexadecimal.
 
-    Parameters
-    ----------
-    key : bytes, length 32
-        Derived from the store's signing key: see `Journal.seal`.
+    A function instead of a key is asked at each use, because the key of an open store may be rotated: see `Journal.seal`.
     """
 
-    def __init__(self, key: bytes) -> None:
-        self._key = key
+    def __init__(self, key: bytes | Callable[[], SealKey]) -> None:
+        self._current = key if callable(key) else lambda: SealKey(key)
+
+    @property
+    def name(self) -> str:
+        """The name of the key. Who stores codes stores it, too, to tell a replaced key from damage."""
+        return self._current().name
+
+    @property
+    def _key(self) -> bytes:
+        return self._current().secret
+
+    def sealed(self, said: Any) -> bytes:
+        """Return a JSON document that says something, with its code and the name of the key."""
+        key = self._current()
+        return orjson.dumps({"said": said, "key": key.name, "code": _code(key.secret, orjson.dumps(said))})
+
+    def unsealed(self, document: bytes | str) -> Any:
+        """Return what a document says.
+
+        Raises `ReplacedKeyError` if it names another key, and `ValueError` if it is no such document, or not what this key sealed.
+        """
+        try:
+            stored, current = orjson.loads(document), self._current()
+            said, name, code = stored["said"], stored["key"], stored["code"]
+        except (KeyError, TypeError):
+            raise ValueError("is no sealed document") from None
+        if name != current.name:
+            raise ReplacedKeyError("was sealed with another key than the one that signs now")
+        if not self.fits(code, orjson.dumps(said)):
+            raise ValueError("has no valid code")
+        return said
 
     def code(self, data: bytes | memoryview) -> str:
         """Return the code of some bytes: 64 hexadecimal digits."""
-        return blake3(data, key=self._key).hexdigest()
+        return _code(self._key, data)
 
     def short_code(self, data: bytes) -> int:
         """Return 63 bits of the code of some bytes, as an integer."""
         return int.from_bytes(blake3(data, key=self._key).digest(length=8)) >> 1
 
     def code_of_file(self, path: Path) -> str:
-        """Return the code of a file's bytes. Reads about 5 GB per second and core.
-
-        Raises
-        ------
-        OSError
-            The file cannot be read.
-        """
+        """Return the code of a file's bytes. Reads about 5 GB per second and core."""
         hasher = blake3(key=self._key)  # in one thread: a thread pool would not survive a fork
         buffer = bytearray(_BLOCK_BYTES)
         with path.open("rb", buffering=0) as file:
@@ -50,16 +85,5 @@ class Seal:
         return isinstance(code, str) and hmac.compare_digest(code.encode(), self.code(data).encode())
 
 
-def seal_of(secret: bytes, purpose: str, store_id: str) -> Seal:
-    """Return the seal for a purpose, with a key derived from a store's secret."""
-    return Seal(seal_key(secret, purpose, store_id))
-
-
-def seal_key(secret: bytes, purpose: str, store_id: str) -> bytes:
-    """Return the key of the seal for a purpose: 32 bytes."""
-    return hmac.digest(secret, f"memgraph seal\x1f{purpose}\x1f{store_id}".encode(), "sha256")
-
-
-def text_hmac(secret: bytes, text: str) -> str:
-    """Return the HMAC-SHA256 of a text in hexadecimal."""
-    return hmac.digest(secret, b"memgraph text\x1f" + text.encode("utf-8", "surrogatepass"), "sha256").hex()
+def _code(key: bytes, data: bytes | memoryview) -> str:
+    return blake3(data, key=key).hexdigest()

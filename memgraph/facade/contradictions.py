@@ -13,7 +13,7 @@ from memgraph.lifecycle import (
 )
 from memgraph.model.base import Callback, checked
 from memgraph.model.link import Link
-from memgraph.model.results.contradictions import Contradiction, ContradictionResult
+from memgraph.model.results.learning import Contradiction, ContradictionResult
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 

@@ -11,7 +11,7 @@ from memgraph.lifecycle.distillation.orders import work_orders, work_sheet
 from memgraph.lifecycle.distillation.sessions import SessionWatch
 from memgraph.model.events.payload import Actor
 from memgraph.model.memory import TrustClass
-from memgraph.model.results.distillation import AnswerResult, OrdersResult, OrderState, WorkOrder, WorkSheet
+from memgraph.model.results.learning import AnswerResult, OrdersResult, OrderState, WorkOrder, WorkSheet
 from memgraph.store import AgentMemoryStore
 
 

@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from memgraph.lifecycle import ConsolidationPipeline, collect, preview_collection, sleep
 from memgraph.lifecycle.errors.antipatterns import analyse_errors
 from memgraph.model.base import Callback, checked
-from memgraph.model.results.learning import CompressionResult
-from memgraph.model.results.maintenance import CollectionResult
-from memgraph.model.results.procedures import ErrorAnalysis
-from memgraph.model.results.purges import ResetResult, ResetScope
-from memgraph.model.results.sleep import SleepReport
+from memgraph.model.results.learning import CompressionResult, ErrorAnalysis, SleepReport
+from memgraph.model.results.maintenance import CollectionResult, ResetResult, ResetScope
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 

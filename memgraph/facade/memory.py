@@ -14,14 +14,20 @@ from memgraph.config import load_config
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.model.agent_input import UNNAMED, Episode, Feedback, Observation
 from memgraph.model.base import Callback, Name, Prose, checked
-from memgraph.model.events.recalls import AccessAudited
+from memgraph.model.events.records import AccessAudited
 from memgraph.model.memory import StoredEpisodicMemory, StoredMemory
-from memgraph.model.results.context import AgentContext, ContextFormat, WhenNothing
+from memgraph.model.results.curation import MemoryCommandResult
 from memgraph.model.results.learning import IngestReport, SavedEpisode, SavedObservation
-from memgraph.model.results.listing import MemoryCommandResult
-from memgraph.model.results.maintenance import BackupResult
-from memgraph.model.results.purges import PurgeReceipt
-from memgraph.model.results.retrieval import RetrievalQuery, RetrievalResult, Rules, ScoredMemory
+from memgraph.model.results.maintenance import BackupResult, PurgeReceipt
+from memgraph.model.results.retrieval import (
+    AgentContext,
+    ContextFormat,
+    RetrievalQuery,
+    RetrievalResult,
+    Rules,
+    ScoredMemory,
+    WhenNothing,
+)
 from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
 from memgraph.privacy.access import OWNER, Access
 from memgraph.retrieval import (

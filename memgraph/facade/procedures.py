@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from memgraph.lifecycle.procedures.learning import learn_procedures
 from memgraph.lifecycle.procedures.proposals import approve_proposal, list_proposals, reject_proposal, reopen_proposal
-from memgraph.model.results.procedures import ProcedureResult, Proposal, ProposalState
+from memgraph.model.results.learning import ProcedureResult, Proposal, ProposalState
 from memgraph.store import AgentMemoryStore
 
 

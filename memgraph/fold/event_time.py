@@ -25,26 +25,30 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from memgraph.journal.envelope import Event
-from memgraph.model.events.intake import BuildConsolidated
-from memgraph.model.events.lifecycle import ProcedureMeasured
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevised, MemoryUndeleted
-from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
+from memgraph.model.events.memories import (
+    MemoryAdded,
+    MemoryDerived,
+    MemoryLinked,
+    MemoryMerged,
+    MemoryReembedded,
+    MemoryRevised,
+    MemoryUndeleted,
+    MemoryUnlinked,
+    VectorsLost,
+)
+from memgraph.model.events.records import BuildConsolidated, ProcedureMeasured
 from memgraph.model.events.store import EmbeddingSwitched
+from memgraph.model.memory import REASONS_OF, Role, fields_with
 
 ALWAYS = ""
 """Earlier than any time. Events about the vectors' model and file get it, because they are not part of the history."""
-_OF_THE_VECTOR = frozenset({"embedded_at", "embedding_model"})
-_ENDS = ("invalid_at", "archived_at")
-_OF_AN_END = frozenset({*_ENDS, "invalidation_reason", "archive_reason", "archive_summary", "updated_at"})
-_NOT_CONTENT = _OF_THE_VECTOR | {
-    "relevance_anchor", "relevance_at", "floor", "is_pinned", "is_suppressed", "archived_at", "archive_reason",
-    "archive_summary", "updated_at",
-}  # fmt: skip
-"""Fields that are not part of a memory's content, so that nothing derived from its text depends on them."""
+_OF_THE_VECTOR = fields_with(Role.VECTOR)
+_OF_AN_END = frozenset({*REASONS_OF, *chain.from_iterable(REASONS_OF.values()), "updated_at"})
+_NOT_CONTENT = fields_with(Role.ASIDE)
 _UPKEEP = _NOT_CONTENT - {"archived_at"}
 _OF_THE_EVIDENCE = frozenset({"occurred_at", "evidence_build_ids"})
 """Fields by which a distilled memory states up to when it includes its evidence."""
@@ -52,25 +56,7 @@ _OF_THE_EVIDENCE = frozenset({"occurred_at", "evidence_build_ids"})
 
 @dataclass(slots=True)
 class _MemoryTimes:
-    """The times of one memory.
-
-    Attributes
-    ----------
-    came_at : str
-        When it was added.
-    content_at : str
-        When its content last changed.
-    text_at : str
-        The same without merges from builds that repeated it, which it names as its evidence.
-    changed_at : str
-        When any field last changed.
-    valid_at : str
-        The time from which it is valid.
-    has_builds : bool
-        Whether builds are its evidence.
-    project : str
-        The project, if the store distilled the memory.
-    """
+    """The times of one memory."""
 
     came_at: str = ALWAYS
     content_at: str = ALWAYS
@@ -82,13 +68,7 @@ class _MemoryTimes:
 
 
 class Moments:
-    """Computes when events happened. Takes whole commits in order from the journal's first; keeps a few strings per memory.
-
-    Parameters
-    ----------
-    recorded : bool
-        Return the time of recording instead.
-    """
+    """Computes when events happened. Takes whole commits in order from the journal's first; keeps a few strings per memory."""
 
     def __init__(self, *, recorded: bool = False) -> None:
         self._recorded = recorded
@@ -170,13 +150,13 @@ class Moments:
     def _stated_end(self, event: Event) -> str:
         """Return when a memory ended by what a revision states; empty if it states no end, or a user changes the text as well."""
         memory_id, changed = event.content["id"], event.content.get("changed", {})
-        ends: list[str] = [changed[name] for name in _ENDS if name in changed]
+        ends: list[str] = [changed[name] for name in REASONS_OF if name in changed]
         is_only_that = event.actor == "system" or _changed_fields(event) <= _OF_AN_END
         return max(*ends, self.content_at(memory_id)) if ends and is_only_that else ALWAYS
 
     def _removed_at(self, event: Event) -> str:
         """Return when the memory that a revision restores was removed; empty if it restores none."""
-        is_back = not set(_ENDS).isdisjoint(event.content.get("cleared", ()))
+        is_back = not REASONS_OF.keys().isdisjoint(event.content.get("cleared", ()))
         return self._known[event.content["id"]].changed_at if is_back else ALWAYS
 
     def _replaced_at(self, newer: str, older: str) -> str:
@@ -240,18 +220,7 @@ class Moments:
 
 
 class _Commit:
-    """Relations between the events of one commit.
-
-    Attributes
-    ----------
-    sources : list of tuple of str
-        For each event that states a memory, the memories it is distilled from, as named by the derivations after it, up to the
-        next event that states the same memory.
-    build_ends : list of str
-        For each event the end of the build that its commit records next; empty after the last build.
-    has_builds : bool
-        Whether it records any.
-    """
+    """Relations between the events of one commit."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.sources: list[tuple[str, ...]] = [()] * len(events)

@@ -1,71 +1,25 @@
-"""Maps each event type to the function that folds it."""
+"""What each event changes, and what may not be recorded: (rows, event) → changed rows, or a refusal."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
-from memgraph.fold import distillation, memories, records, resets
-from memgraph.fold.tasks import handoffs, sessions, tasks
+from memgraph.fold import memories, records, tasks
 from memgraph.fold.workspace import Workspace
-from memgraph.journal.envelope import Event
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryAdded
+from memgraph.journal.envelope import CommitDraft, Event
+from memgraph.model.events.memories import MemoryAdded, MemoryDerived, MemoryLinked, MemoryUnlinked
+from memgraph.model.events.payload import Payload
+from memgraph.model.events.registry import POLICIES
 from memgraph.ports import Key
 
 _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
-    "memory.added": memories.added,
-    "memory.revised": memories.revised,
-    "memory.merged": memories.revised,
-    "memory.reembedded": memories.reembedded,
-    "memory.deleted": memories.deleted,
-    "memory.undeleted": memories.undeleted,
-    "memory.purged": memories.purged,
-    "memory.linked": memories.linked,
-    "memory.unlinked": memories.unlinked,
-    "memory.derived": memories.derived,
-    "access.recorded": memories.accessed,
-    "retrieval.recorded": records.retrieved,
-    "outcome.recorded": records.outcome,
-    "build.consolidated": records.consolidated,
-    "source.read": records.source_read,
-    "compression.applied": records.compressed,
-    "contradictions.sought": records.sought,
-    "sleep.advanced": records.slept,
-    "sleep.failed": records.sleep_failed,
-    "procedure.measured": records.measured,
-    "procedures.learned": records.learned,
-    "errors.analysed": records.analysed,
-    "distil.requested": distillation.requested,
-    "distil.answered": distillation.answered,
-    "distil.attempted": distillation.attempted,
-    "distil.skipped": distillation.skipped,
-    "store.reset": resets.reset,
+    **memories.HANDLERS,
+    **records.HANDLERS,
     **tasks.HANDLERS,
-    **sessions.HANDLERS,
-    **handoffs.HANDLERS,
 }
-_WITHOUT_ROWS = frozenset(
-    {
-        "store.created",
-        "embedding.switched",
-        "decay.applied",
-        "collection.applied",
-        "journal.repaired",
-        "backup.made",
-        "store.restored",
-        "journal.cut",
-        "store.migrated",
-        "archive.condensed",
-        "key.rotated",
-        "journal.resealed",
-        "vectors.lost",
-        "commit.undone",
-        "access.audited",
-    }
-)
-"""Events that change no row: they are history, or the journal itself tracks them (which model makes the vectors)."""
 
 
 def links_named(events: Iterable[Event]) -> dict[str, set[Key]]:
@@ -88,5 +42,25 @@ def fold(workspace: Workspace, event: Event) -> None:
     """Put the rows that an event changes into the workspace. An event about a missing memory or record changes nothing."""
     if event.task_id is not None:
         tasks.touch(workspace, event)
-    if event.type not in _WITHOUT_ROWS:
+    if POLICIES[event.type].has_rows:
         _HANDLERS[event.type](workspace, event, event.payload)
+
+
+def check(rows: Workspace, drafts: Sequence[CommitDraft], now: str) -> None:
+    """Refuse events that do not fit the rows and the events before them; the workspace is used up by it."""
+    for draft in drafts:
+        for payload in draft.payloads:
+            memories.check(rows, draft, payload)
+            for refuse in _checks_of(type(payload)):
+                refuse(rows, draft, payload)
+            memories.propose(rows, payload)
+            if payload.TYPE in tasks.HANDLERS:
+                proposed = Event(
+                    0, "", True, payload.TYPE, payload, {}, draft.write_scope, draft.task_id, draft.actor, now, now, ""
+                )
+                tasks.HANDLERS[payload.TYPE](rows, proposed, payload)
+
+
+@cache
+def _checks_of(kind: type[Payload]) -> tuple[Callable[[Workspace, CommitDraft, Any], None], ...]:
+    return tuple(refuse for kinds, refuse in tasks.CHECKS if issubclass(kind, kinds))

@@ -1,4 +1,4 @@
-"""The last state of a deleted memory, from the events that name it."""
+"""What a memory was: the last state of a deleted one, and wordings that merges replaced, from the events that name it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 from memgraph.fold.fold import fold
 from memgraph.fold.workspace import EmptyRows, Workspace
 from memgraph.journal.envelope import Event
-from memgraph.model.events.memories import MemoryAdded, MemoryUndeleted
-from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
+from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevised, MemoryUndeleted
+from memgraph.model.events.records import OutcomeRecorded, RetrievalRecorded
 from memgraph.ports import Key, Row
 
 
@@ -32,13 +32,7 @@ class OtherMemories(EmptyRows):
 
 
 def last_known(events: Iterable[Event], memory_id: str) -> LastState | None:
-    """Return a memory's last state, ignoring its deletions; None if it never existed.
-
-    Parameters
-    ----------
-    events : iterable of Event
-        In order; at least all events that name the memory.
-    """
+    """Return a memory's last state, ignoring its deletions; None if it never existed."""
     workspace: Workspace | None = None
     for event in events:
         payload = event.payload
@@ -52,3 +46,25 @@ def last_known(events: Iterable[Event], memory_id: str) -> LastState | None:
             fold(workspace, event)
     row = workspace.get("Memory", memory_id) if workspace else None
     return LastState(row, list(workspace.edges_at(memory_id))) if workspace and row else None
+
+
+def other_wordings(events: Iterable[Event], memory_id: str) -> list[str]:
+    """Return the texts of the duplicates that were merged into a memory, and its own texts that were replaced by theirs.
+
+    Oldest first, without the current text. A text that the user replaced is no evidence of the new one, so the list
+    starts again there.
+    """
+    text = ""
+    found: dict[str, None] = {}
+    for event in events:
+        payload = event.payload
+        if isinstance(payload, MemoryAdded) and payload.memory.id == memory_id:
+            text, found = payload.memory.content, {}
+        elif isinstance(payload, MemoryMerged | MemoryRevised) and payload.id == memory_id:
+            now = event.content.get("changed", {}).get("content", text)
+            if isinstance(payload, MemoryMerged):
+                found |= dict.fromkeys(filter(None, (text, payload.candidate_content)))
+            elif now != text:
+                found = {}
+            text = now
+    return [one for one in found if one != text]

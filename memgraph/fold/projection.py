@@ -12,24 +12,19 @@ from memgraph.fold.fold import fold
 from memgraph.fold.workspace import RowSource, Workspace
 from memgraph.journal.envelope import Chain, Event
 from memgraph.model.link import EXPLICIT_RELATIONS
+from memgraph.model.memory import VECTOR_COLUMNS
 from memgraph.ports import Change, Key, Row
 
 SCHEMA_VERSION = "10"
 """Version of the projected rows; a graph of another version is rebuilt."""
 _MODULUS = 1 << 256
-_LEFT_OUT = frozenset({"seq", "vector_row", "vector_sha256", "embedding_model", "embedded_at"})
+_LEFT_OUT = VECTOR_COLUMNS | {"seq"}
 """Columns that may differ between equal states: an import has other sequence numbers, another model other vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """State of a projection after a commit.
-
-    Attributes
-    ----------
-    digest : int
-        Σ SHA-256(table ‖ canonical row) mod 2²⁵⁶ over memories and explicit links.
-    """
+    """State of a projection after a commit."""
 
     store_id: str
     seq: int = 0

@@ -1,36 +1,50 @@
-"""Folds events about retrievals, consolidated builds, sources and lifecycle runs."""
+"""Folds events about retrievals, builds, sources, lifecycle runs and work orders, and the reset of a store."""
 
 from __future__ import annotations
 
-from memgraph.fold.tasks.sessions import retrieval_rejected
+from collections.abc import Callable
+from typing import Any
+
+from memgraph.fold.memories import bare, remove
+from memgraph.fold.tasks import retrieval_rejected
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
-from memgraph.model.events.intake import BuildConsolidated, SourceRead
-from memgraph.model.events.lifecycle import (
+from memgraph.model.events.payload import sparse
+from memgraph.model.events.records import (
     COMPRESSION,
     CONTRADICTIONS,
     ERROR_ANALYSIS,
     LEARNING,
     SLEEP,
+    BuildConsolidated,
     CompressionApplied,
     ContradictionsSought,
+    DistilAnswered,
+    DistilAttempted,
+    DistilRequested,
+    DistilSkipped,
     ErrorsAnalysed,
+    OutcomeRecorded,
     ProcedureMeasured,
     ProceduresLearned,
+    RetrievalRecorded,
     SleepAdvanced,
     SleepFailed,
+    SourceRead,
     phase_key,
 )
-from memgraph.model.events.payload import sparse
-from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
+from memgraph.model.events.store import StoreReset
 from memgraph.model.ids import natural_id
+from memgraph.model.link import EXPLICIT_RELATIONS
+from memgraph.model.results.maintenance import ResetScope
+from memgraph.ports import Row
 
 _MEMORY_FIELDS = ("success_rate", "confidence", "override_count")
 _USAGE_FIELDS = ("tried", "succeeded", "uses", "uses_judged", "uses_succeeded")
 
 
-def retrieved(workspace: Workspace, _event: Event, payload: RetrievalRecorded) -> None:
-    """Fold ``retrieval.recorded``: one Recall, and RECALLED to each memory it returned."""
+def _retrieved(workspace: Workspace, _event: Event, payload: RetrievalRecorded) -> None:
+    """One Recall, and RECALLED to each memory it returned."""
     fields = sparse(payload.model_dump(exclude={"query_id", "results"}))
     # a new recall has no edges yet: a look-up for each would cost more than everything else
     put = workspace.add if workspace.get("Recall", payload.query_id) is None else workspace.put
@@ -41,8 +55,8 @@ def retrieved(workspace: Workspace, _event: Event, payload: RetrievalRecorded) -
             put("RECALLED", (payload.query_id, item.id), row)
 
 
-def outcome(workspace: Workspace, _event: Event, payload: OutcomeRecorded) -> None:
-    """Fold ``outcome.recorded``: the outcome of a Recall, and which of its memories were used or overridden."""
+def _outcome(workspace: Workspace, _event: Event, payload: OutcomeRecorded) -> None:
+    """Keep the outcome of a Recall, and which of its memories were used or overridden."""
     recall = workspace.get("Recall", payload.query_id)
     if recall is None:
         return
@@ -57,8 +71,7 @@ def outcome(workspace: Workspace, _event: Event, payload: OutcomeRecorded) -> No
                 workspace.put("RECALLED", key, {**edge, "used": used})
 
 
-def consolidated(workspace: Workspace, _event: Event, payload: BuildConsolidated) -> None:
-    """Fold ``build.consolidated``."""
+def _consolidated(workspace: Workspace, _event: Event, payload: BuildConsolidated) -> None:
     key = natural_id("build", payload.build_id, project_id=payload.project_id)
     if "consolidated_at" not in (
         workspace.get("Build", key) or {}
@@ -69,28 +82,26 @@ def consolidated(workspace: Workspace, _event: Event, payload: BuildConsolidated
     workspace.put("Build", key, {"id": key, "name": payload.build_id, "is_complete": payload.complete, **fields})
 
 
-def source_read(workspace: Workspace, _event: Event, payload: SourceRead) -> None:
-    """Fold ``source.read``."""
+def _source_read(workspace: Workspace, _event: Event, payload: SourceRead) -> None:
     key = natural_id("source", payload.source_id)
     fields = sparse(payload.model_dump(exclude={"source_id"}))
     workspace.put("Source", key, {"id": key, "name": payload.source_id, **fields})
 
 
-def compressed(workspace: Workspace, event: Event, payload: CompressionApplied) -> None:
-    """Fold ``compression.applied``."""
+def _compressed(workspace: Workspace, event: Event, payload: CompressionApplied) -> None:
     row = {"id": COMPRESSION, "name": "compression", "seq": event.seq, "builds_since": 0}
     workspace.put("LifecycleRun", COMPRESSION, {**row, **payload.model_dump()})
 
 
-def sought(workspace: Workspace, _event: Event, payload: ContradictionsSought) -> None:
-    """Fold ``contradictions.sought``: the row's `seq` is the event up to which memories have been compared."""
+def _sought(workspace: Workspace, _event: Event, payload: ContradictionsSought) -> None:
+    """Keep in `seq` the event up to which memories have been compared."""
     counts = {"created": payload.found, "superseded": payload.superseded, "applied_at": payload.sought_at}
     row = {"id": CONTRADICTIONS, "name": "contradictions", "seq": payload.through_seq}
     workspace.put("LifecycleRun", CONTRADICTIONS, {**row, **counts})
 
 
-def slept(workspace: Workspace, event: Event, payload: SleepAdvanced) -> None:
-    """Fold ``sleep.advanced``: the run's remaining phases and, for a completed phase, the event up to which it has looked."""
+def _slept(workspace: Workspace, event: Event, payload: SleepAdvanced) -> None:
+    """Keep the run's remaining phases and, for a completed phase, the event up to which it has looked."""
     run = {"id": SLEEP, "name": "sleep", "seq": event.seq, "applied_at": payload.advanced_at}
     left = {"started_at": payload.started_at, "phases_left": payload.left} if payload.left else {}
     workspace.put("LifecycleRun", SLEEP, {**run, **left})
@@ -100,15 +111,15 @@ def slept(workspace: Workspace, event: Event, payload: SleepAdvanced) -> None:
         workspace.put("LifecycleRun", key, {**row, "applied_at": payload.advanced_at})
 
 
-def sleep_failed(workspace: Workspace, _event: Event, payload: SleepFailed) -> None:
-    """Fold ``sleep.failed``: the next progress of a sleep takes it back."""
+def _sleep_failed(workspace: Workspace, _event: Event, payload: SleepFailed) -> None:
+    """Keep the failure until the next progress of a sleep."""
     run = workspace.get("LifecycleRun", SLEEP) or {"id": SLEEP, "name": "sleep"}
     failure = {"failed_at": payload.failed_at, "failed_phase": payload.phase, "error": payload.error}
     workspace.put("LifecycleRun", SLEEP, {**run, **failure})
 
 
-def measured(workspace: Workspace, _event: Event, payload: ProcedureMeasured) -> None:
-    """Fold ``procedure.measured``: the counts, and the fields of the procedure's memory derived from them."""
+def _measured(workspace: Workspace, _event: Event, payload: ProcedureMeasured) -> None:
+    """Set the counts, and the fields of the procedure's memory derived from them."""
     row = workspace.get("Memory", payload.id)
     if row is None:
         return
@@ -119,15 +130,140 @@ def measured(workspace: Workspace, _event: Event, payload: ProcedureMeasured) ->
     workspace.put("Practice", payload.id, {"id": payload.id, **counts})
 
 
-def learned(workspace: Workspace, _event: Event, payload: ProceduresLearned) -> None:
-    """Fold ``procedures.learned``."""
+def _learned(workspace: Workspace, _event: Event, payload: ProceduresLearned) -> None:
     counts = payload.model_dump(exclude={"up_to_seq"})
     row = {"id": LEARNING, "name": "procedures", "seq": payload.up_to_seq, **counts}
     workspace.put("LifecycleRun", LEARNING, row)
 
 
-def analysed(workspace: Workspace, _event: Event, payload: ErrorsAnalysed) -> None:
-    """Fold ``errors.analysed``."""
+def _analysed(workspace: Workspace, _event: Event, payload: ErrorsAnalysed) -> None:
     counts = payload.model_dump(exclude={"up_to_seq", "internal", "external", "configuration"})
     row = {"id": ERROR_ANALYSIS, "name": "errors", "seq": payload.up_to_seq, **counts}
     workspace.put("LifecycleRun", ERROR_ANALYSIS, row)
+
+
+WORK_ORDER = "WorkOrder"
+
+
+def _requested(workspace: Workspace, _event: Event, payload: DistilRequested) -> None:
+    """Add an order unless it exists."""
+    workspace.ensure(WORK_ORDER, payload.id, {**sparse(payload.model_dump()), "state": "open"})
+
+
+def _answered(workspace: Workspace, _event: Event, payload: DistilAnswered) -> None:
+    if (known := _open(workspace, payload.id)) is not None:
+        row = {"state": "answered", "closed_at": payload.answered_at}
+        workspace.put(WORK_ORDER, payload.id, _with_answer({**known, **row}, payload))
+
+
+def _attempted(workspace: Workspace, _event: Event, payload: DistilAttempted) -> None:
+    """Add what an answer brought to an order, which stays open."""
+    if (known := _open(workspace, payload.id)) is not None:
+        row = {"attempts": (known.get("attempts") or 0) + 1}
+        workspace.put(WORK_ORDER, payload.id, _with_answer({**known, **row}, payload))
+
+
+def _skipped(workspace: Workspace, _event: Event, payload: DistilSkipped) -> None:
+    if (known := _open(workspace, payload.id)) is not None:
+        row = {"state": "skipped", "closed_at": payload.skipped_at, "skip_reason": payload.reason}
+        workspace.put(WORK_ORDER, payload.id, sparse({**known, **row}))
+
+
+def _open(workspace: Workspace, order_id: str) -> Row | None:
+    known = workspace.get(WORK_ORDER, order_id)
+    return known if known is not None and known["state"] == "open" else None
+
+
+def _with_answer(row: Row, payload: DistilAnswered | DistilAttempted) -> Row:
+    """Return the row of an order with what an answer added to that of earlier ones."""
+    added = {
+        name: list(dict.fromkeys([*row.get(name, ()), *getattr(payload, name)]))
+        for name in ("new_memory_ids", "merged_memory_ids")
+    }
+    who = {"answered_by": payload.answered_by, "answer_trust_class": payload.trust_class}
+    return sparse({**row, **added, **who, "verdict": payload.verdict or row.get("verdict")})
+
+
+CLEARED: dict[str, ResetScope] = {
+    "WorkingMemory": "memory",
+    "ChatContext": "memory",
+    "TransientItem": "memory",
+    "SessionTasks": "memory",
+    "Recall": "memory",
+    "RECALLED": "memory",
+    "Build": "memory",
+    "Source": "memory",
+    "WorkOrder": "memory",
+    "PinRemoval": "memory",
+    "Pin": "all",
+    "Task": "all",
+    "TaskItem": "all",
+    "HAS_ITEM": "all",
+    "LINKED": "all",
+    "Ledger": "all",
+    "Handoff": "all",
+    "Agent": "all",
+    **dict.fromkeys(("KEPT_BY", "WORKS_ON", "COMPLETED_BY", "LEARNED_BY"), "all"),
+    **dict.fromkeys(("HANDS_OVER", "HANDED_BY", "HANDED_TO", "ACCEPTED_BY", "CARRIED_BY"), "all"),
+    "LifecycleRun": "all",
+}
+"""The tables that are cleared: by every reset ("memory"), or only by one that keeps nothing ("all")."""
+OF_MEMORIES = frozenset(
+    {
+        "Memory",
+        "Practice",
+        "Project",
+        "Session",
+        "Tag",
+        "Entity",
+        "NEXT",
+        "TAGGED",
+        "MENTIONS",
+        "INVOLVES",
+        "IN_PROJECT",
+        "FROM_BUILD",
+        "IN_SESSION",
+        "IN_TASK",
+        *EXPLICIT_RELATIONS,
+    }
+)
+"""Tables whose rows go with the memories that they belong to."""
+_UNDER_ITS_ID = ("Practice", "Pin")
+
+
+def tables_of(scope: ResetScope) -> list[str]:
+    """Return the tables that a reset clears."""
+    return [table for table, least in CLEARED.items() if least == "memory" or scope == "all"]
+
+
+def _reset(workspace: Workspace, _event: Event, payload: StoreReset) -> None:
+    """Clear what the event names; a build that a kept memory names stays, as one that was never read."""
+    for memory_id in payload.removed:
+        remove(workspace, memory_id)
+        for table in _UNDER_ITS_ID:
+            if workspace.get(table, memory_id) is not None:
+                workspace.put(table, memory_id, None)
+    for table in payload.cleared:
+        for key in workspace.keys(table):
+            is_named = table == "Build" and workspace.is_attached("FROM_BUILD", str(key))
+            workspace.put(table, key, bare(workspace.get(table, key) or {}) if is_named else None)
+
+
+HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
+    RetrievalRecorded.TYPE: _retrieved,
+    OutcomeRecorded.TYPE: _outcome,
+    BuildConsolidated.TYPE: _consolidated,
+    SourceRead.TYPE: _source_read,
+    CompressionApplied.TYPE: _compressed,
+    ContradictionsSought.TYPE: _sought,
+    SleepAdvanced.TYPE: _slept,
+    SleepFailed.TYPE: _sleep_failed,
+    ProcedureMeasured.TYPE: _measured,
+    ProceduresLearned.TYPE: _learned,
+    ErrorsAnalysed.TYPE: _analysed,
+    DistilRequested.TYPE: _requested,
+    DistilAnswered.TYPE: _answered,
+    DistilAttempted.TYPE: _attempted,
+    DistilSkipped.TYPE: _skipped,
+    StoreReset.TYPE: _reset,
+}

@@ -82,6 +82,10 @@ class Workspace:
         """Return whether these changes created a row."""
         return (table, key) in self._old and self._old[table, key] is None and self._new.get((table, key)) is not None
 
+    def is_changed(self, table: str, key: Key) -> bool:
+        """Return whether these changes set or removed a row."""
+        return (table, key) in self._new
+
     def put(self, table: str, key: Key, row: Row | None) -> None:
         """Set a row, or remove it with None."""
         place = (table, key)
@@ -107,13 +111,7 @@ class Workspace:
             self.put(table, key, row)
 
     def keys(self, table: str) -> list[Key]:
-        """Return the keys of all rows of a table after the changes so far, in a replay from the journal's first event.
-
-        Raises
-        ------
-        RuntimeError
-            There are old rows, which are not read here.
-        """
+        """Return the keys of all rows of a table after the changes so far, in a replay from the journal's first event."""
         if not isinstance(self._old_rows, EmptyRows):
             raise RuntimeError("only a replay from the first event has all rows of a table at hand")
         return [key for (name, key), row in self._new.items() if name == table and row is not None]

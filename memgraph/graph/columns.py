@@ -15,10 +15,11 @@ import orjson
 
 from memgraph.errors import GraphError
 from memgraph.graph.schema import Table
+from memgraph.model.memory import Role, fields_with
 from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.ports import Row
 
-OF_USE = ("access_count", "last_accessed_at", "relevance_anchor", "relevance_at")
+OF_USE = tuple(sorted(fields_with(Role.USE)))
 """Columns changed by each use of a memory. They are not part of its record: to change one, the engine rewrites 100,000 records."""
 BETWEEN = "\x1f"
 """Separates the texts of columns."""

@@ -10,10 +10,9 @@ from typing import Any
 
 import orjson
 
-from memgraph.disk.files import make_private_folder
-from memgraph.disk.seal import Seal
-from memgraph.disk.space import as_graph_errors
-from memgraph.errors import GraphError
+from memgraph.disk.files import as_graph_errors, make_private_folder
+from memgraph.disk.seal import ReplacedKeyError, Seal
+from memgraph.errors import GraphError, OutdatedGraphError
 from memgraph.graph.columns import from_engine, visible
 from memgraph.graph.connection import KUZU, Connection, Vendor
 from memgraph.graph.guard import check_parameters, check_read_only, explaining
@@ -83,6 +82,7 @@ class EmbeddedEngine:
         self._sums: Sums | None = None
         self._anchors = EdgeAnchors(is_known=False)
         self._is_spoilt = False
+        self._sealed_with, self._replaced_keys = seal.name, 0
         self._session: Session[Connection] = Session(
             folder.parent / "graph.lock",
             open_resource=self._open_file,
@@ -106,8 +106,13 @@ class EmbeddedEngine:
 
     @property
     def generation(self) -> int:
-        """Counts how often the graph was acquired. If two readings are equal, no other process has used it between them."""
-        return self._session.generation
+        """Counts how often the graph was acquired, and how often the key that seals it was replaced.
+
+        If two readings are equal, no other process has used the graph between them, and its rows are sealed with the present key.
+        """
+        if (name := self._seal.name) != self._sealed_with:
+            self._sealed_with, self._replaced_keys = name, self._replaced_keys + 1
+        return self._session.generation + self._replaced_keys
 
     def release(self) -> None:
         """Release the graph for other processes."""
@@ -205,12 +210,11 @@ class EmbeddedEngine:
         if not found or not found[0][0]:
             return None
         try:
-            sealed = orjson.loads(found[0][0])
-            said = sealed["said"]
-            if not self._seal.fits(sealed["code"], orjson.dumps(said)):
-                raise GraphError("the graph's state record has no valid code")
+            said = self._seal.unsealed(found[0][0])
             self._sums = Sums.from_row(said["sums"])
             state: Row = said["state"]
+        except ReplacedKeyError as error:
+            raise OutdatedGraphError(f"the graph's state record {error}") from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise GraphError("the graph's state record cannot be read", engine_says=str(error)) from None
         return state
@@ -377,6 +381,5 @@ class EmbeddedEngine:
 
     def _write_state(self, connection: Connection, state: Mapping[str, Any], sums: Sums) -> None:
         """Write the projection's state record."""
-        said = {"state": dict(state), "sums": sums.as_row()}
-        sealed = orjson.dumps({"said": said, "code": self._seal.code(orjson.dumps(said))}).decode()
-        connection.run(*state_statement(int(state["seq"]), sealed))
+        sealed = self._seal.sealed({"state": dict(state), "sums": sums.as_row()})
+        connection.run(*state_statement(int(state["seq"]), sealed.decode()))

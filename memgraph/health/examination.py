@@ -10,16 +10,18 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.config import AgentMemoryConfig, config_path, default_settings, load_config
-from memgraph.diagnostics.security import report_finding
+from memgraph.diagnostics.reports import report_finding
+from memgraph.disk.files import beyond, size_on_disk
 from memgraph.disk.lock import ProcessLock, writer_lock
-from memgraph.disk.space import beyond, size_on_disk
 from memgraph.embedding import embed_query, setting_of
 from memgraph.errors import (
     BusyError,
@@ -31,36 +33,35 @@ from memgraph.errors import (
     ReadOnlyError,
     StorageError,
 )
-from memgraph.fold.tasks.sessions import WORKING
-from memgraph.health.report import Report
+from memgraph.fold.tasks import WORKING
 from memgraph.index import snapshot
 from memgraph.index.analyser import analyse
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.index.supersession import superseded
 from memgraph.journal.baseline.header import checked_header, unverified_place
-from memgraph.journal.closed.files import FileState, file_of, names_in, opened, states_in
+from memgraph.journal.closed.files import FileState, names_in, states_in
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import FileKeys, KeyRing
-from memgraph.journal.keys.configured import configured_keys, configured_ring
-from memgraph.journal.keys.contract import check_presence, check_validity
-from memgraph.journal.keys.place import key_place, name_of
-from memgraph.journal.opening import lost_journal, made_from_events, read_manifest, refuse_foreign
+from memgraph.journal.keys.providers import FileKeys, configured_keys, configured_ring
+from memgraph.journal.keys.ring import KeyRing, check_presence, check_validity, key_place, name_of
+from memgraph.journal.legacy import read_manifest
+from memgraph.journal.opening import lost_journal, made_from_events, opened, refuse_foreign
 from memgraph.journal.segments import Segments
 from memgraph.journal.swap import is_planned
-from memgraph.journal.vectors.vector_file import NamedVectors
+from memgraph.journal.vectors import NamedVectors
 from memgraph.lifecycle.contradictions.resolution import pairs_among
 from memgraph.lifecycle.dedup.near_duplicates import PHASE, groups, linked, may_be_one, without_parts
 from memgraph.lifecycle.dedup.thresholds import SLEEP_OVERLAP
 from memgraph.lifecycle.dedup.word_index import WordIndex
 from memgraph.lifecycle.sleep import EPISODES_BETWEEN
-from memgraph.model.events.lifecycle import SLEEP, phase_key
+from memgraph.model.events.records import SLEEP, phase_key
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, StoredMemory
-from memgraph.model.results.maintenance import Health
+from memgraph.model.results.maintenance import Health, HealthCheck
 from memgraph.model.timestamps import days_between, epoch_days, to_iso
 from memgraph.ports import Embedder, Key, Row
-from memgraph.settings.diagnostics import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
+from memgraph.settings import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
 from memgraph.store import AgentMemoryStore
+from memgraph.store.backup.restoring import file_of
 from memgraph.store.maintenance.verification import LastBackup, Verification
 from memgraph.store.maintenance.verifying import inspect
 from memgraph.store.opening import open_projector
@@ -337,12 +338,7 @@ def check_model(embedder: Embedder, stored: NamedVectors | None, report: Report)
 def check_memories(tables: Tables, config: AgentMemoryConfig, now: str, report: Report) -> None:
     """Check what the store holds: working memories, the size of long-term memory, sleep, near-duplicates, contradictions.
 
-    It reads the rows that the journal's fold gives, neither graph nor index, so it says the same whatever these lack.
-
-    Parameters
-    ----------
-    tables : mapping
-        The rows at the journal's end, by table and key.
+    It reads the rows that the journal's fold gives, by table and key, neither graph nor index, so it says the same whatever these lack.
     """
     rows = sorted(tables.get("Memory", {}).values(), key=lambda row: row["seq"])
     index = Index()
@@ -668,3 +664,46 @@ def _lag(lag: int, limit: int, report: Report) -> None:
     what = f"the graph is {lag:,} events behind the journal"
     advice = "the next use brings it up to date; `memgraph verify` does so now"
     report.compare("graph lag", lag, limit, what, advice)
+
+
+@dataclass(slots=True)
+class Report:
+    """The facts by part (places, sizes, versions), the checks, and what could not be checked.
+
+    `refusals` say why opening would refuse the store, or has: what diagnostics report of it.
+    """
+
+    found: dict[str, Any] = field(default_factory=dict)
+    checks: list[HealthCheck] = field(default_factory=list)
+    unseen: list[str] = field(default_factory=list)
+    refusals: list[JournalError] = field(default_factory=list)
+
+    def error(self, name: str, message: str, advice: str = "", **measured: float | None) -> None:
+        """Add an error; without advice, its message says what to do."""
+        self.checks.append(HealthCheck(name=name, status="error", message=message, advice=advice, **measured))
+
+    def refused(self, name: str, error: MemGraphError, *, value: float | None = None) -> None:
+        """Add an error that was raised; one of the journal is also a refusal."""
+        self.error(name, str(error), value=value)
+        if isinstance(error, JournalError):
+            self.refusals.append(error)
+
+    def warning(self, name: str, message: str, advice: str = "", **measured: float | None) -> None:
+        """Add a warning."""
+        self.checks.append(HealthCheck(name=name, status="warning", message=message, advice=advice, **measured))
+
+    def passed(self, name: str, *, value: float | None = None, limit: float | None = None) -> None:
+        """Add a check that found nothing, unless this one has found something."""
+        if all(check.name != name for check in self.checks):
+            self.checks.append(HealthCheck(name=name, value=value, limit=limit))
+
+    def compare(self, name: str, value: float, limit: float, message: str, advice: str) -> None:
+        """Warn if a value is above its limit."""
+        if value > limit:
+            self.warning(name, message, advice, value=value, limit=limit)
+        self.passed(name, value=value, limit=limit)
+
+    def health(self) -> Health:
+        """Return the checks as a result."""
+        said = {status: [one.message for one in self.checks if one.status == status] for status in ("warning", "error")}
+        return Health(healthy=not said["error"], checks=self.checks, warnings=said["warning"], errors=said["error"])

@@ -1,29 +1,31 @@
-"""Metrics of a store for Prometheus: sizes, memories, runs, backups, recalls and diagnostics. No text, and no name that a memory brought."""
+"""Metrics of a store, in Prometheus' text format (version 0.0.4): sizes, memories, runs, backups, recalls and diagnostics.
+
+No text, and no name that a memory brought.
+"""
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import orjson
 
-from memgraph.diagnostics.lines import predecessor_of
+from memgraph.diagnostics.delivery import predecessor_of
 from memgraph.diagnostics.records import SEVERITIES
 from memgraph.diagnostics.reporting import dead_letters_of
-from memgraph.disk.files import free_bytes
-from memgraph.disk.space import size_on_disk
+from memgraph.disk.files import free_bytes, size_on_disk
 from memgraph.errors import ReadOnlyError
-from memgraph.health.exposition import Metric
 from memgraph.index.supersession import superseded
 from memgraph.journal.closed.files import ARCHIVE, files_in
 from memgraph.lifecycle.contradictions.resolution import pairs_among
 from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.sleep import episodes_since
-from memgraph.model.events.lifecycle import COMPRESSION, SLEEP
+from memgraph.model.events.records import COMPRESSION, SLEEP
 from memgraph.model.memory import MEMORY_TYPES, OUTCOME_OF_WORD
 from memgraph.model.timestamps import epoch_days, from_iso
 from memgraph.store import AgentMemoryStore
@@ -190,3 +192,70 @@ def _count(name: str, meaning: str, value: float) -> Metric:
 def _moment(name: str, meaning: str, moment: str | bool | None) -> Metric:
     """Return the metric of a time; it has no sample if there is none."""
     return Metric(name, "gauge", meaning, {_ONE: from_iso(moment).timestamp()} if isinstance(moment, str) else {})
+
+
+_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
+
+
+class Metric(NamedTuple):
+    """One metric: its samples, by the values of its labels.
+
+    A name is in base units; that of a counter ends with ``_total``. The meaning is one line. The samples' keys are tuples of the labels'
+    values, in the order of `labels`; without labels the empty tuple.
+    """
+
+    name: str
+    kind: Literal["counter", "gauge"]
+    meaning: str
+    samples: Mapping[tuple[str, ...], float]
+    labels: tuple[str, ...] = ()
+
+
+def exposition(metrics: Iterable[Metric]) -> str:
+    """Return metrics as text; those without samples are left out.
+
+    Raises
+    ------
+    ValueError
+        A name is not valid, occurs twice, or does not say whether it is a counter; or a sample has other labels than its metric.
+    """
+    lines: list[str] = []
+    seen: set[str] = set()
+    for metric in metrics:
+        _check(metric, seen)
+        if not metric.samples:
+            continue
+        lines.append(f"# HELP {metric.name} {_escaped(metric.meaning)}")
+        lines.append(f"# TYPE {metric.name} {metric.kind}")
+        lines += [
+            f"{metric.name}{_labels(metric, values)} {_number(value)}" for values, value in metric.samples.items()
+        ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _check(metric: Metric, seen: set[str]) -> None:
+    if not _NAME.fullmatch(metric.name) or metric.name in seen or not all(map(_LABEL.fullmatch, metric.labels)):
+        raise ValueError(f"{metric.name}: the name or a label is not valid, or occurs twice")
+    if metric.name.endswith("_total") != (metric.kind == "counter"):
+        raise ValueError(f"{metric.name}: counters, and only they, end with _total")
+    if any(len(values) != len(metric.labels) for values in metric.samples):
+        raise ValueError(f"{metric.name}: a sample has other labels than {metric.labels}")
+    seen.add(metric.name)
+
+
+def _labels(metric: Metric, values: tuple[str, ...]) -> str:
+    pairs = [f'{name}="{_quoted(value)}"' for name, value in zip(metric.labels, values, strict=True)]
+    return f"{{{','.join(pairs)}}}" if pairs else ""
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def _quoted(text: str) -> str:
+    return _escaped(text).replace('"', '\\"')
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))

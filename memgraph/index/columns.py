@@ -13,7 +13,7 @@ from memgraph.model.results.retrieval import Authority
 TIERS = ("public", "sensitive", "private")
 TRUST: tuple[TrustClass, ...] = ("user", "agent", "tool", "imported", "web")
 CHAT_SOURCE = "chat memory"
-"""Source of what a model marked as concerning its chat alone (`memgraph.tasks.tags`)."""
+"""Source of what a model marked as concerning its chat alone (`memgraph.tasks.absorbing`)."""
 SESSION_SOURCES = frozenset({"turn", CHAT_SOURCE, "chat context", "working memory"})
 """Sources of what is only told in its own session. What was extracted from a session is knowledge of its project."""
 PIN_SOURCE = "pin"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import time
 import zipfile
@@ -33,6 +34,8 @@ _DAMAGE = (
 )  # fmt: skip
 """Errors that reading a damaged file may raise."""
 _CODE_BYTES = 64
+_REPLACED = re.compile(rb"[^\n ]{1,300} from event \d{1,20}\n|[0-9a-f]{64}PK")
+"""The beginning of a snapshot that was sealed with another key of the store, or by an earlier release, which named none."""
 _DAMAGED = "the index snapshot %s is damaged, or another store's, and will be rebuilt"
 _LEFT_AFTER_S = 3600.0
 """Age at which a half-written snapshot has no writer any more."""
@@ -43,7 +46,7 @@ _SCOPES = ("project", "session", "task", "domain", "speaker", "vector_model")
 
 
 def save(index: Index, path: Path, store_id: str, seal: Seal) -> None:
-    """Write a snapshot atomically, without names and words that no live memory has. It begins with a code over the rest of the file."""
+    """Write a snapshot atomically, without names and words that no live memory has. It begins with the key's name and a code over the rest."""
     arrays = index.arrays()
     names = _names_in_use(index.name_lists(), arrays)
     header = {"store_id": store_id, **_versions(), "offset": asdict(index.offset), "names": names}
@@ -53,7 +56,7 @@ def save(index: Index, path: Path, store_id: str, seal: Seal) -> None:
         buffer = BytesIO()
         np.savez(buffer, header=np.frombuffer(orjson.dumps(header), dtype=np.uint8), **arrays)  # type: ignore[arg-type]
         with os.fdopen(make_own(temporary), "wb") as file:
-            file.write(seal.code(buffer.getbuffer()).encode())
+            file.write(_beginning(seal) + seal.code(buffer.getbuffer()).encode())
             file.write(buffer.getbuffer())
         clear_folder(path)
         temporary.replace(path)
@@ -108,8 +111,15 @@ def _sweep(path: Path) -> None:
 def load(path: Path, store_id: str, seal: Seal) -> Index | None:
     """Return the snapshot's index; None if there is none, or it is damaged, or of another version or store."""
     try:
-        sealed = read_own(path)
-        code, snapshot = sealed[:_CODE_BYTES], memoryview(sealed)[_CODE_BYTES:]
+        sealed, named = read_own(path), _beginning(seal)
+        if not sealed.startswith(named):
+            if _REPLACED.match(sealed):
+                logger.info("the index snapshot %s was sealed with another key, and will be built anew", path)
+            else:
+                logger.warning(_DAMAGED, path)
+            return None
+        at = len(named) + _CODE_BYTES
+        code, snapshot = sealed[len(named) : at], memoryview(sealed)[at:]
         if not seal.fits(code.decode("ascii", "replace"), snapshot):
             logger.warning(_DAMAGED, path)
             return None
@@ -126,6 +136,11 @@ def load(path: Path, store_id: str, seal: Seal) -> Index | None:
         logger.warning(_DAMAGED, path)
         return None
     return index
+
+
+def _beginning(seal: Seal) -> bytes:
+    """Return the line that names the key; none if it has no name."""
+    return f"{seal.name}\n".encode() if seal.name else b""
 
 
 def _versions() -> dict[str, int]:

@@ -15,8 +15,7 @@ from uuid import NAMESPACE_URL, uuid5
 from memgraph.errors import NotFoundError
 from memgraph.facade import MemGraph
 from memgraph.interfaces.refusals import needing
-from memgraph.items import Found, Items, Put
-from memgraph.items.item import MEMORIES, Namespace
+from memgraph.items import MEMORIES, Found, Items, Namespace, Put
 from memgraph.model.timestamps import to_iso
 
 with needing("google-adk", extra="adk"):

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 from memgraph.errors import MemGraphError
 from memgraph.facade import MemGraph
 from memgraph.interfaces.refusals import message_of, needing
-from memgraph.items import Items, Put
-from memgraph.items.item import MEMORIES
+from memgraph.items import MEMORIES, Items, Put
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.text.safe import visible_line

@@ -16,9 +16,8 @@ from typing import Any
 from memgraph.errors import InvalidInputError
 from memgraph.facade import MemGraph
 from memgraph.interfaces.refusals import needing
+from memgraph.items import MEMORIES, Items, Put
 from memgraph.items import Item as StoredItem
-from memgraph.items import Items, Put
-from memgraph.items.item import MEMORIES
 from memgraph.model.agent_input import UNNAMED
 
 with needing("langgraph-checkpoint", extra="langgraph"):

@@ -7,8 +7,7 @@ import time
 from typing import Any
 
 from memgraph.facade import MemGraph
-from memgraph.items import Items, Put
-from memgraph.items.item import Item
+from memgraph.items import Item, Items, Put
 
 ROOT = "openai_agents"
 

@@ -18,8 +18,7 @@ import orjson
 
 from memgraph.errors import JournalError, KeyMissingError
 from memgraph.journal.envelope import Chain, canonical
-from memgraph.journal.keys.ring import KeyRing
-from memgraph.journal.keys.use import KeyHistory, KeyUse
+from memgraph.journal.keys.ring import KeyHistory, KeyRing, KeyUse
 from memgraph.journal.vectors import NamedVectors
 from memgraph.ports import Key, Row, SigningKey
 

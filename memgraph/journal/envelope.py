@@ -18,9 +18,9 @@ from uuid import uuid4
 import orjson
 
 from memgraph.errors import InvalidInputError, PayloadError, ScopeError, UnknownEventError
+from memgraph.model.events.earlier import UPCASTERS
 from memgraph.model.events.payload import Actor, Payload, WriteScope
 from memgraph.model.events.registry import PAYLOADS
-from memgraph.model.events.upcasting import UPCASTERS
 from memgraph.model.timestamps import is_canonical
 from memgraph.ports import SigningKey
 
@@ -66,12 +66,6 @@ class CommitDraft:
                 raise ScopeError(
                     f"{payload.TYPE} may be committed in scope {' or '.join(sorted(payload.SCOPES))}, not in "
                     f"{self.write_scope!r}; commit it separately"
-                )
-            memory = getattr(payload, "memory", None)
-            if memory is not None and memory.task_id != self.task_id:
-                raise ScopeError(
-                    f"memory {memory.id} belongs to task {memory.task_id!r}, the commit to {self.task_id!r}: one commit "
-                    "has one write scope; commit each task's memories separately"
                 )
 
 

@@ -46,7 +46,7 @@ class Excerpt(Journal):
         self.database.retain()
         self.tail, self.named = journal.tail, journal.named
         self._use(journal.used)
-        self._no_key = journal._no_key  # noqa: SLF001
+        self._own_secret = journal._own_secret  # noqa: SLF001
         self._of = journal
         self._sift = sift
         self._events: dict[int, Event] = {}

@@ -8,13 +8,14 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import orjson
 
 from memgraph.disk.files import read_only_message
-from memgraph.disk.seal import Seal, seal_of, text_hmac
+from memgraph.disk.seal import Seal, SealKey
 from memgraph.errors import (
     DamagedJournalError,
     DiskFullError,
@@ -44,12 +45,11 @@ from memgraph.journal.envelope import (
     unseal_purged,
 )
 from memgraph.journal.head_file import Head, HeadFile
-from memgraph.journal.keys.ring import KeyRing
-from memgraph.journal.keys.use import KeyHistory, KeyUse
+from memgraph.journal.keys.ring import KeyHistory, KeyRing, KeyUse, seal_key, seal_of
 from memgraph.journal.sql import Database, Transaction
 from memgraph.journal.vectors import NamedVectors, Vectors
 from memgraph.logs import logger_of
-from memgraph.model.events.erasure import MemoryPurged
+from memgraph.model.events.store import MemoryPurged
 from memgraph.ports import Progress, SigningKey
 
 logger = logger_of(__name__)
@@ -119,7 +119,8 @@ class Journal:
         self.holds_lock = False
         self._ring = ring
         self._key = ring.active if ring else None
-        self._no_key = secrets.token_bytes(32)
+        self._own_secret = secrets.token_bytes(32)
+        self._seal_keys: dict[str, tuple[KeyHistory, SealKey]] = {}
         self._heads = heads
         self._lock = database.lock()
         self._is_adopted = False
@@ -186,20 +187,37 @@ class Journal:
         """Treat a key as the provider's active one: the rotation to it is recorded, and it signs."""
         self.ring.active = key
 
+    @property
+    def key_id(self) -> str:
+        """The id of the `signing_key`, as the events name it."""
+        key = self.signing_key
+        return self.used.current or key.key_id
+
     def hmac_of(self, text: str) -> str:
-        """Return the HMAC-SHA256 of a text under the store's key, in hexadecimal."""
-        return text_hmac(self._key.secret if self._key else b"", text)
+        """Return the HMAC-SHA256 of a text under the key that signs, in hexadecimal."""
+        said = b"memgraph text\x1f" + text.encode("utf-8", "surrogatepass")
+        return hmac.digest(self._key.secret if self._key else b"", said, "sha256").hex()
 
     def seal(self, purpose: str) -> Seal:
-        """Return the seal for one purpose, with a key derived from the one that signs; without a key, from a random one of this object."""
-        return seal_of(self._key.secret if self._key else self._no_key, purpose, self.store_id)
+        """Return the seal for one purpose, with a key derived from the one that signs now, also after a rotation; without one, from a random one.
 
-    def former_seals(self, purpose: str) -> Iterator[Seal]:
-        """Iterate over the seals for one purpose of each key that signs or signed the journal and is there."""
-        for use in reversed(self.used.uses):
-            key = self._ring.find(use.key_id) if self._ring else None
-            if key is not None:
-                yield seal_of(key.secret, purpose, self.store_id)
+        Its name is of the key and of the event from which on it signs: if that changes, what was sealed before is to be made again.
+        """
+        return Seal(partial(self._seal_key, purpose))
+
+    def seal_of(self, key_id: str, purpose: str) -> Seal | None:
+        """Return the seal that a key of the store made for one purpose; None if the key is missing."""
+        key = self._ring.find(key_id) if self._ring else None
+        return seal_of(key, purpose, self.store_id) if key else None
+
+    def _seal_key(self, purpose: str) -> SealKey:
+        used, known = self.used, self._seal_keys.get(purpose)
+        if known is None or known[0] is not used:
+            key, use = self._key, used.uses[-1] if used.uses else None
+            name = f"{use.key_id} from event {use.first_seq}" if key and use else ""
+            secret = key.secret if key else self._own_secret
+            known = self._seal_keys[purpose] = (used, SealKey(seal_key(secret, purpose, self.store_id), name))
+        return known[1]
 
     # reading
 
@@ -426,6 +444,14 @@ class Journal:
         self.baseline = header_of(found[0], self.path, self.store_id, self._ring)
         return self.baseline, read_rows(self.baseline, found[1], self.path)
 
+    def _take_over_baseline(self) -> None:
+        """Begin at the baseline as it is now: a compaction or a purge by another process may have replaced it since it was read."""
+        with self.database.reading() as tx:
+            found = tx.one("baseline_header", self.database.tenant)
+        self.baseline = header_of(found[0], self.path, self.store_id, self._ring) if found else None
+        if self.baseline is not None and self._ring is not None:
+            self.baseline.check_signer(self._key, self.path)
+
     def put_baseline(self, tx: Transaction, baseline: Baseline, body: bytes) -> None:
         """Make a baseline the journal's, signed with the key that signs, in the transaction that is open."""
         header = signed_header(baseline, self.signing_key)
@@ -547,8 +573,7 @@ class Journal:
             found = tx.one("head", self.database.tenant)
             last = tx.one("last_event", self.database.tenant)
             baseline = tx.one("baseline_header", self.database.tenant)
-        if baseline is not None:
-            self.baseline = header_of(baseline[0], self.path, self.store_id, self._ring)
+        self.baseline = header_of(baseline[0], self.path, self.store_id, self._ring) if baseline else None
         is_known = found is not None and self._take_head(*found)
         end = (last[0], last[1].hex()) if last else (self.base.seq, self.base.signature)
         if is_known and end != (self.tail.seq, self.tail.signature):
@@ -618,7 +643,9 @@ class Journal:
         self.holds_lock = True
         try:
             self.refresh()
+            self._take_over_baseline()
             _ = self.signing_key  # another process may have rotated to one that is missing here
+            self._take_over_baseline()
             yield
         finally:
             self.holds_lock = False

@@ -9,22 +9,23 @@ from tempfile import gettempdir
 from typing import NamedTuple
 from uuid import uuid4
 
-from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
+from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, NotAStoreError, StorageError
 from memgraph.journal import legacy
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import FileKeys, KeyRing
-from memgraph.journal.keys.contract import (
+from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.keys.ring import (
     DEFAULT_VERIFICATION_DAYS,
+    KeyRing,
     check_presence,
     check_validity,
+    key_place,
     keys_are_missing,
     missing_keys,
+    uses_in,
 )
-from memgraph.journal.keys.place import key_place
-from memgraph.journal.keys.use import uses_in
 from memgraph.journal.sql import Database, SQLite
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreCreated

@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 from memgraph.errors import JournalError, KeyMissingError
 from memgraph.journal.envelope import Chain, CommitDraft, Line, resealed
 from memgraph.journal.journal import Journal, packed_lines
-from memgraph.journal.keys import FileKeys
-from memgraph.journal.keys.place import key_place
-from memgraph.journal.keys.secret import fingerprint, is_named
-from memgraph.journal.keys.use import KeyHistory, KeyUse, replaced_in
+from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.keys.ring import KeyHistory, KeyUse, fingerprint, is_named, key_place, replaced_in
 from memgraph.model.events.store import JournalResealed, KeyRotated
 from memgraph.ports import KeyProvider, Progress, SigningKey
 

@@ -22,11 +22,9 @@ from memgraph.errors import StorageError
 from memgraph.journal.envelope import Line
 from memgraph.journal.sql import Database
 from memgraph.logs import logger_of
-from memgraph.model.events.erasure import MemoryPurged
-from memgraph.model.events.memories import VectorRef
+from memgraph.model.events.memories import MemoryReembedded, VectorRef, VectorsLost
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
-from memgraph.model.events.store import EmbeddingSwitched
+from memgraph.model.events.store import EmbeddingSwitched, MemoryPurged
 from memgraph.model.memory import Vector
 from memgraph.ports import Progress
 

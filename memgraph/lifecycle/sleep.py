@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from memgraph.diagnostics.runs import RunNotes
+from memgraph.diagnostics.reports import RunNotes
 from memgraph.errors import InvalidInputError, MemGraphError
 from memgraph.lifecycle.collection.collect import collect
 from memgraph.lifecycle.contradictions.search import find_contradictions
@@ -38,9 +38,9 @@ from memgraph.lifecycle.run.runner import Plan, carry_out, note
 from memgraph.lifecycle.run.usage import RunUsage
 from memgraph.logs import logger_of
 from memgraph.model.base import Model, Name, Seconds, checked
-from memgraph.model.events.lifecycle import SLEEP, SleepAdvanced, SleepFailed
+from memgraph.model.events.records import SLEEP, SleepAdvanced, SleepFailed
 from memgraph.model.memory import MEMORY_TYPES
-from memgraph.model.results.sleep import PhaseReport, SleepReport
+from memgraph.model.results.learning import PhaseReport, SleepReport
 from memgraph.model.timestamps import days_between
 from memgraph.ports import LanguageModel, Progress
 from memgraph.store import AgentMemoryStore

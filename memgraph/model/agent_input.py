@@ -35,8 +35,6 @@ class Observation(Model):
         The time from which it is valid; None: now.
     privacy_tier : str or None
         None: the tier of its domain, and of what its text plainly concerns (`memgraph.privacy.tiers`); at least the episode's.
-    episode_id : str or None
-        The episode from which it was learned.
     project : str or None
         None: the episode's project, if there is one.
     """
@@ -59,10 +57,6 @@ class Episode(Model):
 
     Attributes
     ----------
-    user_feedback : str or None
-        The user's stated or apparent opinion.
-    agent_name, mission_id : str or None
-        The agent, and the mission that the episode is part of.
     task_id : str or None
         The task that owns the episode; recall returns it only within that task.
     occurred_at : str or None

@@ -17,32 +17,16 @@ class AttemptFields(BaseModel):
 
     Attributes
     ----------
-    asked : str or None
-        The task, as it was asked. Set for a trial only.
-    tried : str or None
-        The command, task or edit that failed, as rendered: commands in backticks, tasks in quotation marks.
-    attempt : int or None
-        The number of the attempt, as its source counts them.
-    attempts : int or None
-        How many attempts there were.
-    lesson : str or None
-        What was learned from the failure.
+    asked, tried : str or None
+        The task, as it was asked: of a trial only. The command, task or edit that failed: commands in backticks, tasks in quotation marks.
+    attempt, attempts : int or None
+        The number of the attempt, as its source counts them, and how many there were.
     acted_on : str or None
         The earlier lesson that this attempt acted on.
-    tools_called : list of str
-        Each tool that was called, in the order of their first calls.
-    calls, failed_calls : int or None
-        How many calls there were, and how many of them failed.
-    worked : str or None
-        What worked in the end.
-    worked_how : str or None
-        In which way it did.
-    last_error : str or None
-        The last error that was reported.
+    worked, worked_how : str or None
+        What worked in the end, and in which way.
     explained : str or None
         The explanation given by the one who made the attempt.
-    result : str or None
-        What came out.
     """
 
     asked: Text | None = None

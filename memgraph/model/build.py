@@ -15,30 +15,20 @@ LogText = Annotated[str, Field(max_length=200_000), AfterValidator(storable)]
 
 
 class BuildTask(Model):
-    """One task of a build: the request to an agent and its result.
-
-    Only some sources fill the optional fields.
+    """One task of a build: the request to an agent and its result. Only some sources fill the optional fields.
 
     Attributes
     ----------
     command : str
         The command, if the task is one call of a tool or program; `output` is what that printed.
-    reasoning : str
-        What the agent said before the task.
-    lesson : str
-        The lesson stated by the agent, such as a reflection after a failed trial.
-    files_changed : list of str
-        Paths; in a repository, relative to it.
-    occurred_at : str or None
-        When it happened, if the source states that.
-    files_removed : list of str
-        Those of the files that were deleted.
+    reasoning, lesson : str
+        What the agent said before the task; the lesson that it stated, such as a reflection after a failed trial.
+    files_changed, files_removed : list of str
+        Paths; in a repository, relative to it. The removed ones are among the changed.
     files_renamed : dict of str to str
         New names of files by their old ones.
-    reverts : str or None
-        The earlier task (in this build or another) that this one undid.
-    restores : str or None
-        The earlier task that had been undone and that this one puts back.
+    reverts, restores : str or None
+        The earlier task (in this build or another) that this one undid; that had been undone and that this one puts back.
     undone_subject : str
         What the task was called that was undone or put back.
     removes : str or None
@@ -94,12 +84,10 @@ class BuildEventLog(Model):
 
     Attributes
     ----------
-    source : str
-        The kind of record it was read from (``git``, ``transcript``, …), which becomes its memories' `source`.
+    source, trust_class : str
+        The kind of record it was read from (``git``, ``transcript``, …), which becomes its memories' `source`; their trust class.
     session_id : str or None
         The agent's session, for its memories' order.
-    trust_class : str
-        Its memories' trust class.
     """
 
     build_id: Name
@@ -116,15 +104,13 @@ class BuildEventLog(Model):
 
 
 class Candidate(Model):
-    """A memory that extraction proposes.
+    """A memory that extraction proposes; its `reason` states why it was made.
 
     Attributes
     ----------
     key : str or None
         Names the part of the log it came from; stable when the log grows (``task-7:failure``). The memory's id is derived
         from it, so each part is consolidated once. None: its position is used.
-    memory : AgentMemory
-        The memory itself; its `reason` states why it was made.
     is_stated : bool
         Whether a user stated it. Each is kept, however many memories a log may have.
     """
@@ -135,17 +121,7 @@ class Candidate(Model):
 
 
 class ExtractionResult(Model):
-    """What an extractor found in a build log.
-
-    Attributes
-    ----------
-    candidates : list of Candidate
-        Most salient first.
-    extractor : str
-        Name of the extractor.
-    notice : str or None
-        A message for the caller, for example that a fallback was used.
-    """
+    """What an extractor found in a build log: the most salient first, and a message for the caller, such as that a fallback was used."""
 
     candidates: list[Candidate] = Field(default_factory=list)
     extractor: Name = "rules"

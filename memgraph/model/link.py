@@ -1,4 +1,4 @@
-"""Links between memories."""
+"""Links between memories, and the chronological order of memories by the time to which their content refers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Literal
 from memgraph.errors import InvalidInputError
 from memgraph.model.base import Finite, Model, Text, Timestamp, checked
 from memgraph.model.ids import MemoryId
+from memgraph.model.memory import StoredMemory
 
 Relation = Literal[
     "DERIVED_FROM", "SUPPORTS", "SUPERSEDES", "CONTRADICTS", "RELATED_TO", "ELABORATES", "EXAMPLE_OF", "NEXT"
@@ -34,8 +35,6 @@ class Link(Model):
     ----------
     score : float or None
         Strength or confidence of the link.
-    reason : str or None
-        Why it was made.
     created_at : str or None
         When it was recorded; None for NEXT.
     """
@@ -62,3 +61,17 @@ def oriented(source_id: str, relation: str, target_id: str) -> tuple[str, str, s
     if name not in EXPLICIT_RELATIONS:
         raise InvalidInputError(f"must be one of {', '.join(EXPLICIT_RELATIONS)}", field="relation", value=relation)
     return source_id, name, target_id
+
+
+def since(memory: StoredMemory) -> str:
+    """Return the time from which a memory's content holds, as far as it states one."""
+    return memory.valid_at or memory.occurred_at
+
+
+def in_order(one: StoredMemory, other: StoredMemory) -> tuple[StoredMemory, StoredMemory]:
+    """Return two memories in order: by the time from which their content holds, then by when they were recorded, then by id."""
+    return (one, other) if _moment(one) <= _moment(other) else (other, one)
+
+
+def _moment(memory: StoredMemory) -> tuple[str, str, str]:
+    return since(memory), memory.created_at, memory.id

@@ -8,6 +8,7 @@ graph's ``Memory`` table.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Flag, auto
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -98,55 +99,76 @@ class ErrorFix(Strict):
     fix: Text
 
 
+class Role(Flag):
+    """What a field of a memory is to those who need not know its name; see `fields_with`."""
+
+    STORE = auto()
+    """Set by the store; a new version of a memory has its own."""
+    USE = auto()
+    """Changes with each use."""
+    VECTOR = auto()
+    """Says which model made the vector, and when."""
+    ASIDE = auto()
+    """No part of the content: nothing that is derived from a memory's text depends on it."""
+    WORDLESS = auto()
+    """An id, type, outcome, time, state, project or build, which stays when a retention removes a memory's words."""
+    EDGE = auto()
+    """Edges are derived from it."""
+    PIN = auto()
+    """Decides what a pin says, and whether, where and by whom it is recalled."""
+    PART = auto()
+    """The parts of a split memory take it over."""
+
+
 class MemoryFields(BaseModel):
     """The fields of every memory."""
 
-    id: MemoryId
-    type: MemoryType
-    content: Content
-    outcome: Outcome = "unknown"
-    outcome_word: Name | None = None
-    confidence: Unit = 1.0
-    access_count: Count = 0
-    last_accessed_at: Timestamp | None = None
-    is_pinned: bool = False
-    is_suppressed: bool = False
-    archived_at: Timestamp | None = None
-    archive_reason: Text | None = None
-    archive_summary: Text | None = None
-    valid_at: Timestamp | None = None
-    invalid_at: Timestamp | None = None
+    id: Annotated[MemoryId, Role.STORE | Role.WORDLESS]
+    type: Annotated[MemoryType, Role.WORDLESS]
+    content: Annotated[Content, Role.PIN]
+    outcome: Annotated[Outcome, Role.WORDLESS | Role.PART] = "unknown"
+    outcome_word: Annotated[Name | None, Role.PART] = None
+    confidence: Annotated[Unit, Role.WORDLESS | Role.PART] = 1.0
+    access_count: Annotated[Count, Role.USE | Role.WORDLESS] = 0
+    last_accessed_at: Annotated[Timestamp | None, Role.USE | Role.WORDLESS] = None
+    is_pinned: Annotated[bool, Role.ASIDE | Role.WORDLESS | Role.PIN | Role.PART] = False
+    is_suppressed: Annotated[bool, Role.ASIDE | Role.WORDLESS | Role.PIN] = False
+    archived_at: Annotated[Timestamp | None, Role.ASIDE | Role.WORDLESS | Role.PIN] = None
+    archive_reason: Annotated[Text | None, Role.ASIDE] = None
+    archive_summary: Annotated[Text | None, Role.ASIDE] = None
+    valid_at: Annotated[Timestamp | None, Role.WORDLESS | Role.PIN | Role.PART] = None
+    invalid_at: Annotated[Timestamp | None, Role.WORDLESS | Role.PIN | Role.PART] = None
     invalidation_reason: Text | None = None
-    created_at: Timestamp
-    updated_at: Timestamp
-    occurred_at: Timestamp
-    privacy_tier: PrivacyTier = "public"
-    domain: Name | None = None
-    trust_class: TrustClass = "agent"
-    project_id: Name | None = None
-    build_id: Name | None = None
-    task_id: Name | None = None
-    session_id: Name | None = None
-    previous_id: MemoryId | None = None
-    title: Text | None = None
-    speaker: Name | None = None
-    agents_involved: Names = Field(default_factory=list)
-    tags: Names = Field(default_factory=list)
-    entities: Annotated[list[Entity], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
-    source_event_ids: Names = Field(default_factory=list)
-    source: Text | None = None
-    evidence_build_ids: Names = Field(default_factory=list)
-    failure_fingerprint: Name | None = None
+    created_at: Annotated[Timestamp, Role.STORE | Role.WORDLESS]
+    updated_at: Annotated[Timestamp, Role.STORE | Role.ASIDE | Role.WORDLESS]
+    occurred_at: Annotated[Timestamp, Role.WORDLESS | Role.PART]
+    privacy_tier: Annotated[PrivacyTier, Role.WORDLESS | Role.PIN | Role.PART] = "public"
+    domain: Annotated[Name | None, Role.WORDLESS | Role.PIN | Role.PART] = None
+    trust_class: Annotated[TrustClass, Role.WORDLESS | Role.PIN | Role.PART] = "agent"
+    project_id: Annotated[Name | None, Role.WORDLESS | Role.EDGE | Role.PIN | Role.PART] = None
+    build_id: Annotated[Name | None, Role.WORDLESS | Role.EDGE | Role.PART] = None
+    task_id: Annotated[Name | None, Role.WORDLESS | Role.EDGE | Role.PIN | Role.PART] = None
+    session_id: Annotated[Name | None, Role.WORDLESS | Role.EDGE | Role.PIN | Role.PART] = None
+    previous_id: Annotated[MemoryId | None, Role.STORE | Role.WORDLESS | Role.EDGE] = None
+    title: Annotated[Text | None, Role.PIN] = None
+    speaker: Annotated[Name | None, Role.PART] = None
+    agents_involved: Annotated[Names, Role.EDGE | Role.PART] = Field(default_factory=list)
+    tags: Annotated[Names, Role.EDGE | Role.PART] = Field(default_factory=list)
+    entities: Annotated[list[Entity], Field(max_length=MAX_ITEMS), Role.EDGE] = Field(default_factory=list)
+    source_event_ids: Annotated[Names, Role.PART] = Field(default_factory=list)
+    source: Annotated[Text | None, Role.PIN | Role.PART] = None
+    evidence_build_ids: Annotated[Names, Role.WORDLESS | Role.EDGE | Role.PART] = Field(default_factory=list)
+    failure_fingerprint: Annotated[Name | None, Role.WORDLESS] = None
     reason: Text | None = None
     """Why this memory was made."""
-    embedding_model: Name | None = None
-    embedded_at: Timestamp | None = None
+    embedding_model: Annotated[Name | None, Role.VECTOR | Role.ASIDE | Role.WORDLESS] = None
+    embedded_at: Annotated[Timestamp | None, Role.VECTOR | Role.ASIDE | Role.WORDLESS] = None
 
 
 class EpisodicFields(AttemptFields):
     """An episode: seed 0's fields, seed 3's trace, seed 2's interaction, and the fields of an attempt."""
 
-    event_date: Timestamp | None = None
+    event_date: Annotated[Timestamp | None, Role.PART] = None
     location: Text | None = None
     decision: Text | None = None
     alternatives_considered: Texts = Field(default_factory=list)
@@ -203,11 +225,25 @@ class ProceduralFields(BaseModel):
 class MemoryRecord(Strict, MemoryFields, EpisodicFields, SemanticFields, ProceduralFields):
     """A memory as stored in the journal: every field of every type, in one flat, strict record."""
 
-    relevance_anchor: Finite = 1.0
-    relevance_at: Timestamp
-    floor: Unit = 0.0
+    relevance_anchor: Annotated[Finite, Role.USE | Role.ASIDE | Role.WORDLESS] = 1.0
+    relevance_at: Annotated[Timestamp, Role.USE | Role.ASIDE | Role.WORDLESS]
+    floor: Annotated[Unit, Role.ASIDE | Role.WORDLESS] = 0.0
     usage_count: Count | None = None  # type: ignore[assignment]
     override_count: Count | None = None  # type: ignore[assignment]
+
+
+def fields_with(roles: Role) -> frozenset[str]:
+    """Return the fields of a record that have any of some roles."""
+    fields = MemoryRecord.model_fields.items()
+    return frozenset(
+        name for name, field in fields if any(isinstance(one, Role) and one & roles for one in field.metadata)
+    )
+
+
+VECTOR_COLUMNS = fields_with(Role.VECTOR) | {"vector_row", "vector_sha256"}
+"""What a row says of its memory's vector: the record's fields, and the place in the file."""
+REASONS_OF = {"archived_at": ("archive_reason", "archive_summary"), "invalid_at": ("invalidation_reason",)}
+"""For each way in which a memory ends, the fields that describe it: they are kept only while it holds."""
 
 
 class AgentMemory(Model, MemoryFields):

@@ -64,8 +64,6 @@ class ModelUsage(Model):
 
     Attributes
     ----------
-    calls, failures : int
-        Requests, and how many of them failed.
     prompt_tokens, completion_tokens : int
         Read and written by the models, as reported by them, else estimated.
     seconds : float

@@ -46,18 +46,10 @@ class ForgettingCurveConfig(Model):
     preset : {"relevance", "strength"}
         Default values: ``relevance`` (seed 0), in [0, 1]; ``strength`` (seed 2): everything fades by
         5 % a week, a use adds 0.1 and a confirmation 0.5, up to 5.
-    decay_rate : float
-        Episodic rate per day, not negative (seed 0: 0.05).
-    knowledge_decay_rate : float
-        Rate per day of semantic and procedural memories (seed 2: 5 % a week, −ln 0.95 / 7).
-    deletion_threshold : float
-        Relevance below which a memory may be collected.
-    reinforcement_boost : float
-        Added to relevance by an access.
+    decay_rate, knowledge_decay_rate : float
+        Rates per day: episodic (seed 0: 0.05); semantic and procedural (seed 2: 5 % a week, −ln 0.95 / 7).
     confirmation_boost : float
         Added by a merged duplicate; 0: relevance becomes ``(old + 1) / 2`` (seed 0).
-    max_relevance : float
-        Maximum relevance, in (0, 5].
     """
 
     preset: Preset = Field(

@@ -33,13 +33,8 @@ _finding_of = lru_cache(maxsize=10_000)(finding_of)
 class AgentPermissions(Model):
     """What an agent may do, by domain. A memory without a domain belongs to ``general``; ``*`` stands for every domain.
 
-    Attributes
-    ----------
-    domain : str or None
-        The agent's own domain: it may have this domain's private memories.
-    read, search, write : list of str
-        Domains of which it may read memories by id, in lists and in queries; of which it may find memories in recalls and searches;
-        and of which it may store memories.
+    The agent may have the private memories of its own domain. It may read memories of the domains of `read` by id, in lists and in queries,
+    find those of `search` in recalls and searches, and store those of `write`.
     """
 
     domain: Name | None = None
@@ -50,15 +45,7 @@ class AgentPermissions(Model):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who asks.
-
-    Attributes
-    ----------
-    agent : str or None
-        The agent's name; None: the owner of the store.
-    justification : str or None
-        Why the agent needs what is sensitive.
-    """
+    """Who asks (no agent: the owner of the store), and why it needs what is sensitive."""
 
     agent: str | None = UNNAMED
     justification: str | None = None
@@ -101,12 +88,7 @@ class Access:
         return finding is None or self.may("read", finding.tier, finding.domain)
 
     def check_justification(self) -> None:
-        """Reject a justification that justifies nothing.
-
-        Raises
-        ------
-        PermissionDeniedError
-        """
+        """Reject a justification that justifies nothing."""
         if self.justification is None or self.is_owner or self.is_justified:
             return
         if self.agent == UNNAMED:
@@ -115,12 +97,7 @@ class Access:
         raise PermissionDeniedError(problem, agent=self.agent)
 
     def check_asked(self, operation: Operation, *, tier: PrivacyTier | None = None, domain: str | None = None) -> None:
-        """Reject a request for a tier or domain of which nothing may be had, whether or not the store holds any.
-
-        Raises
-        ------
-        PermissionDeniedError
-        """
+        """Reject a request for a tier or domain of which nothing may be had, whether or not the store holds any."""
         if self.is_owner:
             return
         who = "an unnamed agent" if self.agent == UNNAMED else f"agent {self.agent!r}"

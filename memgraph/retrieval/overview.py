@@ -18,8 +18,7 @@ from memgraph.model.memory import (
     StoredProceduralMemory,
     StoredSemanticMemory,
 )
-from memgraph.model.results.context import AgentContext
-from memgraph.model.results.retrieval import RetrievalResult, Rules
+from memgraph.model.results.retrieval import AgentContext, RetrievalResult, Rules
 from memgraph.ports import TokenCounter
 from memgraph.retrieval.context.budget import count_tokens, within_tokens
 from memgraph.retrieval.context.context import APPROVED, is_constraint, is_standing_rule

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from memgraph.model.chronology import in_order
-from memgraph.model.events.recalls import RecalledItem
+from memgraph.model.events.records import RecalledItem
+from memgraph.model.link import in_order
 from memgraph.model.memory import StoredMemory
 from memgraph.model.results.retrieval import Authority, Explanation, Opposed, StageReport
 from memgraph.ports import Row

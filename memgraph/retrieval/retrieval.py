@@ -14,8 +14,7 @@ from memgraph.errors import EmbeddingError, InvalidInputError
 from memgraph.logs import logger_of, timed
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Finite, Limit, Name, QueryText, checked, checked_list
-from memgraph.model.events.lifecycle import DecayApplied
-from memgraph.model.events.recalls import RetrievalRecorded
+from memgraph.model.events.records import DecayApplied, RetrievalRecorded
 from memgraph.model.ids import new_id
 from memgraph.model.memory import (
     MEMORY_TYPES,

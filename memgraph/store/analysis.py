@@ -13,6 +13,7 @@ from memgraph.graph.queries import named_query
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Name, checked
 from memgraph.model.link import EXPLICIT_RELATIONS
+from memgraph.model.memory import VECTOR_COLUMNS
 from memgraph.model.results.rows import Rows
 from memgraph.store.access.visibility import shown
 from memgraph.store.projection.projector import Projector
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 logger = logger_of(__name__)
 
-_OF_THE_STORE = frozenset({"id", "seq", "vector_row", "vector_sha256", "embedding_model", "embedded_at"})
+_OF_THE_STORE = VECTOR_COLUMNS | {"id", "seq"}
 
 
 class Queries:

@@ -21,7 +21,7 @@ from memgraph.fold.projection import SCHEMA_VERSION, digest_after
 from memgraph.journal.baseline import Baseline, packed_rows
 from memgraph.journal.envelope import Chain, Committed, Event, Line
 from memgraph.journal.journal import Journal, packed_lines
-from memgraph.journal.keys.use import KeyHistory
+from memgraph.journal.keys.ring import KeyHistory
 from memgraph.journal.opening import id_of
 from memgraph.journal.sql import Transaction
 from memgraph.journal.vectors import NamedVectors

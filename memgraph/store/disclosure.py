@@ -16,23 +16,28 @@ from typing import Any, NamedTuple
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.search import events_of, histories, holds
-from memgraph.model.events.erasure import MemoryPurged
-from memgraph.model.events.lifecycle import FADED, UNDONE
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised, MemoryUndeleted
-from memgraph.model.events.store import StoreReset
+from memgraph.model.events.memories import (
+    MemoryAdded,
+    MemoryDeleted,
+    MemoryDerived,
+    MemoryLinked,
+    MemoryMerged,
+    MemoryRevised,
+    MemoryUndeleted,
+    MemoryUnlinked,
+)
+from memgraph.model.events.records import FADED, UNDONE
+from memgraph.model.events.registry import POLICIES
+from memgraph.model.events.store import MemoryPurged, StoreReset
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import PrivacyTier
 
 _DERIVED_FROM = "DERIVED_FROM"
 _REMOVING = (MemoryDeleted, StoreReset)
 _ABOUT_DERIVATION = {
-    **dict.fromkeys(kind.TYPE for kind in _REMOVING),
-    MemoryUndeleted.TYPE: None,
-    MemoryPurged.TYPE: None,
-    MemoryDerived.TYPE: None,
-    MemoryLinked.TYPE: _DERIVED_FROM,
-    MemoryUnlinked.TYPE: _DERIVED_FROM,
+    name: _DERIVED_FROM if policy.lineage == "by_relation" else None
+    for name, policy in POLICIES.items()
+    if policy.lineage != "unchanged"
 }
 _NOT_REJECTED = (FADED, UNDONE)
 """Reasons of deletions that reject no content: it had faded, or a whole operation was undone, which may be repeated."""

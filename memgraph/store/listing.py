@@ -17,7 +17,7 @@ from memgraph.model.memory import (
     StoredSemanticMemory,
     TrustClass,
 )
-from memgraph.model.results.listing import MemoryStats
+from memgraph.model.results.curation import MemoryStats
 from memgraph.privacy.access import OWNER, Access
 from memgraph.store.access.auditing import Auditing
 from memgraph.store.access.permitted import everything

@@ -9,15 +9,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.diagnostics.quotas import report_quota
 from memgraph.diagnostics.reporting import check_targets
-from memgraph.diagnostics.security import reason_of, report_finding, report_security
+from memgraph.diagnostics.reports import reason_of, report_finding, report_quota, report_security
 from memgraph.disk.files import free_bytes
 from memgraph.errors import InvalidInputError, JournalError, NotAStoreError, StorageError
 from memgraph.graph.connection import VENDORS
 from memgraph.graph.engine import EmbeddedEngine
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.configured import configured_keys
+from memgraph.journal.keys.providers import configured_keys
 from memgraph.journal.opening import id_of, open_journal
 from memgraph.model.base import Callback, checked
 from memgraph.ports import GraphEngine, KeyProvider

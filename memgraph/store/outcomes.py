@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.diagnostics.recalls import RecallWatch
 from memgraph.diagnostics.records import Duration, Ranking
+from memgraph.diagnostics.reports import RecallWatch
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.journal.journal import Journal
 from memgraph.model.base import checked, checked_list
-from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
+from memgraph.model.events.records import OutcomeRecorded, RetrievalRecorded
 from memgraph.model.memory import OUTCOME_OF_WORD, StoredMemory
 from memgraph.store.commit.access import Use
 from memgraph.store.commit.writer import Writer

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.disk.space import size_on_disk
+from memgraph.disk.files import size_on_disk
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.index import Index, scope_name
 from memgraph.index.supersession import superseded
@@ -21,7 +21,7 @@ from memgraph.model.ids import stored_form
 from memgraph.model.link import EXPLICIT_RELATIONS, Link
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, MemoryType, StoredMemory, Vector
 from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.model.results.listing import MemoryStats
+from memgraph.model.results.curation import MemoryStats
 from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Embedder, Key, Row
 from memgraph.store.commit.access import Mark, PendingAccess

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from memgraph.config import AgentMemoryConfig, load_config
-from memgraph.diagnostics.security import report_finding
+from memgraph.diagnostics.reports import report_finding
 from memgraph.disk.files import make_private_folder, sync_folder, write_private
 from memgraph.errors import (
     BackupError,
@@ -28,14 +28,22 @@ from memgraph.errors import (
 from memgraph.journal.envelope import Chain, CommitDraft, Line, LineError, unseal, unseal_alone, unseal_purged
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import KeyRing
-from memgraph.journal.keys.configured import configured_keys
+from memgraph.journal.keys.providers import configured_keys
+from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.opening import FILE, Identity, add_store, id_of, identify, identity_in, opened
 from memgraph.journal.sql import DamagedDatabaseError, SQLite
 from memgraph.model.base import Callback, checked
-from memgraph.model.events.erasure import MemoryPurged, PurgedRows, ranges_of
 from memgraph.model.events.payload import MAX_WHOLE, Payload, Whole
-from memgraph.model.events.store import AcceptedWitness, JournalCut, JournalRepaired, StoreCreated, StoreRestored
+from memgraph.model.events.store import (
+    AcceptedWitness,
+    JournalCut,
+    JournalRepaired,
+    MemoryPurged,
+    PurgedRows,
+    StoreCreated,
+    StoreRestored,
+    ranges_of,
+)
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.backup import manifest
@@ -517,7 +525,7 @@ def _journal(config: AgentMemoryConfig, database: SQLite, identity: Identity, ri
 
 
 def _local(config: AgentMemoryConfig) -> tuple[KeyProvider, ...]:
-    from memgraph.journal.keys import FileKeys
+    from memgraph.journal.keys.providers import FileKeys
 
     return (FileKeys(config.keys_home),)
 

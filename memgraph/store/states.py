@@ -26,8 +26,7 @@ from typing import Any
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.journal.journal import Journal
 from memgraph.model.base import checked
-from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryDeleted
+from memgraph.model.events.memories import MemoryDeleted, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.payload import Actor
 from memgraph.model.ids import stored_form
 from memgraph.model.link import REPLACED, Link, oriented

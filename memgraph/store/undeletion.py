@@ -12,10 +12,15 @@ from memgraph.fold.last_state import LastState, last_known
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.search import histories, lines_of, named_in, payload_in
-from memgraph.model.events.erasure import REMOVED_TEXT
-from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryUndeleted, RecallAgain, VectorRef
-from memgraph.model.events.store import StoreReset
+from memgraph.model.events.memories import (
+    MemoryAdded,
+    MemoryDeleted,
+    MemoryLinked,
+    MemoryUndeleted,
+    RecallAgain,
+    VectorRef,
+)
+from memgraph.model.events.store import REMOVED_TEXT, StoreReset
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Row

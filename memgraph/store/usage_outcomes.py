@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from memgraph.model.events.lifecycle import ProcedureMeasured
-from memgraph.model.events.recalls import OutcomeRecorded
+from memgraph.model.events.records import OutcomeRecorded, ProcedureMeasured
 from memgraph.model.memory import OUTCOME_OF_WORD
 from memgraph.ports import Row
 from memgraph.store.query import Reader

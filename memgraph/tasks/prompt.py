@@ -12,8 +12,16 @@ from dataclasses import dataclass, field
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Name, checked
 from memgraph.model.memory import StoredMemory
-from memgraph.model.results.context import SECTIONS, AgentContext, Prompt, PromptSection, SectionName
-from memgraph.model.results.retrieval import RetrievalQuery, RetrievalResult, Rules
+from memgraph.model.results.retrieval import (
+    SECTIONS,
+    AgentContext,
+    Prompt,
+    PromptSection,
+    RetrievalQuery,
+    RetrievalResult,
+    Rules,
+    SectionName,
+)
 from memgraph.model.results.tasks import WorkingMemory
 from memgraph.model.timestamps import age
 from memgraph.ports import TokenCounter
@@ -27,7 +35,7 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope, scope_of
 from memgraph.store.access.task_scope import task_of
 from memgraph.tasks.registry import find_task, has_task
-from memgraph.tasks.working import Working
+from memgraph.tasks.sessions import Working
 from memgraph.text.cutting import cut
 from memgraph.text.safe import visible_line
 
@@ -114,19 +122,7 @@ def prompt_for(
 
 @dataclass(frozen=True)
 class Composer:
-    """Composes the prompt of one call.
-
-    Attributes
-    ----------
-    scope : Scope
-        Who asks, and for which project, task and session.
-    known : collection of str
-        Ids of memories that the agent has in its context, which are left out.
-    with_ids : bool
-        Put the beginning of its memory's id behind each entry.
-    counter : callable
-        Returns the number of tokens of a text.
-    """
+    """Composes the prompt of one call."""
 
     store: AgentMemoryStore
     scope: Scope
@@ -138,15 +134,7 @@ class Composer:
     def compose(
         self, context: AgentContext | None, sections: Collection[SectionName] = SECTIONS, *, rules: Rules = "all"
     ) -> Prompt:
-        """Return the prompt.
-
-        Parameters
-        ----------
-        context : AgentContext, optional
-            What a recall found, or an overview: what is known.
-        rules : {"all", "matching"}
-            Which standing rules are in it: those that are not known, or of these the pinned constraints and what the recall found.
-        """
+        """Return the prompt."""
         composed: list[PromptSection | None] = []
         if context is not None:
             new = _only(context, lambda one: one.id not in self.known)

@@ -31,13 +31,7 @@ _ID_CHARS = 48
 
 
 def find_task(store: AgentMemoryStore, task_id: str) -> Task:
-    """Return a registered task.
-
-    Raises
-    ------
-    NotFoundError
-        There is none of this id.
-    """
+    """Return a registered task."""
     name = checked(Name, task_id, "task_id")
     row = store.reader.record(TASK, task_key(name))
     if row is None or not is_registered(row):

@@ -1,30 +1,48 @@
-"""Which tasks a session works on, and whether turns may change that. Only explicit calls change either, and turns with autoswitch."""
+"""What sessions work on: their tasks, and what is only kept for a while (working memory, what a chat is about, transient texts)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated, Any
 
-from memgraph.errors import InvalidInputError
-from memgraph.fold.tasks import SESSION, is_recent_switch, session_key
+from pydantic import Field
+
+from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.fold.tasks import CONTEXT, SESSION, TRANSIENT, WORKING, WRITABLE, is_recent_switch, note_key, session_key
+from memgraph.index.columns import PROMOTED_SOURCE
 from memgraph.model.base import Name, checked
-from memgraph.model.events.payload import Actor
-from memgraph.model.events.tasks import SessionControlSet, SessionTasksSet
-from memgraph.model.results.tasks import MAX_STACK, RejectedRecall, SessionTasks, TaskSwitch
-from memgraph.model.results.tasks.turns import Guidance
+from memgraph.model.events.payload import Actor, Payload
+from memgraph.model.events.tasks import (
+    ChatContextSet,
+    SessionControlSet,
+    SessionTasksSet,
+    TransientRemoved,
+    TransientSet,
+    WorkingMemorySet,
+)
+from memgraph.model.ids import source_id
+from memgraph.model.memory import SemanticMemory, StoredMemory
+from memgraph.model.results.tasks import (
+    MAX_STACK,
+    ChatContext,
+    Guidance,
+    RejectedRecall,
+    SessionTasks,
+    TaskSwitch,
+    TransientItem,
+    WorkingMemory,
+)
+from memgraph.model.timestamps import days_between, from_iso, to_iso
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.task_gate import WRITABLE
 from memgraph.tasks.registry import find_task
 
 
 @dataclass(frozen=True)
 class TaskSessions:
-    """The sessions of a store and their tasks.
-
-    Attributes
-    ----------
-    store : AgentMemoryStore
-    """
+    """The sessions of a store and their tasks."""
 
     store: AgentMemoryStore
 
@@ -72,11 +90,10 @@ class TaskSessions:
             The task does not exist, or is archived or closed; or a fourth task would be held. Nothing is changed.
         """
         with self.store.exclusive():
-            task = find_task(self.store, task_id)
-            now = self.get(session_id).stack
-            if task.id == (now[-1] if now else None):
-                return self.get(session_id)
-            return self._set(session_id, stack_with(now, task.id, push=push), actor)
+            known = self.get(session_id)
+            if checked(Name, task_id, "task_id") == known.active:
+                return known
+            return self._set(session_id, stack_with(known.stack, task_id, push=push), actor)
 
     def resume(self, session_id: str, *, actor: Actor = "user") -> SessionTasks:
         """Leave the current task and return to the last one that was interrupted and is still open.
@@ -107,13 +124,7 @@ class TaskSessions:
 
 
 def stack_with(stack: list[str], task_id: str, *, push: bool = False) -> list[str]:
-    """Return the tasks of a session after a switch, instead of the current one or, with `push`, in addition to it.
-
-    Raises
-    ------
-    InvalidInputError
-        There would be four of them.
-    """
+    """Return the tasks of a session after a switch, instead of the current one or, with `push`, in addition to it."""
     below = [one for one in (stack if push else stack[:-1]) if one != task_id]
     if len(below) >= MAX_STACK:
         problem = f"would be the {MAX_STACK + 1}th task of the session, which holds {', '.join(below)}; resume or switch instead"
@@ -141,3 +152,152 @@ def session_of(session_id: str, row: Row, now: str) -> SessionTasks:
         mismatches=row.get("mismatches", 0),
         rejected=rejected,
     )
+
+
+_Ttl = Annotated[float, Field(gt=0.0, le=366 * 86_400.0, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True)
+class Working:
+    """The working memory of sessions, what chats are about, and transient texts."""
+
+    store: AgentMemoryStore
+
+    def get(self, session_id: str) -> WorkingMemory | None:
+        """Return the working memory of a session; None if there is none, or if it is older than ``working_memory_days``."""
+        row = self._row(WORKING, session_id, "session_id")
+        if row is None or days_between(row["updated_at"], self.store.now()) > self.store.config.working_memory_days:
+            return None
+        return WorkingMemory.parse(_named(row, "session_id"))
+
+    def exists(self, session_id: str) -> bool:
+        """Return whether a session has a working memory that is not too old."""
+        return self.get(session_id) is not None
+
+    def replace(
+        self,
+        session_id: str,
+        *,
+        task: str | None = None,
+        context: Sequence[str] = (),
+        pending: Sequence[str] = (),
+        notes: str | None = None,
+        actor: Actor = "agent",
+    ) -> WorkingMemory:
+        """Replace the working memory of a session as a whole.
+
+        Parameters
+        ----------
+        task : str, optional
+            What the session is doing.
+        context, pending : sequence of str
+            What matters for it; what is still to be done.
+        notes : str, optional
+
+        Raises
+        ------
+        InvalidInputError
+            All of it is empty, or a text is too long. Nothing is changed.
+        """
+        given = {"task": task, "context": list(context), "pending": list(pending), "notes": notes}
+        if not any(given.values()):
+            raise InvalidInputError("is empty; `clear` removes the working memory", field="working memory")
+        event = WorkingMemorySet.parse({"session_id": session_id, **given})
+        self._commit(event, actor)
+        return WorkingMemory.parse(_named(self._row(WORKING, session_id, "session_id") or {}, "session_id"))
+
+    def clear(self, session_id: str, *, actor: Actor = "agent") -> bool:
+        """Remove the working memory of a session; return whether there was one."""
+        is_there = self._row(WORKING, session_id, "session_id") is not None
+        if is_there:
+            self._commit(WorkingMemorySet(session_id=session_id), actor)
+        return is_there
+
+    def set_context(self, session_id: str, context: str, *, actor: Actor = "agent") -> ChatContext:
+        """State what a chat is about, instead of what was stated before."""
+        self._commit(ChatContextSet(session_id=session_id, context=context), actor)
+        return ChatContext.parse(_named(self._row(CONTEXT, session_id, "session_id") or {}, "session_id"))
+
+    def context(self, session_id: str) -> ChatContext | None:
+        """Return what a chat is about, as stated last."""
+        row = self._row(CONTEXT, session_id, "session_id")
+        return None if row is None else ChatContext.parse(_named(row, "session_id"))
+
+    def keep(
+        self, item_id: str, content: str, *, ttl_s: float, task_id: str | None = None, actor: Actor = "agent"
+    ) -> TransientItem:
+        """Keep a text under a name for some seconds; it replaces the former one of this name.
+
+        Raises
+        ------
+        InvalidInputError, NotFoundError
+            The text or the time is invalid, or the task does not exist. Nothing is stored.
+        """
+        name, seconds = checked(Name, item_id, "item_id"), checked(_Ttl, ttl_s, "ttl_s")
+        ends = to_iso(from_iso(self.store.now()) + timedelta(seconds=seconds))
+        self._commit(TransientSet(item_id=name, content=content, expires_at=ends, task_id=task_id), actor)
+        return TransientItem.parse(_item(self._row(TRANSIENT, name, "item_id") or {}))
+
+    def kept(self, *, task_id: str | None = None) -> list[TransientItem]:
+        """Return the texts that have not expired, the first to expire first: of no task, or of this one."""
+        now = self.store.now()
+        rows = [row for row in self.store.reader.every_record(TRANSIENT) if row["expires_at"] > now]
+        items = [TransientItem.parse(_item(row)) for row in rows if row.get("task_id") == task_id]
+        return sorted(items, key=lambda item: (item.expires_at, item.id))
+
+    def prune(self, *, actor: Actor = "system") -> int:
+        """Remove the texts that have expired, and working memories that are void; return their number."""
+        now = self.store.now()
+        days = self.store.config.working_memory_days
+        rows = self.store.reader.every_record(WORKING)
+        void = [row["name"] for row in rows if days_between(row["updated_at"], now) > days]
+        for start in range(0, len(void), 1_000):
+            events = [WorkingMemorySet(session_id=name) for name in void[start : start + 1_000]]
+            self.store.commit("system", events, actor=actor)
+        gone = [row["name"] for row in self.store.reader.every_record(TRANSIENT) if row["expires_at"] <= now]
+        for start in range(0, len(gone), 1_000):
+            self._commit(TransientRemoved(item_ids=gone[start : start + 1_000]), actor)
+        return len(gone) + len(void)
+
+    def promote(self, item_id: str, *, actor: Actor = "user") -> StoredMemory:
+        """Store a text that has not expired as a memory, in the scope of its task, and keep it here no longer.
+
+        Raises
+        ------
+        NotFoundError
+            There is no such text, or it has expired.
+        """
+        with self.store.exclusive():
+            row = self._row(TRANSIENT, item_id, "item_id")
+            if row is None or row["expires_at"] <= self.store.now():
+                raise NotFoundError(
+                    "transient item that has not expired", item_id, known=[one.id for one in self.kept()]
+                )
+            memory = SemanticMemory(
+                id=source_id(
+                    f"{PROMOTED_SOURCE}\x1f{row['name']}", int(from_iso(row["created_at"]).timestamp() * 1_000)
+                ),
+                content=row["content"],
+                task_id=row.get("task_id"),
+                trust_class="agent" if actor == "agent" else "user",
+                source=PROMOTED_SOURCE,
+                reason="promoted from what was kept for a while",
+            )
+            existing = self.store.get_memory(memory.id or "")  # a crash after the first of the two commits
+            stored = existing or self.store.insert_parts([memory], actor=actor)[0]
+            self._commit(TransientRemoved(item_ids=[row["name"]]), actor)
+            return stored
+
+    def _row(self, table: str, name: str, field: str) -> Row | None:
+        return self.store.reader.record(table, note_key(table, checked(Name, name, field)))
+
+    def _commit(self, event: Payload, actor: Actor) -> None:
+        self.store.commit("system", [event], actor=actor)
+
+
+def _named(row: Row, field: str) -> dict[str, Any]:
+    return {field: row["name"], **{name: value for name, value in row.items() if name not in ("id", "name")}}
+
+
+def _item(row: Row) -> dict[str, Any]:
+    return {**{name: value for name, value in row.items() if name != "name"}, "id": row["name"]}

@@ -36,19 +36,15 @@ from memgraph.model.events.tasks import (
     UserConfirmed,
 )
 from memgraph.model.ids import MIN_ID_CHARS, new_id
-from memgraph.model.results.context import Prompt
-from memgraph.model.results.tasks import Absorbed, Task, TaskItem, TaskSnapshot, TaskStatus
-from memgraph.model.results.tasks.handoffs import ContinuityPage
-from memgraph.model.results.tasks.turns import TurnControl
+from memgraph.model.results.retrieval import Prompt
+from memgraph.model.results.tasks import Absorbed, ContinuityPage, Task, TaskItem, TaskSnapshot, TaskStatus, TurnControl
 from memgraph.store import AgentMemoryStore
 from memgraph.store.past.as_of import When
-from memgraph.tasks.handoffs import Handoffs, Ledgers
-from memgraph.tasks.handoffs.handoffs import PAGE_TOKENS, present_page
+from memgraph.tasks.handoffs import PAGE_TOKENS, Handoffs, Ledgers, present_page
 from memgraph.tasks.pins import Pins
 from memgraph.tasks.registry import find_task, has_task, id_for, item_of, list_tasks, snapshot
-from memgraph.tasks.sessions import TaskSessions
+from memgraph.tasks.sessions import TaskSessions, Working
 from memgraph.tasks.turns import Turns
-from memgraph.tasks.working import Working
 
 
 @dataclass(frozen=True)
@@ -57,10 +53,6 @@ class Tasks:
 
     What is recorded in a task is one commit in its write scope and changes no other task. Tasks that are archived or closed do not
     change until their status is set again.
-
-    Attributes
-    ----------
-    store : AgentMemoryStore
     """
 
     store: AgentMemoryStore
@@ -139,7 +131,7 @@ class Tasks:
         project: str | None = None,
         actor: Actor = "user",
     ) -> TurnControl:
-        """Return which task a message of the user belongs to, and what to ask before it is answered. See `memgraph.tasks.turns.turns.Turns.begin`."""
+        """Return which task a message of the user belongs to, and what to ask before it is answered. See `memgraph.tasks.turns.Turns.begin`."""
         return Turns(self.store).begin(
             session_id,
             message,

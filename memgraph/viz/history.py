@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from memgraph.fold.history.lives import History
-from memgraph.fold.history.reading import history_of
+from memgraph.fold.history import History, history_of
 from memgraph.journal.envelope import Event
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore

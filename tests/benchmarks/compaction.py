@@ -19,11 +19,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from memgraph import AgentMemoryConfig
 from memgraph.journal.closed.files import files_in
+from memgraph.journal.segments import DEFAULT_LIMITS
+
+from memgraph import AgentMemoryConfig
 from memgraph.journal.envelope import assembled, canonical
 from memgraph.journal.head_file import Head, HeadFile
-from memgraph.journal.segments import DEFAULT_LIMITS
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryRevised
 from memgraph.model.ids import source_id
 from memgraph.model.memory import MemoryRecord

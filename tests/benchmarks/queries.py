@@ -23,8 +23,7 @@ if __package__ in {None, ""}:  # run as a script: find `tests` from the checkout
 
 from memgraph import AgentMemoryConfig, AgentMemoryStore, Link, parse_memory
 from memgraph.graph.queries import named_queries
-from memgraph.model.events.intake import BuildConsolidated
-from memgraph.model.events.recalls import RecalledItem, RetrievalRecorded
+from memgraph.model.events.records import BuildConsolidated, RecalledItem, RetrievalRecorded
 from memgraph.model.ids import source_id
 from tests.benchmarks.data import COMPONENTS, SEED, Author, Clock, Memory
 from tests.benchmarks.machine import described

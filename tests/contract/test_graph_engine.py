@@ -16,8 +16,7 @@ from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.graph.rows.writing import BulkLimits
 from memgraph.graph.schema import INTERNAL, tables
 from memgraph.journal.envelope import Event
-from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.memories import MemoryAdded
+from memgraph.model.events.memories import MemoryAdded, MemoryLinked
 from memgraph.model.ids import natural_id, source_id
 from memgraph.model.memory import ActionStep, EncounteredError, Entity, ErrorFix, MemoryRecord
 from memgraph.ports import Change, GraphEngine, Key, Row

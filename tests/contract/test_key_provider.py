@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from memgraph.errors import KeyMissingError
-from memgraph.journal.keys import EnvKeys, FileKeys
-from memgraph.journal.keys.configured import CommandKeys
-from memgraph.journal.keys.local import JsonKeys
-from memgraph.journal.keys.place import key_place, name_of
+from memgraph.journal.keys.providers import CommandKeys, EnvKeys, FileKeys, JsonKeys
+from memgraph.journal.keys.ring import key_place, name_of
 from memgraph.ports import KeyProvider, RotatingKeyProvider, SigningKey
 from memgraph.testing import FakeKeys
 

@@ -15,7 +15,6 @@ from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError, Per
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, Operation, offered, perform
 from memgraph.interfaces.operations.operation import Arguments, Call
 from memgraph.model.memory import EpisodicMemory, SemanticMemory
-from memgraph.store.commit.effects import RECORDS_OF_READING
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
 from tests.doors import DOORS, Door, RefusedError
 
@@ -325,7 +324,7 @@ def test_an_operation_that_reads_writes_nothing_but_records_of_it(memory):
     memory.store.flush()
     written = [event.payload for event in memory.store.reader.events_after(before_seq)]
     assert written
-    assert all(isinstance(one, RECORDS_OF_READING) for one in written)
+    assert all(one.POLICY.is_of_reading for one in written)
 
 
 def test_what_an_answer_says_in_tags_is_in_the_prompt_of_its_session(door_for, memory):

@@ -14,7 +14,7 @@ import pytest
 from memgraph.errors import JournalError, TruncatedJournalError
 from memgraph.journal.envelope import Chain, LineError, unseal
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import FileKeys
+from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.opening import open_journal
 
 LAST_COMMITS = 3

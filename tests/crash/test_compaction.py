@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memgraph.journal.closed.files import files_in, read_all
 
 import memgraph
 from memgraph.errors import JournalError, StorageError
-from memgraph.journal.closed.files import files_in, name_of, read_all, unpack
+from memgraph.graph.worker.wire import unpack
+from memgraph.journal.keys.ring import name_of
 from memgraph.store.compaction import compact
 from memgraph.store.maintenance.keys import rotate_key
 from memgraph.store.repair import baseline_problem, drop_baseline

@@ -15,7 +15,7 @@ import pytest
 import memgraph
 from memgraph.errors import JournalError
 from memgraph.journal import swap
-from memgraph.journal.keys import FileKeys
+from memgraph.journal.keys.providers import FileKeys
 from memgraph.store.maintenance.keys import export_keys, reseal_store, rotate_key
 from memgraph.store.repair import repair_store
 from memgraph.testing import FakeClock

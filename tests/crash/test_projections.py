@@ -212,12 +212,13 @@ def older_index(scene: Any, stranger: Any, earlier: Any) -> None:
 def index_of_another_version(scene: Any, stranger: Any, earlier: Any) -> None:
     with scene.open() as store:
         seal = store._journal.seal("index")
-    with np.load(io.BytesIO(scene.index.read_bytes()[64:])) as file:
+    named = f"{seal.name}\n".encode()
+    with np.load(io.BytesIO(scene.index.read_bytes()[len(named) + 64 :])) as file:
         data = {name: file[name] for name in file.files}
     header = orjson.loads(data["header"].tobytes())
     data["header"] = np.frombuffer(orjson.dumps({**header, "index_version": 0}), dtype=np.uint8)
     np.savez(buffer := io.BytesIO(), **data)
-    scene.index.write_bytes(seal.code(buffer.getvalue()).encode() + buffer.getvalue())
+    scene.index.write_bytes(named + seal.code(buffer.getvalue()).encode() + buffer.getvalue())
 
 
 def directory_as_index(scene: Any, stranger: Any, earlier: Any) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 import zstandard
+from memgraph.journal.closed.files import files_in
 
 import memgraph
 from memgraph.errors import InvalidInputError, JournalError
-from memgraph.journal.closed.files import files_in
 from memgraph.testing import FakeClock, FakeEmbedder
 
 DIMENSION = 16

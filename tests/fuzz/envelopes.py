@@ -19,31 +19,43 @@ from unittest.mock import patch
 from uuid import UUID
 
 import orjson
+from memgraph.journal.replay import Offset
+from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Position
 
 from memgraph.errors import MemGraphError
 from memgraph.fold import EmptyRows, Projection, project
 from memgraph.journal import envelope, opening
 from memgraph.journal.envelope import Chain, CommitDraft, LineError, canonical, seal, unseal
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import FileKeys, key_from_secret
+from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.keys.ring import key_from_secret
 from memgraph.journal.opening import open_journal
-from memgraph.journal.replay import Offset
-from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Position
-from memgraph.model.events.intake import BuildConsolidated
-from memgraph.model.events.lifecycle import CompressionApplied, ContradictionsSought, DecayApplied
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
+    MemoryDerived,
+    MemoryLinked,
     MemoryMerged,
+    MemoryReembedded,
     MemoryRevised,
     MemoryUndeleted,
+    MemoryUnlinked,
+    PlacedVector,
     RecordPatch,
     VectorRef,
 )
 from memgraph.model.events.payload import SYSTEM, Payload
-from memgraph.model.events.recalls import AccessEffect, AccessRecorded, OutcomeRecorded, RecalledItem, RetrievalRecorded
-from memgraph.model.events.reembedding import MemoryReembedded, PlacedVector
+from memgraph.model.events.records import (
+    AccessEffect,
+    AccessRecorded,
+    BuildConsolidated,
+    CompressionApplied,
+    ContradictionsSought,
+    DecayApplied,
+    OutcomeRecorded,
+    RecalledItem,
+    RetrievalRecorded,
+)
 from memgraph.model.events.store import EmbeddingSwitched, StoreCreated
 from memgraph.model.memory import MemoryRecord
 from memgraph.model.timestamps import to_iso

@@ -10,9 +10,9 @@ import pytest
 
 import memgraph
 from memgraph.journal.envelope import CommitDraft
-from memgraph.journal.keys import FileKeys
+from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.opening import open_journal
-from memgraph.model.events.lifecycle import DecayApplied
+from memgraph.model.events.records import DecayApplied
 from memgraph.testing import FakeClock, FakeEmbedder
 
 NOW = "2026-02-01T09:00:00.000Z"

@@ -17,7 +17,7 @@ from memgraph.config import _ENVIRONMENT, AgentMemoryConfig, config_path, defaul
 from memgraph.errors import ConfigError
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.cli.maintenance.config import default_text
-from memgraph.security import OUTSIDE_THE_STORE
+from memgraph.settings import OUTSIDE_THE_STORE
 
 Run = Callable[..., Result]
 

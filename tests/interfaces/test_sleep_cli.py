@@ -16,7 +16,7 @@ from memgraph.embedding import NoEmbedder
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.cli.learning.sleep import _PHASES, _line
 from memgraph.lifecycle.sleep import PHASES
-from memgraph.model.results.sleep import PhaseReport
+from memgraph.model.results.learning import PhaseReport
 from memgraph.testing import FakeClock, FakeEmbedder
 
 Run = Callable[..., Any]

@@ -22,9 +22,8 @@ from memgraph.extraction.readers.junit import JunitReader
 from memgraph.extraction.readers.source import Reader
 from memgraph.extraction.readers.transcripts import TranscriptReader
 from memgraph.interfaces.operations import Caller
-from memgraph.items import Items
-from memgraph.items.item import Put
-from memgraph.model.results.context import SECTIONS
+from memgraph.items import Items, Put
+from memgraph.model.results.retrieval import SECTIONS
 from memgraph.testing import FakeClock, FakeKeys
 from memgraph.text.safe import xml_text
 from tests.doors import DOORS

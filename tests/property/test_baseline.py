@@ -19,7 +19,7 @@ from memgraph import MemGraph
 from memgraph.errors import MemGraphError
 from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.event_time import Moments
-from memgraph.fold.history.reading import history_of
+from memgraph.fold.history import history_of
 from memgraph.store.compaction import compact
 from memgraph.store.opening import open_store_journal
 from memgraph.store.projection.replayed_rows import replayed

@@ -21,8 +21,8 @@ from memgraph.lifecycle.errors.antipatterns import analyse_errors
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import learn_procedures
 from memgraph.lifecycle.procedures.proposals import approve_proposal, list_proposals
-from memgraph.model.events.lifecycle import FADED
-from memgraph.model.results.sleep import FEEDBACK_SOURCE, MADE_BY_SLEEP
+from memgraph.model.events.records import FADED
+from memgraph.model.results.learning import FEEDBACK_SOURCE, MADE_BY_SLEEP
 
 LAWS = settings(max_examples=6, suppress_health_check=list(HealthCheck))
 MORE = settings(LAWS, max_examples=60)

@@ -17,7 +17,7 @@ from memgraph.interfaces.agents.hooks import answer_hook
 from memgraph.interfaces.operations import Caller, perform
 from memgraph.items import Items
 from memgraph.retrieval.context.formats import FORMATS
-from memgraph.tasks.markdown import as_markdown, read_markdown
+from memgraph.tasks.pins import as_markdown, read_markdown
 from memgraph.viz.export.graph import shown_graph
 from memgraph.viz.export.graphml import graphml
 from memgraph.viz.export.node_link import node_link

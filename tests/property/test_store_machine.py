@@ -26,10 +26,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import memgraph
 from memgraph.errors import DuplicateIdError, ScopeError
 from memgraph.fold import EmptyRows, Projection, project
-from memgraph.journal.keys import FileKeys
+from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.opening import open_journal
-from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.memories import MemoryDeleted
+from memgraph.model.events.memories import MemoryDeleted, MemoryLinked
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import parse_memory
 from memgraph.model.timestamps import to_iso

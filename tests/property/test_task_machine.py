@@ -22,12 +22,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from memgraph import AgentMemoryStore, MemGraph, MemGraphError, NotFoundError
 from memgraph.config import AgentMemoryConfig
 from memgraph.fold import EmptyRows, Projection, project
-from memgraph.journal.keys import FileKeys
+from memgraph.fold.tasks import WRITABLE
+from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.opening import open_journal
 from memgraph.model.events.tasks import DecisionMade
 from memgraph.model.ids import new_id
 from memgraph.retrieval.context.task_labels import related_label
-from memgraph.store.commit.task_gate import WRITABLE
 from memgraph.tasks.pins import TOKEN_LIFE_S, Pins
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.engines import in_memory

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memgraph import AgentMemoryStore, MemGraph
 from memgraph.config import AgentMemoryConfig
-from memgraph.model.results.tasks.turns import TurnControl
+from memgraph.model.results.tasks import TurnControl
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.engines import examples, in_memory
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 import memgraph
-from memgraph.model.results.listing import MemoryExport, MemoryListEntry
+from memgraph.model.results.curation import MemoryExport, MemoryListEntry
 
 CLEAR = "I have a clear memory of this"
 VAGUE = "I vaguely remember"

@@ -26,9 +26,7 @@ from memgraph import (
 from memgraph.errors import DuplicateIdError
 from memgraph.model.build import BuildEventLog, ExtractionResult
 from memgraph.model.memory import StoredEpisodicMemory, StoredSemanticMemory, id_of
-from memgraph.model.results.contradictions import Contradiction
-from memgraph.model.results.procedures import Proposal
-from memgraph.model.results.sleep import SleepReport
+from memgraph.model.results.learning import Contradiction, Proposal, SleepReport
 
 
 def reads(store: AgentMemoryStore, memory_id: str) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from memgraph import AgentMemoryConfig, AgentMemoryStore
-from memgraph.model.events.intake import BuildConsolidated
 from memgraph.model.events.memories import MemoryMerged, RecordPatch
+from memgraph.model.events.records import BuildConsolidated
 from memgraph.testing import FakeClock, FakeEmbedder
 from memgraph.viz.series.series import Series, learning_series
 

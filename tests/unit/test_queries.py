@@ -17,10 +17,9 @@ from memgraph import AgentMemoryConfig, AgentMemoryStore, InvalidInputError, Mem
 from memgraph.errors import MissingExtraError, QueryError
 from memgraph.graph.guard import check_parameters, check_read_only
 from memgraph.graph.queries import named_queries, named_query, parse_query
-from memgraph.model.events.intake import BuildConsolidated, SourceRead
-from memgraph.model.events.recalls import RecalledItem, RetrievalRecorded
+from memgraph.model.events.records import BuildConsolidated, RecalledItem, RetrievalRecorded, SourceRead
+from memgraph.model.results.learning import MADE_BY_SLEEP
 from memgraph.model.results.rows import Column, Rows
-from memgraph.model.results.sleep import MADE_BY_SLEEP
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.engines import vendor_name
 

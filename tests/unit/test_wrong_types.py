@@ -17,8 +17,8 @@ from memgraph.extraction.readers import BuildLogReader
 from memgraph.facade.contradictions import Contradictions
 from memgraph.facade.maintenance import Maintenance
 from memgraph.facade.procedures import Procedures
-from memgraph.model.events.links import MemoryUnlinked
-from memgraph.model.events.recalls import RetrievalRecorded
+from memgraph.model.events.memories import MemoryUnlinked
+from memgraph.model.events.records import RetrievalRecorded
 from memgraph.testing import FakeClock, FakeEmbedder
 
 ONE, OTHER = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from memgraph.disk.space import as_graph_errors
+from memgraph.disk.files import as_graph_errors
 from memgraph.errors import GraphError
 from memgraph.graph.connection import KUZU, Connection, Vendor
 from memgraph.graph.rows.loading import Loader, check_folder, load_arrow, load_json

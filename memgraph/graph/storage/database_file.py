@@ -9,10 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memgraph.disk.files import free_bytes, make_private_folder
+from memgraph.disk.files import free_bytes, make_private_folder, require_free
+from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.disk.seal import Seal
-from memgraph.disk.space import require_free
-from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
 from memgraph.errors import GraphError
 from memgraph.graph.connection import Vendor, most_database_bytes
 from memgraph.graph.storage.open_note import OpenNote, log_of, remove

@@ -17,9 +17,8 @@ from typing import Any, NoReturn
 
 import orjson
 
-from memgraph.disk.files import clear, open_own, read_own
-from memgraph.disk.seal import Seal
-from memgraph.disk.space import graph_error
+from memgraph.disk.files import clear, graph_error, open_own, read_own
+from memgraph.disk.seal import ReplacedKeyError, Seal
 from memgraph.errors import GraphError, OutdatedGraphError
 from memgraph.logs import logger_of
 
@@ -108,11 +107,14 @@ class OpenNote:
 
     def _refuse_unvouched(self) -> NoReturn:
         try:
-            is_older = "is_open" in orjson.loads(read_own(self._note))
+            found = read_own(self._note)
+            if "is_open" in orjson.loads(found):
+                raise OutdatedGraphError(f"{self._path} was created by an earlier release")
+            self._seal.unsealed(found)
+        except ReplacedKeyError as error:
+            raise OutdatedGraphError(f"{self._path} {error}") from None
         except (OSError, ValueError, TypeError):
-            is_older = False
-        if is_older:
-            raise OutdatedGraphError(f"{self._path} was created by an earlier release")
+            pass
         raise GraphError(f"{self._path} has no valid seal")
 
     def check(self, path: Path | None = None) -> None:
@@ -159,8 +161,7 @@ class OpenNote:
 
     def _put(self, **changed: Any) -> None:
         self._known = replace(self._known, pid=os.getpid(), **changed)
-        said = asdict(self._known)
-        sealed = orjson.dumps({"note": said, "code": self._seal.code(orjson.dumps(said))})
+        sealed = self._seal.sealed(asdict(self._known))
         try:
             descriptor = open_own(self._note)
             try:
@@ -173,10 +174,8 @@ class OpenNote:
     def _read(self) -> _Note | None:
         """Return the note if there is one sealed with this store's key."""
         try:
-            sealed = orjson.loads(read_own(self._note))
-            said = sealed["note"]
-            return _Note(**said) if self._seal.fits(sealed["code"], orjson.dumps(said)) else None
-        except (OSError, ValueError, TypeError, KeyError):
+            return _Note(**self._seal.unsealed(read_own(self._note)))
+        except (OSError, ValueError, TypeError):
             return None
 
 

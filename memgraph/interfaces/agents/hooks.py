@@ -20,8 +20,7 @@ from memgraph.interfaces.agents.preferences import preferences_of
 from memgraph.interfaces.agents.sessions import SessionLog
 from memgraph.interfaces.operations.tracing import memory_span
 from memgraph.logs import logger_of
-from memgraph.model.results.context import SESSION_SECTIONS, PromptSection
-from memgraph.model.results.retrieval import RetrievalResult
+from memgraph.model.results.retrieval import SESSION_SECTIONS, PromptSection, RetrievalResult
 
 logger = logger_of(__name__)
 

@@ -148,7 +148,7 @@ def _place(settings: Settings, root: str | None) -> Path:
 def limit_reporter(place: Path) -> Callable[[str, int, int], None]:
     """Return what reports a limit of the server, to the receivers that the environment names."""
     from memgraph.config import load_config
-    from memgraph.diagnostics.quotas import QuotaWatch, report_quota
+    from memgraph.diagnostics.reports import QuotaWatch, report_quota
     from memgraph.model.timestamps import to_iso
     from memgraph.store.opening import utc_now
 

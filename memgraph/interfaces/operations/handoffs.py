@@ -14,7 +14,7 @@ from memgraph.text.cutting import preview
 from memgraph.text.safe import visible_line
 
 if TYPE_CHECKING:
-    from memgraph.model.results.tasks.handoffs import Handoff
+    from memgraph.model.results.tasks import Handoff
 
 _Lines = Annotated[list[Content], Field(max_length=100)]
 _Tokens = Annotated[int, Field(ge=200, le=100_000)]

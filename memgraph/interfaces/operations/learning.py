@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 from memgraph.errors import NotFoundError
 from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Operation, Traced
 from memgraph.model.base import Name, Prose
-from memgraph.model.results.distillation import WorkOrder
+from memgraph.model.results.learning import WorkOrder
 
 
 class Sleep(Arguments):

@@ -9,8 +9,7 @@ from pydantic import Field
 from memgraph.errors import InvalidInputError
 from memgraph.interfaces.operations.operation import Answer, Arguments, Call, Operation, Traced
 from memgraph.model.base import Name
-from memgraph.model.results.context import SECTIONS, SectionName
-from memgraph.model.results.retrieval import MAX_TASK_CHARS
+from memgraph.model.results.retrieval import MAX_TASK_CHARS, SECTIONS, SectionName
 
 
 class Absorb(Arguments):

@@ -23,7 +23,7 @@ class BeginTurn(Arguments):
 
 
 def _begin_turn(call: Call, given: BeginTurn) -> Answer:
-    from memgraph.tasks.turns.lines import turn_lines
+    from memgraph.tasks.turns import turn_lines
 
     caller = call.caller
     if caller.session is None:

@@ -10,13 +10,10 @@ from __future__ import annotations
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from memgraph.errors import ConfigError, KeyMissingError, MissingExtraError
-from memgraph.journal.keys.place import SOURCE_VARIABLE, KeyPlace
-from memgraph.journal.keys.secret import check_key_id, secret_of
+from memgraph.journal.keys.ring import SOURCE_VARIABLE, KeyPlace, check_key_id, secret_of
 from memgraph.ports import SigningKey
 
 
@@ -30,18 +27,10 @@ class Version(NamedTuple):
 class SecretManagerKeys(ABC):
     """A provider on one secret of a secret manager. A `RotatingKeyProvider`.
 
-    Parameters
-    ----------
-    secret : str
-        Where the secret is; the form depends on the manager.
-    timeout_s : float
-        Timeout of a request, in seconds.
-    client : object, optional
-        A client of the vendor, instead of one with the default credentials.
+    The form of `secret` depends on the manager; `client` is one of the vendor's, instead of one with the default credentials.
     """
 
-    name: str
-    extra: str
+    name: str  # also the extra's
     package: str
 
     def __init__(self, secret: str, *, timeout_s: float, client: Any = None) -> None:
@@ -69,12 +58,8 @@ class SecretManagerKeys(ABC):
     def key(self, store_id: str) -> SigningKey | None:  # noqa: ARG002 - one secret serves every store
         """Return the key of the current version, or None if there is no such secret.
 
-        Raises
-        ------
-        KeyMissingError
-            The manager cannot be reached, refuses, or the secret holds something else.
-        MissingExtraError
-            The vendor's client is not installed.
+        Raises `KeyMissingError` if the manager cannot be reached, refuses, or the secret holds something else; `MissingExtraError` if the
+        vendor's client is not installed.
         """
         return self._key(None)
 
@@ -91,36 +76,30 @@ class SecretManagerKeys(ABC):
         raise KeyMissingError(f"{self.name} has no key, and memgraph makes none there: {self.place(store_id).remedy}")
 
     def _key(self, version: str | None) -> SigningKey | None:
-        with self._refusals():
+        try:
+            errors = self._errors()
+        except ModuleNotFoundError:
+            raise MissingExtraError(f"keys of {self.name}", package=self.package, extra=self.name) from None
+        try:
             if self._made is None:
                 self._made = self._client()
             found = self._read(self._made, version)
+        except errors as error:  # their texts may quote a request
+            raise KeyMissingError(
+                f"{self.name}: the secret {self._secret} cannot be read ({_kind(error)}); check the address, the credentials "
+                "and their permission to read it"
+            ) from None
         if found is None:
             return None
         source = f"{self.name}: the secret {self._secret}"
         key_id = check_key_id(f"{self.name}:{self._secret}:{found.name}", source)
         return SigningKey(key_id, secret_of(found.value, source))
 
-    @contextmanager
-    def _refusals(self) -> Iterator[None]:
-        """Turn the vendor's errors into one of ours, which names their class alone: their texts may quote a request."""
-        try:
-            errors = self._errors()
-        except ModuleNotFoundError:
-            raise MissingExtraError(f"keys of {self.name}", package=self.package, extra=self.extra) from None
-        try:
-            yield
-        except errors as error:
-            raise KeyMissingError(
-                f"{self.name}: the secret {self._secret} cannot be read ({_kind(error)}); check the address, the credentials "
-                "and their permission to read it"
-            ) from None
-
 
 class AwsKeys(SecretManagerKeys):
     """A secret of AWS Secrets Manager, by its name or ARN; versions are its version ids."""
 
-    name, extra, package = "aws-sm", "aws-sm", "boto3"
+    name, package = "aws-sm", "boto3"
 
     def _client(self) -> Any:
         import boto3
@@ -148,7 +127,7 @@ class AwsKeys(SecretManagerKeys):
 class GcpKeys(SecretManagerKeys):
     """A secret of Google Cloud Secret Manager, ``projects/PROJECT/secrets/NAME``; versions are its numbers."""
 
-    name, extra, package = "gcp-sm", "gcp-sm", "google-cloud-secret-manager"
+    name, package = "gcp-sm", "google-cloud-secret-manager"
 
     def _client(self) -> Any:
         from google.cloud.secretmanager import SecretManagerServiceClient
@@ -176,7 +155,7 @@ class GcpKeys(SecretManagerKeys):
 class AzureKeys(SecretManagerKeys):
     """A secret of Azure Key Vault, ``https://VAULT.vault.azure.net/secrets/NAME``; versions are its version ids."""
 
-    name, extra, package = "azure-kv", "azure-kv", "azure-keyvault-secrets and azure-identity"
+    name, package = "azure-kv", "azure-keyvault-secrets and azure-identity"
 
     def _client(self) -> Any:
         from azure.identity import DefaultAzureCredential
@@ -213,7 +192,7 @@ class VaultKeys(SecretManagerKeys):
     The client reads ``VAULT_ADDR``, ``VAULT_TOKEN`` and ``VAULT_NAMESPACE``.
     """
 
-    name, extra, package = "vault", "vault", "hvac"
+    name, package = "vault", "hvac"
 
     def _client(self) -> Any:
         from hvac import Client
@@ -256,13 +235,7 @@ _KINDS: dict[str, tuple[type[SecretManagerKeys], str]] = {
 
 
 def provider(kind: str, source: str, *, timeout_s: float, expected: str) -> SecretManagerKeys:
-    """Return the provider of a kind on a secret.
-
-    Raises
-    ------
-    ConfigError
-        The source does not have the form of the kind.
-    """
+    """Return the provider of a kind on a secret; refuse a source that does not have the form of the kind."""
     made, form = _KINDS[kind]
     if not re.fullmatch(form, source):
         raise ConfigError(f"setting key_source: key_provider {kind} needs {expected}")

@@ -16,9 +16,9 @@ from memgraph.index.index import RELATION_CODE, Index, scope_name
 from memgraph.lifecycle.collection.landmarks import LANDMARK_FLOOR, Company, Mask, by_tag, is_negative
 from memgraph.lifecycle.run.reporting import counts_of, reported
 from memgraph.lifecycle.run.runner import Commit, Plan, View, account, carry_out
-from memgraph.model.events.lifecycle import FADED, CollectionApplied
 from memgraph.model.events.memories import MemoryDeleted, MemoryRevised, RecordPatch
 from memgraph.model.events.payload import Payload
+from memgraph.model.events.records import FADED, CollectionApplied
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.model.results.maintenance import ChangedRecall, CollectionPreview, CollectionResult, FadedMemory
 from memgraph.model.timestamps import epoch_days, from_iso, to_iso

@@ -7,11 +7,17 @@ from typing import NamedTuple
 
 from memgraph.journal.envelope import Event
 from memgraph.lifecycle.run.changes import Watch, changes_after, revised_fields
-from memgraph.model.events.lifecycle import ProcedureMeasured
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryDeleted, MemoryMerged, MemoryRevised, RecordPatch
-from memgraph.model.events.recalls import AccessRecorded, OutcomeRecorded
-from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.events.memories import (
+    MemoryDeleted,
+    MemoryDerived,
+    MemoryLinked,
+    MemoryMerged,
+    MemoryReembedded,
+    MemoryRevised,
+    MemoryUnlinked,
+    RecordPatch,
+)
+from memgraph.model.events.records import AccessRecorded, OutcomeRecorded, ProcedureMeasured
 from memgraph.model.memory import OUTCOME_OF_WORD
 from memgraph.store.query import Reader
 

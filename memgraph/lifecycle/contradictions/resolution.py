@@ -24,11 +24,10 @@ from memgraph.index.index import RELATION_CODE, Index
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of
 from memgraph.lifecycle.contradictions.restated import is_users
 from memgraph.model.base import Name, checked
-from memgraph.model.chronology import in_order, since
-from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
-from memgraph.model.link import REPLACED, Link
+from memgraph.model.events.memories import MemoryLinked, MemoryUnlinked
+from memgraph.model.link import REPLACED, Link, in_order, since
 from memgraph.model.memory import EpisodicMemory, StoredMemory
-from memgraph.model.results.contradictions import Contradiction
+from memgraph.model.results.learning import Contradiction
 from memgraph.model.timestamps import days_between
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore

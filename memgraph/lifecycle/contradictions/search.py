@@ -31,13 +31,12 @@ from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
 from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, account, added, carry_out
 from memgraph.model.base import Seconds, checked
-from memgraph.model.chronology import in_order, since
-from memgraph.model.events.lifecycle import CONTRADICTIONS, ContradictionsSought
-from memgraph.model.events.links import MemoryLinked
+from memgraph.model.events.memories import MemoryLinked
 from memgraph.model.events.payload import Actor, Payload
-from memgraph.model.link import EXPLICIT_RELATIONS
+from memgraph.model.events.records import CONTRADICTIONS, ContradictionsSought
+from memgraph.model.link import EXPLICIT_RELATIONS, in_order, since
 from memgraph.model.memory import StoredMemory
-from memgraph.model.results.contradictions import ContradictionResult
+from memgraph.model.results.learning import ContradictionResult
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.permitted import Permits, everything

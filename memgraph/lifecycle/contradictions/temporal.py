@@ -18,12 +18,10 @@ from memgraph.lifecycle.contradictions.resolution import is_decided, still_open
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out
-from memgraph.model.chronology import since
-from memgraph.model.events.lifecycle import phase_key
-from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.memories import MemoryRevised, RecordPatch
-from memgraph.model.results.contradictions import Contradiction
-from memgraph.model.results.sleep import TemporalResult
+from memgraph.model.events.memories import MemoryLinked, MemoryRevised, RecordPatch
+from memgraph.model.events.records import phase_key
+from memgraph.model.link import since
+from memgraph.model.results.learning import Contradiction, TemporalResult
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore

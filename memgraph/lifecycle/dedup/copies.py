@@ -23,11 +23,10 @@ from memgraph.lifecycle.dedup.near_duplicates import comparable, linked, may_be_
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out
-from memgraph.model.events.lifecycle import phase_key
 from memgraph.model.events.payload import Actor
-from memgraph.model.events.recalls import AccessRecorded
+from memgraph.model.events.records import AccessRecorded, phase_key
 from memgraph.model.memory import StoredMemory
-from memgraph.model.results.sleep import CopiesResult
+from memgraph.model.results.learning import CopiesResult
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.permitted import Permits, everything
 from memgraph.store.query import Reader

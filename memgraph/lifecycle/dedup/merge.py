@@ -8,8 +8,7 @@ from memgraph.index.columns import TRUST
 from memgraph.lifecycle.dedup.sameness import stands_for_both
 from memgraph.model.attempts import no_attempt
 from memgraph.model.base import MAX_ITEMS
-from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.memories import MemoryMerged
+from memgraph.model.events.memories import MemoryLinked, MemoryMerged
 from memgraph.model.events.payload import sparse
 from memgraph.model.memory import AgentMemory, StoredMemory, id_of
 from memgraph.model.relevance import ForgettingCurveConfig

@@ -36,10 +36,9 @@ from memgraph.lifecycle.dedup.word_index import WordIndex
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Changes, Watch, changes_after, last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out
-from memgraph.model.events.lifecycle import phase_key
-from memgraph.model.events.recalls import AccessRecorded
+from memgraph.model.events.records import AccessRecorded, phase_key
 from memgraph.model.memory import MEMORY_TYPES, StoredMemory
-from memgraph.model.results.sleep import MADE_FROM_OTHERS, MergeResult
+from memgraph.model.results.learning import MADE_FROM_OTHERS, MergeResult
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write
 from memgraph.store.query import Reader

@@ -17,7 +17,7 @@ from memgraph.lifecycle.dedup.same_fact import (
     without_occurrence,
 )
 from memgraph.lifecycle.evidence.trials import task_of
-from memgraph.model.chronology import in_order
+from memgraph.model.link import in_order
 from memgraph.model.memory import AgentMemory, EpisodicMemory, StoredMemory
 
 _STRUCTURE = (

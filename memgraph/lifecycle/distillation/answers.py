@@ -21,13 +21,12 @@ from memgraph.lifecycle.distillation.orders import MAX_ATTEMPTS, MAX_STATEMENTS,
 from memgraph.lifecycle.intake.forgotten import is_forgotten
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.base import Model, Name, Prose, checked
-from memgraph.model.events.distillation import DistilAnswered, DistilAttempted, DistilSkipped
-from memgraph.model.events.links import MemoryLinked
+from memgraph.model.events.memories import MemoryLinked
 from memgraph.model.events.payload import Actor
+from memgraph.model.events.records import DistilAnswered, DistilAttempted, DistilSkipped
 from memgraph.model.ids import canonical_name, source_id
 from memgraph.model.memory import AgentMemory, TrustClass, Vector, id_of
-from memgraph.model.results.distillation import AnswerResult, Verdict, WorkOrder
-from memgraph.model.results.sleep import WORK_ORDER_SOURCE
+from memgraph.model.results.learning import WORK_ORDER_SOURCE, AnswerResult, Verdict, WorkOrder
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write
 

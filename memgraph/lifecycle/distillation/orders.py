@@ -7,10 +7,10 @@ import numpy as np
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.extraction.llm.claims import FIELDS, MAX_EVIDENCE_CHARS, MAX_EVIDENCE_SPANS, REQUIRED, claim_schema
 from memgraph.extraction.llm.prompt import DATA, fenced
-from memgraph.fold.distillation import TABLE
+from memgraph.fold.records import WORK_ORDER
 from memgraph.model.base import MAX_CONTENT_CHARS, Limit, Name, checked
 from memgraph.model.ids import canonical_name
-from memgraph.model.results.distillation import OrderState, WorkOrder, WorkSheet
+from memgraph.model.results.learning import OrderState, WorkOrder, WorkSheet
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
@@ -49,7 +49,7 @@ def work_orders(
     project, limit = checked(Name | None, project, "project"), checked(Limit | None, limit, "limit")
     reader = store.reader
     with reader.frozen(links=True):
-        rows = [row for row in reader.every_record(TABLE) if project is None or row.get("project_id") == project]
+        rows = [row for row in reader.every_record(WORK_ORDER) if project is None or row.get("project_id") == project]
         chosen = [row for row in rows if (state is None or row["state"] == state) and is_current(reader, row)]
     chosen.sort(key=lambda row: (-row["value"], row["requested_at"], row["id"]))
     return [order_of(row) for row in chosen[:limit]]
@@ -68,7 +68,7 @@ def known_order(store: AgentMemoryStore, order_id: str) -> WorkOrder:
     wanted = checked(Name, order_id, "id").strip().lower()
     reader = store.reader
     with reader.frozen(links=True):
-        named = [row for row in reader.every_record(TABLE) if _is_named(row, wanted)]
+        named = [row for row in reader.every_record(WORK_ORDER) if _is_named(row, wanted)]
         found = [row for row in named if is_current(reader, row)]
     if len(named) > 1:
         raise InvalidInputError(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from math import ceil
 
-from memgraph.fold.distillation import TABLE
+from memgraph.fold.records import WORK_ORDER
 from memgraph.journal.envelope import Event
 from memgraph.lifecycle.distillation.subjects import (
     QUESTIONS,
@@ -19,9 +19,8 @@ from memgraph.lifecycle.evidence.experience import WATCH, Experience, changed_sc
 from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.run.reporting import report_orders
 from memgraph.lifecycle.run.runner import Commit, Plan, View, carry_out
-from memgraph.model.events.distillation import DistilRequested
-from memgraph.model.events.lifecycle import phase_key
-from memgraph.model.results.distillation import OrdersResult
+from memgraph.model.events.records import DistilRequested, phase_key
+from memgraph.model.results.learning import OrdersResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 
@@ -53,7 +52,7 @@ def _matters(event: Event) -> bool:
 
 
 def _planned(view: View) -> Plan[OrdersResult]:
-    if not _budget_left(view, view.reader.every_record(TABLE)):
+    if not _budget_left(view, view.reader.every_record(WORK_ORDER)):
         return Plan(OrdersResult())
     with view.reader.frozen(links=True):
         experiences, has_lessons = _changed_experience(view)
@@ -64,7 +63,7 @@ def _planned(view: View) -> Plan[OrdersResult]:
 
 
 def _planned_for(view: View, subjects: Iterable[Subject], share: float = 1.0) -> Plan[OrdersResult]:
-    known = view.reader.every_record(TABLE)
+    known = view.reader.every_record(WORK_ORDER)
     new = {one.id: one for one in subjects if not _is_known(one, known)}
     ranked = sorted(new.values(), key=lambda one: (-one.value, one.id))
     chosen = ranked[: _budget_left(view, known, share)]
@@ -77,7 +76,7 @@ def _changed_experience(view: View) -> tuple[list[Experience], bool]:
     """Return the episodes of the scopes to search, and whether compression has seen all of them."""
     reader = view.reader
     run = last_run(reader, phase_key(PHASE))
-    if run and _orders_of_day(reader.every_record(TABLE), run["applied_at"]) >= view.config.distil_orders_a_day:
+    if run and _orders_of_day(reader.every_record(WORK_ORDER), run["applied_at"]) >= view.config.distil_orders_a_day:
         run = {}
     scopes = changed_scopes(reader, view.now, run)
     return read_experience(reader, scopes, view.now), scopes.isdisjoint(changed_scopes(reader, view.now))

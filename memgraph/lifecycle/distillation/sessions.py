@@ -13,7 +13,7 @@ from memgraph.lifecycle.distillation.requests import request_sessions
 from memgraph.lifecycle.distillation.subjects import MAX_EXCERPT_CHARS, Subject, excerpt_of
 from memgraph.model.build import BuildEventLog
 from memgraph.model.ids import natural_id
-from memgraph.model.results.distillation import OrdersResult
+from memgraph.model.results.learning import OrdersResult
 from memgraph.store import AgentMemoryStore
 
 LONG_EVENTS = 30

@@ -17,7 +17,7 @@ from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.model.base import MAX_TEXT_CHARS
 from memgraph.model.ids import canonical_name, natural_id
 from memgraph.model.memory import TrustClass
-from memgraph.model.results.distillation import MAX_ORDER_MEMORIES, OrderKind
+from memgraph.model.results.learning import MAX_ORDER_MEMORIES, OrderKind
 from memgraph.ports import Row
 from memgraph.store.query import Reader
 from memgraph.text.cutting import fitted

@@ -10,7 +10,7 @@ from memgraph.lifecycle.errors.remedies import Trouble, remedy_of, tried_in, wha
 from memgraph.lifecycle.evidence.evidence import Scope, confidence_of, in_order, may_quote, shared_context
 from memgraph.lifecycle.generalisation.extractive_text import dated, when
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
-from memgraph.model.results.procedures import ErrorKind
+from memgraph.model.results.learning import ErrorKind
 from memgraph.ports import Row
 from memgraph.text import lazy_re as re
 from memgraph.text.calendar import in_words

@@ -40,12 +40,12 @@ from memgraph.lifecycle.evidence.runs import is_of_a_tool, one_build_a_run, pass
 from memgraph.lifecycle.evidence.status import Learned, deleted_in, withdrawn
 from memgraph.lifecycle.run.runner import Plan, View, commits_of
 from memgraph.model.base import MAX_ITEMS
-from memgraph.model.events.lifecycle import ERROR_ANALYSIS, FADED, ErrorsAnalysed
-from memgraph.model.events.links import MemoryDerived, MemoryLinked
+from memgraph.model.events.memories import MemoryDerived, MemoryLinked
 from memgraph.model.events.payload import Payload
+from memgraph.model.events.records import ERROR_ANALYSIS, FADED, ErrorsAnalysed
 from memgraph.model.ids import canonical_name, source_id
 from memgraph.model.memory import SemanticMemory, StoredMemory, id_of
-from memgraph.model.results.procedures import ErrorAnalysis, ErrorKind, RepeatedError
+from memgraph.model.results.learning import ErrorAnalysis, ErrorKind, RepeatedError
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memgraph.model.results.procedures import ErrorKind
+from memgraph.model.results.learning import ErrorKind
 from memgraph.text import lazy_re as re
 
 _READ_CHARS = 2_000

@@ -11,7 +11,7 @@ from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, Scope, in_order, 
 from memgraph.lifecycle.evidence.experience import Experience
 from memgraph.lifecycle.generalisation.patterns import Pattern
 from memgraph.lifecycle.generalisation.stages import stages
-from memgraph.model.events.links import MemoryDerived
+from memgraph.model.events.memories import MemoryDerived
 from memgraph.model.memory import SemanticMemory, id_of
 from memgraph.ports import Row
 from memgraph.store.commit.append import Write

@@ -11,7 +11,7 @@ from memgraph.lifecycle.errors.error_classification import kind_of
 from memgraph.lifecycle.evidence.experience import evidence_of
 from memgraph.lifecycle.evidence.sentences import concrete
 from memgraph.lifecycle.evidence.trials import is_trial
-from memgraph.model.results.procedures import ErrorKind
+from memgraph.model.results.learning import ErrorKind
 from memgraph.ports import Row
 from memgraph.text import lazy_re as re
 from memgraph.text.cutting import cut, whole_sentences

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from memgraph.model.events.lifecycle import FADED
+from memgraph.model.events.records import FADED
 from memgraph.ports import Row
 from memgraph.store.query import Reader
 from memgraph.store.undeletion import Deleted

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from memgraph.index.columns import TIERS, TRUST
 from memgraph.index.index import RELATION_CODE, Index, scope_name
-from memgraph.model.events.links import MemoryUnlinked
-from memgraph.model.events.memories import MemoryRevised
+from memgraph.model.events.memories import MemoryRevised, MemoryUnlinked
 from memgraph.model.events.payload import Payload, sparse
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, id_of
 from memgraph.ports import Row

@@ -20,9 +20,8 @@ from memgraph.lifecycle.evidence.retirement import was_retired
 from memgraph.lifecycle.evidence.runs import one_build_a_run
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, expired, last_run
-from memgraph.model.events.lifecycle import COMPRESSION, FADED
-from memgraph.model.events.recalls import AccessRecorded
-from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.events.memories import MemoryReembedded
+from memgraph.model.events.records import COMPRESSION, FADED, AccessRecorded
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.ports import Row
 from memgraph.store.query import Reader

@@ -22,10 +22,9 @@ from memgraph.lifecycle.evidence.evidence import Scope, TimeIsUp
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, expired, last_run
 from memgraph.lifecycle.run.runner import Plan, View, added, carry_out, note
 from memgraph.model.base import Model
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
+from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryReembedded, MemoryUnlinked
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.recalls import AccessRecorded
-from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.events.records import AccessRecorded
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from memgraph.lifecycle.evidence.evidence import sources_of
-from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
+from memgraph.model.events.memories import MemoryLinked, MemoryUnlinked
 from memgraph.model.events.payload import Payload
 from memgraph.store.query import Reader
 

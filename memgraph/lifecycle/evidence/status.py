@@ -16,10 +16,10 @@ from memgraph.index.index import Index
 from memgraph.lifecycle.evidence.deletions import Deletions
 from memgraph.lifecycle.evidence.evidence import Scope, is_true, strictness
 from memgraph.lifecycle.evidence.retirement import retired
-from memgraph.model.events.lifecycle import FADED
 from memgraph.model.events.memories import MemoryRevised
+from memgraph.model.events.records import FADED
 from memgraph.model.memory import StoredMemory
-from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED
+from memgraph.model.results.learning import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED
 from memgraph.ports import Row
 from memgraph.store.query import Reader
 from memgraph.store.undeletion import Deleted

@@ -30,13 +30,11 @@ from memgraph.lifecycle.feedback.comments import Comment, comments_on, grouped
 from memgraph.lifecycle.run.changes import Watch, changes_after, last_run
 from memgraph.lifecycle.run.runner import Plan, View, added, carry_out, commits_of
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
-from memgraph.model.events.lifecycle import phase_key
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.recalls import AccessRecorded
-from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryReembedded, MemoryUnlinked
+from memgraph.model.events.records import AccessRecorded, phase_key
 from memgraph.model.ids import source_id
 from memgraph.model.memory import SemanticMemory
-from memgraph.model.results.sleep import FEEDBACK_SOURCE, FeedbackResult
+from memgraph.model.results.learning import FEEDBACK_SOURCE, FeedbackResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write

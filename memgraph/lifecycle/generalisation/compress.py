@@ -26,8 +26,8 @@ from memgraph.lifecycle.generalisation.patterns import plans
 from memgraph.lifecycle.generalisation.wording import Wording
 from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, account, carry_out
-from memgraph.model.events.lifecycle import COMPRESSION, CompressionApplied
-from memgraph.model.events.links import MemoryDerived, MemoryLinked
+from memgraph.model.events.memories import MemoryDerived, MemoryLinked
+from memgraph.model.events.records import COMPRESSION, CompressionApplied
 from memgraph.model.memory import SemanticMemory, id_of
 from memgraph.model.results.learning import CompressionResult
 from memgraph.ports import Embedder, LanguageModel

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
 from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
-from memgraph.model.events.intake import BuildConsolidated
+from memgraph.model.events.records import BuildConsolidated
 from memgraph.model.ids import source_id
 from memgraph.model.results.learning import ConsolidationResult
 from memgraph.ports import Embedder, Row

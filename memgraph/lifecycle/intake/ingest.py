@@ -11,7 +11,7 @@ from memgraph.extraction.readers import Reader, SourceRecord
 from memgraph.lifecycle.intake.consolidate import ConsolidationPipeline
 from memgraph.lifecycle.run.reporting import report_budget
 from memgraph.logs import logger_of
-from memgraph.model.events.intake import SourceRead
+from memgraph.model.events.records import SourceRead
 from memgraph.model.ids import natural_id
 from memgraph.model.results.learning import CompressionResult, ConsolidationResult, IngestReport
 from memgraph.ports import Progress

@@ -16,7 +16,7 @@ from memgraph.lifecycle.intake.forgotten import is_forgotten
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.agent_input import Observation
 from memgraph.model.base import MAX_CONTENT_CHARS
-from memgraph.model.events.links import MemoryLinked
+from memgraph.model.events.memories import MemoryLinked
 from memgraph.model.memory import AgentMemory, SemanticMemory, StoredEpisodicMemory, StoredMemory, Vector
 from memgraph.model.results.learning import SavedObservation
 from memgraph.privacy.access import OWNER, Access

@@ -16,8 +16,7 @@ from memgraph.extraction.components import is_incidental, is_packaging
 from memgraph.index.index import entity_name
 from memgraph.lifecycle.intake.build_run import BuildRun
 from memgraph.model.build import BuildTask
-from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.memories import MemoryRevised, RecordPatch
+from memgraph.model.events.memories import MemoryLinked, MemoryRevised, RecordPatch
 from memgraph.model.events.payload import Payload
 from memgraph.model.memory import AgentMemory, id_of
 from memgraph.ports import is_release

@@ -42,11 +42,11 @@ from memgraph.lifecycle.procedures.procedure_mining import Way, attempt_of, buil
 from memgraph.lifecycle.procedures.procedure_text import skill_of, text_of
 from memgraph.lifecycle.run.runner import Plan, View, commits_of
 from memgraph.model.base import MAX_ITEMS
-from memgraph.model.events.lifecycle import FADED, LEARNING, ProceduresLearned
-from memgraph.model.events.links import MemoryDerived
+from memgraph.model.events.memories import MemoryDerived
+from memgraph.model.events.records import FADED, LEARNING, ProceduresLearned
 from memgraph.model.ids import source_id
 from memgraph.model.memory import AgentMemory, ProceduralMemory, StoredMemory, id_of
-from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED, UNCONVINCING, ProcedureResult
+from memgraph.model.results.learning import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED, UNCONVINCING, ProcedureResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write

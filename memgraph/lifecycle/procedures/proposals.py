@@ -10,7 +10,7 @@ from memgraph.lifecycle.evidence.status import LAPSED_TEXT
 from memgraph.lifecycle.procedures.learning import SOURCE
 from memgraph.model.events.payload import WriteScope
 from memgraph.model.memory import ProceduralMemory, StoredMemory
-from memgraph.model.results.procedures import PROPOSED, REJECTED, Proposal, ProposalState
+from memgraph.model.results.learning import PROPOSED, REJECTED, Proposal, ProposalState
 from memgraph.store import AgentMemoryStore
 
 STATES: tuple[ProposalState, ...] = ("proposed", "in force", "rejected")

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from memgraph.diagnostics.quotas import report_quota
-from memgraph.diagnostics.runs import RunNotes, reported_run
-from memgraph.disk.space import beyond, size_on_disk
+from memgraph.diagnostics.reports import RunNotes, report_quota, reported_run
+from memgraph.disk.files import beyond, size_on_disk
 from memgraph.model.base import Model
 from memgraph.model.model_usage import ModelUsage
-from memgraph.model.results.distillation import OrdersResult
+from memgraph.model.results.learning import OrdersResult
 from memgraph.store import AgentMemoryStore
 
 

@@ -1,14 +1,15 @@
-"""Events about single memories: added, revised, merged, deleted and undeleted."""
+"""Events about memories: single ones, the links between them, and the vectors of many."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, create_model
 
-from memgraph.model.base import Count, Finite, Name, Strict, Text
-from memgraph.model.events.payload import ANY, Payload, Sha256, sparse
+from memgraph.model.base import MAX_ITEMS, Count, Finite, Name, Strict, Text, Timestamp
+from memgraph.model.events.payload import ANY, JOURNAL, SYSTEM, Payload, Policy, Sha256, Stored, its_id, nothing, sparse
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import MemoryRecord
 
@@ -21,11 +22,19 @@ class VectorRef(Strict):
     sha256: Sha256
 
 
+def its_record(content: Stored) -> list[str]:
+    """Return the memory that a payload states."""
+    return [content["memory"]["id"]]
+
+
 class MemoryAdded(Payload):
     """A memory was added."""
 
     TYPE = "memory.added"
     VERSION = 2
+    POLICY = Policy(
+        carries=its_record, purge="restated", is_reduced=True, agents="of_one", irreversible=None, has_links=False
+    )
 
     memory: MemoryRecord
     vector: VectorRef | None = None
@@ -64,6 +73,10 @@ Clearable = Annotated[str, AfterValidator(_clearable)]
 
 class Revision(Payload):
     """A change of a memory's fields."""
+
+    POLICY = Policy(
+        carries=its_id, purge="restated", is_reduced=True, agents="of_one", irreversible=None, has_links=False
+    )
 
     id: MemoryId
     changed: RecordPatch  # type: ignore[valid-type]
@@ -106,6 +119,13 @@ class MemoryDeleted(Payload):
 
     TYPE = "memory.deleted"
     SCOPES = ANY
+    POLICY = Policy(
+        carries=its_id,  # it states why
+        is_reduced=True,
+        irreversible=None,
+        told="deleted",
+        lineage="changed",
+    )
 
     id: MemoryId
     reason: Text | None = None
@@ -135,6 +155,7 @@ class MemoryUndeleted(Payload):
     TYPE = "memory.undeleted"
     VERSION = 2
     BY_STORE_ALONE = True
+    POLICY = Policy(carries=its_record, purge="restated", is_reduced=True, irreversible=None, lineage="changed")
 
     memory: MemoryRecord
     """`previous_id` names its nearest predecessor that exists now."""
@@ -148,3 +169,112 @@ class MemoryUndeleted(Payload):
     def memory_ids(self) -> list[str]:
         """Return the memories whose row or links it changes."""
         return [self.memory.id, *self.follower_ids]
+
+
+def its_ends(content: Stored) -> list[str]:
+    """Return the two memories of a link."""
+    return [content["source_id"], content["target_id"]]
+
+
+class _Between(Payload):
+    source_id: MemoryId
+    relation: Literal["DERIVED_FROM", "SUPPORTS", "SUPERSEDES", "CONTRADICTS", "RELATED_TO", "ELABORATES", "EXAMPLE_OF"]
+    target_id: MemoryId
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [self.source_id, self.target_id]
+
+
+class MemoryLinked(_Between):
+    """A link was created, or its properties were set."""
+
+    TYPE = "memory.linked"
+    POLICY = Policy(
+        carries=its_ends,  # it states why
+        is_reduced=True,
+        agents="of_all",
+        irreversible=None,
+        lineage="by_relation",
+    )
+
+    score: Finite | None = None
+    reason: Text | None = None
+    created_at: Timestamp
+
+
+class MemoryUnlinked(_Between):
+    """A link was removed."""
+
+    TYPE = "memory.unlinked"
+    POLICY = Policy(carries=nothing, agents="of_all", irreversible=None, lineage="by_relation")
+
+
+class MemoryDerived(Payload):
+    """A memory was distilled from others: DERIVED_FROM to each, and SUPPORTS from each."""
+
+    TYPE = "memory.derived"
+    POLICY = Policy(carries=nothing, agents="in_part", irreversible=None, lineage="changed")
+
+    id: MemoryId
+    source_ids: Annotated[list[MemoryId], Field(min_length=1, max_length=MAX_ITEMS)]
+    created_at: Timestamp
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [self.id, *self.source_ids]
+
+
+class PlacedVector(Strict):
+    """The location of one memory's vector in the file of the model that is named beside it."""
+
+    id: MemoryId
+    row: Count
+    sha256: Sha256
+
+
+class MemoryReembedded(Payload):
+    """Memories of any write scope have new vectors, of `model`, for their unchanged texts.
+
+    It follows the event that makes `model` the store's, in the same commit, so that all of them change or none. Since version 2 the list may be
+    empty: a retention takes out the vectors of deleted memories.
+    """
+
+    TYPE = "memory.reembedded"
+    VERSION = 2
+    BY_STORE_ALONE = True
+    SCOPES = SYSTEM
+    POLICY = Policy(
+        carries=nothing,
+        purge="stays",
+        is_reduced=True,
+        agents="whole",
+        irreversible="it stores vectors of another embedding model; `memgraph reembed` switches back",
+        told="embedded again with another model",
+        has_links=False,
+    )
+
+    model: Name
+    embedded_at: Timestamp
+    vectors: Annotated[list[PlacedVector], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [vector.id for vector in self.vectors]
+
+
+class VectorsLost(Payload):
+    """Rows of a model's file hold other bytes than the events before this one named, and no memory uses them.
+
+    They are no longer checked, because nothing is left to compute them from, or nothing needs them. A later event that names
+    such a row takes precedence.
+    """
+
+    TYPE = "vectors.lost"
+    BY_STORE_ALONE = True
+    SCOPES = SYSTEM
+    POLICY = replace(JOURNAL, agents="whole")
+
+    model: Name
+    rows: Annotated[list[Count], Field(min_length=1, max_length=MAX_ITEMS)]
+    recorded_at: Timestamp

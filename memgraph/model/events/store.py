@@ -1,15 +1,16 @@
-"""Events about the store itself."""
+"""Events about the store itself, and about what was removed from the journal's files for good."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from memgraph.model.base import Count, Name, Strict, Text, Timestamp
-from memgraph.model.events.payload import ANY, SYSTEM, Payload, Sha256, Whole
+from memgraph.model.events.payload import ANY, JOURNAL, STORE, SYSTEM, Payload, Policy, Sha256, Whole, nothing
 from memgraph.model.ids import MemoryId
-from memgraph.model.results.purges import ResetScope
+from memgraph.model.results.maintenance import ResetScope
 
 
 class StoreCreated(Payload):
@@ -18,6 +19,7 @@ class StoreCreated(Payload):
     TYPE = "store.created"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = replace(JOURNAL, agents="whole")
 
     created_by: Name
 
@@ -28,72 +30,59 @@ class EmbeddingSwitched(Payload):
     TYPE = "embedding.switched"
     BY_STORE_ALONE = True
     SCOPES = ANY
+    POLICY = replace(
+        JOURNAL, agents="whole", irreversible="it names the embedding model; `memgraph reembed` switches back"
+    )
 
     model: Name
     dimension: Annotated[int, Field(ge=1, le=65_536)]
 
 
 class CommitUndone(Payload):
-    """A commit was undone: the other events of this event's commit are its inverse.
-
-    Attributes
-    ----------
-    commit_id : str
-        The commit that was undone. If it was itself an undoing, this one is a redoing.
-    seq : int
-        Sequence number of the first event of that commit.
-    """
+    """A commit was undone: the other events of this event's commit are its inverse."""
 
     TYPE = "commit.undone"
     BY_STORE_ALONE = True
+    POLICY = STORE
 
     commit_id: MemoryId
+    """If it was itself an undoing, this one is a redoing."""
     seq: Whole
+    """Of that commit's first event."""
 
 
 class KeyRotated(Payload):
-    """The last event under a key: from the next one on, another key signs. The key that is replaced signs this event.
-
-    Attributes
-    ----------
-    key_id, previous_key_id : str
-        Ids of the keys, such as ``file:store:2-0123456789abcdef``.
-    fingerprint : str
-        Public digest of the new key's secret.
-    """
+    """The last event under a key: from the next one on, another key signs. The key that is replaced signs this event."""
 
     TYPE = "key.rotated"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = JOURNAL
 
     key_id: Name
+    """Such as ``file:store:2-0123456789abcdef``."""
     previous_key_id: Name
     fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    """Public digest of the new key's secret."""
     rotated_by: Name
 
 
 class JournalResealed(Payload):
-    """All earlier events were verified and signed anew with one key; the earlier keys are no longer needed.
-
-    Attributes
-    ----------
-    seq, signature : int, str
-        Last event before the resealing, and the signature that it had: the head of the chain that was replaced.
-    sha256 : str
-        Digest of the bytes that were replaced, all segments in order.
-    freed_key_ids : list of str
-        Keys of the replaced signatures.
-    """
+    """All earlier events were verified and signed anew with one key; the earlier keys are no longer needed."""
 
     TYPE = "journal.resealed"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = JOURNAL
 
     seq: Whole
     signature: Sha256
+    """Of the last event before the resealing, `seq`: the head of the chain that was replaced."""
     sha256: Sha256
+    """Of the bytes that were replaced, all segments in order."""
     key_id: Name
     freed_key_ids: Annotated[list[Name], Field(min_length=1, max_length=64)]
+    """Keys of the replaced signatures."""
     resealed_by: Name
 
 
@@ -101,24 +90,27 @@ class StoreReset(Payload):
     """Memories, and all rows of some tables, were removed from every view. Their history stays.
 
     A reset that removes more memories than one event can name is one commit of several such events.
-
-    Attributes
-    ----------
-    scope : {"memory", "all"}
-        Whether facts, pins and tasks were kept.
-    removed : list of str
-        The removed memories, the last recorded one first.
-    cleared : dict of str to int
-        The tables whose rows were removed, all of them, and how many there were.
     """
 
     TYPE = "store.reset"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = Policy(
+        carries=nothing,
+        purge="stays",
+        agents="in_part",
+        irreversible="`memgraph undelete ID` restores one memory; a copy of the store's directory made before restores everything",
+        is_act=True,
+        told="removed by a reset",
+        lineage="changed",
+    )
 
     scope: ResetScope
+    """``memory``: facts, pins and tasks were kept."""
     removed: list[MemoryId] = Field(default_factory=list)
+    """The removed memories, the last recorded one first."""
     cleared: dict[Name, Count] = Field(default_factory=dict)
+    """The tables whose rows were removed, all of them, and how many there were."""
 
     def memory_ids(self) -> list[str]:
         """Return the memories whose row or links it changes."""
@@ -148,6 +140,7 @@ class JournalRepaired(Payload):
     VERSION = 2
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = STORE
 
     seq: Whole
     signature: Sha256
@@ -168,131 +161,221 @@ class KeptVectors(Strict):
 
 
 class BackupMade(Payload):
-    """A backup of all events up to `seq` was written to `path`.
-
-    Attributes
-    ----------
-    backup_id : str
-        Id of the backup, which its manifest contains.
-    signature, recorded_until, segment, offset : str, str, str, int
-        The journal's end in the backup: the last event's signature and time, and the position after it.
-    journal_sha256 : str
-        SHA-256 of all bytes of the journal up to there. If they have changed since, no incremental backup can follow this one.
-    base_id : str or None
-        The backup that an incremental one continues.
-    """
+    """A backup of all events up to `seq` was written to `path`."""
 
     TYPE = "backup.made"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = JOURNAL
 
     backup_id: MemoryId
     path: Text
     seq: Whole
     signature: Sha256
+    """This and what follows up to `offset` say where the journal ends in the backup: the last event, and the position after it."""
     recorded_until: Timestamp
     segment: Name
     offset: Whole
     journal_sha256: Sha256
+    """Of all bytes of the journal up to there: if they have changed since, no incremental backup can follow this one."""
     vector_files: Annotated[list[KeptVectors], Field(max_length=1_000)] = Field(default_factory=list)
     size_bytes: Whole
     base_id: MemoryId | None = None
+    """The backup that an incremental one continues."""
     made_by: Name
 
 
 class StoreRestored(Payload):
-    """The store's journal was restored from a backup, up to `seq`.
-
-    Attributes
-    ----------
-    backup_id, made_at : str
-        The backup, and when it was made.
-    seq, signature : int, str
-        The last event that was restored.
-    backup_seq : int
-        The last event in the backup; later than `seq` if only a part of it was asked for.
-    copy_id : str or None
-        Names the head file of this copy of the store, if another copy's head file was there.
-    kept_seq : int or None
-        For a repair: the last event after the backup's that was kept from the damaged journal.
-    events_lost : int
-        For a repair: number of events known to have been written and not restored.
-    quarantine : str or None
-        For a repair: folder, in the store's, with the files that were replaced.
-    """
+    """The store's journal was restored from a backup, up to `seq`."""
 
     TYPE = "store.restored"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = JOURNAL
 
     backup_id: MemoryId
     made_at: Timestamp
     seq: Whole
     signature: Sha256
     backup_seq: Whole
+    """The last event in the backup; later than `seq` if only a part of it was asked for."""
     copy_id: MemoryId | None = None
+    """Names the head file of this copy of the store, if another copy's head file was there."""
     kept_seq: Whole | None = None
+    """For a repair: the last event after the backup's that was kept from the damaged journal."""
     events_lost: Whole = 0
+    """For a repair: number of events known to have been written and not restored."""
     quarantine: Name | None = None
+    """For a repair: folder, in the store's, with the files that were replaced."""
     restored_at: Timestamp
     restored_by: Name
 
 
 class JournalCut(Payload):
-    """The end of a damaged journal was moved to `quarantine`: its events are not replayed any more.
-
-    Attributes
-    ----------
-    part : {"tail", "segment"}
-        Everything after the last event that verifies, or a segment and all after it.
-    seq, signature : int, str
-        The last event that was kept.
-    quarantine : str
-        Folder, in the store's, with what was cut off.
-    events_lost : int
-        Number of events known to have been written after `seq`.
-    """
+    """The end of a damaged journal was moved to `quarantine`: its events are not replayed any more."""
 
     TYPE = "journal.cut"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = JOURNAL
 
     part: Literal["tail", "segment"]
+    """``tail``: everything after the last event that verifies; ``segment``: a segment and all after it."""
     seq: Whole
+    """The last event that was kept."""
     signature: Sha256
     quarantine: Name
+    """Folder, in the store's, with what was cut off."""
     cut_bytes: Whole
     events_lost: Whole
+    """Number of events known to have been written after `seq`."""
     cut_at: Timestamp
     cut_by: Name
     reason: Text | None = None
 
 
 class StoreMigrated(Payload):
-    """All events up to `seq` were verified and read by this release, and graph and index were made with its schema.
-
-    Attributes
-    ----------
-    journal_sha256 : str
-        SHA-256 of the journal's bytes up to `seq`. They are not rewritten: events of earlier versions are converted when they are read.
-    schema_before, schema_version : str or None, str
-        Version of the graph's schema before and after; None if there was no graph.
-    converted : int
-        Number of events of earlier versions.
-    digest : str
-        Digest of the state.
-    """
+    """All events up to `seq` were verified and read by this release, and graph and index were made with its schema."""
 
     TYPE = "store.migrated"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
+    POLICY = STORE
 
     seq: Whole
     signature: Sha256
     journal_sha256: Sha256
+    """Of the journal's bytes up to `seq`. They are not rewritten: events of earlier versions are converted when they are read."""
     schema_before: Name | None = None
+    """None: there was no graph."""
     schema_version: Name
     converted: Whole
+    """Number of events of earlier versions."""
     digest: Sha256
+    """Of the state."""
     migrated_at: Timestamp
     migrated_by: Name
+
+
+REMOVED_TEXT = "[text removed after the retention days]"
+"""In place of the words of a memory that was deleted, in events that are older than the retention days."""
+
+
+class ArchiveCondensed(Payload):
+    """From this event on, archived events up to `through` have no signatures, and no words of memories that were deleted by then.
+
+    It is recorded before the segments are replaced.
+    """
+
+    TYPE = "archive.condensed"
+    BY_STORE_ALONE = True
+    SCOPES = SYSTEM
+    POLICY = JOURNAL
+
+    through: Whole
+    until: Timestamp
+    """When the event `through` was recorded."""
+    segments: Count
+    """Number of archived segments up to there."""
+    memories: Count
+    """Number of the memories whose words are removed now."""
+    retention_days: Annotated[int, Field(ge=1, le=100_000)]
+    condensed_at: Timestamp
+    condensed_by: Name
+
+
+MAX_PURGED = 100_000
+"""Maximum number of entries of each list: with the longest ones a line stays below its maximum size."""
+
+
+class SeqRange(Strict):
+    """Sequence numbers from `first` to `last`, both included."""
+
+    first: Whole
+    last: Whole
+
+    @model_validator(mode="after")
+    def _in_order(self) -> SeqRange:
+        if self.first > self.last:
+            raise ValueError("ends before it begins")
+        return self
+
+
+class PurgedRows(Strict):
+    """Rows of one model's vector file that are all zeros from now on."""
+
+    model: Name
+    rows: Annotated[list[Count], Field(min_length=1, max_length=MAX_PURGED)]
+
+
+class Follower(Strict):
+    """A memory that followed a purged one, and its nearest predecessor that is left."""
+
+    id: MemoryId
+    previous_id: MemoryId | None = None
+
+
+_Ids = Annotated[list[MemoryId], Field(max_length=MAX_PURGED)]
+
+
+class MemoryPurged(Payload):
+    """The payloads of earlier events were removed from the journal, and with them the memories that they were about.
+
+    It is written before they are removed, so it is also the intent: whoever opens the store next completes what it names.
+    """
+
+    TYPE = "memory.purged"
+    BY_STORE_ALONE = True
+    SCOPES = SYSTEM
+    POLICY = Policy(
+        carries=nothing,
+        purge="stays",
+        irreversible="what it removed is gone for good",
+        is_act=True,
+        told="memories that it was linked with were purged",
+        lineage="changed",
+    )
+
+    ids: _Ids = Field(default_factory=list)
+    """The memories that were asked for."""
+    derived_ids: _Ids = Field(default_factory=list)
+    copied_ids: _Ids = Field(default_factory=list)
+    """Memories that contained the same words."""
+    restated_ids: _Ids = Field(default_factory=list)
+    """Memories that are left, and begin again with an event before this one: their history contained the same words."""
+    kept_ids: _Ids = Field(default_factory=list)
+    """Memories that contain the same words, and that the user wanted to keep."""
+    related_ids: _Ids = Field(default_factory=list)
+    """Memories that are left, and whose links to the others are gone."""
+    ranges: Annotated[list[SeqRange], Field(min_length=1, max_length=MAX_PURGED)]
+    """The events whose payloads are removed, in order."""
+    vectors: list[PurgedRows] = Field(default_factory=list)
+    followers: Annotated[list[Follower], Field(max_length=MAX_PURGED)] = Field(default_factory=list)
+    purged_at: Timestamp
+
+    def purged_ids(self) -> list[str]:
+        """Return the memories that are gone."""
+        return [*self.ids, *self.derived_ids, *self.copied_ids]
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return list(
+            dict.fromkeys(
+                [*self.purged_ids(), *self.restated_ids, *self.related_ids, *(one.id for one in self.followers)]
+            )
+        )
+
+    def seqs(self) -> set[int]:
+        """Return the sequence numbers of the events whose payloads are removed."""
+        return {seq for one in self.ranges for seq in range(one.first, one.last + 1)}
+
+
+def ranges_of(seqs: set[int]) -> list[SeqRange]:
+    """Return sequence numbers as ranges, in order."""
+    found: list[list[int]] = []
+    for seq in sorted(seqs):
+        if found and seq == found[-1][1] + 1:
+            found[-1][1] = seq
+        else:
+            found.append([seq, seq])
+    return [SeqRange(first=first, last=last) for first, last in found]

@@ -1,13 +1,77 @@
-"""Results of corrections by a person, the history of a memory, and where it comes from."""
+"""Results of commands on memories: lists, counts and exports, corrections, undoing, history and origin."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializeAsAny
 
-from memgraph.model.base import Count, Model, Timestamp
-from memgraph.model.memory import MemoryType
+from memgraph.model.base import Bytes, Count, Model, Timestamp
+from memgraph.model.link import Link
+from memgraph.model.memory import AgentMemory, MemoryType, Outcome, PrivacyTier
+from memgraph.model.relevance import ConfidenceLabel
+
+EXPORT_VERSION = "1.0.0"
+
+
+class MemoryStats(Model):
+    """Counts over all memories that are neither archived nor deleted."""
+
+    total: Count
+    by_type: dict[MemoryType, int]
+    avg_relevance: float
+    pinned_count: Count
+    suppressed_count: Count
+    db_size_bytes: Bytes
+
+
+State = Literal["suppressed", "archived", "invalidated", "superseded"]
+
+
+class MemoryListEntry(Model):
+    """One line of a listing; `content` is cut to 80 characters.
+
+    Attributes
+    ----------
+    states : list of {"suppressed", "archived", "invalidated", "superseded"}
+        The states in which it is not recalled; empty if it is in force.
+    """
+
+    id: str
+    type: MemoryType
+    content: str
+    relevance_score: float
+    confidence_label: ConfidenceLabel
+    outcome: Outcome
+    age: str
+    access_count: Count
+    is_pinned: bool
+    privacy_tier: PrivacyTier = "public"
+    states: list[State] = Field(default_factory=list)
+
+
+class MemoryCommandResult(Model):
+    """Result of a command, as text and as data."""
+
+    command: str
+    success: bool
+    message: str
+    data: Any = None
+
+
+class MemoryExport(Model):
+    """Every memory that is not deleted, including suppressed ones, with their links; or, for others, only what may be disclosed.
+
+    `embedding_model` names the model of the vectors; a store with another model embeds the texts again on import.
+    """
+
+    version: str
+    exported_at: Timestamp
+    total_memories: Count
+    memories: list[SerializeAsAny[AgentMemory]]
+    links: list[Link] = Field(default_factory=list)
+    embedding_model: str | None = None
+
 
 By = Literal["user", "agent", "system"]
 Change = Literal["changed", "added", "removed", "restored", "superseded"]
@@ -22,15 +86,7 @@ class FieldChange(Model):
 
 
 class ChangedMemory(Model):
-    """A memory and how it was changed.
-
-    Attributes
-    ----------
-    content : str
-        Its text after the change, or the last one if it was removed.
-    change : {"changed", "added", "removed", "restored", "superseded"}
-        A removed memory is deleted; its history stays.
-    """
+    """A memory and how it was changed; `content` is its last text. A removed memory is deleted; its history stays."""
 
     id: str
     content: str
@@ -45,7 +101,6 @@ class EditResult(Model):
     ----------
     event : int or None
         Sequence number of its first event, which `undo` takes; None: nothing had to be changed.
-    memories : list of ChangedMemory
     unchanged : list of str
         Ids of memories that were as they should be already.
     """
@@ -66,11 +121,8 @@ class UndoResult(Model):
         Sequence number of the first event of the undoing. Undo it to redo the commit.
     is_redo : bool
         Whether the commit was itself an undoing.
-    what : list of str
-        What the commit had done, in words: one line for each memory that it added or changed.
-    memories : list of ChangedMemory
-    links : list of str
-        Links that were restored or removed, such as ``removed: … SUPERSEDES …``.
+    what, links : list of str
+        What the commit had done, a line for each memory; links restored or removed, such as ``removed: … SUPERSEDES …``.
     """
 
     undone: Count
@@ -89,15 +141,8 @@ class HistoryEntry(Model):
     ----------
     event : int
         Its sequence number, which `undo` takes.
-    at : str
-        When it was recorded.
     by : {"user", "agent", "system"}
         Who made it; ``system`` is memgraph's own upkeep.
-    what : str
-        What it did, in words.
-    reason : str or None
-        Why, as far as it was stated.
-    changes : list of FieldChange
     undoes, undone_by : int or None
         First event of the commit that its commit undoes, or is undone by.
     """
@@ -121,10 +166,8 @@ class SourcePlace(Model):
     ----------
     reference : str
         As stored: a build and the event in it, or the id of a memory.
-    source : str or None
-        The source that was read: a repository, a file.
-    place : str
-        The place in it, such as a commit, a turn or a test, as far as it is stored.
+    source, place : str or None, str
+        The repository or file that was read; the commit, turn or test in it, as far as it is stored.
     """
 
     reference: str
@@ -145,13 +188,10 @@ class Origin(Model):
 
     Attributes
     ----------
-    why : str or None
-        Why the memory was made, as it says now.
     made : HistoryEntry or None
         The event that added it; None if the journal does not name it.
     facts : dict of str to str
         Its source, session, task, speaker and so on, as far as they are stored.
-    places : list of SourcePlace
     relations : list of Relation
         Memories that it was derived from, that support or contradict it, that it supersedes, or that supersede it.
     is_repeated : bool

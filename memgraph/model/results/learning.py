@@ -1,12 +1,13 @@
-"""Results of intake and compression."""
+"""Results of intake, of learning from memories (compression, procedures, errors, contradictions, work orders) and of sleep."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializeAsAny
 
-from memgraph.model.base import Count, Finite, Model, Timestamp, Unit
+from memgraph.model.base import Count, Finite, Model, Name, Text, Timestamp, Unit
+from memgraph.model.memory import StoredMemory, TrustClass
 from memgraph.model.model_usage import ModelUsage
 
 
@@ -15,15 +16,14 @@ class CompressionResult(Model):
 
     Attributes
     ----------
-    compressed : int
-        Generalisations created.
-    updated, superseded, retired : int
-        Generalisations updated to their present episodes; split or joined, and replaced by new ones; withdrawn because too few
-        of their builds are left.
+    compressed, updated : int
+        Generalisations created; updated to their present episodes.
+    superseded, retired : int
+        Split or joined, and replaced by new ones; withdrawn because too few of their builds are left.
     deleted, archived : int
         Faded memories that were collected.
-    episodes, communities : int
-        Episodes examined; communities of two episodes or more that they form.
+    communities : int
+        Communities of two episodes or more that the examined episodes form.
     """
 
     compressed: Count = 0
@@ -47,14 +47,12 @@ class ConsolidationResult(Model):
         Memories left out because they repeat forgotten ones.
     memories_left_out : int
         Findings dropped because a log keeps only its most salient ones (`max_memories_per_extraction`) besides what users stated.
-    secrets_redacted : int
-        Keys, tokens and passwords removed from the log before processing.
     was_known : bool
         Whether exactly this log had been consolidated before, so that nothing was done.
     extraction_notice : str or None
         A message of the extractor, for example that the rules were used instead of a model; `notice` includes it.
     usage : ModelUsage or None
-        Model calls; None if there were none, or if the log is one of several consolidated together.
+        None if there were no model calls, or if the log is one of several consolidated together.
     """
 
     build_id: str
@@ -80,15 +78,11 @@ class SavedObservation(Model):
 
     Attributes
     ----------
-    memory_id : str or None
-        The memory that holds it, or the first of several parts; None: it was left out.
+    memory_id, part_ids : str or None, list of str
+        The memory that holds it, or the first of several parts; None: it was left out. All memories that hold it, in order.
     action : {"created", "consolidated", "forgotten", "superseded"}
         Stored as a new memory; merged into one with the same content; left out, because the user had it forgotten, or because the
         user replaced it.
-    part_ids : list of str
-        All memories that hold it, in order.
-    secrets_redacted : int
-        Keys, tokens and passwords removed first.
     """
 
     memory_id: str | None = None
@@ -111,24 +105,19 @@ class IngestReport(Model):
 
     Attributes
     ----------
-    left_out : int
-        Findings beyond the best of each build.
     known : int
-        Builds that were consolidated before and have not changed, such as the last one of a source. They are counted neither in
-        ``builds`` nor, with their records, in ``read``.
+        Builds that were consolidated before and have not changed. They are counted neither in `builds` nor, with their records, in `read`.
     read, extracted, merged, forgotten, skipped : int
         Records read; memories added; memories merged into existing ones; memories left out because they repeat forgotten ones;
         records, or parts of them, that could not be read.
+    left_out : int
+        Findings beyond the best of each build.
     kept_share : float
         Share of the builds read that yielded at least one new or merged memory.
-    secrets_redacted : int
-        Keys, tokens and passwords removed before the records were processed.
     compressed : int
         Generalisations created at the end.
     reasons : dict of str to int
         Reasons for skipping: the first 100 of a source, with their counts.
-    usage : ModelUsage or None
-        Model calls; None if there were none.
     """
 
     source: str
@@ -146,4 +135,345 @@ class IngestReport(Model):
     reasons: dict[str, int] = Field(default_factory=dict)
     seconds: Finite = 0.0
     notice: str | None = None
+    usage: ModelUsage | None = None
+
+
+class Contradiction(Model):
+    """Two memories that cannot both hold.
+
+    Attributes
+    ----------
+    newer, older : StoredMemory
+        Ordered by the time from which their contents hold, as far as they state it.
+    score : float or None
+        Share of their words that they have in common; None if they were linked by hand.
+    reason : str or None
+        How they differ, by their present texts; the link between them stores only the kind, and quotes neither.
+    """
+
+    newer: SerializeAsAny[StoredMemory]
+    older: SerializeAsAny[StoredMemory]
+    score: Unit | None = None
+    reason: str | None = None
+    found_at: Timestamp | None = None
+
+
+class ContradictionResult(Model):
+    """Result of a search for contradictions. Not `complete`: time ran out, and the next run continues.
+
+    Attributes
+    ----------
+    looked_at, found : int
+        Memories that are new or changed since the last run; pairs that are now linked.
+    superseded, replaced : int
+        Memories that a sufficiently certain newer one replaced; that a later statement replaced without contradicting them.
+    """
+
+    looked_at: Count = 0
+    found: Count = 0
+    superseded: Count = 0
+    replaced: Count = 0
+    complete: bool = True
+    memory_ids: list[str] = Field(default_factory=list)
+    """The newer memory of each pair found."""
+
+
+PROPOSED = "proposed"
+REJECTED = "rejected"
+UNCONVINCING = "little confidence and no use"
+LAPSED = "too few of the builds that it worked in are left; it was in force"
+LAPSED_PROPOSAL = "too few of the builds that it worked in are left; it waited for approval"
+"""Why a procedure is archived: it waits for approval; the user rejected it; it was never successful; or its evidence was forgotten
+or deleted. If that evidence is restored, the procedure is in force, or waits, as before."""
+
+ErrorKind = Literal["internal", "external", "configuration"]
+ProposalState = Literal["proposed", "in force", "rejected"]
+
+
+class ProcedureResult(Model):
+    """Result of a learning run for procedures. Not `complete`: time ran out, and the next run continues.
+
+    Attributes
+    ----------
+    episodes : int
+        Episodes with steps, in projects that have changed.
+    proposed : int
+        New proposals, rejected ones with as much new evidence as a new one needs, and procedures in force whose steps differ from
+        the approved ones after some evidence was withdrawn.
+    brought_into_force : int
+        Proposals confirmed by later successes (setting ``procedure_approval``).
+    retired : int
+        Procedures archived for low confidence and no use, or for too little remaining evidence.
+    """
+
+    episodes: Count = 0
+    proposed: Count = 0
+    updated: Count = 0
+    brought_into_force: Count = 0
+    retired: Count = 0
+    new_memory_ids: list[str] = Field(default_factory=list)
+    complete: bool = True
+
+
+class RepeatedError(Model):
+    """An error that occurred in several builds.
+
+    Attributes
+    ----------
+    kind : {"internal", "external", "configuration"}
+        A mistake of the agent; network, rate limit or service; a missing file, setting, permission or version.
+    remedy, memory_id : str or None
+        What prevented or fixed it, if known; the memory that generalises it.
+    """
+
+    error: Text
+    kind: ErrorKind
+    builds: Count
+    remedy: Text | None = None
+    memory_id: str | None = None
+
+
+class ErrorAnalysis(Model):
+    """Result of an analysis of errors: the failures in projects that have changed, by `ErrorKind`.
+
+    Attributes
+    ----------
+    created, updated, superseded : int
+        Anti-patterns created; generalisations and anti-patterns updated with what to avoid and to do instead; anti-patterns
+        replaced by a generalisation.
+    repeated : list of RepeatedError
+        Errors of three builds or more, most frequent first, at most 20.
+    """
+
+    failures: Count = 0
+    internal: Count = 0
+    external: Count = 0
+    configuration: Count = 0
+    created: Count = 0
+    updated: Count = 0
+    superseded: Count = 0
+    repeated: list[RepeatedError] = Field(default_factory=list)
+    new_memory_ids: list[str] = Field(default_factory=list)
+    complete: bool = True
+
+
+class Proposal(Model):
+    """A procedure learned from episodes, the number of builds of evidence, and its state since when. Only procedures in force are recalled."""
+
+    id: str
+    state: ProposalState
+    trigger: Text
+    steps: list[Text]
+    success_rate: Unit | None = None
+    confidence: Unit
+    builds: Count
+    since: Timestamp
+    project_id: str | None = None
+    common_errors: list[Text] = Field(default_factory=list)
+
+
+OrderKind = Literal["long session", "returned failure", "community", "contradiction"]
+OrderState = Literal["open", "answered", "skipped"]
+Verdict = Literal["both hold", "older holds", "newer holds"]
+MAX_ORDER_MEMORIES = 200
+
+
+class WorkOrder(Model):
+    """A question about a source that rules cannot answer.
+
+    Attributes
+    ----------
+    kind : {"long session", "returned failure", "community", "contradiction"}
+        A long session of which the rules kept little; a failure that came back after it had been fixed; episodes with something in
+        common, but no lesson that rules could state; two memories that may contradict each other.
+    excerpt : str
+        The source, without secrets: data that others wrote. The evidence of an answer must be part of it.
+    subject_ids : list of str
+        The memories that it is about. Of a contradiction: the older one, then the newer one.
+    value : float
+        The expected use of an answer, in [0, 1].
+    attempts : int
+        Answers of which statements were refused, while the order stayed open for their corrections.
+    merged_memory_ids : list of str
+        The memories that already said what its answer says.
+    """
+
+    id: str
+    kind: OrderKind
+    question: Text
+    excerpt: Text
+    project_id: Name | None = None
+    task_id: Name | None = None
+    build_id: Name | None = None
+    subject_ids: list[str] = Field(default_factory=list)
+    source_event_ids: list[str] = Field(default_factory=list)
+    trust_class: TrustClass
+    value: Unit
+    source_at: Timestamp
+    requested_at: Timestamp
+    state: OrderState = "open"
+    attempts: Count = 0
+    closed_at: Timestamp | None = None
+    answered_by: Name | None = None
+    answer_trust_class: TrustClass | None = None
+    new_memory_ids: list[str] = Field(default_factory=list)
+    merged_memory_ids: list[str] = Field(default_factory=list)
+    verdict: Verdict | None = None
+    skip_reason: Text | None = None
+
+
+class WorkSheet(Model):
+    """A work order with all that is needed to answer it.
+
+    Attributes
+    ----------
+    instructions : str
+        What an answer must look like, and that the excerpt is data.
+    fenced_excerpt : str
+        The excerpt between lines that it cannot contain: for a prompt.
+    reply_schema, limits : dict
+        JSON schema of an answer; maximum numbers of statements and characters.
+    """
+
+    order: WorkOrder
+    instructions: str
+    fenced_excerpt: str
+    reply_schema: dict[str, Any]
+    limits: dict[str, int]
+
+
+class AnswerResult(Model):
+    """Result of answering a work order.
+
+    Attributes
+    ----------
+    already_answered : bool
+        Whether it had been answered before: then nothing was written, and this is the result of that answer.
+    forgotten, refused : int
+        Statements that repeat what the user made the store forget; that are malformed, or that the excerpt does not support.
+    attempts_left : int
+        How many more answers may correct the refused statements. At zero, or after an answer without refused statements, the order is closed.
+    problems : list of str
+        What is wrong with them, each with its place, such as ``statements.0.content: “8080” is not in the quoted evidence``, and the tags that
+        were left out of others.
+    decision : str or None
+        What was carried out of the verdict, and how it is undone.
+    """
+
+    order_id: str
+    answered_by: Name
+    new_memory_ids: list[str] = Field(default_factory=list)
+    merged_memory_ids: list[str] = Field(default_factory=list)
+    forgotten: Count = 0
+    refused: Count = 0
+    problems: list[str] = Field(default_factory=list)
+    secrets_redacted: Count = 0
+    verdict: Verdict | None = None
+    attempts_left: Count = 0
+    already_answered: bool = False
+    decision: str | None = None
+    notice: str | None = None
+
+
+class OrdersResult(Model):
+    """Result of making work orders: sources that rules could not judge and that were not asked about, and orders made of the most valuable ones."""
+
+    candidates: Count = 0
+    requested: Count = 0
+
+
+FEEDBACK_SOURCE = "feedback"
+"""The `source` of rules made of repeated comments."""
+MADE_BY_SLEEP = frozenset({"compression", "error analysis", "procedures", FEEDBACK_SOURCE})
+"""The `source` of memories that phases of sleep make from others and keep up to date."""
+WORK_ORDER_SOURCE = "work order"
+"""The `source` of memories that answers to work orders make."""
+MADE_FROM_OTHERS = MADE_BY_SLEEP | {WORK_ORDER_SOURCE}
+"""The `source` of memories that repeat what others say: they are withheld while one of these is hidden, and not merged."""
+
+
+class MergeResult(Model):
+    """Near-duplicates: new or changed memories in force, those merged into another one, and how many of these were found by words alone."""
+
+    looked_at: Count = 0
+    merged: Count = 0
+    by_words: Count = 0
+    complete: bool = True
+
+
+class CopiesResult(Model):
+    """Copies: new or changed memories in force, and those merged into one with the same text."""
+
+    looked_at: Count = 0
+    merged: Count = 0
+    complete: bool = True
+
+
+class FeedbackResult(Model):
+    """Learning from feedback: comments that repeat each other in changed projects, rules made, and rules changed or retired."""
+
+    comments: Count = 0
+    created: Count = 0
+    updated: Count = 0
+    complete: bool = True
+
+
+class TemporalResult(Model):
+    """Temporal validation: facts in force that state their own end, and open contradictions.
+
+    Attributes
+    ----------
+    expired, replaced : int
+        Facts that are invalid since their stated end; that a newer one supersedes because its validity has begun.
+    ended_but_pinned : int
+        Facts that stay although their stated end has passed, because they are pinned.
+    """
+
+    looked_at: Count = 0
+    expired: Count = 0
+    replaced: Count = 0
+    ended_but_pinned: Count = 0
+    complete: bool = True
+
+
+class PhaseReport(Model):
+    """Result of one phase of a sleep.
+
+    Attributes
+    ----------
+    changed, memory_ids : int, list of str
+        Memories that it changed, created or linked; the first 100 of them, in chronological order.
+    complete : bool
+        False if it was stopped; the next sleep continues it.
+    """
+
+    name: str
+    counts: dict[str, int] = Field(default_factory=dict)
+    changed: Count = 0
+    memory_ids: list[str] = Field(default_factory=list)
+    seconds: Finite = 0.0
+    complete: bool = True
+    notice: str | None = None
+
+
+class SleepReport(Model):
+    """Result of a sleep.
+
+    Attributes
+    ----------
+    started_at : str
+        When the run began; before this call, if it continued an interrupted run.
+    phases, left : list of PhaseReport, list of str
+        Phases run by this call, in order; phases left for the next sleep.
+    changed : int
+        Memories changed, created or linked, summed over the phases.
+    """
+
+    started_at: Timestamp
+    resumed: bool = False
+    phases: list[PhaseReport] = Field(default_factory=list)
+    left: list[str] = Field(default_factory=list)
+    changed: Count = 0
+    complete: bool = True
+    seconds: Finite = 0.0
     usage: ModelUsage | None = None

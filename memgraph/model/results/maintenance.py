@@ -1,4 +1,4 @@
-"""Results of decay, collection, re-embedding, vector repair, health checks, backup, restoration, migration and compaction."""
+"""Results of looking after a store: collection, vectors, keys, journal, backups, purges."""
 
 from __future__ import annotations
 
@@ -22,16 +22,12 @@ class CollectionResult(Model):
 
     Attributes
     ----------
-    archived, deleted : int
-        Faded memories that were archived or deleted.
     summarised : int
         Episodes that were summarised because they were not used for 30 days.
     floors_set, floors_cleared : int
         New landmarks; former landmarks.
-    landmarks : int
-        Landmarks among the memories that are neither archived nor deleted.
-    negatives, negative_landmarks : int
-        Negative memories among the same, and how many of them are landmarks.
+    landmarks, negatives, negative_landmarks : int
+        Among the memories that are neither archived nor deleted.
     landmark_share : float
         Share of landmarks among the negative memories, in [0, 1].
     last_traces : int
@@ -76,14 +72,10 @@ class CollectionPreview(CollectionResult):
 
     Attributes
     ----------
-    memory_ids : list of str
-        All memories that would be archived or deleted, in that order.
     memories : list of FadedMemory
-        The first 100 of them.
+        The first 100 of `memory_ids`.
     recalls : list of ChangedRecall
-        Retrievals since `recalls_since` that returned one of them, newest first.
-    recalls_in_all : int
-        Number of retrievals since then.
+        Retrievals since `recalls_since` that returned one of them, newest first; of `recalls_in_all` since then.
     """
 
     memory_ids: list[str] = Field(default_factory=list)
@@ -98,12 +90,6 @@ class ReembedResult(Model):
 
     Attributes
     ----------
-    model : str
-        The store's embedding model now.
-    dimension : int
-        Length of its vectors.
-    embedded : int
-        Vectors computed.
     reused : int
         Memories whose vector an earlier, interrupted run had computed.
     awaiting : int
@@ -122,16 +108,12 @@ class VectorRepair(Model):
 
     Attributes
     ----------
-    checked, damaged : int
-        Rows compared with their SHA-256, and those that differ or are missing.
-    restored : int
-        Rows restored to their recorded bytes.
-    replaced : int
-        Memories with a new vector, because the model no longer produces the old one.
+    checked, damaged, restored : int
+        Rows: compared with their SHA-256; different or missing; restored to their recorded bytes.
+    replaced, failed : int
+        Memories: with a new vector, because the model no longer produces the old one; on whose text the model fails.
     lost : int
         Rows recorded as lost, which no memory uses.
-    failed : int
-        Memories on whose text the model fails; they are found by text alone.
     """
 
     checked: Count
@@ -147,15 +129,10 @@ class BackupResult(Model):
 
     Attributes
     ----------
-    file : str
-        Its path.
-    backup_id : str
     base_id : str or None
         The backup that it continues, if it is incremental.
     first_seq, last_seq : int
         The first and the last event in it; the first is after the last if nothing was recorded since its base.
-    size_bytes : int
-        Size of the file.
     digest : str
         Digest of the state after the last event.
     recorded_as : int or None
@@ -178,16 +155,10 @@ class RestoreResult(Model):
 
     Attributes
     ----------
-    home : str
-        The store's directory.
     backup_ids : list of str
-        The backups it was made from: a full one, then incremental ones.
-    made_at : str
-        When the last of them was made.
+        The backups it was made from: a full one, then incremental ones, the last of them made at `made_at`.
     last_seq, backup_seq : int
         The last event that was restored, and the last in the backup.
-    digest : str
-        Digest of the restored state.
     copy_id : str or None
         Names the head file of this copy; None if no other copy's head file was there.
     later_events : int
@@ -196,8 +167,6 @@ class RestoreResult(Model):
         Vectors that differ from what the journal recorded, because they did when the backup was made.
     expired_keys : list of str
         Rotated keys that verify events of it and have expired: it opens after `memgraph keys rotate --reseal`.
-    recorded_as : int or None
-        The event that records the restoration.
     """
 
     home: Text
@@ -223,7 +192,6 @@ class MigrationReport(Model):
     ----------
     release : str
         The release of memgraph that read the events.
-    events, first_seq, last_seq : int
     types : dict of str to int
         Number of events by type and version, such as ``memory.added 2``.
     converted : dict of str to str
@@ -232,8 +200,6 @@ class MigrationReport(Model):
         SHA-256 of the journal's bytes, and the last event's signature.
     schema_before, schema_version : str or None, str
         Version of the graph's schema as it was found, and this release's.
-    rebuilds : bool
-        Whether graph and index are (to be) rebuilt.
     digest : str or None
         Digest of the state; None in a dry run.
     recorded_as : int or None
@@ -294,12 +260,10 @@ class HealthCheck(Strict):
     ----------
     name : str
         What was checked. A check that found several things is there once for each.
-    message : str
-        What was found; empty if that is nothing.
+    message, advice : str
+        What was found and what to do; empty if that is nothing, or if the message says it.
     value, limit : float or None
         What was measured, and the limit that it was compared with; None: there is none.
-    advice : str
-        What to do; empty if the message says it, or if there is nothing to do.
     """
 
     name: str
@@ -311,15 +275,7 @@ class HealthCheck(Strict):
 
 
 class Health(Strict):
-    """The health of a store.
-
-    Attributes
-    ----------
-    healthy : bool
-        Whether there are no errors. Warnings do not count.
-    warnings, errors : list of str
-        The messages of the checks with this status.
-    """
+    """The health of a store: its checks, and the messages of those that warn or failed. Warnings do not make it unhealthy."""
 
     healthy: bool
     checks: list[HealthCheck]
@@ -338,17 +294,10 @@ class CompactionResult(Model):
         Whether this compaction made the baseline; else there was nothing more to compact.
     rows, baseline_bytes : int
         Rows of the baseline, and the size of their file; of a new one, 0 in a preview.
-    archived_events : int
-        Number of events that were moved to the archive.
     removed_texts : int
-        Number of memories that were purged because they were deleted longer ago than ``archive_retention_days``.
+        Memories that were purged because they were deleted longer ago than ``archive_retention_days``.
     events_left : int
         Number of events after the baseline.
-    journal_bytes, archive_bytes : int
-        Size of all events that are not archived, and of the archive.
-    dry_run : bool
-        Whether it is a preview: nothing was changed.
-    seconds : float
     """
 
     seq: Count
@@ -363,3 +312,181 @@ class CompactionResult(Model):
     archive_bytes: Bytes
     dry_run: bool = False
     seconds: Seconds
+
+
+ResetScope = Literal["memory", "all"]
+Why = Literal["asked", "derived", "copied", "restated", "kept"]
+
+
+class PurgedMemory(Model):
+    """A memory that a purge would remove, or restate; `content` is cut to 60 characters.
+
+    Attributes
+    ----------
+    why : {"asked", "derived", "copied", "restated", "kept"}
+        It was asked for; it was derived from such a memory; it contains the same words; only its history contains them, so that it
+        stays and begins again with what it is now; it contains the same words and is to be kept.
+    is_deleted : bool
+        Whether it was deleted before.
+    matched_in : list of str
+        Of a purge by words that `content` does not show: the fields that contain them, such as ``tags``; ``content`` if they are in the
+        rest of the text; ``history`` if only an earlier version contains them.
+    """
+
+    id: str
+    content: str
+    why: Why
+    is_deleted: bool = False
+    matched_in: list[str] = Field(default_factory=list)
+
+
+class KnownExport(Model):
+    """A file that memgraph wrote from the store, last `at` this time: it may hold what was purged."""
+
+    path: str
+    at: Timestamp
+    kind: str
+    is_there: bool
+
+
+class LostTask(Model):
+    """A task that a purge removes with its decisions, constraints, questions, actions and artifacts, because its registration contains the words."""
+
+    id: str
+    title: str
+    items: Count
+
+
+class RemainingName(Model):
+    """A name that contains the words and stays in the journal, which signs it or needs it.
+
+    Attributes
+    ----------
+    what : str
+        The id of a task or of a key, which stand in the heads of events; or the type of an event that is never removed.
+    name : str or None
+        None in a receipt, which would otherwise repeat it.
+    event, events : int
+        The first event with it, and the number of events.
+    """
+
+    what: str
+    name: str | None = None
+    event: Count
+    events: Count
+
+
+class PurgePreview(Model):
+    """What a purge would remove, and in `remaining` what it cannot.
+
+    Attributes
+    ----------
+    events, others : int, dict of str to int
+        Number of events whose payload would be removed; of those, the ones that are not about memories, by type.
+    is_everything : bool
+        Whether no memory would be left.
+    """
+
+    memories: list[PurgedMemory] = Field(default_factory=list)
+    events: Count = 0
+    others: dict[str, int] = Field(default_factory=dict)
+    lost_tasks: list[LostTask] = Field(default_factory=list)
+    remaining: list[RemainingName] = Field(default_factory=list)
+    exports: list[KnownExport] = Field(default_factory=list)
+    is_everything: bool = False
+
+
+class RewrittenFile(Model):
+    """A file of the journal from which payloads were removed.
+
+    Attributes
+    ----------
+    path : str
+        Relative to the store's directory.
+    size : int
+        Number of its first bytes that the hashes cover: the file may have grown since.
+    before, after : str or None
+        SHA-256 of these bytes. `before` is None if the process was killed before it was known.
+    """
+
+    path: str
+    size: Count
+    before: str | None = None
+    after: str
+
+
+class PurgeReceipt(Model):
+    """Proof that a purge was completed, as the event ``memory.purged`` with the sequence number `event` records it.
+
+    Attributes
+    ----------
+    key_id : str
+        The key that signed the journal then, and from which the key of `code` is derived.
+    ranges : list of tuple of int
+        First and last sequence number of the events whose payloads are gone.
+    vectors : dict of str to list of int
+        Rows of the vector files that are all zeros, by model.
+    rebuilt, removed : list of str
+        What was rebuilt from the journal; what was removed, and is rebuilt when it is needed.
+    lost_tasks : list of int
+        Events that had registered the tasks that are lost.
+    remaining : list of RemainingName or None
+        Where the words are still. None if the process was killed before it was known.
+    code : str
+        Signature: a code of everything else.
+    """
+
+    format: Literal[1] = 1
+    store_id: str
+    key_id: str
+    event: Count
+    purged_at: Timestamp
+    ids: list[str] = Field(default_factory=list)
+    derived_ids: list[str] = Field(default_factory=list)
+    copied_ids: list[str] = Field(default_factory=list)
+    restated_ids: list[str] = Field(default_factory=list)
+    kept_ids: list[str] = Field(default_factory=list)
+    ranges: list[tuple[int, int]] = Field(default_factory=list)
+    vectors: dict[str, list[int]] = Field(default_factory=dict)
+    files: list[RewrittenFile] = Field(default_factory=list)
+    rebuilt: list[str] = Field(default_factory=list)
+    removed: list[str] = Field(default_factory=list)
+    lost_tasks: list[int] = Field(default_factory=list)
+    remaining: list[RemainingName] | None = None
+    exports: list[KnownExport] = Field(default_factory=list)
+    code: str = ""
+
+
+class ReceiptCheck(Model):
+    """Result of the check of a receipt. A receipt that does not hold raises an error instead.
+
+    Attributes
+    ----------
+    events, vectors : int
+        Number of events that have no payload, and of rows of vectors that were zeroed.
+    changed_since : list of str
+        Files whose bytes a later purge, or another rewriting, has changed since.
+    """
+
+    event: Count
+    events: Count
+    vectors: Count
+    changed_since: list[str] = Field(default_factory=list)
+    remaining: list[RemainingName] | None = None
+
+
+class ResetResult(Model):
+    """Result of a reset, or of its preview: the number of each kind that was removed and that stays.
+
+    Attributes
+    ----------
+    scope : {"memory", "all"}
+        ``memory`` keeps facts, pins and tasks; ``all`` keeps nothing.
+    event : int or None
+        The event that records it; None for a preview, and if there was nothing to remove.
+    """
+
+    scope: ResetScope
+    removed: dict[str, Count] = Field(default_factory=dict)
+    kept: dict[str, Count] = Field(default_factory=dict)
+    event: int | None = None

@@ -1,14 +1,24 @@
-"""Retrieval: its settings, its query and its result."""
+"""Recall: its query and settings, its results, context for a task, and the prompt."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, Field, SerializeAsAny, StringConstraints
 
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Count, Floor, Model, Name, Text, Timestamp, Unit, storable
-from memgraph.model.memory import Embedding, PrivacyTier, StandingRule, StoredMemory, TrustClass
+from memgraph.model.memory import (
+    Embedding,
+    MemoryType,
+    PrivacyTier,
+    StandingRule,
+    StoredEpisodicMemory,
+    StoredMemory,
+    StoredProceduralMemory,
+    StoredSemanticMemory,
+    TrustClass,
+)
 
 MAX_TASK_CHARS = 1_000_000
 MAX_SEARCHED_CHARS = 8_000
@@ -59,8 +69,6 @@ class RetrievalConfig(Model):
 
     Attributes
     ----------
-    max_episodic, max_semantic, max_procedural, max_tokens : int or None
-        Budget; None: the store's setting.
     dense_weight : float or None
         Share of the vector score in the fused score; the text score has the rest. None: 0.75 for a task of more than three words
         without phrases, which rarely has the words of past work; 0.45 for questions, for texts of few words or with phrases, and for those
@@ -70,8 +78,6 @@ class RetrievalConfig(Model):
     candidates : int
         Number of the best memories of each type that the later stages consider. Fewer take less time, but may lose memories that only
         the graph walk would raise. A tag of more memories than this is not searched for.
-    k1, b : float
-        BM25's saturation and length normalisation.
     length_constant_words : float
         Dense scores are scaled by ``1 − exp(−words / constant)``: very short texts rank too high otherwise.
     neighbour_span, neighbour_decay : int, float
@@ -96,8 +102,6 @@ class RetrievalConfig(Model):
         From the best memories to landmarks that share their tags.
     relevance_weight, use_weight, negative_weight : float
         Bounded terms (at most 0.05 each) that decide near ties.
-    max_task_items, max_related : int or None
-        Places for what holds in the task, and for what linked tasks give; None: the store's setting.
     transcript_factor : float
         Factor of the scores of verbatim turns.
     near_tie : float
@@ -166,8 +170,6 @@ class RetrievalQuery(Model):
         Why a named agent needs sensitive memories: more than 20 characters.
     project_id : str or None
         Admits this project's memories and those without a project; None: every project.
-    max_episodic, max_semantic, max_procedural, max_tokens : int or None
-        Budget; None: the configured budget.
     floor : {"auto", "off"}, float or None
         Evidence that a memory needs to be returned (see `memgraph.retrieval.stages.floor`); None: the store's setting ``retrieval_floor``.
     session_id, task_id, build_id : str or None
@@ -178,12 +180,8 @@ class RetrievalQuery(Model):
         Admits only this session's memories and those without a session.
     global_fallback : bool
         Whether memories of no task are admitted beside those of the task. Pinned constraints always are. Without a task it has no effect.
-    all_tasks : bool
-        Admit every task's own memories, and what holds in it.
     agents : list of str or None
         Admit only memories in which one of these agents was involved.
-    privacy_tiers, trust_classes : list or None
-        Admit only these; None: all that the agent may have.
     """
 
     task_description: TaskText = ""
@@ -220,8 +218,6 @@ class Override(Model):
 
     Attributes
     ----------
-    memory_id : str
-        The result that comes later.
     reason : {"authority", "dominance"}
         ``authority``: it has the higher score, or comes first by its id, but the scores are near and its class is lower. ``dominance``:
         its class is higher, but the other score leads by `override_delta` or more.
@@ -304,8 +300,6 @@ class RetrievalResult(Model):
         before".
     certainty_score : float
         The certainty as a probability, in [0, 1].
-    stages : list of StageReport
-        Reports of the stages, in order.
     versions : dict of str to str
         Versions of settings, analyser and embedder. Scores of different versions are not comparable.
     contradictions : list of Opposed
@@ -327,8 +321,6 @@ class RetrievalResult(Model):
         Whether phrases were given with the task: without them, an empty recall asks for some.
     rules : list of StoredSemanticMemory and StoredProceduralMemory, or None
         The standing rules that are given with it, in order; they need not match the task. None: only the pinned constraints among the memories are.
-    rules_left_out : int
-        Standing rules that hold but do not fit their budget.
     """
 
     query_id: str
@@ -361,10 +353,6 @@ class ScoredMemory(Model):
     ----------
     has_evidence : bool
         Whether a recall would return it: False, it is only among the most similar ones. Always True without a floor.
-    label : str or None
-        The label of what comes from another task, as in `RetrievalResult.labels`.
-    task_item : str or None
-        The class of what is no memory but holds in a task.
     """
 
     memory: SerializeAsAny[StoredMemory]
@@ -373,3 +361,206 @@ class ScoredMemory(Model):
     has_evidence: bool = True
     label: str | None = None
     task_item: Authority | None = None
+
+
+OutcomeWord = Literal["success", "failure", "partial", "unknown"]
+ContextFormat = Literal["notes", "prefix", "sections", "delimited", "context"]
+WhenNothing = Literal["say", "empty"]
+SectionName = Literal["constraints", "long_term", "recent_notes", "chat_context", "chat_memory", "working_memory"]
+SECTIONS: tuple[SectionName, ...] = get_args(SectionName)
+"""All sections, in the order of the prompt."""
+SESSION_SECTIONS: tuple[SectionName, ...] = ("chat_context", "chat_memory", "working_memory")
+"""Those that belong to one session."""
+
+
+class AgentContext(Model):
+    """The memories of one recall by type, whole and best first (seed 2, §5.3). The fields that are not described are those of `RetrievalResult`.
+
+    Attributes
+    ----------
+    scores : dict of str to float
+        The score of each memory by its id; empty if the recall explains none.
+    ranks : dict of str to int
+        The rank of each memory by its id, from 1; empty if it is by the score alone.
+    """
+
+    query_id: str
+    retrieved_at: Timestamp
+    semantic_memories: list[StoredSemanticMemory] = Field(default_factory=list)
+    similar_episodes: list[StoredEpisodicMemory] = Field(default_factory=list)
+    procedural_rules: list[StoredProceduralMemory] = Field(default_factory=list)
+    total_tokens_used: Count = 0
+    certainty: Certainty = "none"
+    contradictions: list[Opposed] = Field(default_factory=list)
+    is_over_budget: bool = False
+    constraints_left_out: Count = 0
+    rules: list[StandingRule] | None = None
+    rules_left_out: Count = 0
+    notice: str | None = None
+    has_phrases: bool = False
+    scores: dict[str, float] = Field(default_factory=dict)
+    ranks: dict[str, int] = Field(default_factory=dict)
+    labels: dict[str, str] = Field(default_factory=dict)
+    related_ids: list[str] = Field(default_factory=list)
+    task_items: dict[str, Authority] = Field(default_factory=dict)
+
+    @property
+    def memories(self) -> list[StoredMemory]:
+        """All memories but the standing rules, in the order of `RetrievalResult.memories`."""
+        return [*self.similar_episodes, *self.semantic_memories, *self.procedural_rules]
+
+
+class FromMemory(Model):
+    """Fields about the memory that an entry was made from: its id, trust and privacy; `label` and `task_item` as in `RetrievalResult`.
+
+    Attributes
+    ----------
+    contradicts_older, contradicted_by_newer : list of str
+        Ids of other memories of the recall that cannot hold if this one does.
+    """
+
+    memory_id: str
+    confidence: Unit = 1.0
+    trust_class: TrustClass = "agent"
+    privacy_tier: PrivacyTier = "public"
+    contradicts_older: list[str] = Field(default_factory=list)
+    contradicted_by_newer: list[str] = Field(default_factory=list)
+    label: str | None = None
+    task_item: Authority | None = None
+
+
+class Pattern(FromMemory):
+    """General knowledge: when it holds, and the right approach then."""
+
+    text: str
+    category: str | None = None
+    conditions: list[str] = Field(default_factory=list)
+    correct_approach: str | None = None
+
+
+class Warned(FromMemory):
+    """A known failure: what fails, why, and what prevents it (seed 3's anti-pattern). Its memory may be of any type."""
+
+    memory_type: MemoryType
+    what_fails: str
+    why: str | None = None
+    prevention: str | None = None
+
+
+class Skill(FromMemory):
+    """How to do something: trigger, prerequisites, steps and completion criterion; without steps, `text` is the memory's content."""
+
+    name: str | None = None
+    trigger: str | None = None
+    prerequisites: list[str] = Field(default_factory=list)
+    steps: list[str] = Field(default_factory=list)
+    exit_criteria: list[str] = Field(default_factory=list)
+    success_rate: Unit | None = None
+    text: str | None = None
+
+
+class Experience(FromMemory):
+    """An episode. One that was recorded in parts has these parts, any other only its content."""
+
+    text: str
+    outcome: OutcomeWord
+    occurred_at: Timestamp | None = None
+    project_id: str | None = None
+    approach: str | None = None
+    action: str | None = None
+    feedback: str | None = None
+
+
+class TaskContext(Model):
+    """What to build on, what to avoid and how to go about a task (seed 3). All texts are single lines.
+
+    Attributes
+    ----------
+    standing_rules : list of Pattern
+        Rules that hold whatever the task is. They are in no other list.
+    relevant_patterns : list of Pattern
+        Semantic memories, except those with a negative outcome; and, as text, procedures that come from a tool, an import or a web page.
+    avoid_these : list of Warned
+        Memories with a negative outcome, of any type; and, from the others, each wrong approach with its right one,
+        each error with its resolution, each common error of a procedure with its fix.
+    applicable_skills : list of Skill
+        Procedures of the user and of agents with a confidence of 0.5 or more, except those with a negative outcome.
+    similar_episodes : list of Experience
+        Episodes, except those with a negative outcome.
+    """
+
+    query_id: str
+    retrieved_at: Timestamp
+    certainty: Certainty = "none"
+    standing_rules: list[Pattern] = Field(default_factory=list)
+    relevant_patterns: list[Pattern] = Field(default_factory=list)
+    avoid_these: list[Warned] = Field(default_factory=list)
+    applicable_skills: list[Skill] = Field(default_factory=list)
+    similar_episodes: list[Experience] = Field(default_factory=list)
+    notice: str | None = None
+
+
+class PromptBudget(Model):
+    """Limits on the sections of a prompt, in tokens of their text with its headings."""
+
+    constraints: Count = Field(
+        default=600,
+        description="Standing rules, pinned constraints first; also the tokens of these constraints' content in a recall.",
+    )
+    long_term: Count = Field(default=1_000, description="What is known about the task, or of the project.")
+    recent_notes: Count = Field(default=500, description="Memories of the last days.")
+    recent_days: Count = Field(default=3, description="Number of days of the recent notes.")
+    chat_context: Count = Field(default=80, description="What the session's chat is about.")
+    chat_memory: Count = Field(default=300, description="What is only told in the session.")
+    working_memory: Count = Field(default=200, description="What the session is doing.")
+
+
+class PromptSection(Model):
+    """One section. Its text, with its heading, is within its budget.
+
+    Attributes
+    ----------
+    heading : str
+        Its first line; empty for what is known, which has headings of its own.
+    left_out : int
+        Entries that do not fit; of the standing rules, the text says so. What fits in part is not among them.
+    """
+
+    name: SectionName
+    heading: str = ""
+    body: str
+    tokens: Count
+    budget: Count
+    memory_ids: list[str] = Field(default_factory=list)
+    left_out: Count = 0
+
+    @property
+    def text(self) -> str:
+        """The section as it stands in the prompt."""
+        return "\n".join(filter(None, (self.heading, self.body)))
+
+
+class Prompt(Model):
+    """The memory part of a prompt.
+
+    Attributes
+    ----------
+    sections : list of PromptSection
+        Those that are not empty; in `text` there is an empty line between them.
+    task_id : str or None
+        The task whose memories are in it: the one asked for, else the one that the session works on.
+    query_id, notice : str or None
+        Of the recall, for `record_outcome`; a message about it, or about standing rules that do not fit.
+    """
+
+    text: str
+    sections: list[PromptSection] = Field(default_factory=list)
+    session_id: str | None = None
+    task_id: str | None = None
+    query_id: str | None = None
+    notice: str | None = None
+
+    @property
+    def memory_ids(self) -> list[str]:
+        """The memories in it."""
+        return [one for section in self.sections for one in section.memory_ids]

@@ -21,17 +21,17 @@ from memgraph.model.memory import (
     StoredProceduralMemory,
     StoredSemanticMemory,
 )
-from memgraph.model.results.context import (
+from memgraph.model.results.retrieval import (
     AgentContext,
     Experience,
     FromMemory,
     OutcomeWord,
     Pattern,
+    RetrievalResult,
     Skill,
     TaskContext,
     Warned,
 )
-from memgraph.model.results.retrieval import RetrievalResult
 from memgraph.retrieval.context.task_labels import is_outside
 from memgraph.text.attempts import quoted_lesson, trial_text
 from memgraph.text.cutting import fitted, whole_sentences

@@ -15,15 +15,15 @@ from typing import Any
 
 from memgraph.model.base import checked
 from memgraph.model.memory import StoredEpisodicMemory, StoredMemory, StoredProceduralMemory, StoredSemanticMemory
-from memgraph.model.results.context import (
+from memgraph.model.results.retrieval import (
     AgentContext,
     ContextFormat,
     Experience,
     FromMemory,
+    RetrievalResult,
     Warned,
     WhenNothing,
 )
-from memgraph.model.results.retrieval import RetrievalResult
 from memgraph.retrieval.context.context import (
     agent_context,
     beside_rules,

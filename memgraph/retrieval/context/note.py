@@ -14,7 +14,7 @@ from memgraph.model.memory import (
     StoredSemanticMemory,
     TrustClass,
 )
-from memgraph.model.results.context import Warned
+from memgraph.model.results.retrieval import Warned
 from memgraph.retrieval.context.context import (
     experience,
     failed,

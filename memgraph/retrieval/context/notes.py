@@ -20,8 +20,7 @@ from memgraph.model.memory import (
     StoredSemanticMemory,
     TrustClass,
 )
-from memgraph.model.results.context import AgentContext
-from memgraph.model.results.retrieval import WANTED_PHRASES
+from memgraph.model.results.retrieval import WANTED_PHRASES, AgentContext
 from memgraph.ports import TokenCounter
 from memgraph.retrieval.context.budget import count_tokens
 from memgraph.retrieval.context.context import beside_rules, rules_of, solved_since

@@ -17,7 +17,7 @@ from memgraph.journal.search import events_of
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import MAX_ITEMS, Limit, Name, Text, checked
-from memgraph.model.events.recalls import AccessAudited
+from memgraph.model.events.records import AccessAudited
 from memgraph.model.memory import PrivacyTier, StoredMemory
 from memgraph.privacy.access import Access, Operation, access_of
 from memgraph.store.commit.requests import Requests

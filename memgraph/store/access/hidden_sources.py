@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE
-from memgraph.model.results.sleep import MADE_FROM_OTHERS
+from memgraph.model.results.learning import MADE_FROM_OTHERS
 from memgraph.store.query import Mask, Reader
 
 

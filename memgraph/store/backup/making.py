@@ -17,7 +17,7 @@ from uuid import uuid4
 import orjson
 
 from memgraph.disk.files import read_own
-from memgraph.disk.seal import Seal, seal_of
+from memgraph.disk.seal import Seal
 from memgraph.errors import BackupError, InvalidInputError, KeyMissingError, StorageError
 from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.envelope import ENVELOPE_VERSION, Chain, CommitDraft
@@ -190,10 +190,10 @@ class Backups:
         def seal_for(store_id: str, key_id: str) -> Seal:
             if store_id != self._journal.store_id:
                 raise BackupError(f"is a backup of another store, {store_id}", path=path)
-            key = self._journal.ring.find(key_id)
-            if key is None:
+            seal = self._journal.seal_of(key_id, manifest.PURPOSE)
+            if seal is None:
                 raise KeyMissingError(f"{path} was made with another key, {key_id!r}, which is missing", key_id=key_id)
-            return seal_of(key.secret, manifest.PURPOSE, store_id)
+            return seal
 
         with reading(path) as archive:
             found = manifest.unsealed(archive.read_manifest(), path, seal_for)
@@ -224,8 +224,7 @@ class Backups:
         parts, keys, sha256 = self._parts(boundary, base, progress)
         made = self._manifest(boundary, base, parts, sorted(keys), sha256)
         with ArchiveWriter(target, replaces=replaces) as archive:
-            key = journal.signing_key
-            first = manifest.sealed(made, seal_of(key.secret, manifest.PURPOSE, made.store_id), key.key_id)
+            first = manifest.sealed(made, journal.seal(manifest.PURPOSE), journal.signing_key.key_id)
             archive.add(manifest.NAME, len(first), io.BytesIO(first))
             for part in parts:
                 source = _Hashing(part)

@@ -14,11 +14,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from memgraph.disk.seal import Seal, seal_of
+from memgraph.disk.seal import Seal
 from memgraph.errors import BackupError, InvalidInputError, KeyMissingError
 from memgraph.journal.envelope import canonical
-from memgraph.journal.keys import FileKeys, KeyRing
-from memgraph.journal.keys.place import key_place
+from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.keys.ring import KeyRing, key_place, seal_of
 from memgraph.model.base import Name, Strict, Timestamp
 from memgraph.model.events.payload import Sha256, Whole
 from memgraph.model.events.store import KeptVectors
@@ -167,7 +167,7 @@ def seals_of(keys: KeyProvider, keys_home: Path, path: Path) -> Callable[[str, s
                 f"keys; {key_place(keys, store_id).remedy}",
                 key_id=key_id,
             )
-        return seal_of(key.secret, PURPOSE, store_id)
+        return seal_of(key, PURPOSE, store_id)
 
     return seal_for
 

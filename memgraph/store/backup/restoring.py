@@ -13,13 +13,13 @@ import numpy as np
 
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import make_private_folder, sync_folder, write_private
+from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.disk.seal import Seal
-from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
 from memgraph.errors import BackupError, InvalidInputError, JournalError, KeyMissingError, StorageError
 from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.envelope import MAX_LINE_BYTES, CommitDraft, Line, LineError, parsed
 from memgraph.journal.head_file import Head, HeadFile
-from memgraph.journal.keys.configured import configured_keys
+from memgraph.journal.keys.providers import configured_keys
 from memgraph.journal.opening import FILE, add_store
 from memgraph.journal.sql import Database, SQLite
 from memgraph.journal.vectors import NamedRows, file_name

@@ -16,7 +16,7 @@ from memgraph.errors import DiskFullError, MemGraphError, ReadOnlyError, Storage
 from memgraph.logs import logger_of
 from memgraph.model.base import MAX_COUNT
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.recalls import AccessEffect, AccessRecorded
+from memgraph.model.events.records import AccessEffect, AccessRecorded
 from memgraph.model.relevance import ForgettingCurveConfig, decayed
 from memgraph.model.timestamps import days_between
 from memgraph.ports import Row
@@ -50,14 +50,6 @@ class PendingAccess:
     """Uncommitted uses, and the retrievals that caused them. Not thread-safe: the owner locks.
 
     Drained uses stay visible until the rows include their commit.
-
-    Parameters
-    ----------
-    flush : callable
-        Commits the pending uses.
-    curve : ForgettingCurveConfig
-    seq : callable
-        Returns the last event that the rows include.
     """
 
     def __init__(self, flush: Callable[[], None], curve: ForgettingCurveConfig, seq: Callable[[], int]) -> None:
@@ -91,13 +83,7 @@ class PendingAccess:
         return Mark(self._seq(), self._drains, len(self._used))
 
     def effects(self, rows: Rows, *, since: Mark | None = None) -> list[AccessEffect]:
-        """Return the rows with the effects of pending uses; uses of deleted memories have none.
-
-        Parameters
-        ----------
-        since : Mark, optional
-            Only memories used after it, if nothing was committed meanwhile.
-        """
+        """Return the rows with the effects of pending uses; uses of deleted memories have none."""
         is_late = since is not None and since[:2] == self.mark[:2]
         ids = dict.fromkeys(self._used[since.used :]) if since and is_late else {**self._drained, **self._uses}
         found = []

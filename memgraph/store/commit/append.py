@@ -2,53 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from memgraph.errors import DuplicateIdError, InvalidInputError, NotFoundError, ScopeError
-from memgraph.fold.edges import NODE_TABLES
-from memgraph.fold.tasks import PIN, REMOVAL, is_pin
+from memgraph.errors import InvalidInputError
+from memgraph.fold import Workspace, check
+from memgraph.fold.memories import NODE_TABLES
+from memgraph.fold.tasks import PIN
 from memgraph.journal.envelope import CommitDraft, Event
-from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import (
     MemoryAdded,
-    MemoryDeleted,
-    MemoryMerged,
-    MemoryRevised,
     MemoryUndeleted,
     VectorRef,
 )
 from memgraph.model.events.payload import Actor, Payload, WriteScope
 from memgraph.model.events.store import EmbeddingSwitched
-from memgraph.model.events.tasks import (
-    PinAdded,
-    PinEdited,
-    PinPayload,
-    PinRemoveCancelled,
-    PinRemoved,
-    PinRemoveRequested,
-)
 from memgraph.model.ids import new_id
 from memgraph.model.memory import AgentMemory, Vector
 from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.ports import Embedder, Row
+from memgraph.ports import Embedder, Key, Row
 from memgraph.store.commit.access import NOTHING_DRAINED, PendingAccess
-from memgraph.store.commit.effects import check_effect
-from memgraph.store.commit.handoff_gate import check_handoffs
-from memgraph.store.commit.requests import next_commit_id
-from memgraph.store.commit.task_gate import check_task_events, check_writable, known_task
+from memgraph.store.commit.requests import check_effect, next_commit_id
 from memgraph.store.commit.vectors import VectorModel, check_model, checked_vector, vector_model
 from memgraph.store.projection.projector import Projector
 
-Rows = Callable[[str, str], Row | None]
-PROTECTED = frozenset(
-    (
-        "content title is_pinned is_suppressed archived_at invalid_at valid_at project_id task_id session_id source "
-        "privacy_tier domain trust_class"
-    ).split()
-)
-"""Fields of a pin's memory that decide what it says, and whether, where and by whom it is recalled."""
 Write = Payload | tuple[Payload, Vector] | AgentMemory
 """An event; an event with the vector that it refers to; or a memory to add."""
 
@@ -57,13 +36,7 @@ MANY = 100
 
 
 class Appender:
-    """Appends commits together with pending access records. `append` and `append_all` require the writer lock.
-
-    Parameters
-    ----------
-    on_damage : callable
-        Called with the number of rows missing in a vector file that is about to be written.
-    """
+    """Appends commits together with pending access records. `append` and `append_all` require the writer lock."""
 
     def __init__(
         self,
@@ -75,8 +48,9 @@ class Appender:
         on_damage: Callable[[int], None],
     ) -> None:
         self._projector = projector
-        self._embedder = embedder
+        self.embedder = embedder
         self._now = now
+        self._curve = curve
         self._on_damage = on_damage
         self.pending = PendingAccess(self.flush, curve, lambda: projector.projection.seq)
         self._made_ids: set[str] = set()
@@ -84,11 +58,11 @@ class Appender:
     @property
     def model(self) -> VectorModel:
         """The model of the stored vectors."""
-        return vector_model(self._projector.journal.named, self._embedder)
+        return vector_model(self._projector.journal.named, self.embedder)
 
     def use(self, embedder: Embedder) -> None:
         """Switch to another embedder."""
-        self._embedder = embedder
+        self.embedder = embedder
 
     def checked(self, vector: object) -> Vector:
         """Return a vector after checking that this store can keep it."""
@@ -125,50 +99,29 @@ class Appender:
         actor: Actor = "agent",
         made_by: Embedder | None = None,
     ) -> list[Event]:
-        """Append commits, all or none, and return their events.
-
-        Parameters
-        ----------
-        made_by : Embedder, optional
-            The embedder that made the vectors, before the lock was taken. Default: the one in use.
-
-        Raises
-        ------
-        ModelMismatchError
-            The store has switched to another model since.
-        """
-        if any(isinstance(write, tuple) for _, _, writes in parts for write in writes):
-            check_model(self._projector.journal.named, made_by or self._embedder, in_use=self._embedder)
-        checked = [
-            (
-                scope,
-                task_id,
-                [self._ready(write) for write in writes],
-            )
-            for scope, task_id, writes in parts
+        """Append commits, all or none, and return their events; `made_by` made the vectors, before the lock was taken."""
+        given = [[_split(write) for write in writes] for _, _, writes in parts]
+        vectors = [vector for writes in given for _, vector in writes if vector is not None]
+        if vectors:
+            check_model(self._projector.journal.named, made_by or self.embedder, in_use=self.embedder)
+            model = self.model
+            vectors = [checked_vector(vector, model) for vector in vectors]
+        drafts = [
+            CommitDraft(scope, [payload for payload, _ in writes], task_id=task_id, actor=actor)
+            for (scope, task_id, _), writes in zip(parts, given, strict=True)
         ]
-        for scope, task_id, writes in checked:
-            # reject mixed scopes before anything is written
-            CommitDraft(scope, [payload_of(write) for write in writes], task_id=task_id, actor=actor)
-        check_effect(payload_of(write) for _, _, writes in checked for write in writes)
-        self._check([(task_id, payload_of(write)) for _, task_id, writes in checked for write in writes])
-        for _, task_id, writes in checked:
-            payloads = [payload_of(write) for write in writes]
-            check_task_events(task_id, payloads, self._projector.rows.get)
-            check_pins(task_id, payloads, self._pin_rows)
-            check_handoffs(task_id, payloads, self._projector.rows.get)
+        self._check(drafts)
         with self._projector.gate.view:
             drained = self.pending.drain(self._projector.rows.get) if self._projector.has_graph else NOTHING_DRAINED
-        drafts = [CommitDraft("system", [*drained.payloads, *self._switch(checked)], actor="system")]
+        first = CommitDraft("system", [*drained.payloads, *self._switch(vectors)], actor="system")
         before = self._projector.journal.tail.seq
         try:
             with self._projector.journal.committing():
-                placed = iter(self._placed([write for _, _, writes in checked for write in writes]))
-                for scope, task_id, writes in checked:
-                    payloads = [next(placed) for _ in writes]
-                    drafts.append(
-                        CommitDraft(scope, payloads, task_id=task_id, actor=actor, commit_id=next_commit_id())
-                    )
+                refs = self._placed(vectors)
+                drafts = [first] + [
+                    replace(draft, payloads=[_naming(one, refs) for one in writes], commit_id=next_commit_id())
+                    for draft, writes in zip(drafts, given, strict=True)
+                ]
                 if not any(draft.payloads for draft in drafts):
                     return []
                 appended = self._projector.append(drafts, self._now())
@@ -177,158 +130,81 @@ class Appender:
                 with self._projector.gate.view:
                     self.pending.put_back(drained)
             raise
-        return appended[len(drafts[0].payloads) :]
+        return appended[len(first.payloads) :]
 
-    def _pin_rows(self, table: str, key: str) -> Row | None:
+    def _check(self, drafts: Sequence[CommitDraft]) -> None:
+        """Refuse what may not be recorded, at the rows as they are."""
+        payloads = [payload for draft in drafts for payload in draft.payloads]
+        check_effect(payloads)
+        if sum(isinstance(payload, MemoryAdded) for payload in payloads) >= MANY:
+            _ = self._projector.index
+            self._projector.rows.load(NODE_TABLES)
+        for payload in payloads:
+            if getattr(payload, "vector", None) is not None and not isinstance(payload, MemoryUndeleted):
+                raise InvalidInputError("is assigned by the store; pass the vector with the event", field="vector")
+        check(Workspace(_Present(self._projector, self._made_ids)), drafts, self._now())
+        self._made_ids.clear()
+
+    def _placed(self, vectors: Sequence[Vector]) -> Iterator[VectorRef]:
+        """Write the vectors, and return the references to them."""
+        if not vectors:
+            return iter(())
+        model, dimension = self.model
+        first = self._projector.journal.named.rows.get(model, 0)
+        file = self._projector.journal.vectors(model, dimension)
+        sums = file.write(first, np.stack(vectors))
+        return (VectorRef(model=model, row=row, sha256=sha256) for row, sha256 in enumerate(sums, start=first))
+
+    def _switch(self, vectors: Sequence[Vector]) -> list[Payload]:
+        """Return the event that sets the store's model, before its first vector."""
+        if not vectors or self._projector.journal.named.model is not None:
+            return []
+        return [EmbeddingSwitched(model=self.model.name, dimension=self.model.dimension)]
+
+
+class _Present:
+    """Today's rows as the checks read them: without asking the graph for what is known anyway."""
+
+    def __init__(self, projector: Projector, made_ids: Collection[str]) -> None:
+        self._projector = projector
+        self._made_ids = made_ids
+        self.edges_at = projector.rows.edges_at
+        self.sources = projector.rows.sources
+
+    def get(self, table: str, key: Key) -> Row | None:
         """Return a row; the pins are few, and are read at once."""
         if table == PIN:
             self._projector.rows.load((PIN,))
         return self._projector.rows.get(table, key)
 
-    def _ready(self, write: Write) -> Write:
-        """Return a write in the form in which it is stored, with its vector checked."""
-        return (write[0], self.checked(write[1])) if isinstance(write, tuple) else write
-
-    def _check(self, payloads: Sequence[tuple[str | None, Payload]]) -> None:
-        """Reject ids that exist, do not exist, or belong to another write scope than the commit, as the event requires."""
-        added: dict[str, str | None] = {}
-        if sum(isinstance(payload, MemoryAdded) for _, payload in payloads) >= MANY:
-            _ = self._projector.index
-            self._projector.rows.load(NODE_TABLES)
-        for task_id, payload in payloads:
-            if getattr(payload, "vector", None) is not None and not isinstance(payload, MemoryUndeleted):
-                raise InvalidInputError("is assigned by the store; pass the vector with the event", field="vector")
-            if isinstance(payload, MemoryAdded | MemoryUndeleted):
-                memory_id = payload.memory.id
-                if memory_id in added:
-                    raise DuplicateIdError(memory_id, where="in this call")
-                if memory_id not in self._made_ids and self._exists(memory_id):
-                    raise DuplicateIdError(memory_id)
-                added[memory_id] = payload.memory.task_id
-                continue
-            for memory_id in payload.memory_ids():
-                if memory_id not in added and not self._exists(memory_id):
-                    raise NotFoundError("memory", memory_id)
-            if isinstance(payload, MemoryRevised | MemoryMerged | MemoryDeleted):
-                row = self._projector.rows.get("Memory", payload.id) or {"task_id": added.get(payload.id)}
-                if row.get("task_id") != task_id:
-                    raise ScopeError(
-                        f"memory {payload.id} belongs to task {row.get('task_id')!r}, the commit to {task_id!r}: one commit "
-                        "has one write scope"
-                    )
-        self._made_ids.clear()
-
-    def _placed(self, writes: Sequence[Write]) -> list[Payload]:
-        """Write the vectors, and return the events that refer to them."""
-        vectors = [write[1] for write in writes if isinstance(write, tuple)]
-        if not vectors:
-            return [payload_of(write) for write in writes]
-        model, dimension = self.model
-        first = self._projector.journal.named.rows.get(model, 0)
-        file = self._projector.journal.vectors(model, dimension)
-        places = iter(enumerate(file.write(first, np.stack(vectors)), start=first))
-        placed = []
-        for write in writes:
-            payload = payload_of(write)
-            if isinstance(write, tuple):
-                row, sha256 = next(places)
-                payload = payload.model_copy(update={"vector": VectorRef(model=model, row=row, sha256=sha256)})
-            placed.append(payload)
-        return placed
-
-    def _switch(self, parts: Sequence[tuple[WriteScope, str | None, Sequence[Write]]]) -> list[Payload]:
-        """Return the event that sets the store's model, before its first vector."""
-        has_vectors = any(isinstance(write, tuple) for _, _, writes in parts for write in writes)
-        if not has_vectors or self._projector.journal.named.model is not None:
-            return []
-        return [EmbeddingSwitched(model=self.model.name, dimension=self.model.dimension)]
-
-    def _exists(self, memory_id: str) -> bool:
+    def has(self, table: str, key: Key) -> bool:
+        """Return whether a row exists."""
+        if table != "Memory":
+            return self._projector.rows.has(table, key)
+        if key in self._made_ids:
+            return False
         index = self._projector.loaded_index
-        if index is not None:
-            return index.slot(memory_id) >= 0
-        return self._projector.rows.get("Memory", memory_id) is not None
+        return self._projector.rows.has(table, key) if index is None else index.slot(str(key)) >= 0
+
+
+def _split(write: Write) -> tuple[Payload, Vector | None]:
+    """Return the event of a write other than a memory, and its vector."""
+    payload = write[0] if isinstance(write, tuple) and write else write
+    if not isinstance(payload, Payload):
+        raise InvalidInputError("must be an event, an event and its vector, or a memory", field="events", value=write)
+    return payload, write[1] if isinstance(write, tuple) else None
+
+
+def _naming(write: tuple[Payload, Vector | None], refs: Iterator[VectorRef]) -> Payload:
+    payload, vector = write
+    return payload if vector is None else payload.model_copy(update={"vector": next(refs)})
 
 
 def payload_of(write: Write) -> Payload:
     """Return the event of a write other than a memory."""
-    payload = write[0] if isinstance(write, tuple) and write else write
-    if not isinstance(payload, Payload):
-        raise InvalidInputError("must be an event, an event and its vector, or a memory", field="events", value=write)
-    return payload
+    return _split(write)[0]
 
 
 def with_vector(payload: Payload, vector: Vector | None) -> Write:
     """Return an event with a reference to its vector, if there is one."""
     return payload if vector is None else (payload, vector)
-
-
-def check_pins(task_id: str | None, payloads: Sequence[Payload], rows: Rows) -> None:
-    """Check the events of one commit.
-
-    Raises
-    ------
-    InvalidInputError
-        A pin would change, leave recall or be deleted, and no event of the commit edits or removes it; or its task is archived or closed.
-    NotFoundError
-        A memory that is to be edited or removed as a pin is none.
-    ScopeError
-        An event of a pin is committed in another write scope than that of the pin.
-    """
-    pins = [payload for payload in payloads if isinstance(payload, PinPayload)]
-    if pins:
-        _check_events(task_id, payloads, pins, rows)
-    explicit = {payload.id for payload in pins if isinstance(payload, PinEdited | PinRemoved)}
-    for memory_id, what in _changed(payloads):
-        if memory_id not in explicit and is_pin(row := rows(PIN, memory_id)):
-            lost = isinstance(what, MemoryMerged | MemoryRevised) and _loses_its_tag(what, row or {}, rows)
-            if lost or not isinstance(what, MemoryMerged | MemoryRevised) or not _fields(what).isdisjoint(PROTECTED):
-                problem = (
-                    "is a pin, which only `memgraph pins edit` changes; `memgraph pins remove` or `memgraph forget --pins` "
-                    "removes it"
-                )
-                raise InvalidInputError(problem, field="id", value=memory_id)
-
-
-def _check_events(task_id: str | None, payloads: Sequence[Payload], pins: Sequence[PinPayload], rows: Rows) -> None:
-    new = {payload.memory.id: payload.memory for payload in payloads if isinstance(payload, MemoryAdded)}
-    if task_id is not None and any(not isinstance(payload, PinRemoveCancelled) for payload in pins):
-        check_writable(task_id, known_task(rows, task_id)["status"])  # who cancels a removal keeps the pin as it is
-    for payload in pins:
-        if isinstance(payload, PinAdded):
-            if payload.id not in new or not new[payload.id].is_pinned:
-                raise InvalidInputError("must be a pinned memory of the same commit", field="id", value=payload.id)
-            continue
-        row = rows(PIN, payload.id)
-        if row is None or not is_pin(row):
-            raise NotFoundError("pin", payload.id, listed_by="memgraph pins")
-        if row.get("task_id") != task_id:
-            problem = f"pin {payload.id} belongs to task {row.get('task_id')!r}, the commit to {task_id!r}"
-            raise ScopeError(f"{problem}: one commit has one write scope")
-        request_id = None if isinstance(payload, PinRemoveRequested) else getattr(payload, "request_id", None)
-        request = rows(REMOVAL, request_id) if request_id is not None else None
-        if request_id is not None and (
-            request is None or request["pin_id"] != payload.id or request["state"] != "open"
-        ):
-            raise NotFoundError("open request to remove the pin", request_id, listed_by="memgraph pins")
-
-
-def _changed(payloads: Sequence[Payload]) -> Iterator[tuple[str, Payload]]:
-    """Yield the memories that events change or replace."""
-    for payload in payloads:
-        if isinstance(payload, MemoryRevised | MemoryMerged | MemoryDeleted):
-            yield payload.id, payload
-        elif isinstance(payload, MemoryLinked) and payload.relation == "SUPERSEDES":
-            yield payload.target_id, payload
-
-
-def _fields(revision: MemoryRevised | MemoryMerged) -> set[str]:
-    return {*revision.changed.model_fields_set, *revision.cleared}  # type: ignore[attr-defined]
-
-
-def _loses_its_tag(revision: MemoryRevised | MemoryMerged, pin: Row, rows: Rows) -> bool:
-    """Return whether a revision takes the tag from a constraint by which recall finds it."""
-    if "tags" not in _fields(revision):
-        return False
-    tags = {tag.casefold() for tag in revision.row_after(rows("Memory", revision.id) or {}).get("tags", ())}
-    return pin["kind"] not in tags

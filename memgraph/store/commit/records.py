@@ -10,29 +10,16 @@ from memgraph.model.base import Name, checked
 from memgraph.model.events.memories import RecordPatch
 from memgraph.model.events.payload import Actor, Payload, WriteScope, sparse
 from memgraph.model.ids import new_id
-from memgraph.model.memory import AgentMemory, MemoryRecord
+from memgraph.model.memory import REASONS_OF, AgentMemory, MemoryRecord
 from memgraph.ports import Annotator, Row, lacks_entities
 from memgraph.text.cutting import summary_of
 
-_NOT_RECORDED = frozenset({"embedding", "relevance_score", "supporting_memory_ids"})
-_REASONS = {"archived_at": ("archive_reason", "archive_summary"), "invalid_at": ("invalidation_reason",)}
-"""Fields that describe a state, kept only while the memory is in it."""
+_RECORDED = frozenset(MemoryRecord.model_fields)
 
 
 def record_of(memory: AgentMemory, *, now: str, max_relevance: float, **settled: Any) -> MemoryRecord:
-    """Return the record of a memory, with omitted fields filled in.
-
-    Parameters
-    ----------
-    settled : Any
-        Fields set by the store, such as `previous_id`.
-
-    Raises
-    ------
-    InvalidInputError
-        The relevance is above the configured maximum, or a changed field cannot be stored.
-    """
-    given = ((name, value) for name, value in vars(memory).items() if name not in _NOT_RECORDED)
+    """Return the record of a memory, with omitted fields filled in."""
+    given = ((name, value) for name, value in vars(memory).items() if name in _RECORDED)
     fields = {name: value for name, value in given if value is not None and value != []}
     anchor = memory.relevance_score if memory.relevance_anchor is None else memory.relevance_anchor
     anchor = settled.get("relevance_anchor", anchor)  # set by an update
@@ -70,8 +57,8 @@ def with_its_reasons(updates: Mapping[str, Any], row: Row) -> dict[str, Any]:
 
     A summary of the text does not describe a state: it is cleared with the text.
     """
-    left = [state for state in _REASONS if state in updates and updates[state] is None]
-    gone = {name for state in left for name in _REASONS[state]}
+    left = [state for state in REASONS_OF if state in updates and updates[state] is None]
+    gone = {name for state in left for name in REASONS_OF[state]}
     if "archive_summary" in row and row["archive_summary"] == summary_of(row["content"]):
         is_of_another = updates.get("content", row["content"]) != row["content"]
         gone = gone | {"archive_summary"} if is_of_another else gone - {"archive_summary"}
@@ -87,13 +74,7 @@ def patch(old: Row, new: MemoryRecord) -> tuple[Any, list[str]]:
 
 
 def check_commit(write_scope: object, events: object, *, task_id: object, actor: object) -> None:
-    """Reject a commit that is invalid in any scope.
-
-    Raises
-    ------
-    InvalidInputError
-        An argument has the wrong type, or an event is reserved for the store itself.
-    """
+    """Reject a commit that is invalid in any scope."""
     checked(WriteScope, write_scope, "write_scope")
     checked(Name | None, task_id, "task_id")
     checked(Actor, actor, "actor")

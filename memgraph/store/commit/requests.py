@@ -1,24 +1,46 @@
-"""Commits by the request that made them: a client that lost the answer can learn whether its request was carried out."""
+"""The present request: whether it only reads, and the names of its commits.
+
+By these a client that lost the answer can learn whether its request was carried out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import count
 from uuid import UUID, uuid5
 
+from memgraph.errors import ReadOnlyError
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.store import EmbeddingSwitched
-from memgraph.store.commit.effects import RECORDS_OF_READING
 
+_reads_only: ContextVar[bool] = ContextVar("reads_only", default=False)
 _MOST_COMMITS = 256
 """Commits of one request that are looked for. A request that made more has made one of the first."""
-_NOT_ASKED_FOR: tuple[type[Payload], ...] = (*RECORDS_OF_READING, EmbeddingSwitched)
-"""Events that are written along with a request; alone they do not mean that it was carried out."""
 _names: ContextVar[Iterator[str] | None] = ContextVar("commit_ids", default=None)
+
+
+@contextmanager
+def reading_only() -> Iterator[None]:
+    """Reject all that this thread writes in the block except records of reading."""
+    token = _reads_only.set(True)
+    try:
+        yield
+    finally:
+        _reads_only.reset(token)
+
+
+def check_effect(payloads: Iterable[Payload]) -> None:
+    """Reject what an operation that only reads must not write."""
+    if _reads_only.get():
+        for payload in payloads:
+            if not payload.POLICY.is_of_reading:
+                raise ReadOnlyError(
+                    f"an operation that only reads was about to write {payload.TYPE}; nothing was written"
+                )
 
 
 def next_commit_id() -> str | None:
@@ -52,7 +74,11 @@ class Requests:
         names = _commit_ids(request_id)
         wanted = {next(names) for _ in range(_MOST_COMMITS)}
         events = (one for one in self._journal.events_after(after) if one.commit_id in wanted)
-        return [one for one in events if not isinstance(one.payload, _NOT_ASKED_FOR)]
+        return [
+            one
+            for one in events
+            if not (one.payload.POLICY.is_of_reading or isinstance(one.payload, EmbeddingSwitched))
+        ]
 
 
 def _commit_ids(request_id: str) -> Iterator[str]:

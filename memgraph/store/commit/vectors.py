@@ -30,29 +30,13 @@ def vector_model(named: NamedVectors, embedder: Embedder) -> VectorModel:
 
 
 def check_is_embedder(embedder: object) -> None:
-    """Reject an object that is not an embedder.
-
-    Raises
-    ------
-    InvalidInputError
-    """
+    """Reject an object that is not an embedder."""
     if not (isinstance(getattr(embedder, "name", None), str) and callable(getattr(embedder, "embed", None))):
         raise InvalidInputError("must be an embedder", field="embedder", value=embedder)
 
 
 def check_model(named: NamedVectors, embedder: Embedder, *, in_use: Embedder | None = None) -> None:
-    """Reject an embedder whose vectors are not comparable with the store's; one that makes none fits any store.
-
-    Parameters
-    ----------
-    in_use : Embedder, optional
-        The store's own embedder, whose model applies until there is a first vector. Default: the checked one.
-
-    Raises
-    ------
-    ModelMismatchError
-        Names both models and how to change the store's.
-    """
+    """Reject an embedder whose vectors are not comparable with the store's; one that makes none fits any store."""
     check_is_embedder(embedder)
     stored, given = vector_model(named, in_use or embedder), VectorModel(embedder.name, embedder.dimension)
     if given.dimension and stored != given:
@@ -72,12 +56,7 @@ def rows_in_use(index: Index) -> dict[int, str]:
 
 
 def checked_vector(vector: object, model: VectorModel) -> Vector:
-    """Return a vector after validation: it has the model's dimension, and is finite and not zero.
-
-    Raises
-    ------
-    InvalidInputError
-    """
+    """Return a vector after validation: it has the model's dimension, and is finite and not zero."""
     try:
         kept = to_vector(vector)
     except ValueError as error:

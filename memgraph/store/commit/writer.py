@@ -10,14 +10,13 @@ from typing import Any, TypeVar
 from memgraph.embedding import embed_each
 from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
 from memgraph.extraction.secrets import kinds_of_secrets, redact_any
-from memgraph.fold.edges import chain_of
+from memgraph.fold.memories import chain_of
 from memgraph.journal.envelope import Event
 from memgraph.logs import logger_of
 from memgraph.model.attempts import no_attempt
-from memgraph.model.events.links import MemoryDerived, MemoryLinked
-from memgraph.model.events.memories import MemoryAdded, MemoryRevised
+from memgraph.model.events.memories import MemoryAdded, MemoryDerived, MemoryLinked, MemoryRevised
 from memgraph.model.events.payload import Actor, Payload, WriteScope
-from memgraph.model.events.recalls import RetrievalRecorded
+from memgraph.model.events.records import RetrievalRecorded
 from memgraph.model.ids import stored_form
 from memgraph.model.link import Link
 from memgraph.model.memory import (
@@ -25,19 +24,20 @@ from memgraph.model.memory import (
     EpisodicMemory,
     MemoryRecord,
     ProceduralMemory,
+    Role,
     SemanticMemory,
     StoredMemory,
     Vector,
+    fields_with,
     parse_memory,
 )
 from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.model.results.sleep import MADE_FROM_OTHERS
+from memgraph.model.results.learning import MADE_FROM_OTHERS
 from memgraph.ports import Annotator, Embedder, Row
 from memgraph.privacy.tiers import TEXT_FIELDS, Inferred, M, inferred, strictest, text_of
 from memgraph.store.commit.access import Use
 from memgraph.store.commit.append import MANY, Appender, Write, with_vector
 from memgraph.store.commit.records import annotated, patch, record_of, scope_of, with_its_reasons
-from memgraph.store.commit.vectors import VectorModel
 from memgraph.store.projection.bulk import BULK_FROM, in_bulk
 from memgraph.store.projection.projector import Projector
 
@@ -48,10 +48,13 @@ Chain = tuple[str, str]
 ChainOf = Callable[[AgentMemory], Chain | None]
 _PARTS: Chain = ("", "parts of one text")
 
-FIXED_FIELDS = frozenset(
-    "id type created_at updated_at access_count last_accessed_at previous_id task_id project_id session_id "
-    "relevance_anchor relevance_at embedding_model embedded_at supporting_memory_ids".split()
-)
+FIXED_FIELDS = fields_with(Role.STORE | Role.USE | Role.VECTOR) | {
+    "type",
+    "task_id",
+    "project_id",
+    "session_id",
+    "supporting_memory_ids",
+}
 """Fields that an update cannot set."""
 _NO_VECTOR = {"embedding_model": None, "embedded_at": None}
 _FIELD_OF_ALIAS = {
@@ -62,7 +65,7 @@ _FIELD_OF_ALIAS = {
 }
 
 
-class Writer:
+class Writer(Appender):
     """Turns requests into events: validates, annotates, embeds, and sets the store's own fields."""
 
     def __init__(
@@ -76,15 +79,9 @@ class Writer:
         redacts: bool = True,
         on_damage: Callable[[int], None] = lambda _count: None,
     ) -> None:
-        self._projector = projector
-        self.embedder = embedder
+        super().__init__(projector, embedder=embedder, now=now, curve=curve, on_damage=on_damage)
         self._annotator = annotator
-        self._now = now
-        self._curve = curve
         self._redacts = redacts
-        self._appender = Appender(projector, embedder=embedder, now=now, curve=curve, on_damage=on_damage)
-        self.pending = self._appender.pending
-        self.flush = self._appender.flush
         self.notices: list[str] = []
         self.tiers = Tiers(self.notice)
 
@@ -105,7 +102,7 @@ class Writer:
         whole = iter(self._completed(memories))
         completed = [next(whole) if isinstance(write, AgentMemory) else self._clean(write) for write in writes]
         with self._projector.writing():
-            return self._appender.append(
+            return self.append(
                 write_scope, self._as_events(completed, _chains()), task_id=task_id, actor=actor, made_by=made_by
             )
 
@@ -137,7 +134,7 @@ class Writer:
                 self._projector.admit_readers()
             writes = self._as_events(completed, chains)
             scope: WriteScope = "task" if task_id else "global"
-            events = self._appender.append(scope, writes, task_id=task_id, actor=actor, made_by=made_by)
+            events = self.append(scope, writes, task_id=task_id, actor=actor, made_by=made_by)
         added = (event.content["memory"] for event in events if isinstance(event.payload, MemoryAdded))
         return [self._kept(row, memory) for row, memory in zip(added, completed, strict=True)]
 
@@ -162,11 +159,6 @@ class Writer:
             self.pending.add(uses, record)
         elif refused := journal.refused_writes():
             self.pending.skip(refused)
-
-    def use(self, embedder: Embedder) -> None:
-        """Switch to another embedder, after the store's model has changed."""
-        self.embedder = embedder
-        self._appender.use(embedder)
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -193,7 +185,7 @@ class Writer:
             if made:
                 parts.append(("global", None, made))
             if parts:
-                self._appender.append_all(parts, made_by=made_by)
+                self.append_all(parts, made_by=made_by)
 
     def update(self, memory_id: str, updates: Mapping[str, Any], *, actor: Actor = "agent") -> None:
         """Change fields of a memory."""
@@ -208,16 +200,10 @@ class Writer:
         with self._projector.writing():
             row = self._row(memory_id)
             write = self.revision(memory_id, updates, ready=ready)
-            self._appender.append(scope_of(row), [write], task_id=row.get("task_id"), actor=actor, made_by=made_by)
+            self.append(scope_of(row), [write], task_id=row.get("task_id"), actor=actor, made_by=made_by)
 
     def revision(self, memory_id: str, updates: Mapping[str, Any], *, ready: Vector | None = None) -> Write:
-        """Return the event that changes fields of a memory; requires the lock.
-
-        Parameters
-        ----------
-        ready : ndarray, shape (d,), float32, optional
-            The new content's vector if it is known already; otherwise a changed content is embedded.
-        """
+        """Return the event that changes fields of a memory; requires the lock."""
         row, now = self._row(memory_id), self._now()
         given = self.without_secrets(self.updated(row, updates, now))
         moved = "relevance_score" in updates
@@ -230,7 +216,7 @@ class Writer:
         if "embedding" in updates or given.content != row["content"]:
             source = given if "embedding" in updates else given.model_copy(update={"embedding": ready})
             vector = self.vectors_for([source])[0]
-            model = {"embedding_model": self._appender.model.name, "embedded_at": now}
+            model = {"embedding_model": self.model.name, "embedded_at": now}
             settled |= model if vector is not None else dict.fromkeys(model)
         new = record_of(given, now=now, max_relevance=self._curve.max_relevance, **settled)
         changed, cleared = patch(row, new)
@@ -262,14 +248,9 @@ class Writer:
         """Commit one event about a memory in its own scope, computed from its row and the time."""
         with self._projector.writing():
             row = self._row(memory_id)
-            self._appender.append(
+            self.append(
                 scope_of(row), [self.without_secrets(make(row, self._now()))], task_id=row.get("task_id"), actor=actor
             )
-
-    @property
-    def model(self) -> VectorModel:
-        """The model of the stored vectors."""
-        return self._appender.model
 
     def vectors_for(self, memories: Sequence[AgentMemory]) -> list[Vector | None]:
         """Return each memory's vector: the given one, otherwise its content's embedding, in one batch.
@@ -277,9 +258,7 @@ class Writer:
         A memory that cannot be embedded is stored without a vector and found by text alone, and a notice says so; in
         text-only mode this is intended.
         """
-        vectors = [
-            None if memory.embedding is None else self._appender.checked(memory.embedding) for memory in memories
-        ]
+        vectors = [None if memory.embedding is None else self.checked(memory.embedding) for memory in memories]
         lacking = [place for place, vector in enumerate(vectors) if vector is None]
         if not lacking or not self.embedder.dimension:
             return vectors
@@ -342,10 +321,10 @@ class Writer:
     def _record(
         self, memory: AgentMemory, now: str, chain: Chain | None, last: dict[Chain, str | None]
     ) -> MemoryRecord:
-        settled: dict[str, Any] = {"id": memory.id or self._appender.new_id()}
+        settled: dict[str, Any] = {"id": memory.id or self.new_id()}
         settled |= _NO_VECTOR
         if memory.embedding is not None:
-            settled |= {"embedding_model": self._appender.model.name, "embedded_at": memory.embedded_at or now}
+            settled |= {"embedding_model": self.model.name, "embedded_at": memory.embedded_at or now}
         if chain is not None:
             if chain not in last:
                 node = self._projector.rows.get(*chain)
@@ -384,13 +363,7 @@ def _refers(memory: AgentMemory) -> bool:
 
 
 class Tiers:
-    """Gives memories their tiers.
-
-    Parameters
-    ----------
-    notice : callable
-        Called with each notice for the user.
-    """
+    """Gives memories their tiers."""
 
     def __init__(self, notice: Callable[[str], None]) -> None:
         self._notice = notice

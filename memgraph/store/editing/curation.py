@@ -9,11 +9,19 @@ from memgraph.errors import InvalidInputError, ScopeError
 from memgraph.index.columns import SESSION_SOURCES
 from memgraph.journal.journal import Journal
 from memgraph.model.base import MAX_ITEMS, checked
-from memgraph.model.events.links import MemoryDerived, MemoryLinked
-from memgraph.model.events.memories import MemoryDeleted, MemoryRevised
+from memgraph.model.events.memories import MemoryDeleted, MemoryDerived, MemoryLinked, MemoryRevised
 from memgraph.model.events.payload import Payload
 from memgraph.model.ids import canonical_name, new_id, stored_form
-from memgraph.model.memory import AgentMemory, StoredMemory, Vector, id_of, parse_memory
+from memgraph.model.memory import (
+    REASONS_OF,
+    AgentMemory,
+    Role,
+    StoredMemory,
+    Vector,
+    fields_with,
+    id_of,
+    parse_memory,
+)
 from memgraph.model.results.curation import ChangedMemory, EditResult, FieldChange, HistoryEntry, Origin, UndoResult
 from memgraph.ports import Embedder, Row
 from memgraph.privacy.tiers import domain_of, known_domain, strictest
@@ -32,11 +40,7 @@ _NEW_VERSION = "a new version by the user"
 _MERGED = "merged by the user"
 _SPLIT = "split by the user"
 """Reasons of the SUPERSEDES links that edits, merges and splits make."""
-_OF_A_PART = (
-    "project_id task_id session_id build_id evidence_build_ids source_event_ids source tags agents_involved speaker outcome "
-    "outcome_word confidence privacy_tier domain trust_class valid_at invalid_at occurred_at event_date is_pinned"
-).split()
-"""Fields that the parts of a split memory take over."""
+_OF_A_PART = fields_with(Role.PART)
 
 Updates = Mapping[str, Any]
 UpdatesOf = Callable[[StoredMemory, Row, str], Updates]
@@ -292,10 +296,8 @@ def _changes(row: Row, payload: object) -> list[FieldChange]:
 def _fresh(old: StoredMemory, new: AgentMemory, vector: Vector | None) -> dict[str, Any]:
     """Return the fields in which a new version differs from an edited memory."""
     fresh: dict[str, Any] = {
-        **dict.fromkeys(
-            ("created_at", "updated_at", "previous_id", "last_accessed_at", "archived_at", "archive_reason")
-        ),
-        **dict.fromkeys(("archive_summary", "embedded_at", "embedding_model", "relevance_anchor", "relevance_at")),
+        **dict.fromkeys(fields_with(Role.STORE | Role.USE | Role.VECTOR)),
+        **dict.fromkeys(("archived_at", *REASONS_OF["archived_at"])),
         "id": new_id(),
         "embedding": vector,
         "access_count": 0,

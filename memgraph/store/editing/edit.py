@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memgraph.errors import InvalidInputError
-from memgraph.fold.edges import chain_of
+from memgraph.fold.memories import chain_of
 from memgraph.model.base import Name, checked
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import StoredMemory

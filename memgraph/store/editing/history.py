@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from memgraph.errors import NotFoundError
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.search import histories
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevised, MemoryUndeleted
-from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
+from memgraph.model.events.memories import (
+    MemoryAdded,
+    MemoryDerived,
+    MemoryLinked,
+    MemoryMerged,
+    MemoryRevised,
+    MemoryUndeleted,
+    MemoryUnlinked,
+)
+from memgraph.model.events.records import OutcomeRecorded, RetrievalRecorded
+from memgraph.model.memory import REASONS_OF, VECTOR_COLUMNS
 from memgraph.model.results.curation import FieldChange, HistoryEntry
 from memgraph.store.editing.commits import Undoings, recorded_commits
-from memgraph.store.editing.lives import VECTOR_FIELDS, Lives, differences
+from memgraph.store.editing.lives import Lives, differences
 from memgraph.text.cutting import preview
 
 _STATES: dict[str, tuple[str, str]] = {
@@ -23,25 +32,7 @@ _STATES: dict[str, tuple[str, str]] = {
     "archived_at": ("archived", "no longer archived"),
     "invalid_at": ("marked as invalid from {}", "valid again"),
 }
-_OF_A_STATE = frozenset({"archive_reason", "archive_summary", "invalidation_reason"})
-_OTHERS = {
-    "access.recorded": "used",
-    "memory.deleted": "deleted",
-    "store.reset": "removed by a reset",
-    "memory.reembedded": "embedded again with another model",
-    "memory.purged": "memories that it was linked with were purged",
-    "procedure.measured": "its success was measured",
-    "PIN_ADDED": "made a pin",
-    "pin.edited": "edited as a pin",
-    "PIN_REMOVE_REQUESTED": "its removal was requested",
-    "pin.remove_cancelled": "the request to remove it was cancelled",
-    "PIN_REMOVED": "no longer a pin",
-}
-_NAMED = {
-    "distil.requested": "a work order asked about it",
-    "distil.answered": "a work order about it was answered",
-    "distil.attempted": "a work order about it was answered in part",
-}
+_OF_A_STATE = frozenset(chain.from_iterable(REASONS_OF.values()))
 _MOST_NAMED = 3
 
 
@@ -91,9 +82,8 @@ def described(event: Event, memory_id: str, changes: Mapping[str, tuple[Any, Any
     if isinstance(payload, OutcomeRecorded):
         role = "used" if memory_id in payload.used else "overridden" if memory_id in payload.overridden else None
         return None if role is None else f"{role} in a recall with the outcome {payload.outcome}"
-    if event.type in _NAMED:
-        return _NAMED[event.type]
-    if memory_id not in payload.memory_ids():
+    policy = payload.POLICY
+    if not policy.is_told_to_named and memory_id not in payload.memory_ids():
         return None
     if isinstance(payload, MemoryLinked | MemoryUnlinked):
         done = "linked" if isinstance(payload, MemoryLinked) else "unlinked"
@@ -110,7 +100,7 @@ def described(event: Event, memory_id: str, changes: Mapping[str, tuple[Any, Any
         return f"merged with a duplicate{f', {payload.candidate_id}' if payload.candidate_id else ''}"
     if isinstance(payload, MemoryRevised):
         return _revised(event, changes)
-    return _OTHERS.get(event.type, event.type)
+    return policy.told or event.type
 
 
 def _revised(event: Event, changes: Mapping[str, tuple[Any, Any]]) -> str:
@@ -123,7 +113,7 @@ def _revised(event: Event, changes: Mapping[str, tuple[Any, Any]]) -> str:
         said.append(f"changed {', '.join(others)}")
     if not said:
         named = {*event.content.get("changed", ()), *event.content.get("cleared", ())}
-        said.append("embedded" if named & VECTOR_FIELDS else "changed, to the same values")
+        said.append("embedded" if named & VECTOR_COLUMNS else "changed, to the same values")
     return "; ".join(said)
 
 

@@ -12,10 +12,9 @@ from memgraph.errors import UndoError
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.search import histories
-from memgraph.model.events.lifecycle import UNDONE
-from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryDeleted, MemoryRevised, RecordPatch
+from memgraph.model.events.memories import MemoryDeleted, MemoryLinked, MemoryRevised, MemoryUnlinked, RecordPatch
 from memgraph.model.events.payload import Payload
+from memgraph.model.events.records import UNDONE
 from memgraph.model.memory import MemoryRecord, Vector, parse_memory
 from memgraph.ports import Row
 from memgraph.store.commit.append import Write, with_vector

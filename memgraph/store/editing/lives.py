@@ -9,15 +9,14 @@ from memgraph.fold.fold import fold
 from memgraph.fold.last_state import OtherMemories
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
+from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryUnlinked
+from memgraph.model.memory import VECTOR_COLUMNS, Role, fields_with
 from memgraph.ports import Row
 
 LinkKey = tuple[str, tuple[str, str]]
 """The relation of a link, and its ends."""
 
-VECTOR_FIELDS = frozenset({"embedding_model", "embedded_at", "vector_row", "vector_sha256"})
-USE_FIELDS = frozenset({"access_count", "last_accessed_at", "relevance_anchor", "relevance_at"})
-KEPT_FIELDS = VECTOR_FIELDS | USE_FIELDS | {"id", "seq", "created_at", "updated_at", "previous_id"}
+KEPT_FIELDS = fields_with(Role.STORE | Role.USE) | VECTOR_COLUMNS | {"seq"}
 """Fields that the store maintains by itself: they change with others, or with each use, and are no difference of their own."""
 
 

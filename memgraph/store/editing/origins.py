@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from memgraph.journal.journal import Journal
 from memgraph.journal.search import histories
-from memgraph.model.events.intake import BuildConsolidated, SourceRead
 from memgraph.model.events.memories import MemoryAdded, MemoryUndeleted
+from memgraph.model.events.records import BuildConsolidated, SourceRead
 from memgraph.model.link import Link
 from memgraph.model.memory import StoredMemory
 from memgraph.model.results.curation import HistoryEntry, Origin, Relation, SourcePlace

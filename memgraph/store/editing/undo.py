@@ -9,9 +9,10 @@ from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.model.base import checked
 from memgraph.model.events.memories import MemoryRevised
-from memgraph.model.events.payload import Whole, WriteScope
+from memgraph.model.events.payload import UPKEEP, Whole, WriteScope
+from memgraph.model.events.registry import types_where
 from memgraph.model.events.store import CommitUndone
-from memgraph.model.events.tasks import HANDOFF_EVENTS, TASK_EVENTS, PinPayload, TaskPayload
+from memgraph.model.events.tasks import TaskPayload
 from memgraph.model.results.curation import ChangedMemory, FieldChange, UndoResult
 from memgraph.ports import Row
 from memgraph.store.commit.writer import Writer
@@ -21,42 +22,11 @@ from memgraph.store.editing.inverse import Inverse, inverse
 from memgraph.store.editing.lives import KEPT_FIELDS, LinkKey
 from memgraph.store.query import Reader
 
-REVERSIBLE = frozenset(
-    {
-        "memory.added",
-        "memory.revised",
-        "memory.merged",
-        "memory.deleted",
-        "memory.undeleted",
-        "memory.linked",
-        "memory.unlinked",
-        "memory.derived",
-    }
-)
-"""Types of events that change memories and their links, and nothing else."""
-_WHY_NOT = {
-    "memory.purged": "what it removed is gone for good",
-    "retrieval.recorded": "it records which memories a recall returned",
-    "outcome.recorded": "it records the outcome of a recall; record the right outcome instead",
-    "access.recorded": "it records that memories were used",
-    "memory.reembedded": "it stores vectors of another embedding model; `memgraph reembed` switches back",
-    "embedding.switched": "it names the embedding model; `memgraph reembed` switches back",
-    "build.consolidated": "it records that a build was read; `forget`, `archive` or `delete` its memories instead",
-    "store.reset": "`memgraph undelete ID` restores one memory; a copy of the store's directory made before restores everything",
-    "source.read": "it records how far a source was read",
-    "distil.answered": "it closes a work order; `forget` or `delete` the memories of the answer instead",
-    "distil.attempted": "it answers a part of a work order; `forget` or `delete` the memories of the answer instead",
-}
-_OF_A_TASK = "it belongs to the record of a task or a pin, which is only continued; record what holds instead (`memgraph docs tasks`)"
-_OF_TASKS = {kind.TYPE for kind in (*TASK_EVENTS, *HANDOFF_EVENTS) if issubclass(kind, TaskPayload | PinPayload)}
-_ACTS = (
-    REVERSIBLE
-    | _OF_TASKS
-    | {"outcome.recorded", "build.consolidated", "distil.answered", "store.reset", "memory.purged"}
-)
-"""Types of events that are no mere record of reading or of a run: an undoing without a number does not pass over them."""
+REVERSIBLE = types_where(lambda policy: policy.irreversible is None)
+_ACTS = types_where(lambda policy: policy.irreversible is None or policy.is_act)
+_IN_GENERAL = {UPKEEP.irreversible, TaskPayload.POLICY.irreversible}
+"""Reasons that say nothing about the one event."""
 _MAINTAINED = KEPT_FIELDS | {"floor"}
-_UPKEEP = "it records a step of the store's own upkeep"
 
 
 class Undoing:
@@ -136,7 +106,8 @@ class Undoing:
         (event, *_) = last.events(self._journal)
         is_reversible = last.types <= REVERSIBLE
         why = "is not by the user" if is_reversible else "is not reversible"
-        why += f" ({reason})" if (reason := _WHY_NOT.get(event.type)) else ""
+        reason = event.payload.POLICY.irreversible
+        why += f" ({reason})" if reason and reason not in _IN_GENERAL else ""
         back = f"`memgraph undo {last.first}` undoes it, " if is_reversible else ""
         problem = (
             f"the last change, event {last.first} ({event.type} by the {last.actor}, {event.timestamp[:16].replace('T', ' ')}), "
@@ -149,11 +120,10 @@ class Undoing:
     ) -> None:
         other = next((one for one in events if one.type not in REVERSIBLE | {CommitUndone.TYPE}), None)
         if other is not None:
-            why = (
-                _OF_A_TASK if isinstance(other.payload, TaskPayload | PinPayload) else _WHY_NOT.get(other.type, _UPKEEP)
-            )
             which = "" if len(events) == 1 else f", which belongs to the same commit as event {other.seq},"
-            raise UndoError(f"{other.type} is not reversible{which}: {why}", seq=commit.first)
+            raise UndoError(
+                f"{other.type} is not reversible{which}: {other.payload.POLICY.irreversible}", seq=commit.first
+            )
         if commit.actor == "system" and "memory.undeleted" in commit.types:
             raise UndoError("it restates a memory whose history a purge removed", seq=commit.first)
         if (by := undoings.undone_by(commit.id)) is not None:

@@ -13,12 +13,15 @@ from memgraph.errors import KeyMissingError, StorageError
 from memgraph.journal import legacy
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import FileKeys, KeyRing
-from memgraph.journal.keys.configured import configured_keys
-from memgraph.journal.keys.document import MAX_DOCUMENT_BYTES, document_of, keys_in, store_named_in
-from memgraph.journal.keys.place import SOURCE_VARIABLE, key_place, name_of
-from memgraph.journal.keys.secret import is_named
-from memgraph.journal.keys.use import KeyHistory, uses_in
+from memgraph.journal.keys.providers import (
+    MAX_DOCUMENT_BYTES,
+    FileKeys,
+    configured_keys,
+    document_of,
+    keys_in,
+    store_named_in,
+)
+from memgraph.journal.keys.ring import SOURCE_VARIABLE, KeyHistory, KeyRing, is_named, key_place, name_of, uses_in
 from memgraph.journal.opening import id_of, identity_in, is_store, opened, refuse_foreign
 from memgraph.journal.rotation import reseal, rotate
 from memgraph.model.events.payload import MAX_WHOLE

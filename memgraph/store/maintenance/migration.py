@@ -21,12 +21,12 @@ from memgraph.errors import GraphError, StorageError
 from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.envelope import CommitDraft, Line
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.configured import configured_keys
+from memgraph.journal.keys.providers import configured_keys
 from memgraph.journal.legacy import KEPT
 from memgraph.journal.opening import id_of, identify
 from memgraph.model.base import Callback, checked
+from memgraph.model.events.earlier import UPCASTERS
 from memgraph.model.events.store import StoreMigrated
-from memgraph.model.events.upcasting import UPCASTERS
 from memgraph.model.results.maintenance import MigrationReport
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress

@@ -12,8 +12,8 @@ from memgraph.embedding import embed_each
 from memgraph.errors import EmbeddingError, InvalidInputError
 from memgraph.journal.vectors import MadeRow, MadeVectors
 from memgraph.model.base import MAX_ITEMS, Callback, checked
+from memgraph.model.events.memories import MemoryReembedded, PlacedVector
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.reembedding import MemoryReembedded, PlacedVector
 from memgraph.model.events.store import EmbeddingSwitched
 from memgraph.model.results.maintenance import ReembedResult
 from memgraph.ports import Embedder, Progress, Row

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memgraph.fold.resets import tables_of
-from memgraph.fold.tasks.tasks import is_pin, is_registered
+from memgraph.fold.records import tables_of
+from memgraph.fold.tasks import is_pin, is_registered
 from memgraph.index.columns import PROMOTED_SOURCE, SAVED_SOURCES
 from memgraph.model.base import checked
 from memgraph.model.events.store import StoreReset
-from memgraph.model.results.purges import ResetResult, ResetScope
+from memgraph.model.results.maintenance import ResetResult, ResetScope
 from memgraph.ports import Row
 from memgraph.store.commit.writer import Writer
 from memgraph.store.projection.projector import Projector

@@ -11,7 +11,7 @@ from memgraph.errors import EmbeddingError
 from memgraph.journal.vectors import DamagedRow, NamedRows, row_sha256
 from memgraph.logs import logger_of
 from memgraph.model.base import MAX_ITEMS
-from memgraph.model.events.reembedding import VectorsLost
+from memgraph.model.events.memories import VectorsLost
 from memgraph.model.memory import Vector
 from memgraph.model.results.maintenance import VectorRepair
 from memgraph.ports import Embedder, Progress, Row

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.errors import DiskFullError, GraphError, VectorDamageError
+from memgraph.errors import DiskFullError, GraphError, OutdatedGraphError, VectorDamageError
 from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.projection import digest_after
 from memgraph.graph.schema import INTERNAL, STATE_TABLE, tables
@@ -165,6 +165,8 @@ def inspect(
                     projection = None
                 else:
                     drawn = _drawn(projector, sample)
+            except OutdatedGraphError:  # of another key or release: the next use builds it anew
+                found.graph_seq = projection = None
             except GraphError as error:
                 if isinstance(error, DiskFullError):
                     raise

@@ -5,7 +5,7 @@ agent may not have is not in its graph, index or journal, so lists, links, Cyphe
 own. Of recalls only the named agent's own are there, with the memories that it may have; one without a name has none. A memory that the agent
 may have today is there from the event that made it so: earlier texts of it are not in the view.
 
-Events of a kind that this module does not know are left out.
+What the view has of an event is stated by the policy of its type.
 """
 
 from __future__ import annotations
@@ -19,23 +19,10 @@ import numpy as np
 from memgraph.journal.envelope import Event
 from memgraph.journal.excerpt import Sift
 from memgraph.model.agent_input import UNNAMED
-from memgraph.model.events.intake import BuildConsolidated
-from memgraph.model.events.lifecycle import (
-    CollectionApplied,
-    CompressionApplied,
-    ContradictionsSought,
-    DecayApplied,
-    ErrorsAnalysed,
-    ProcedureMeasured,
-    ProceduresLearned,
-    SleepAdvanced,
-)
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevised
+from memgraph.model.events.memories import MemoryAdded, MemoryDerived, MemoryMerged, MemoryRevised
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.recalls import AccessRecorded, OutcomeRecorded, RetrievalRecorded
-from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
-from memgraph.model.events.store import EmbeddingSwitched, StoreCreated, StoreReset
+from memgraph.model.events.records import AccessRecorded, BuildConsolidated, OutcomeRecorded, RetrievalRecorded
+from memgraph.model.events.store import StoreReset
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Row
 from memgraph.privacy.access import Access
@@ -44,22 +31,6 @@ from memgraph.store.query import Reader
 
 Openings = Mapping[int, Row]
 """For memories that the agent could not have at first: the event since which it may, with the memory's state then."""
-
-_WHOLE: tuple[type[Payload], ...] = (
-    StoreCreated,
-    EmbeddingSwitched,
-    VectorsLost,
-    MemoryReembedded,
-    DecayApplied,
-    CollectionApplied,
-    CompressionApplied,
-    ContradictionsSought,
-    ProceduresLearned,
-    ErrorsAnalysed,
-    SleepAdvanced,
-)
-"""Events without texts of memories: counts, and ids, which mean nothing where the memory is missing."""
-_ABOUT_ONE: tuple[type[Payload], ...] = (MemoryAdded, MemoryRevised, MemoryMerged, ProcedureMeasured)
 
 
 class AgentSelection:
@@ -105,17 +76,16 @@ class AgentSelection:
             row = self._openings[event.seq]
             return _as_added(event, {**row, **self._without_hidden(row)})
         payload = event.payload
-        if isinstance(payload, _WHOLE):
+        part = payload.POLICY.agents
+        if part == "whole":
             return event
-        if isinstance(payload, _ABOUT_ONE):
+        if part == "of_one":
             (memory_id,) = payload.memory_ids()
             is_there = memory_id in self._visible and event.seq > self._before.get(memory_id, 0)
             return self._named(event, payload) if is_there else None
-        if isinstance(payload, MemoryLinked | MemoryUnlinked):
+        if part == "of_all":
             return event if self._visible.issuperset(payload.memory_ids()) else None
-        if isinstance(payload, BuildConsolidated):
-            return None if (payload.project_id, payload.build_id) in self._builds else event
-        return self._reduced(event, payload)
+        return self._reduced(event, payload) if part == "in_part" else None
 
     def _named(self, event: Event, payload: Payload) -> Event:
         """Return an event about one memory without the ids of memories that the agent may not have."""
@@ -135,6 +105,8 @@ class AgentSelection:
     def _reduced(self, event: Event, payload: Payload) -> Event | None:
         """Return an event about several memories with those that the agent may have."""
         visible = self._visible
+        if isinstance(payload, BuildConsolidated):
+            return None if (payload.project_id, payload.build_id) in self._builds else event
         if isinstance(payload, MemoryDerived):
             sources = [one for one in payload.source_ids if one in visible]
             if payload.id not in visible or not sources:

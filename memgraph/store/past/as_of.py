@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.disk.views import KeptViews, Lease
+from memgraph.disk.folders import KeptViews, Lease
 from memgraph.errors import InvalidInputError
 from memgraph.fold.event_time import ALWAYS, Moments
 from memgraph.fold.projection import SCHEMA_VERSION
@@ -42,7 +42,7 @@ from memgraph.journal.excerpt import Excerpt, Sift
 from memgraph.journal.journal import Journal
 from memgraph.logs import logger_of
 from memgraph.model.base import Callback, checked
-from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.events.memories import MemoryReembedded
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Progress
 from memgraph.privacy.access import Access

@@ -11,15 +11,10 @@ from memgraph.fold import Projection
 from memgraph.fold.projection import digest_after
 from memgraph.index.index import RELATION_CODE, Index, IndexOffset
 from memgraph.journal.envelope import Committed
-from memgraph.model.events.erasure import MemoryPurged
-from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevised
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.recalls import AccessRecorded
-from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.events.records import AccessRecorded
+from memgraph.model.events.store import MemoryPurged
 from memgraph.ports import Change, GraphEngine, Key, Row
-
-_LINKLESS = (MemoryAdded, MemoryRevised, MemoryMerged, MemoryReembedded)
-"""Events of a memory that do not change its links."""
 
 
 def index_of(changes: Sequence[Change], projection: Projection) -> Index:
@@ -82,7 +77,7 @@ class Stale:
         self.used.update(dict.fromkeys(ids))
         if not isinstance(payload, AccessRecorded):
             self.changed.update(ids)
-            if not isinstance(payload, _LINKLESS):
+            if payload.POLICY.has_links:
                 self.linked.update(ids)
 
 

@@ -14,7 +14,7 @@ from tempfile import gettempdir
 from typing import NamedTuple
 
 from memgraph.disk.files import make_private_folder, refused_writes
-from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
+from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import StorageError
 from memgraph.logs import logger_of
 

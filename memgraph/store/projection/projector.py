@@ -115,6 +115,7 @@ class Projector:
     def _held(self, progress: Progress | None = None) -> Iterator[None]:
         with self.gate.guard, ExitStack() as stack:
             if self._depth == 0:
+                self._refresh()  # first: another process may have replaced the key that seals the graph
                 try:
                     stack.enter_context(self.engine.open())
                     self._catch_up(progress)
@@ -123,6 +124,7 @@ class Projector:
                     raise  # a rebuild would need more space, not less
                 except GraphError as error:
                     stack.close()
+                    self._refresh()
                     self._note_damage(error)
                     self.rebuild(progress)
                     stack.enter_context(self.engine.open())
@@ -303,8 +305,7 @@ class Projector:
         """
         if self._has_failed:
             raise GraphError("its last read or write failed, so its rows may be corrupt")
-        if self.journal.has_changed():
-            self.journal.refresh()
+        self._refresh()
         if self.engine.generation != self._generation:
             # another process may have changed or deleted the graph: only its own state record counts
             state = resumable(self.engine, self.journal)
@@ -319,6 +320,10 @@ class Projector:
                 counts["events"] = self.journal.tail.seq - self.projection.seq
                 self._advance(progress)
         self.named = self.journal.named
+
+    def _refresh(self) -> None:
+        if self.journal.has_changed():
+            self.journal.refresh()
 
     def _mend(self) -> None:
         """Catch up after a commit that did not reach the graph. The commit stands, so a failure here is only logged."""

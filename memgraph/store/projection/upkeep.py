@@ -6,13 +6,9 @@ wrong, a comparison is due.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-import orjson
 
 from memgraph.disk.files import clear_folder, read_own, write_private
 from memgraph.disk.seal import Seal
@@ -135,20 +131,16 @@ class UpkeepFile:
     def read(self) -> Upkeep:
         """Return the stored data, or the defaults for a graph without any."""
         try:
-            sealed: Mapping[str, Any] = orjson.loads(read_own(self._path))
-            if self._seal.fits(sealed["code"], orjson.dumps(sealed["upkeep"])):
-                return Upkeep(**sealed["upkeep"])
-        except (OSError, ValueError, TypeError, KeyError):
-            pass
-        return Upkeep()
+            return Upkeep(**self._seal.unsealed(read_own(self._path)))
+        except (OSError, ValueError, TypeError):
+            return Upkeep()
 
     def write(self, upkeep: Upkeep) -> None:
         """Write the data. It only saves time, so a failure is logged."""
         if not self._path.parent.exists():
             return  # an in-memory graph
-        data = asdict(upkeep)
         try:
             clear_folder(self._path)
-            write_private(self._path, orjson.dumps({"upkeep": data, "code": self._seal.code(orjson.dumps(data))}))
+            write_private(self._path, self._seal.sealed(asdict(upkeep)))
         except (OSError, StorageError) as error:
             logger.warning("%s", getattr(error, "loggable", error))

@@ -14,7 +14,7 @@ import orjson
 from memgraph.disk.files import read_own, write_private
 from memgraph.errors import InvalidInputError, StorageError
 from memgraph.logs import logger_of
-from memgraph.model.results.purges import KnownExport
+from memgraph.model.results.maintenance import KnownExport
 
 logger = logger_of(__name__)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from memgraph.disk.files import clear
-from memgraph.disk.temporary import remove_abandoned
+from memgraph.disk.folders import remove_abandoned
 from memgraph.errors import StorageError
 
 _FOLDERS = ("past", "agents/overviews", "quarantine", "journal-0.2")

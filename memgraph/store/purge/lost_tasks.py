@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from memgraph.model.events.tasks import HANDOFF_EVENTS, TASK_EVENTS, PinPayload, TaskCreated, TitleSet
-from memgraph.model.results.purges import LostTask
+from memgraph.fold.tasks import OPENINGS
+from memgraph.model.events.registry import PAYLOADS
+from memgraph.model.events.tasks import TaskCreated, TaskPayload, TitleSet
+from memgraph.model.results.maintenance import LostTask
 from memgraph.store.purge.records import Record
 
-_OF_TASK = frozenset(kind.TYPE for kind in (*TASK_EVENTS, *HANDOFF_EVENTS) if not issubclass(kind, PinPayload))
+_OF_TASK = frozenset(name for (name, _), kind in PAYLOADS.items() if issubclass(kind, TaskPayload))
 """Types that state something of a task. A pin is of its memory, which stays."""
-_OPENINGS = frozenset(
-    {"DECISION_MADE", "CONSTRAINT_ADDED", "OPEN_QUESTION_ADDED", "NEXT_ACTION_SET", "ARTIFACT_LINKED"}
-)
 
 
 def lost_tasks(records: Iterable[Record], seqs: set[int]) -> tuple[list[LostTask], set[int]]:
@@ -32,7 +31,7 @@ def lost_tasks(records: Iterable[Record], seqs: set[int]) -> tuple[list[LostTask
             titles[record.task_id] = record.content["title"]
         if record.type == TaskCreated.TYPE:
             registered[record.task_id] = registered.get(record.task_id, False) or record.seq not in seqs
-        items[record.task_id] = items.get(record.task_id, 0) + (record.type in _OPENINGS)
+        items[record.task_id] = items.get(record.task_id, 0) + (record.type in OPENINGS)
     gone = [task_id for task_id, is_left in registered.items() if not is_left]
     found = [LostTask(id=one, title=titles[one], items=items[one]) for one in gone]
     return found, set().union(*(events[one] for one in gone))

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from memgraph.journal.purge.carrying import CARRIES, KEPT, STATES_MEMORY
-from memgraph.model.results.purges import LostTask
+from memgraph.model.events.registry import NEVER_PURGED, POLICIES, STATES_MEMORY
+from memgraph.model.results.maintenance import LostTask
 from memgraph.ports import Row
 from memgraph.store.purge.lost_tasks import lost_tasks
 from memgraph.store.purge.records import Record, strings_in, texts_of
@@ -98,7 +98,9 @@ def plan_of(
     runs = Runs([*texts, *filter(None, [criteria.match])])
     says = criteria.says
     plan.is_said = lambda text: runs.are_in(text) or bool(says and says(text))
-    repeating = [one for one in read() if one.type not in KEPT and any(map(runs.are_in, strings_in(one.content)))]
+    repeating = [
+        one for one in read() if one.type not in NEVER_PURGED and any(map(runs.are_in, strings_in(one.content)))
+    ]
     if keeps_copies:
         repeating = _kept(plan, found.ids, repeating, products, present)
     _sort(plan, found.ids, repeating, products, runs, present)
@@ -118,7 +120,7 @@ def plan_of(
 
 
 def _stated(record: Record) -> Sequence[str]:
-    return CARRIES[record.type](record.content) if record.type in STATES_MEMORY else ()
+    return POLICIES[record.type].carries(record.content) if record.type in STATES_MEMORY else ()
 
 
 def _note_products(record: Record, products: dict[str, set[str]]) -> None:
@@ -146,7 +148,7 @@ def _sort(
     copied: dict[str, None] = {}
     restated: dict[str, None] = {}
     for record in repeating:
-        named = CARRIES[record.type](record.content) if record.type != "distil.requested" else []
+        named = POLICIES[record.type].carries(record.content) if record.type != "distil.requested" else []
         if not {*asked, *derived}.isdisjoint(named):
             continue
         if record.type == "memory.linked":
@@ -176,7 +178,7 @@ def _kept(
     going = {*asked, *_derived(asked, products)}
     others = []
     for record in repeating:
-        named = CARRIES[record.type](record.content)
+        named = POLICIES[record.type].carries(record.content)
         if record.type == "distil.requested" or not named or not going.isdisjoint(named):
             others.append(record)
             continue
@@ -204,8 +206,10 @@ def _collect(plan: Plan, records: Iterable[Record], others: set[int]) -> None:
             if rows:
                 plan.vectors[record.content["model"]] |= rows
             continue
-        is_about = not gone.isdisjoint(CARRIES[record.type](record.content))
-        if record.type in KEPT or not (is_about or record.seq in others or not restated.isdisjoint(_stated(record))):
+        is_about = not gone.isdisjoint(POLICIES[record.type].carries(record.content))
+        if record.type in NEVER_PURGED or not (
+            is_about or record.seq in others or not restated.isdisjoint(_stated(record))
+        ):
             continue
         plan.seqs.add(record.seq)
         if vector := record.content.get("vector"):

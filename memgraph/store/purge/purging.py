@@ -13,11 +13,10 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.search import events_of
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Name, Text, checked
-from memgraph.model.events.erasure import MAX_PURGED, Follower, MemoryPurged, PurgedRows, ranges_of
-from memgraph.model.events.links import MemoryLinked
+from memgraph.model.events.memories import MemoryLinked
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.store import BackupMade
-from memgraph.model.results.purges import (
+from memgraph.model.events.store import MAX_PURGED, BackupMade, Follower, MemoryPurged, PurgedRows, ranges_of
+from memgraph.model.results.maintenance import (
     KnownExport,
     PurgedMemory,
     PurgePreview,

@@ -10,16 +10,15 @@ from typing import Any
 import orjson
 
 from memgraph.disk.files import make_private_folder, write_private
-from memgraph.disk.seal import Seal
 from memgraph.errors import InvalidInputError, JournalError
 from memgraph.journal.journal import Journal
 from memgraph.journal.vectors import NamedRows
-from memgraph.model.events.erasure import MemoryPurged
+from memgraph.model.events.store import MemoryPurged
 from memgraph.model.events.tasks import TaskCreated
-from memgraph.model.results.purges import KnownExport, PurgeReceipt, ReceiptCheck, RemainingName
+from memgraph.model.results.maintenance import KnownExport, PurgeReceipt, ReceiptCheck, RemainingName
 
 FOLDER = "receipts"
-RECEIPTS = "receipts"
+_PURPOSE = "purge receipt"
 MAX_BYTES = 64 << 20
 
 
@@ -35,6 +34,7 @@ def receipt_of(
     """Return the signed receipt of a completed purge."""
     receipt = PurgeReceipt(
         store_id=journal.store_id,
+        key_id=journal.key_id,
         event=seq,
         purged_at=payload.purged_at,
         ids=payload.ids,
@@ -50,7 +50,7 @@ def receipt_of(
         remaining=remaining,
         exports=exports,
     )
-    return receipt.model_copy(update={"code": _code(receipt, journal.seal(RECEIPTS))})
+    return receipt.model_copy(update={"code": journal.seal(_PURPOSE).code(_signed(receipt))})
 
 
 def write_receipt(home: Path, receipt: PurgeReceipt) -> Path:
@@ -125,9 +125,11 @@ def check_receipt(journal: Journal, receipt: PurgeReceipt) -> ReceiptCheck:
     if receipt.store_id != journal.store_id:
         problem = f"is of another store ({receipt.store_id}), this one is {journal.store_id}"
         raise InvalidInputError(problem, field="receipt", value=receipt.event)
-    if not is_genuine(journal, receipt):
-        problem = "was changed since it was signed, or was signed with a key that is not there any more"
+    if journal.seal_of(receipt.key_id, _PURPOSE) is None:
+        problem = f"was signed with the key {receipt.key_id!r}, which is missing: restore it, for example with `memgraph keys import`"
         raise InvalidInputError(problem, field="receipt", value=receipt.event)
+    if not is_genuine(journal, receipt):
+        raise InvalidInputError("was changed since it was signed", field="receipt", value=receipt.event)
     payload = next((purge for seq, purge in journal.purges() if seq == receipt.event), None)
     if payload is None:
         raise JournalError(f"the journal has no purge with the number {receipt.event}: it is an older copy")
@@ -165,9 +167,9 @@ def vectors_left(journal: Journal, vectors: Mapping[str, Sequence[int]]) -> Iter
 
 
 def is_genuine(journal: Journal, receipt: PurgeReceipt) -> bool:
-    """Return whether a receipt is of this store and was signed with its secret, the present one or a former."""
-    is_ours = receipt.store_id == journal.store_id
-    return is_ours and any(seal.fits(receipt.code, _signed(receipt)) for seal in journal.former_seals(RECEIPTS))
+    """Return whether a receipt is of this store and was signed with the key that it names, the present one or a former."""
+    seal = journal.seal_of(receipt.key_id, _PURPOSE)
+    return receipt.store_id == journal.store_id and seal is not None and seal.fits(receipt.code, _signed(receipt))
 
 
 def _lost_tasks(journal: Journal, seqs: set[int]) -> list[int]:
@@ -188,7 +190,3 @@ def _ids(said: MemoryPurged | PurgeReceipt) -> list[list[str]]:
 
 def _signed(receipt: PurgeReceipt) -> bytes:
     return orjson.dumps(receipt.model_dump(mode="json", exclude={"code"}), option=orjson.OPT_SORT_KEYS)
-
-
-def _code(receipt: PurgeReceipt, seal: Seal) -> str:
-    return seal.code(_signed(receipt))

@@ -11,8 +11,8 @@ import orjson
 from pydantic import BaseModel
 
 from memgraph.journal.envelope import Line
-from memgraph.model.events.erasure import REMOVED_TEXT
 from memgraph.model.events.registry import PAYLOADS
+from memgraph.model.events.store import REMOVED_TEXT
 
 _MADE = frozenset({"model", "embedding_model"})
 """Fields of memgraph's own words."""

@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 
 from memgraph.journal.envelope import Line
-from memgraph.journal.purge.carrying import KEPT
-from memgraph.model.results.purges import RemainingName
+from memgraph.model.events.registry import NEVER_PURGED
+from memgraph.model.results.maintenance import RemainingName
 from memgraph.store.purge.records import strings_in
 
 _HEAD = {"task_id": "id of a task", "key_id": "id of a key"}
@@ -58,6 +58,6 @@ def _names(head: Mapping[str, Any], content: Mapping[str, Any]) -> Iterator[tupl
     for field, what in _HEAD.items():
         if head[field]:
             yield what, head[field]
-    if head["type"] in KEPT:
+    if head["type"] in NEVER_PURGED:
         for text in dict.fromkeys(strings_in(content)):
             yield f"event {head['type']}", text

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 from typing import NamedTuple
 
-from memgraph.journal.purge.carrying import STATES_MEMORY
-from memgraph.model.events.intake import BuildConsolidated
 from memgraph.model.events.payload import Payload, WriteScope
+from memgraph.model.events.records import BuildConsolidated
+from memgraph.model.events.registry import STATES_MEMORY
 from memgraph.model.events.tasks import (
     ChatContextSet,
     LedgerCheckpointed,

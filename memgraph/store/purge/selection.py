@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 
 from memgraph.errors import InvalidInputError
 from memgraph.extraction.secrets import kinds_of_secrets
-from memgraph.journal.purge.carrying import CARRIES, STATES_MEMORY
+from memgraph.model.events.registry import POLICIES, STATES_MEMORY
 from memgraph.ports import Row
 from memgraph.store.purge.records import Record, strings_in
 from memgraph.text.cutting import preview
@@ -191,7 +191,7 @@ def matched_in(records: Iterable[Record], is_meant: Says, rows: Mapping[str, Row
     for record in records if waiting else ():
         if record.type not in STATES_MEMORY:
             continue
-        for one in waiting.intersection(CARRIES[record.type](record.content)):
+        for one in waiting.intersection(POLICIES[record.type].carries(record.content)):
             if says(record.content):
                 found[one] = [HISTORY]
     return found

@@ -16,7 +16,7 @@ from io import BytesIO
 from typing import Any, TypeAlias
 
 from memgraph.errors import MissingExtraError
-from memgraph.fold.history.trials import trial_of
+from memgraph.fold.history import trial_of
 from memgraph.text.cutting import cut
 from memgraph.text.safe import one_line, xml_text
 from memgraph.viz.periods import DAYS_OF, bounds

@@ -11,9 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memgraph.fold.history.kinds import KINDS, type_of
-from memgraph.fold.history.lives import Life
-from memgraph.fold.history.trials import is_undated
+from memgraph.fold.history import KINDS, Life, is_undated, type_of
 from memgraph.index.index import RELATION_CODE
 from memgraph.model.memory import MEMORY_TYPES, ProceduralMemory, SemanticMemory, StoredMemory
 from memgraph.ports import Progress

@@ -9,10 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memgraph.fold.history.lives import History
-from memgraph.fold.history.reading import LINKS
-from memgraph.fold.history.relevance import Relevance
-from memgraph.fold.history.replay import transitions_of
+from memgraph.fold.history import LINKS, History, Relevance, transitions_of
 from memgraph.model.memory import StoredMemory
 from memgraph.model.relevance import ForgettingCurveConfig, decayed
 from memgraph.model.timestamps import days_between, from_iso

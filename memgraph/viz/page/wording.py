@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memgraph.fold.history.trials import is_undated, trial_of
+from memgraph.fold.history import is_undated, trial_of
 from memgraph.model.memory import StoredMemory
 from memgraph.text.calendar import in_words
 from memgraph.text.safe import visible

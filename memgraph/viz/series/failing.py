@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from memgraph.fold.history.builds import task_of_build
-from memgraph.fold.history.lives import History
+from memgraph.fold.history import History, task_of_build
 from memgraph.lifecycle.evidence.sentences import concrete, is_advice, sentences_of
 from memgraph.lifecycle.evidence.trials import is_trial
 from memgraph.model.memory import StoredMemory

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from memgraph.fold.history.builds import task_of_build
-from memgraph.fold.history.lives import History, Life
+from memgraph.fold.history import History, Life, task_of_build
 
 SUCCESS = "success"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from operator import attrgetter
 
-from memgraph.fold.history.lives import History, Life
+from memgraph.fold.history import History, Life
 from memgraph.viz.series.failures import Which, reported_since
 
 _HIDES = {"suppressed": True, "deleted": True, "unsuppressed": False, "undeleted": False}

@@ -8,11 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from memgraph.fold.history.builds import is_attempt
-from memgraph.fold.history.kinds import KINDS
-from memgraph.fold.history.lives import History, Life
-from memgraph.fold.history.replay import AFTER_ALL, Replay, State
-from memgraph.fold.history.trials import is_undated
+from memgraph.fold.history import AFTER_ALL, KINDS, History, Life, Replay, State, is_attempt, is_undated
 from memgraph.viz.periods import Bucket, after, bucket_between, check_span, start_of, starts
 from memgraph.viz.series.failures import Failure, Which, failures
 from memgraph.viz.series.lessons import Lessons

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from memgraph.fold.history.lives import History
+from memgraph.fold.history import History
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.viz.history import read_history

@@ -6,15 +6,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from operator import attrgetter
 
-from memgraph.fold.history.lives import Change, History
-from memgraph.fold.history.relevance import Relevance
+from memgraph.fold.history import Change, History, Relevance
 from memgraph.store import AgentMemoryStore
 from memgraph.viz.history import read_history
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """One memory over time. Times are UTC, ISO 8601, milliseconds, of when it happened (see `memgraph.fold.history.reading`).
+    """One memory over time. Times are UTC, ISO 8601, milliseconds, of when it happened (see `memgraph.fold.history`).
 
     Attributes
     ----------

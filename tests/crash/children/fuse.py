@@ -10,10 +10,10 @@ import signal
 from typing import Any
 
 import kuzu
+import memgraph.journal.segments
 import numpy as np
 from places import say
 
-import memgraph.journal.segments
 import memgraph.journal.vectors
 from memgraph.testing import FakeEmbedder
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fuse import Fuse
+from memgraph.journal.segments import JournalLimits
 from places import MoodyEmbedder, opened, say
 
 import memgraph.store.opening
@@ -22,7 +23,6 @@ from memgraph import AgentMemoryStore, MemoryCommands
 from memgraph.extraction.readers import BuildLogReader
 from memgraph.graph.connection import KUZU
 from memgraph.graph.rows.writing import BulkLimits, RowWriter
-from memgraph.journal.segments import JournalLimits
 from memgraph.lifecycle import ingest
 from memgraph.model.ids import source_id
 

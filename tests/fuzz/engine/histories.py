@@ -16,20 +16,33 @@ from memgraph.fold import Workspace, fold
 from memgraph.journal.envelope import Event
 from memgraph.model.attempts import Worked
 from memgraph.model.base import MAX_ITEMS
-from memgraph.model.events.intake import BuildConsolidated, SourceRead
-from memgraph.model.events.lifecycle import CompressionApplied, ContradictionsSought, ProcedureMeasured, SleepAdvanced
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
+    MemoryDerived,
+    MemoryLinked,
     MemoryMerged,
+    MemoryReembedded,
     MemoryRevised,
     MemoryUndeleted,
+    MemoryUnlinked,
+    PlacedVector,
     VectorRef,
 )
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.recalls import AccessEffect, AccessRecorded, OutcomeRecorded, RecalledItem, RetrievalRecorded
-from memgraph.model.events.reembedding import MemoryReembedded, PlacedVector
+from memgraph.model.events.records import (
+    AccessEffect,
+    AccessRecorded,
+    BuildConsolidated,
+    CompressionApplied,
+    ContradictionsSought,
+    OutcomeRecorded,
+    ProcedureMeasured,
+    RecalledItem,
+    RetrievalRecorded,
+    SleepAdvanced,
+    SourceRead,
+)
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MemoryRecord
 from memgraph.model.timestamps import to_iso

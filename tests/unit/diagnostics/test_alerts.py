@@ -20,11 +20,9 @@ import pytest
 
 from memgraph import AgentMemoryConfig
 from memgraph.diagnostics import reporting
-from memgraph.diagnostics.lines import append_line
+from memgraph.diagnostics.delivery import DeliveryError, Outlet, PagerDuty, Repeats, Sender, Webhook, append_line
 from memgraph.diagnostics.records import DiagnosticRecord, LifecycleRecord, QuotaRecord, SecurityRecord, Severity
-from memgraph.diagnostics.repeats import Repeats
-from memgraph.diagnostics.reporting import SEVERITY_NUMBERS, Outlet, Sender
-from memgraph.diagnostics.targets import DeliveryError, PagerDuty, Webhook
+from memgraph.diagnostics.reporting import SEVERITY_NUMBERS
 from memgraph.errors import InvalidInputError, KeyMissingError
 
 SECRET = "a secret that both know"

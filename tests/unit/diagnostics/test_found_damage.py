@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from memgraph import MemGraph
 from memgraph.diagnostics import reporting
-from memgraph.diagnostics.repeats import Repeats
-from memgraph.diagnostics.security import report_finding
+from memgraph.diagnostics.delivery import Repeats
+from memgraph.diagnostics.reports import report_finding
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError
 from memgraph.interfaces.cli.group import cli
 from memgraph.store.repair import Unwitnessed

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.diagnostics.lines import append_line, predecessor_of
+from memgraph.diagnostics.delivery import append_line, predecessor_of
 
 ROUNDS, LINES, MAX_BYTES = 400, 5, 1_000
 

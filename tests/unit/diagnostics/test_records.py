@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,7 +19,7 @@ from memgraph.diagnostics.records import (
     SecurityReason,
     SecurityRecord,
 )
-from memgraph.diagnostics.security import reason_of
+from memgraph.diagnostics.reports import reason_of
 from memgraph.errors import InvalidInputError
 
 AT = "2026-02-01T09:00:00.000Z"
@@ -149,7 +150,7 @@ def test_every_quota_and_run_and_reason_is_reported_somewhere() -> None:
     told = _constants("tell", 0)
     returned = {
         node.value.value
-        for node in ast.walk(ast.parse(Path(reason_of.__code__.co_filename).read_text("utf-8")))
+        for node in ast.walk(ast.parse(inspect.getsource(reason_of)))
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Constant)
     }
     assert told | returned == set(get_args(SecurityReason))

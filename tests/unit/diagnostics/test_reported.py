@@ -14,16 +14,14 @@ from starlette.testclient import TestClient
 
 from memgraph import AgentMemoryConfig, MemGraph, MemoryRetrieval, RetrievalConfig
 from memgraph.diagnostics import reporting
-from memgraph.diagnostics.quotas import QuotaWatch, report_quota
-from memgraph.diagnostics.recalls import MAX_RANKINGS, RecallWatch
 from memgraph.diagnostics.records import LifecycleRecord, QuotaRecord, RetrievalRecord
-from memgraph.diagnostics.runs import reported_run
+from memgraph.diagnostics.reports import MAX_RANKINGS, QuotaWatch, RecallWatch, report_quota, reported_run
 from memgraph.errors import BusyError, StorageError
 from memgraph.interfaces.cli.serve import limit_reporter
 from memgraph.interfaces.http.limits import Limited, Limits
 from memgraph.lifecycle.run.reporting import report_budget, report_orders
 from memgraph.model.model_usage import ModelUsage
-from memgraph.model.results.distillation import OrdersResult
+from memgraph.model.results.learning import OrdersResult
 from memgraph.retrieval.version import ranking_of
 from memgraph.store.commit.vectors import VectorModel
 

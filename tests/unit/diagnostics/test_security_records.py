@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 from memgraph.diagnostics import reporting
-from memgraph.diagnostics.security import report_security
+from memgraph.diagnostics.reports import report_security
 from memgraph.errors import (
     ConfigError,
     DamagedJournalError,

@@ -11,9 +11,15 @@ import pytest
 from memgraph import AgentMemoryConfig, AgentMemoryStore, Link, SemanticMemory
 from memgraph.fold.event_time import ALWAYS, Moments
 from memgraph.journal.envelope import Event
-from memgraph.model.events.intake import BuildConsolidated
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryMerged, MemoryRevised, RecordPatch
+from memgraph.model.events.memories import (
+    MemoryDerived,
+    MemoryLinked,
+    MemoryMerged,
+    MemoryRevised,
+    MemoryUnlinked,
+    RecordPatch,
+)
+from memgraph.model.events.records import BuildConsolidated
 from memgraph.testing import FakeClock, FakeEmbedder
 
 TODAY = "2026-02-01T09:00:00.000Z"

@@ -8,22 +8,31 @@ from typing import Any
 import pytest
 
 from memgraph.fold import EmptyRows, Workspace, fold
-from memgraph.fold.fold import _HANDLERS, _WITHOUT_ROWS
+from memgraph.fold.fold import _HANDLERS
 from memgraph.journal.envelope import Event
-from memgraph.model.events.intake import BuildConsolidated, SourceRead
-from memgraph.model.events.lifecycle import DecayApplied
-from memgraph.model.events.links import MemoryDerived, MemoryLinked
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
+    MemoryDerived,
+    MemoryLinked,
     MemoryMerged,
+    MemoryReembedded,
     MemoryRevised,
+    PlacedVector,
     RecordPatch,
     VectorRef,
 )
-from memgraph.model.events.recalls import AccessEffect, AccessRecorded, OutcomeRecorded, RecalledItem, RetrievalRecorded
-from memgraph.model.events.reembedding import MemoryReembedded, PlacedVector
-from memgraph.model.events.registry import PAYLOADS
+from memgraph.model.events.records import (
+    AccessEffect,
+    AccessRecorded,
+    BuildConsolidated,
+    DecayApplied,
+    OutcomeRecorded,
+    RecalledItem,
+    RetrievalRecorded,
+    SourceRead,
+)
+from memgraph.model.events.registry import types_where
 from memgraph.model.events.store import EmbeddingSwitched, StoreCreated
 from memgraph.model.ids import natural_id
 from memgraph.model.memory import Entity
@@ -47,8 +56,7 @@ def retrieval(query_id: str, *memory_ids: str) -> RetrievalRecorded:
 
 
 def test_every_event_is_folded() -> None:
-    assert {name for name, _ in PAYLOADS} == _HANDLERS.keys() | _WITHOUT_ROWS
-    assert not _HANDLERS.keys() & _WITHOUT_ROWS
+    assert _HANDLERS.keys() == types_where(lambda policy: policy.has_rows)
 
 
 class TestAdded:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from memgraph.fold.history.reading import history_of
+from memgraph.fold.history import history_of
 from memgraph.journal.envelope import Event
-from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.memories import MemoryDeleted
+from memgraph.model.events.memories import MemoryDeleted, MemoryLinked
 from memgraph.model.events.payload import Payload
 
 NOW = "2026-02-01T09:00:00.000Z"

@@ -10,18 +10,20 @@ import pytest
 from memgraph.errors import InvalidInputError
 from memgraph.fold.last_state import last_known
 from memgraph.journal.envelope import Event
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
+    MemoryDerived,
+    MemoryLinked,
     MemoryRevised,
     MemoryUndeleted,
+    MemoryUnlinked,
     RecallAgain,
     RecordPatch,
     VectorRef,
 )
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.recalls import AccessEffect, AccessRecorded, OutcomeRecorded, RecalledItem, RetrievalRecorded
+from memgraph.model.events.records import AccessEffect, AccessRecorded, OutcomeRecorded, RecalledItem, RetrievalRecorded
 from memgraph.model.ids import natural_id
 from memgraph.model.memory import MemoryRecord
 

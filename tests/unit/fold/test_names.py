@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from memgraph.fold.edges import NODE_TABLES
-from memgraph.model.events.intake import BuildConsolidated
+from memgraph.fold.memories import NODE_TABLES
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryRevised, RecordPatch
+from memgraph.model.events.records import BuildConsolidated
 from memgraph.model.ids import natural_id
 from tests.unit.fold.conftest import NOW, State
 

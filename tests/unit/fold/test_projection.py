@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from memgraph.journal.replay import Offset
+from memgraph.journal.segments import Position
 
 from memgraph.fold import EmptyRows, Projection, Workspace, project
 from memgraph.fold.projection import digest_after
 from memgraph.journal.envelope import Chain, Event
-from memgraph.journal.replay import Offset
-from memgraph.journal.segments import Position
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted
 from memgraph.ports import Change
 

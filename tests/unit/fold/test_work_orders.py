@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.model.events.distillation import DistilAnswered, DistilAttempted, DistilRequested, DistilSkipped
+from memgraph.model.events.records import DistilAnswered, DistilAttempted, DistilRequested, DistilSkipped
 from memgraph.model.ids import natural_id
 from tests.unit.fold.conftest import NOW
 

@@ -15,8 +15,8 @@ from memgraph import MemGraph
 from memgraph.errors import GraphError, ReadOnlyError
 from memgraph.health import examination as of_memories
 from memgraph.interfaces.cli.group import cli
+from memgraph.model.results.learning import MergeResult
 from memgraph.model.results.maintenance import Health, HealthCheck, HealthLimits
-from memgraph.model.results.sleep import MergeResult
 
 NAMES = {
     *("store", "permissions", "quota", "disk", "model", "vectors", "graph", "graph lag", "journal"),

@@ -13,8 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from memgraph import MemGraph
 from memgraph.diagnostics import reporting
 from memgraph.errors import ReadOnlyError
-from memgraph.health.exposition import Metric, exposition
-from memgraph.health.metrics import metrics_of
+from memgraph.health.metrics import Metric, exposition, metrics_of
 from memgraph.interfaces.cli.group import cli
 from memgraph.store.compaction import compact
 from memgraph.testing import FakeClock

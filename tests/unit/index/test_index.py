@@ -22,10 +22,17 @@ from memgraph.index.analyser import analyse
 from memgraph.index.index import RELATION_CODE, Index, IndexOffset
 from memgraph.index.supersession import superseded
 from memgraph.journal.envelope import Event
-from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryRevised, MemoryUndeleted, RecordPatch
+from memgraph.model.events.memories import (
+    MemoryAdded,
+    MemoryDeleted,
+    MemoryLinked,
+    MemoryRevised,
+    MemoryUndeleted,
+    MemoryUnlinked,
+    RecordPatch,
+)
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.recalls import AccessEffect, AccessRecorded
+from memgraph.model.events.records import AccessEffect, AccessRecorded
 from memgraph.model.ids import natural_id, source_id
 from memgraph.model.memory import Entity, MemoryRecord
 from memgraph.ports import Change, Key, Row

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from memgraph.journal.envelope import CommitDraft
+from memgraph.journal.envelope import CommitDraft, Committed
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import FileKeys
+from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.opening import open_journal
-from memgraph.journal.replay import Committed
 from memgraph.model.events.memories import MemoryAdded
 from memgraph.model.events.payload import Payload
 from memgraph.model.ids import source_id

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memgraph.journal.closed.digest import JournalDigest
+from memgraph.journal.segments import JournalLimits
 
 from memgraph.errors import DamagedJournalError, JournalError, TruncatedJournalError
 from memgraph.journal import replay
-from memgraph.journal.closed.digest import JournalDigest
 from memgraph.journal.envelope import canonical
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.local import EnvKeys
-from memgraph.journal.segments import JournalLimits
+from memgraph.journal.keys.providers import EnvKeys
 from memgraph.model.events.memories import MemoryAdded
 
 Open = Callable[..., Journal]

@@ -14,10 +14,9 @@ from pydantic import ValidationError
 from memgraph.errors import InvalidInputError, PayloadError, ScopeError, UnknownEventError
 from memgraph.journal import envelope
 from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, CommitDraft, LineError, canonical, seal, unseal
-from memgraph.journal.keys import key_from_secret
-from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.memories import MemoryAdded, MemoryDeleted
-from memgraph.model.events.recalls import RetrievalRecorded
+from memgraph.journal.keys.ring import key_from_secret
+from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryLinked
+from memgraph.model.events.records import RetrievalRecorded
 from memgraph.model.events.registry import PAYLOADS
 from memgraph.model.events.store import StoreCreated
 from memgraph.model.ids import new_id
@@ -314,12 +313,6 @@ class TestScopes:
     def test_scope_and_task_belong_together(self, added: Added, scope: Any, task_id: str | None) -> None:
         with pytest.raises(ScopeError):
             CommitDraft(scope, [added(1, task_id=task_id)], task_id=task_id)
-
-    def test_memories_of_different_tasks_do_not_mix(self, added: Added) -> None:
-        with pytest.raises(ScopeError, match="one write scope"):
-            CommitDraft("task", [added(1, task_id="t"), added(2, task_id="u")], task_id="t")
-        with pytest.raises(ScopeError, match="one write scope"):
-            CommitDraft("global", [added(1), added(2, task_id="u")])
 
     def test_system_events_are_not_mixed_with_others(self, added: Added) -> None:
         with pytest.raises(ScopeError):

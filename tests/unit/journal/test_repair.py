@@ -12,11 +12,12 @@ import pytest
 
 import memgraph
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, MemGraphError, TruncatedJournalError
+from memgraph.interfaces.cli.tasks.handoff import accept
 from memgraph.journal.journal import Journal
-from memgraph.store.repair import Condition, accept, examine
 from memgraph.model.events.memories import MemoryAdded
 from memgraph.model.events.store import JournalRepaired
 from memgraph.store import repair_store
+from memgraph.store.repair import Condition, examine
 
 Open = Callable[..., Journal]
 Paths = Callable[[Journal], Path]

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from memgraph.journal.search import events_of, histories, holds, lines_of, payload_in
-from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.memories import MemoryAdded, MemoryDeleted
+from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryLinked
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memgraph.journal.segments import JournalLimits
 
 from memgraph.errors import DamagedJournalError, JournalError, StorageError, TruncatedJournalError
-from memgraph.journal import segments
 from memgraph.journal.journal import Journal
-from memgraph.journal.segments import JournalLimits
+from memgraph.journal.legacy import segments
 from memgraph.model.events.memories import MemoryAdded
 
 Open = Callable[..., Journal]

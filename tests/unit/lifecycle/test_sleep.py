@@ -17,7 +17,7 @@ from memgraph.embedding import NoEmbedder
 from memgraph.errors import BusyError, InvalidInputError
 from memgraph.lifecycle import sleep
 from memgraph.lifecycle.sleep import PHASES, episodes_since
-from memgraph.model.events.lifecycle import SleepAdvanced
+from memgraph.model.events.records import SleepAdvanced
 from memgraph.testing import FakeClock, FakeEmbedder
 
 MODULE: Any = sys.modules[sleep.__module__]

@@ -9,11 +9,12 @@ import pytest
 from memgraph.errors import InvalidInputError
 from memgraph.model.base import MAX_COUNT, Limit, Name, checked
 from memgraph.model.build import BuildEventLog
-from memgraph.model.events.recalls import AccessRecorded
+from memgraph.model.events.payload import Payload
+from memgraph.model.events.records import AccessRecorded
 from memgraph.model.events.registry import PAYLOADS
 from memgraph.model.memory import ActionStep, EpisodicMemory, MemoryRecord, parse_memory
 from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.model.results.listing import MemoryStats
+from memgraph.model.results.curation import MemoryStats
 from memgraph.model.timestamps import to_iso
 
 TIMES = dict.fromkeys(["created_at", "updated_at", "occurred_at", "relevance_at"], "2026-01-01T00:00:00.000Z")
@@ -65,6 +66,18 @@ def test_an_invalid_payload_is_named() -> None:
 
     assert caught.value.field.startswith("accesses.0.")
     assert "Value error" not in caught.value.problem
+
+
+def test_a_type_of_event_without_a_policy_is_refused_where_it_is_defined() -> None:
+    with pytest.raises(TypeError, match=r"Unheard \(memory\.unheard\) has no POLICY"):
+
+        class Unheard(Payload):
+            TYPE = "memory.unheard"
+
+
+def test_all_versions_of_a_type_have_one_policy() -> None:
+    newest = {kind.TYPE: kind for _, kind in sorted(PAYLOADS.items())}
+    assert all(kind.POLICY == newest[kind.TYPE].POLICY for kind in PAYLOADS.values())
 
 
 def test_a_memory_changed_by_hand_is_refused_by_field_and_value() -> None:

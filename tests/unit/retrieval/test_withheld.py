@@ -11,7 +11,7 @@ from memgraph.lifecycle.errors.antipatterns import SOURCE as ERROR_ANALYSIS
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import SOURCE as PROCEDURES
-from memgraph.model.results.sleep import FEEDBACK_SOURCE, MADE_BY_SLEEP
+from memgraph.model.results.learning import FEEDBACK_SOURCE, MADE_BY_SLEEP
 from memgraph.privacy.access import OWNER
 
 TASK = "deploy the shop to the cluster"

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from memgraph import InvalidInputError, MemGraph
 from memgraph.model.memory import EpisodicMemory, SemanticMemory
-from memgraph.model.results.context import Warned
-from memgraph.model.results.tasks import Pin, TaskSnapshot
-from memgraph.model.results.tasks.handoffs import CarriedMemory, ContinuityPage, GitState, Handoff, Ledger
+from memgraph.model.results.retrieval import Warned
+from memgraph.model.results.tasks import CarriedMemory, ContinuityPage, GitState, Handoff, Ledger, Pin, TaskSnapshot
 from memgraph.retrieval.context.budget import count_tokens
-from memgraph.tasks.handoffs.page import rendered
+from memgraph.tasks.continuity import rendered
 
 NOW = "2026-02-01T09:00:00.000Z"
 HOSTILE = [

@@ -13,7 +13,7 @@ from memgraph.errors import MemGraphError, ScopeError
 from memgraph.model.events.tasks import LedgerCheckpointed
 from memgraph.model.ids import new_id
 from memgraph.model.memory import SemanticMemory
-from memgraph.model.results.tasks.handoffs import LedgerContext
+from memgraph.model.results.tasks import LedgerContext
 
 
 @pytest.fixture

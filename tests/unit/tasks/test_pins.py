@@ -14,8 +14,7 @@ from memgraph.errors import ScopeError, UndoError
 from memgraph.lifecycle import sleep
 from memgraph.model.events.tasks import PinAdded, PinEdited, PinRemoved
 from memgraph.model.ids import new_id
-from memgraph.tasks.markdown import as_markdown, read_markdown
-from memgraph.tasks.pins import Pins
+from memgraph.tasks.pins import Pins, as_markdown, read_markdown
 
 RULE = "Never deploy on Fridays"
 

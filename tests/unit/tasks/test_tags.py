@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.tasks.tags import parse_tags, working_fields
+from memgraph.tasks.absorbing import parse_tags, working_fields
 
 PIECES = [
     "<memory>", "</memory>", "<chat-memory>", "</chat-memory>", "<working-memory>", "</working-memory>", "<chat-context>", "</chat-context>",

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph import MemGraph, MemGraphError, NotFoundError
+from memgraph.model.events.tasks import TransientSet
 
 FIELDS = {
     "task": "Debug the webhook",
@@ -84,6 +85,14 @@ class TestTransient:
         assert [one.id for one in memory.store.list_memories()] == [made.id]
         with pytest.raises(NotFoundError):
             working.promote("c")
+
+    def test_a_text_is_kept_for_a_task_that_exists_whatever_the_door(self, working: Any, memory: MemGraph) -> None:
+        with pytest.raises(NotFoundError, match="no task"):
+            working.keep("c", "Ann is on the phone", ttl_s=10, task_id="nowhere")
+        event = TransientSet(item_id="c", content="x", expires_at="2099-01-01T00:00:00.000Z", task_id="nowhere")
+        with pytest.raises(NotFoundError, match="no task"):
+            memory.store.commit("system", [event])
+        assert working.kept(task_id="nowhere") == []
 
     def test_what_has_expired_is_not_promoted(self, working: Any, memory: MemGraph, clock: Any) -> None:
         working.keep("c", "Ann is on the phone", ttl_s=10)

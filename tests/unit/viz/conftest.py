@@ -9,9 +9,8 @@ import pytest
 
 from memgraph import AgentMemoryStore
 from memgraph.config import AgentMemoryConfig
-from memgraph.model.events.intake import BuildConsolidated
 from memgraph.model.events.memories import MemoryMerged
-from memgraph.model.events.recalls import RetrievalRecorded
+from memgraph.model.events.records import BuildConsolidated, RetrievalRecorded
 from memgraph.testing import FakeClock, FakeEmbedder
 
 RECALLS = [f"00000000-0000-4000-8000-00000000000{number}" for number in (1, 2, 3, 4)]

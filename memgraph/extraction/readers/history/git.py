@@ -21,7 +21,7 @@ from memgraph.extraction.readers.history.commits import RECENT_COMMITS, Commit, 
 from memgraph.extraction.readers.history.releases import first_releases, tagged
 from memgraph.extraction.readers.source import SourceRecord, project_of
 from memgraph.model.base import MAX_NAME_CHARS
-from memgraph.model.results.tasks.handoffs import MAX_FILES, GitState
+from memgraph.model.results.tasks import MAX_FILES, GitState
 from memgraph.text import lazy_re as re
 from memgraph.text.cutting import cut
 

@@ -19,7 +19,7 @@ from memgraph.text.safe import visible_line
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from memgraph.model.results.purges import RemainingName
+    from memgraph.model.results.maintenance import RemainingName
     from memgraph.ports import Progress
 
 WIDTH = 80

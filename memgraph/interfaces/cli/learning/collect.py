@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memgraph.disk.space import beyond, size_on_disk
+from memgraph.disk.files import beyond, size_on_disk
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import count, emit, notice, plain, progress

@@ -23,7 +23,7 @@ from memgraph.interfaces.lookups import without_vectors
 if TYPE_CHECKING:
     from memgraph.model.link import Link
     from memgraph.model.memory import StoredMemory
-    from memgraph.model.results.contradictions import Contradiction, ContradictionResult
+    from memgraph.model.results.learning import Contradiction, ContradictionResult
 
 _one = click.argument("one", metavar="ID")
 _other = click.argument("other", metavar="OTHER")
@@ -146,6 +146,6 @@ def _preview(memory: StoredMemory) -> str:
 
 
 def _answer(settings: Settings, command: str, message: str, data: dict[str, Any]) -> None:
-    from memgraph.model.results.listing import MemoryCommandResult
+    from memgraph.model.results.curation import MemoryCommandResult
 
     emit(settings, MemoryCommandResult(command=command, success=True, message=message, data=data), plain(message))

@@ -16,7 +16,7 @@ from memgraph.interfaces.cli.base.options import TRUST, ReadingCommand, Settings
 from memgraph.interfaces.cli.base.output import count, emit, emit_json, notice, plain, print_lines, wrapped
 
 if TYPE_CHECKING:
-    from memgraph.model.results.distillation import AnswerResult, WorkOrder, WorkSheet
+    from memgraph.model.results.learning import AnswerResult, WorkOrder, WorkSheet
 
 _id = click.argument("id_", metavar="ID")
 _SHORT = 8

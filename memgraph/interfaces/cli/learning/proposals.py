@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memgraph.facade import MemGraph
-    from memgraph.model.results.procedures import Proposal
+    from memgraph.model.results.learning import Proposal
 
 _id = click.argument("id_", metavar="ID")
 _SHORT = 8

@@ -13,7 +13,7 @@ from memgraph.interfaces.cli.base.output import count, emit, notice, progress
 from memgraph.interfaces.cli.base.usage import usage_lines
 
 if TYPE_CHECKING:
-    from memgraph.model.results.sleep import PhaseReport, SleepReport
+    from memgraph.model.results.learning import PhaseReport, SleepReport
 
 _PHASES = (
     "temporal",

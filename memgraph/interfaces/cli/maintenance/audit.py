@@ -11,7 +11,7 @@ from memgraph.interfaces.cli.base.options import Command, Settings, pass_setting
 from memgraph.interfaces.cli.base.output import emit, plain
 
 if TYPE_CHECKING:
-    from memgraph.model.events.recalls import AccessAudited
+    from memgraph.model.events.records import AccessAudited
 
 
 @click.command(cls=Command)

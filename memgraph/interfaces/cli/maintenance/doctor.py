@@ -14,7 +14,7 @@ from memgraph.interfaces.cli.base.options import Command, Settings, installed_ve
 from memgraph.interfaces.cli.base.output import count, emit, plain
 
 if TYPE_CHECKING:
-    from memgraph.health.report import Report
+    from memgraph.health.examination import Report
 
 
 _LIBRARIES = ("kuzu", "numpy", "onnxruntime", "pydantic")

@@ -13,7 +13,7 @@ from memgraph.interfaces.cli.base.options import Command, Settings, pass_setting
 from memgraph.interfaces.cli.base.output import emit
 
 if TYPE_CHECKING:
-    from memgraph.model.results.purges import ResetResult
+    from memgraph.model.results.maintenance import ResetResult
 
 _BACK = (
     "`memgraph undelete ID` restores one memory; only a copy of the store's directory made before restores everything."

@@ -96,7 +96,7 @@ def _of_mcp_server(data: bytes) -> dict[str, Any] | None:
     import orjson
 
     from memgraph.model.ids import natural_id
-    from memgraph.model.results.listing import EXPORT_VERSION
+    from memgraph.model.results.curation import EXPORT_VERSION
 
     facts: dict[str, None] = {}
     for line in filter(None, map(bytes.strip, data.splitlines())):

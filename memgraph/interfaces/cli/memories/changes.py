@@ -28,7 +28,7 @@ def report(settings: Settings, command: str, done: str, result: EditResult, *, u
     undo : str, optional
         The command that undoes it. Default: ``undo`` with the event.
     """
-    from memgraph.model.results.listing import MemoryCommandResult
+    from memgraph.model.results.curation import MemoryCommandResult
 
     message = _message(done, result, undo)
     document = MemoryCommandResult(command=command, success=True, message=message, data=result.model_dump(mode="json"))

@@ -60,7 +60,7 @@ def why(settings: Settings, id_: str, depth: int, limit: int) -> None:
 @pass_settings
 def undo(settings: Settings, event: int | None) -> None:
     """Undo the commit of an event, by default the last change by a user."""
-    from memgraph.model.results.listing import MemoryCommandResult
+    from memgraph.model.results.curation import MemoryCommandResult
 
     with opened(settings) as memory:
         result = memory.curation.undo(event)

@@ -162,8 +162,7 @@ def _metrics(settings: Settings) -> None:
     if not (home / "journal").exists():
         raise Refused(f"there is no store at {home}, so there is nothing to measure")
     with opened(settings) as memory:
-        from memgraph.health.exposition import exposition
-        from memgraph.health.metrics import metrics_of
+        from memgraph.health.metrics import exposition, metrics_of
 
         text = exposition(metrics_of(memory.store))
     click.echo(text, nl=False)

@@ -14,7 +14,7 @@ from memgraph.interfaces.cli.base.output import emit_json, notice, stderr_line
 from memgraph.interfaces.cli.base.scoping import asked_in_tasks, scoped
 
 if TYPE_CHECKING:
-    from memgraph.model.results.context import ContextFormat
+    from memgraph.model.results.retrieval import ContextFormat
 
 _COUNT = click.IntRange(min=0)
 FORMATS = ("notes", "prefix", "sections", "delimited", "context")

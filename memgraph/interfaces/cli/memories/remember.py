@@ -77,7 +77,7 @@ def forget(settings: Settings, named: Sequence[str], selection: Selection, dry_r
 def _forget_several(
     settings: Settings, named: Sequence[str], selection: Selection, *, dry_run: bool, pins: bool
 ) -> None:
-    from memgraph.model.results.listing import MemoryCommandResult
+    from memgraph.model.results.curation import MemoryCommandResult
 
     with opened(settings) as memory:
         try:

@@ -217,7 +217,7 @@ def _report(
 
 
 def _answer(settings: Settings, command: str, message: str, data: dict[str, Any]) -> None:
-    from memgraph.model.results.listing import MemoryCommandResult
+    from memgraph.model.results.curation import MemoryCommandResult
 
     emit(settings, MemoryCommandResult(command=command, success=True, message=message, data=data), plain(message))
 

@@ -15,7 +15,7 @@ from memgraph.interfaces.cli.base.output import backup_lines, count, emit, plain
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
-    from memgraph.model.results.purges import KnownExport, PurgedMemory, PurgePreview, PurgeReceipt
+    from memgraph.model.results.maintenance import KnownExport, PurgedMemory, PurgePreview, PurgeReceipt
 
 _SHOWN = 10
 _WHY = {

@@ -22,7 +22,7 @@ from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain, p
 from memgraph.interfaces.cli.tasks.lines import full_ids, git_lines
 
 if TYPE_CHECKING:
-    from memgraph.model.results.tasks.handoffs import Handoff
+    from memgraph.model.results.tasks import Handoff
 
 _STATES = ("open", "accepted", "withdrawn")
 _SHORT = 8

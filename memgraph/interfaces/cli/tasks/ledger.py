@@ -13,7 +13,7 @@ from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain, p
 from memgraph.interfaces.cli.tasks.lines import full_ids, git_lines
 
 if TYPE_CHECKING:
-    from memgraph.model.results.tasks.handoffs import Ledger
+    from memgraph.model.results.tasks import Ledger
 
 _SHORT = 8
 _agent = click.argument("name", metavar="AGENT")

@@ -9,8 +9,7 @@ from memgraph.interfaces.cli.base.output import plain
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
-    from memgraph.model.results.tasks import Task, TaskItem, TaskSnapshot
-    from memgraph.model.results.tasks.handoffs import GitState
+    from memgraph.model.results.tasks import GitState, Task, TaskItem, TaskSnapshot
 
 _SHORT = 8
 _NOTES = {"decision": "because", "artifact": "title:"}

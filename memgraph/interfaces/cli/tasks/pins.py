@@ -129,7 +129,7 @@ def cancel(settings: Settings, id_: str, token: str) -> None:
 def write(settings: Settings, file: Path | None, task_id: str | None) -> None:
     """Write the pins as Markdown to FILE or standard output; ``read`` takes it back."""
     from memgraph.store.purge.exports import note_exports
-    from memgraph.tasks.markdown import as_markdown
+    from memgraph.tasks.pins import as_markdown
 
     with opened(settings) as memory:
         found = memory.tasks.pins.list(task_id=task_id)
@@ -148,7 +148,7 @@ def write(settings: Settings, file: Path | None, task_id: str | None) -> None:
 @pass_settings
 def read(settings: Settings, file: str, task_id: str | None) -> None:
     """Read Markdown that ``write`` wrote: changed lines are edits, lines without an id new pins; nothing is removed."""
-    from memgraph.tasks.markdown import read_markdown
+    from memgraph.tasks.pins import read_markdown
 
     try:
         text = standard_input(_TOO_LONG) if file == "-" else Path(file).read_text("utf-8")

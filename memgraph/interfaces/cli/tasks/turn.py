@@ -20,7 +20,7 @@ _TOO_LONG = "its beginning decides, so pass that"
 @pass_settings
 def turn(settings: Settings, message: str, session: str, asked: str | None, project: str | None) -> None:
     """Print the task that MESSAGE belongs to, and what to ask; '-' reads standard input, up to 1,000,000 characters."""
-    from memgraph.tasks.turns.lines import turn_lines
+    from memgraph.tasks.turns import turn_lines
 
     text = standard_input(_TOO_LONG) if message == "-" else message
     with opened(settings) as memory:

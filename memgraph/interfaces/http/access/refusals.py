@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from memgraph import errors
-from memgraph.disk.space import FULL
+from memgraph.disk.files import FULL
 from memgraph.journal.journal import ReplacedJournalError
 
 

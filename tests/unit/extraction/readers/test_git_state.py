@@ -8,7 +8,7 @@ import pytest
 
 from memgraph.errors import SourceError
 from memgraph.extraction.readers.history.git import work_tree_state
-from memgraph.model.results.tasks.handoffs import MAX_FILES, GitState
+from memgraph.model.results.tasks import MAX_FILES, GitState
 from tests.unit.extraction.readers.test_git_readers import Repository
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memgraph.journal.closed.condensed import CondensedSegments
+from memgraph.journal.closed.digest import Extent
+from memgraph.journal.segments import Position, Segments
 
 from memgraph.errors import DamagedJournalError
-from memgraph.journal.closed.condensed import CondensedSegments, Done
-from memgraph.journal.closed.digest import Extent
-from memgraph.journal.closed.signed import document_of
-from memgraph.journal.segments import Position, Segments
+from memgraph.journal.keys.providers import document_of
+from memgraph.lifecycle.run.runner import Done
 from memgraph.ports import SigningKey
 
 NAME, STORE = "000000000001.jsonl", "11111111-1111-4111-8111-111111111111"

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 import zstandard
-
-from memgraph.errors import DamagedJournalError, MissingExtraError, StorageError
 from memgraph.journal.closed import files
 from memgraph.journal.closed.manifest import NAME
+from memgraph.journal.segments import JournalLimits, Position, Segments
+
+from memgraph.errors import DamagedJournalError, MissingExtraError, StorageError
+from memgraph.journal.envelope import Line
 from memgraph.journal.journal import Journal
 from memgraph.journal.search import holds
-from memgraph.journal.segments import JournalLimits, Line, Position, Segments
 from memgraph.model.events.memories import MemoryAdded
 
 Open = Callable[..., Journal]

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from memgraph.errors import DamagedJournalError, TruncatedJournalError
 from memgraph.journal.closed import files
 from memgraph.journal.closed.manifest import NAME
-from memgraph.journal.journal import Journal
-from memgraph.journal.keys import FileKeys
-from memgraph.store.repair import accept, examine
 from memgraph.journal.segments import JournalLimits
+
+from memgraph.errors import DamagedJournalError, TruncatedJournalError
+from memgraph.interfaces.cli.tasks.handoff import accept
+from memgraph.journal.journal import Journal
+from memgraph.journal.keys.providers import FileKeys
 from memgraph.model.events.memories import MemoryAdded
+from memgraph.store.repair import examine
 from tests.unit.journal.conftest import NOW
 
 Open = Callable[..., Journal]

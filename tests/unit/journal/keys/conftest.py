@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import FileKeys
+from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.rotation import rotate
 from tests.unit.journal.conftest import NOW
 

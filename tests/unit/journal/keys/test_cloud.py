@@ -377,7 +377,7 @@ def test_importing_the_providers_imports_no_client() -> None:
     import sys
 
     program = (
-        "import sys, memgraph.journal.keys.configured\n"
+        "import sys, memgraph.journal.keys.providers\n"
         "print([name for name in ('boto3', 'botocore', 'google.cloud', 'azure', 'hvac', 'requests') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 from memgraph.disk.lock import ProcessLock
+from memgraph.disk.seal import ReplacedKeyError
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, StorageError
 from memgraph.journal import swap
 from memgraph.journal.envelope import Chain, CommitDraft, seal
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys import EnvKeys, FileKeys
-from memgraph.journal.keys.sealing import keep_sealing_secret, sealing_secret
-from memgraph.journal.keys.secret import key_from_secret
-from memgraph.journal.keys.use import key_id_in, replaced_in, uses_in
+from memgraph.journal.keys.providers import EnvKeys, FileKeys
+from memgraph.journal.keys.ring import key_from_secret, key_id_in, replaced_in, uses_in
 from memgraph.journal.rotation import reseal
 from memgraph.ports import SigningKey
 from tests.unit.journal.conftest import NOW
@@ -115,30 +114,35 @@ def test_a_checkpoint_of_the_earlier_key_proves_nothing(
         open_one()
 
 
-def test_seals_outlive_a_rotation(journal: Journal, open_one: Any, turn: Any) -> None:
-    before = journal.seal("graph").code(b"row"), journal.hmac_of("a query")
+def test_seals_are_of_the_key_that_signs(journal: Journal, open_one: Any, turn: Any) -> None:
+    """Also those of a process that has the journal open; what the earlier key has sealed is told from damage."""
+    other = open_one()
+    seal, others = journal.seal("graph"), other.seal("graph")
+    before, row = seal.sealed({"seq": 1}), seal.code(b"row")
+    assert others.unsealed(before) == {"seq": 1}
     turn(journal)
-    turn(journal)
-    again = open_one()
-    assert (again.seal("graph").code(b"row"), again.hmac_of("a query")) == before
-    (again.folder / "sealing.json").write_text("{}")
-    assert open_one().seal("graph").code(b"row") != before[0]
+    other.refresh()
+    again = open_one().seal("graph")
+    assert again.name == seal.name == others.name
+    for one in (seal, others, again):
+        assert one.code(b"row") == again.code(b"row") != row
+        assert one.unsealed(seal.sealed([2])) == [2]
+        with pytest.raises(ReplacedKeyError):
+            one.unsealed(before)
+        with pytest.raises(ValueError, match="no valid code"):
+            one.unsealed(seal.sealed([2]).replace(b"[2]", b"[3]"))
 
 
-def test_the_sealing_secret_is_open_to_its_keys_alone(tmp_path: Path) -> None:
-    secret = b"s" * 77
-    one, other = key_from_secret(b"a" * 32), key_from_secret(b"b" * 48)
-    keep_sealing_secret(tmp_path, secret, one, other)
-    assert sealing_secret(tmp_path, one) == secret == sealing_secret(tmp_path, other)
-    third = key_from_secret(b"c" * 32)
-    assert sealing_secret(tmp_path, third) == third.secret
-    data = (tmp_path / "sealing.json").read_bytes()
-    assert secret not in data
-    assert secret.hex().encode() not in data
-    stored = json.loads(data)
-    stored[one.key_id]["encrypted"] = "00" * 77
-    (tmp_path / "sealing.json").write_text(json.dumps(stored))
-    assert sealing_secret(tmp_path, one) == one.secret
+def test_what_an_earlier_key_signed_for_good_verifies_as_long_as_the_key_is_there(
+    journal: Journal, keys: FileKeys, open_one: Any, turn: Any
+) -> None:
+    key_id, code = journal.key_id, journal.seal("receipt").code(b"said")
+    turn(journal)
+    former = open_one().seal_of(key_id, "receipt")
+    assert former is not None
+    assert former.fits(code, b"said")
+    assert not former.fits(code, b"other")
+    assert open_one().seal_of("file:store:7-0011223344556677", "receipt") is None
 
 
 class TestCutOff:
@@ -156,13 +160,6 @@ class TestCutOff:
         assert ids(again) == ["file:store:1", "file:store:1"]
         assert turn(again).key_id == made.key_id  # and makes no third one
         assert len(keys.keys(journal.store_id)) == 2
-
-    def test_after_the_sealing_secret_was_stored(self, journal: Journal, keys: FileKeys, open_one: Any) -> None:
-        before = journal.seal("graph").code(b"row")
-        keep_sealing_secret(
-            journal.folder, journal.sealing_secret, journal.signing_key, keys.made_next(journal.store_id)
-        )
-        assert open_one().seal("graph").code(b"row") == before
 
 
 class TestOtherProviders:
@@ -323,10 +320,11 @@ class TestReseal:
             open_one()
 
     def test_seals_change(self, journal: Journal, turn: Any, open_one: Any, tmp_path: Path) -> None:
-        before = journal.seal("graph").code(b"row")
         turn(journal)
+        before = journal.seal("graph").sealed("the state at an event that is signed anew")
         reseal(journal, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
-        assert open_one().seal("graph").code(b"row") != before
+        with pytest.raises(ReplacedKeyError):
+            open_one().seal("graph").unsealed(before)
 
     def test_who_has_the_journal_open_is_told(
         self, rotated: Journal, open_one: Any, tmp_path: Path, write: Any, added: Any
@@ -383,7 +381,7 @@ class TestReseal:
             reseal(rotated, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
         assert path.read_bytes() == before
 
-    @pytest.mark.parametrize("flipped", ["plan.json", "000000000001.jsonl", "sealing.json"])
+    @pytest.mark.parametrize("flipped", ["plan.json", "000000000001.jsonl", "segments.json"])
     def test_flipped_bits_in_what_was_prepared_are_refused(
         self, rotated: Journal, open_one: Any, tmp_path: Path, flipped: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -405,60 +403,6 @@ class TestReseal:
         place.write_bytes(data)
         assert open_one().verify() == 5
         assert not (rotated.folder / "replacement").exists()
-
-
-class TestSealsThatCannotBeOpened:
-    """Keys of receipts are in no other place: neither rotating nor resealing writes over them."""
-
-    @pytest.mark.parametrize("damaged", ["", "[]x", "{}", '[{"0011223344556677": {}}]'])
-    def test_resealing_keeps_the_former_keys(
-        self, rotated: Journal, open_one: Any, turn: Any, tmp_path: Path, damaged: str
-    ) -> None:
-        reseal(rotated, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
-        journal = open_one()
-        path = journal.folder / "former_seals.json"
-        path.write_text(damaged)
-        turn(journal)  # which does not replace it
-        with pytest.raises(JournalError, match=r"former_seals\.json cannot be opened .* move it elsewhere"):
-            reseal(journal, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
-        assert path.read_text() == damaged
-        assert not (journal.folder / "replacement").exists()
-        assert open_one().verify() == 6
-        path.unlink()
-        reseal(open_one(), keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
-        assert open_one().verify() == 7
-
-    @pytest.mark.parametrize("damaged", ["", "[]", "{}", "other", "altered"])
-    def test_the_sealing_secret_is_kept(
-        self, rotated: Journal, keys: FileKeys, open_one: Any, turn: Any, tmp_path: Path, damaged: str
-    ) -> None:
-        path = rotated.folder / "sealing.json"
-        if damaged == "other":
-            keep_sealing_secret(rotated.folder, b"s" * 32, key_from_secret(b"a" * 32))
-        elif damaged == "altered":
-            path.write_text(path.read_text().replace('"hmac": "', '"hmac": "0'))
-        else:
-            path.write_text(damaged)
-        before, known = path.read_bytes(), len(keys.keys(rotated.store_id))
-        with pytest.raises(JournalError, match=r"sealing\.json cannot be opened .* move it elsewhere"):
-            turn(open_one())
-        with pytest.raises(JournalError, match=r"sealing\.json cannot be opened .* move it elsewhere"):
-            reseal(open_one(), keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
-        assert path.read_bytes() == before
-        assert len(keys.keys(rotated.store_id)) == known
-        path.unlink()
-        turn(open_one())
-        assert open_one().verify() == 5
-
-    def test_one_that_belongs_to_other_keys_of_the_store_is_no_damage(
-        self, journal: Journal, keys: FileKeys, open_one: Any, turn: Any
-    ) -> None:
-        """As in a copy that was restored up to an event before the rotation."""
-        made = keys.made_next(journal.store_id)
-        keys.add(journal.store_id, made)
-        keep_sealing_secret(journal.folder, journal.sealing_secret, made)
-        turn(open_one())
-        assert open_one().verify() == 2
 
 
 class TestReplacement:

@@ -15,11 +15,18 @@ import pytest
 
 from memgraph.config import AgentMemoryConfig
 from memgraph.errors import ConfigError, KeyMissingError, MemGraphError, StorageError
-from memgraph.journal.keys import EnvKeys, FileKeys
-from memgraph.journal.keys.configured import CommandKeys, configured_keys
-from memgraph.journal.keys.document import MAX_DOCUMENT_BYTES, document_of, keys_in
-from memgraph.journal.keys.local import JsonKeys
-from memgraph.journal.keys.secret import MAX_KEYS, fingerprint, is_named, key_from_secret
+from memgraph.journal.keys.providers import (
+    MAX_DOCUMENT_BYTES,
+    MAX_KEYS,
+    CommandKeys,
+    EnvKeys,
+    FileKeys,
+    JsonKeys,
+    configured_keys,
+    document_of,
+    keys_in,
+)
+from memgraph.journal.keys.ring import fingerprint, is_named, key_from_secret
 from memgraph.ports import SigningKey
 
 STORE = "6d656d67-7261-4068-8b75-7a75206a726e"

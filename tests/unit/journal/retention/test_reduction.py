@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from memgraph.journal.retention.reduction import reduced
 
 from memgraph.journal.envelope import Chain, CommitDraft, Event, seal
-from memgraph.journal.purge.carrying import CARRIES
-from memgraph.journal.retention.reduction import reduced
-from memgraph.model.events.erasure import REMOVED_TEXT
-from memgraph.model.events.lifecycle import FADED
-from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised, MemoryUndeleted
-from memgraph.model.events.payload import Payload
-from memgraph.model.events.reembedding import MemoryReembedded
-from memgraph.model.events.registry import PAYLOADS
+from memgraph.model.events.memories import (
+    MemoryAdded,
+    MemoryDeleted,
+    MemoryLinked,
+    MemoryMerged,
+    MemoryReembedded,
+    MemoryRevised,
+    MemoryUndeleted,
+)
+from memgraph.model.events.payload import Payload, nothing
+from memgraph.model.events.records import FADED
+from memgraph.model.events.registry import PAYLOADS, types_where
+from memgraph.model.events.store import REMOVED_TEXT
 from memgraph.model.events.tasks import PinPayload
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import SigningKey
@@ -151,7 +156,7 @@ def test_everything_about_other_memories_stays(payload: Payload) -> None:
 
 def test_every_type_that_carries_words_of_memories_is_known() -> None:
     """A new type of event that a purge of a memory removes needs a rule here, too; these hold numbers, or are rows of the present state."""
-    carrying = {kind for kind, of in CARRIES.items() if of.__name__ != "_of_none"}
+    carrying = types_where(lambda policy: policy.carries is not nothing)
     reduced_here = {
         "memory.added",
         "memory.undeleted",

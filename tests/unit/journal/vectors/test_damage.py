@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from memgraph.errors import StorageError
-from memgraph.journal.vectors import DamagedRow, NamedRows, holds
-from memgraph.journal.vectors import VectorFile
-from memgraph.model.events.memories import MemoryAdded, VectorRef
-from memgraph.model.events.reembedding import MemoryReembedded, PlacedVector, VectorsLost
+from memgraph.journal.search import holds
+from memgraph.journal.vectors import DamagedRow, NamedRows, VectorFile
+from memgraph.model.events.memories import MemoryAdded, MemoryReembedded, PlacedVector, VectorRef, VectorsLost
 from memgraph.model.events.store import EmbeddingSwitched
 from memgraph.testing import FakeEmbedder
 

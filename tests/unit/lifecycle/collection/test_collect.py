@@ -10,7 +10,7 @@ import pytest
 import memgraph
 from memgraph.lifecycle import collect as run
 from memgraph.lifecycle import preview_collection
-from memgraph.model.events.lifecycle import CollectionApplied
+from memgraph.model.events.records import CollectionApplied
 from memgraph.model.results.maintenance import CollectionPreview, CollectionResult
 
 LONG = (

@@ -14,7 +14,7 @@ from memgraph.lifecycle.dedup import near_duplicates as module
 from memgraph.lifecycle.dedup.near_duplicates import PHASE, merge_near_duplicates
 from memgraph.lifecycle.dedup.sameness import says_the_same
 from memgraph.lifecycle.dedup.word_index import WordIndex
-from memgraph.model.events.lifecycle import SleepAdvanced
+from memgraph.model.events.records import SleepAdvanced
 from memgraph.model.memory import parse_memory
 from memgraph.text.overlap import overlap
 

@@ -16,7 +16,7 @@ import memgraph
 from memgraph.errors import InvalidInputError, NotFoundError, StorageError, UnsupportedClaimError
 from memgraph.extraction.llm.claims import REQUIRED, claim_schema
 from memgraph.extraction.llm.prompt import fenced
-from memgraph.journal import segments
+from memgraph.journal.legacy import segments
 from memgraph.lifecycle import find_contradictions, open_contradictions, sleep
 from memgraph.lifecycle.distillation.answers import answer_order, skip_order
 from memgraph.lifecycle.distillation.orders import known_order, work_orders, work_sheet

@@ -12,7 +12,7 @@ from memgraph.lifecycle.distillation.orders import work_orders
 from memgraph.lifecycle.distillation.requests import request_sessions
 from memgraph.lifecycle.distillation.subjects import MAX_EXCERPT_CHARS, communities_without_lesson, excerpt_of
 from memgraph.lifecycle.evidence.experience import changed_scopes, read_experience
-from memgraph.model.events.intake import BuildConsolidated
+from memgraph.model.events.records import BuildConsolidated
 from tests.unit.lifecycle.distillation.stories import episode, failure, fix
 
 TOKEN = "ghp_" + "a1B2" * 9

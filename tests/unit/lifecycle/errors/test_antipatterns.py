@@ -13,7 +13,7 @@ from memgraph.lifecycle import ingest
 from memgraph.lifecycle.errors.antipatterns import SOURCE, analyse_errors
 from memgraph.lifecycle.errors.remedies import remedy_of, tried_in
 from memgraph.lifecycle.generalisation.compress import compress
-from memgraph.model.events.upcasting import attempt_in
+from memgraph.model.events.earlier import attempt_in
 from memgraph.retrieval import MemoryRetrieval
 
 Store = Any

@@ -6,7 +6,7 @@ import pytest
 
 from memgraph.lifecycle.errors.error_classification import kind_of
 from memgraph.lifecycle.errors.remedies import error_text
-from memgraph.model.events.upcasting import attempt_in
+from memgraph.model.events.earlier import attempt_in
 
 LABELLED = {
     "external": """

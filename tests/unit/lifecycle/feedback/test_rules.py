@@ -10,7 +10,7 @@ import pytest
 import memgraph
 from memgraph.lifecycle.feedback.comments import Comment, grouped
 from memgraph.lifecycle.feedback.rules import learn_from_feedback
-from memgraph.model.results.sleep import FEEDBACK_SOURCE
+from memgraph.model.results.learning import FEEDBACK_SOURCE
 from memgraph.retrieval.context.context import task_context
 
 SAID = ("too loud", "It was too loud again!", "much too loud")

@@ -18,10 +18,9 @@ from memgraph.lifecycle.generalisation import compress as compressing
 from memgraph.lifecycle.generalisation import drafts as drafting
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import learn_procedures
-from memgraph.model.events.intake import BuildConsolidated
-from memgraph.model.events.lifecycle import FADED
+from memgraph.model.events.earlier import attempt_in
 from memgraph.model.events.memories import MemoryDeleted
-from memgraph.model.events.upcasting import attempt_in
+from memgraph.model.events.records import FADED, BuildConsolidated
 from memgraph.model.results.learning import CompressionResult
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import query as reading

@@ -9,7 +9,7 @@ import pytest
 from memgraph.lifecycle.generalisation.extractive_text import by_centrality, counted, generalised, shared_by
 from memgraph.lifecycle.generalisation.weak_points import weak_points
 from memgraph.model.base import MAX_CONTENT_CHARS
-from memgraph.model.events.upcasting import attempt_in
+from memgraph.model.events.earlier import attempt_in
 
 Row = dict[str, Any]
 

@@ -9,9 +9,8 @@ import pytest
 
 from memgraph.lifecycle.errors.antipatterns import analyse_errors
 from memgraph.lifecycle.generalisation.compress import compress
-from memgraph.model.events.intake import BuildConsolidated
-from memgraph.model.events.lifecycle import FADED
 from memgraph.model.events.memories import MemoryMerged, RecordPatch
+from memgraph.model.events.records import FADED, BuildConsolidated
 from memgraph.testing import FakeLanguageModel
 
 Store = Any

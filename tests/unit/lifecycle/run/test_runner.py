@@ -10,7 +10,7 @@ import pytest
 from memgraph.errors import MemGraphError
 from memgraph.lifecycle.run.changes import Changes, Watch, changes_after
 from memgraph.lifecycle.run.runner import ATTEMPTS, Commit, Plan, View, carry_out
-from memgraph.model.events.recalls import AccessRecorded
+from memgraph.model.events.records import AccessRecorded
 from memgraph.model.memory import SemanticMemory
 from memgraph.testing import FakeEmbedder
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 import zstandard
-
 from memgraph.journal.segments import JournalLimits
-from memgraph.store.repair import JournalRestored, restore_journal
+
 from memgraph.store.compaction import compact
+from memgraph.store.repair import JournalRestored, restore_journal
 from memgraph.testing import FakeClock
 from tests.unit.store.backup.test_replacing import NOW, Place
 

@@ -20,12 +20,11 @@ import memgraph
 from memgraph.disk.lock import writer_lock
 from memgraph.errors import BackupError, BusyError, JournalError, StorageError
 from memgraph.journal import swap
-from memgraph.journal.keys import FileKeys, KeyRing
+from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.keys.ring import KeyRing
 from memgraph.store.backup import quarantine
-from memgraph.store.repair import Damage
-from memgraph.store.repair import restore_journal
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
-from memgraph.store.repair import cut_journal, find_damage
+from memgraph.store.repair import Damage, cut_journal, find_damage, restore_journal
 from memgraph.testing import FakeClock, FakeEmbedder
 
 NOW = "2026-02-01T09:00:00.000Z"

@@ -19,9 +19,8 @@ from memgraph.errors import (
     NotFoundError,
     ScopeError,
 )
-from memgraph.model.events.lifecycle import DecayApplied
-from memgraph.model.events.memories import MemoryDeleted, MemoryRevised, RecordPatch
-from memgraph.model.events.recalls import AccessRecorded
+from memgraph.model.events.memories import MemoryDeleted, MemoryLinked, MemoryRevised, RecordPatch
+from memgraph.model.events.records import AccessRecorded, DecayApplied
 from memgraph.model.events.store import EmbeddingSwitched, StoreCreated
 from memgraph.model.ids import new_id
 from memgraph.testing import FakeEmbedder
@@ -74,6 +73,20 @@ class TestScopes:
                 store.commit(scope, events, task_id=task_id)
         assert files() == before
         assert store.digest() == digest
+
+    def test_an_event_is_checked_after_those_before_it_in_its_commit(self, store: Any, files: Any) -> None:
+        one, other = (store.insert_memory(EPISODE).id for _ in range(2))
+        before = files()
+        link = {"relation": "RELATED_TO", "created_at": "2026-02-01T09:00:00.000Z"}
+        for target in (one, new_id()):
+            gone = [MemoryDeleted(id=one), MemoryLinked(source_id=other, target_id=target, **link)]
+            with pytest.raises(NotFoundError):
+                store.commit("global", gone)
+        with pytest.raises(NotFoundError):
+            store.commit("global", [MemoryDeleted(id=one), MemoryDeleted(id=one)])
+        assert files() == before
+        store.commit("global", [MemoryLinked(source_id=other, target_id=one, **link), MemoryDeleted(id=one)])
+        assert store.get_memory(one) is None
 
     def test_scope_none_writes_nothing(self, store: Any, files: Any, embedder: Any, embedded_texts: Any) -> None:
         known = store.insert_memory(EPISODE)

@@ -12,7 +12,7 @@ import zstandard
 
 from memgraph import AgentMemoryConfig, MemGraph
 from memgraph.errors import DamagedJournalError, InvalidInputError, KeyMissingError
-from memgraph.journal.closed.files import file_of
+from memgraph.store.backup.restoring import file_of
 from memgraph.store.compaction import compact
 from memgraph.store.maintenance.keys import list_keys, reseal_store, rotate_key
 from memgraph.testing import FakeClock
@@ -235,3 +235,50 @@ def test_resealing_keeps_the_baseline(grown: Any, open_store: Any, clock: FakeCl
         assert store.notices == []
     assert len([name for name in journal_of(tmp_path) if name.startswith("archive/")]) == done.archived_segments
     assert [one.state for one in list_keys(config, clock=clock).keys] == ["signs", "not needed"]
+
+
+def test_a_purge_while_a_resealing_waits_for_the_store_is_resealed_with_it(
+    grown: Any, open_store: Any, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The purge makes the baseline anew: the resealing must sign that one, not the one that it found when it opened the journal."""
+    from memgraph.store.maintenance import keys
+
+    store, ids = grown()
+    store.close()
+    config = config_of(tmp_path)
+    done = compact(config, before="2026-02-07", clock=clock)
+    rotate_key(config, clock=clock)
+    open_journal = keys.open_store_journal
+
+    def opened(*args: Any, **options: Any) -> Any:
+        journal = open_journal(*args, **options)
+        with open_store(clock=clock) as store:
+            store.purge([ids[2]])
+        return journal
+
+    monkeypatch.setattr(keys, "open_store_journal", opened)
+    reseal_store(config, clock=clock)
+    with open_store(clock=clock) as store:
+        assert store._journal.baseline.seq == done.seq
+        assert store.verify(deep=True) == done.seq + done.events_left + 3
+        assert ids[2] not in {memory.id for memory in store.every_memory()}
+        assert store.notices == []
+    for path in (tmp_path / "store").rglob("*"):
+        assert not (path.is_file() and b"Margaret" in path.read_bytes()), path
+
+
+def test_a_purge_by_a_store_that_was_open_during_a_compaction_purges_the_baseline(
+    grown: Any, open_store: Any, clock: FakeClock, tmp_path: Path
+) -> None:
+    store, ids = grown()
+    compact(config_of(tmp_path), before="2026-02-07", clock=clock)
+    before = {path.name for path in (tmp_path / "store" / "journal" / "baseline").iterdir()}
+    store.purge([ids[2]])
+    assert {path.name for path in (tmp_path / "store" / "journal" / "baseline").iterdir()}.isdisjoint(before)
+    store.rebuild()
+    assert len(list(store.every_memory())) == 9
+    store.close()
+    with open_store(clock=clock) as again:
+        assert ids[2] not in {memory.id for memory in again.every_memory()}
+        assert again.verify(deep=True)
+        assert again.notices == []

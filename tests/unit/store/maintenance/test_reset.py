@@ -11,8 +11,8 @@ import pytest
 
 from memgraph import InvalidInputError, MemGraph, NotFoundError
 from memgraph.errors import UndoError
-from memgraph.fold.history.reading import history_of
-from memgraph.fold.resets import CLEARED, OF_MEMORIES
+from memgraph.fold.history import history_of
+from memgraph.fold.records import CLEARED, OF_MEMORIES
 from memgraph.graph.schema import INTERNAL, tables
 from memgraph.model.events.store import StoreReset
 from memgraph.store.maintenance import reset as resetting
@@ -63,7 +63,7 @@ def is_whole(store: Any) -> None:
 
 def test_every_table_says_what_a_reset_does_with_it() -> None:
     declared = set(CLEARED) | OF_MEMORIES
-    assert declared == tables().keys() - INTERNAL, "a new table needs its place in memgraph/fold/resets.py"
+    assert declared == tables().keys() - INTERNAL, "a new table needs its place in memgraph/fold/records.py"
     assert not set(CLEARED) & OF_MEMORIES
     nodes = {name for name in CLEARED if tables()[name].ends is None}
     assert nodes == resetting._KINDS.keys(), "what is removed is listed by its name"

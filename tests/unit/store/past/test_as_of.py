@@ -15,7 +15,7 @@ import pytest
 
 import memgraph
 from memgraph import AgentMemoryConfig, AgentMemoryStore, ConsolidationPipeline, MemoryRetrieval, StorageError
-from memgraph.disk.views import MOST_KEPT, KeptViews, Lease
+from memgraph.disk.folders import MOST_KEPT, KeptViews, Lease
 from memgraph.errors import ClosedError, ReadOnlyError
 from memgraph.model.build import ExtractionResult
 from memgraph.store.past.as_of import moment_of

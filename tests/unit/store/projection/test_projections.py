@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -12,6 +13,9 @@ import pytest
 
 import memgraph
 from memgraph.errors import GraphError
+from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.rotation import rotate
+from memgraph.store.opening import open_store_journal
 from memgraph.store.projection import projector as module
 from memgraph.testing import FakeEmbedder
 
@@ -44,6 +48,29 @@ class TestCatchingUp:
         stores[0].delete_memory(ids[2])
         assert seen(stores[0]) == seen(stores[1])
         assert search(stores[0]) == search(stores[1])
+
+    @pytest.mark.embedded
+    def test_a_rotation_rebuilds_what_the_earlier_key_sealed_and_is_no_damage(
+        self, open_store: Open, seen: See, live: Live, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Also in a process that has graph and index open."""
+        store = open_store()
+        live(store)
+        store.flush()
+        before = seen(store)
+        with store._projector.holding():  # so that the rotation can remove neither
+            journal = open_store_journal(store.config, None, store.now)
+            rotate(journal, FileKeys(store.config.keys_home), now=store.now, rotated_by="tests")
+        assert seen(store) == before
+        found = search(store)
+        store.close()
+        again = open_store()
+        assert seen(again) == before
+        assert search(again) == found
+        again.verify(deep=True)
+        assert again._projector.upkeep.read().damages == 0
+        rebuilt = [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
+        assert all("another key than the one that signs now" in text for text in rebuilt), rebuilt
 
     def test_an_index_in_memory_follows_what_another_store_wrote(self, open_store: Open, live: Live) -> None:
         reader, writer = open_store(), open_store()

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from memgraph import AgentMemoryStore, MemGraph
-from memgraph.disk.temporary import TemporaryFolder
+from memgraph.disk.folders import TemporaryFolder
 from memgraph.errors import InvalidInputError, StorageError
 from memgraph.interfaces.agents.kept import Overview, keep_overview
 from memgraph.interfaces.http.access.answers import Answers
 from memgraph.interfaces.operations import Answer
-from memgraph.journal.keys.local import FileKeys
+from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.rotation import reseal, rotate
 from memgraph.journal.vectors import MadeVectors
 from memgraph.store.purge.leftovers import REPAIRING

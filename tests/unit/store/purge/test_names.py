@@ -11,7 +11,7 @@ import pytest
 from memgraph import AgentMemoryStore, MemGraph
 from memgraph.graph.schema import tables
 from memgraph.index import snapshot
-from memgraph.model.events.intake import BuildConsolidated
+from memgraph.model.events.records import BuildConsolidated
 
 pytestmark = pytest.mark.embedded
 NAMES = {

@@ -13,7 +13,7 @@ from memgraph import AgentMemoryStore, MemGraph
 from memgraph.errors import InvalidInputError, JournalError, NotFoundError, ReadOnlyError
 from memgraph.interfaces.operations import OPERATIONS
 from memgraph.model.events.tasks import ChatContextSet, WorkingMemorySet
-from memgraph.model.results.purges import PurgeReceipt
+from memgraph.model.results.maintenance import PurgeReceipt
 
 pytestmark = pytest.mark.embedded
 Traces = Callable[..., list[str]]
@@ -383,7 +383,7 @@ class TestReceipts:
         with pytest.raises(InvalidInputError, match="of another store"):
             other.check_receipt(receipt)
         forged = receipt.model_copy(update={"store_id": other.store_id})
-        with pytest.raises(InvalidInputError, match="was changed"):
+        with pytest.raises(InvalidInputError, match="which is missing"):
             other.check_receipt(forged)
 
     def test_a_payload_that_came_back_is_noticed_and_removed_again(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memgraph import InvalidInputError
-from memgraph.model.results.tasks import LANGUAGES
-from memgraph.model.results.tasks.turns import TurnSettings
-from memgraph.tasks.turns.turns import DENIALS, WORDS, is_confirmation, is_denial
+from memgraph.model.results.tasks import LANGUAGES, TurnSettings
+from memgraph.tasks.turns import DENIALS, WORDS, is_confirmation, is_denial
 
 DEFAULT = TurnSettings()
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.tasks.turns.turns import MAX_READ_CHARS, TaskText, infer_task
+from memgraph.tasks.turns import MAX_READ_CHARS, TaskText, infer_task
 
 TASKS = (
     TaskText("fix-the-login", "Fix the login", ("Users can sign in with tokens", "Use tokens")),

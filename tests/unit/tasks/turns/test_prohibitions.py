@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.tasks.turns.prohibitions import asks_for_forbidden
+from memgraph.tasks.prohibitions import asks_for_forbidden
 
 ASKS = {
     "Never deploy on Fridays": [

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from memgraph import InvalidInputError, MemGraph, MemGraphError
-from memgraph.fold.tasks.sessions import BACK_AND_FORTH_MINUTES
+from memgraph.fold.tasks import BACK_AND_FORTH_MINUTES
 from memgraph.model.events.registry import PAYLOADS
 from memgraph.model.events.tasks import TurnControlled, UserConfirmed
 from memgraph.model.memory import SemanticMemory
-from memgraph.model.results.tasks.turns import Nudge, TurnControl
+from memgraph.model.results.tasks import Nudge, TurnControl
 
 TO_DOCS = "Let us write the docs now"
 TO_LOGIN = "Let us fix the login now"

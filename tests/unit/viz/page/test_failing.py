@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph import AgentMemoryStore
-from memgraph.fold.history.builds import is_attempt, task_of_build
+from memgraph.fold.history import is_attempt, task_of_build
 from memgraph.testing import FakeClock
 from memgraph.viz.page.data import PageData, page_data
 from memgraph.viz.page.wording import left_out_of, sentence_of

@@ -21,8 +21,7 @@ from click.testing import CliRunner
 
 from memgraph import assets
 from memgraph.errors import InvalidInputError, StorageError
-from memgraph.fold.history.lives import History
-from memgraph.fold.history.relevance import Relevance
+from memgraph.fold.history import History, Relevance
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeClock, FakeKeys
 from memgraph.text.safe import visible

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memgraph.fold.history.relevance import Relevance, Relevances
-from memgraph.fold.history.trials import is_undated, trial_of
+from memgraph.fold.history import Relevance, Relevances, is_undated, trial_of
 from memgraph.model.events.memories import MemoryMerged
 from memgraph.model.relevance import decayed
 from memgraph.model.timestamps import epoch_days

@@ -1,0 +1,423 @@
+"""Delivery: files of JSON lines, and alerts by webhook and PagerDuty, each in a thread of its own, with repetitions."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import hmac
+import os
+import queue
+import random
+import stat
+import threading
+import time
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+from uuid import uuid4
+
+import orjson
+
+from memgraph.diagnostics.records import DiagnosticRecord
+from memgraph.disk.files import write_all
+from memgraph.errors import MemGraphError
+from memgraph.logs import DIAGNOSTICS_LOGGER, logger_of
+from memgraph.model_server import Exchange, ResponseTooLongError, client_options
+
+MAX_BYTES = 16 << 20
+"""A file that has reached this size is renamed to ``NAME.1``, which replaces an earlier one."""
+LOCK_TIMEOUT_S = 2.0
+"""A process that was stopped while it had the lock must not stop the others."""
+_POLL_S = 0.002
+
+
+def predecessor_of(path: Path) -> Path:
+    """Return the name that a file gets when it is full."""
+    return path.with_name(f"{path.name}.1")
+
+
+def append_line(
+    path: Path, document: Mapping[str, Any], *, max_bytes: int = MAX_BYTES, timeout_s: float = LOCK_TIMEOUT_S
+) -> None:
+    """Append one document as a line of JSON, in one write. A new file is readable by its owner alone.
+
+    Other processes are waited for until the timeout. After that the line is written without the lock, and the file is not renamed.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    line, until = orjson.dumps(document) + b"\n", time.monotonic() + timeout_s
+    while not _is_written(path, line, max_bytes, until):
+        pass
+
+
+def _is_written(path: Path, line: bytes, max_bytes: int, until: float) -> bool:
+    """Write a line to the file that has a name now; False if it must be opened again, because it was renamed."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    try:
+        is_locked, status = _is_locked(descriptor, until), os.fstat(descriptor)
+        is_file = stat.S_ISREG(status.st_mode)
+        if is_locked and not _has_name(status, path):
+            return False
+        if is_locked and is_file and status.st_size >= max(max_bytes, 1) and _is_renamed(path):
+            return False
+        try:
+            write_all(descriptor, line)
+        except OSError:
+            if is_locked and is_file:  # half a line would spoil the next one, too
+                os.ftruncate(descriptor, status.st_size)
+            raise
+        return True
+    finally:
+        with suppress(OSError):  # where there are no locks; a child process that was forked meanwhile would keep one
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+
+
+def _is_renamed(path: Path) -> bool:
+    """Rename a full file; False if the system refuses: then it grows further, which is better than losing lines."""
+    try:
+        path.replace(predecessor_of(path))
+    except OSError:
+        return False
+    return True
+
+
+def _is_locked(descriptor: int, until: float) -> bool:
+    """Lock a file; False if others have it for too long. A file system without locks counts as locked."""
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_POLL_S)
+        except OSError:
+            return True
+        else:
+            return True
+
+
+def _has_name(status: os.stat_result, path: Path) -> bool:
+    try:
+        return os.path.samestat(status, path.stat())
+    except FileNotFoundError:
+        return False
+
+
+logger = logger_of(DIAGNOSTICS_LOGGER)
+_MAX_RESPONSE_BYTES = 65_536
+_TEMPORARY = frozenset({408, 425, 429})
+"""Refusals that may pass; of the others below 500 a repetition changes nothing."""
+
+
+class DeliveryError(MemGraphError):
+    """A target did not accept an alert; another attempt would not help if it `is_final`. Not public: the attempt is repeated, or the alert kept."""
+
+    _names_places_only = True
+
+    def __init__(self, problem: str, *, is_final: bool) -> None:
+        self.is_final = is_final
+        super().__init__(problem)
+
+
+class Webhook:
+    """Posts records as JSON, signed.
+
+    The header ``X-Memgraph-Signature`` is ``v1=`` and the HMAC-SHA256, in hexadecimal, of the bytes ``TIMESTAMP.ID.BODY`` under the secret:
+    the timestamp (Unix seconds) and the id are in ``X-Memgraph-Timestamp`` and ``X-Memgraph-Delivery``. The attempts of one alert share
+    the id, so a receiver can drop repetitions.
+    """
+
+    name = "webhook"
+
+    def __init__(self, address: str, secret: str, *, timeout_s: float, now: Callable[[], float] = time.time) -> None:
+        self._address, self._secret = address, secret.encode()
+        self._timeout_s = timeout_s
+        self._now = now
+
+    def attempt(self, record: DiagnosticRecord, delivery: str) -> None:
+        """Post a record."""
+        body, timestamp = orjson.dumps(document_of(record)), str(int(self._now()))
+        headers = {
+            "x-memgraph-timestamp": timestamp,
+            "x-memgraph-delivery": delivery,
+            "x-memgraph-signature": signature(self._secret, timestamp, delivery, body),
+        }
+        _post(self._address, body, headers, timeout_s=self._timeout_s)
+
+
+class PagerDuty:
+    """Triggers an event of PagerDuty's Events API v2. Records of one store and subject belong to one incident."""
+
+    name = "pagerduty"
+
+    def __init__(self, address: str, routing_key: str, *, timeout_s: float) -> None:
+        self._address, self._routing_key = address, routing_key
+        self._timeout_s = timeout_s
+
+    def attempt(self, record: DiagnosticRecord, delivery: str) -> None:  # noqa: ARG002 - it has a key of its own
+        """Trigger an event."""
+        source = record.store_id or "unknown"
+        document = document_of(record)
+        event = {
+            "routing_key": self._routing_key,
+            "event_action": "trigger",
+            "dedup_key": f"memgraph:{source}:{document['kind']}:{record.subject}",
+            "payload": {
+                "summary": summary_of(record),
+                "source": f"memgraph store {source}",
+                "severity": record.severity,
+                "timestamp": record.at,
+                "component": "memgraph",
+                "group": document["kind"],
+                "class": record.subject,
+                "custom_details": document,
+            },
+        }
+        _post(self._address, orjson.dumps(event), {}, timeout_s=self._timeout_s)
+
+
+def document_of(record: DiagnosticRecord) -> dict[str, Any]:
+    """Return a record as it is sent and written: without what is not known."""
+    return record.model_dump(mode="json", exclude_none=True)
+
+
+def summary_of(record: DiagnosticRecord) -> str:
+    """Return a line that says what a record is about."""
+    kind = document_of(record)["kind"]
+    return f"memgraph {kind}: {record.subject} ({record.severity}), store {record.store_id or 'unknown'}"
+
+
+def new_delivery() -> str:
+    """Return the id that the attempts to send one alert share."""
+    return str(uuid4())
+
+
+def signature(secret: bytes, timestamp: str, delivery: str, body: bytes) -> str:
+    """Return the value of the header that proves who sent a body, and when."""
+    signed = b".".join((timestamp.encode(), delivery.encode(), body))
+    return f"v1={hmac.new(secret, signed, hashlib.sha256).hexdigest()}"
+
+
+def _post(address: str, body: bytes, headers: Mapping[str, str], *, timeout_s: float) -> None:
+    """Post once. Redirects are not followed: who answers at an address must not choose another receiver."""
+    import httpx
+
+    try:
+        with (
+            Exchange(timeout_s=timeout_s, max_bytes=_MAX_RESPONSE_BYTES),
+            httpx.Client(**client_options(address, timeout_s=timeout_s)) as client,
+        ):
+            response = client.post(address, content=body, headers={"content-type": "application/json", **headers})
+    except ResponseTooLongError:
+        raise DeliveryError("the answer is too long", is_final=True) from None
+    except (httpx.HTTPError, TimeoutError, OSError, RuntimeError) as error:  # no thread can start while Python ends
+        raise DeliveryError(f"no answer: {type(error).__name__}", is_final=False) from None
+    except (httpx.InvalidURL, ValueError):
+        raise DeliveryError("the address or a header is not valid", is_final=True) from None
+    if not response.is_success:
+        status = response.status_code
+        is_final = status < 500 and status not in _TEMPORARY
+        raise DeliveryError(f"answered with status {status}", is_final=is_final)
+
+
+MAX_WAITING = 1_000
+"""Records that may wait in one outlet; later ones are dropped and counted."""
+FIRST_WAIT_S = 0.5
+MAX_WAIT_S = 30.0
+
+
+class Outlet:
+    """A bounded queue and the thread that empties it. The thread starts with the first record.
+
+    `send` is called in the thread with each record, and must not raise an `Exception`; `on_left` with each that was not sent when the
+    time to close was up.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        send: Callable[[DiagnosticRecord], None],
+        *,
+        on_left: Callable[[DiagnosticRecord], None] = lambda _record: None,
+        max_waiting: int = MAX_WAITING,
+    ) -> None:
+        self._name = name
+        self._send, self._on_left = send, on_left
+        self._waiting: queue.Queue[DiagnosticRecord] = queue.Queue(max_waiting)
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._current: DiagnosticRecord | None = None
+        self._is_closed = False
+        self.dropped = 0
+
+    def put(self, record: DiagnosticRecord) -> None:
+        """Hand a record over; returns at once."""
+        with self._lock:
+            if self._is_closed:
+                self.dropped += 1
+                return
+            try:
+                self._waiting.put_nowait(record)
+            except queue.Full:
+                if self.dropped == 0:
+                    logger.error("diagnostics: %s is too slow; records are dropped", self._name)
+                self.dropped += 1
+                return
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=f"memgraph-{self._name}", daemon=True)
+                self._thread.start()
+
+    def flush(self, timeout_s: float) -> bool:
+        """Wait until everything was sent; return whether it was."""
+        until = time.monotonic() + timeout_s
+        with self._waiting.all_tasks_done:
+            while self._waiting.unfinished_tasks:
+                if (left := until - time.monotonic()) <= 0:
+                    return False
+                self._waiting.all_tasks_done.wait(left)
+        return True
+
+    def close(self, timeout_s: float) -> None:
+        """Wait for what is being sent, and give up what is left. Idempotent."""
+        is_sent = self.flush(timeout_s)
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            current = self._current
+        if is_sent:
+            return
+        if current is not None:
+            self._on_left(current)
+        while True:
+            try:
+                self._on_left(self._waiting.get_nowait())
+            except queue.Empty:
+                return
+
+    def _run(self) -> None:
+        while True:
+            record = self._waiting.get()
+            self._current = record
+            try:
+                self._send(record)
+            finally:
+                self._current = None
+                self._waiting.task_done()
+
+
+class Target(Protocol):
+    """A receiver of alerts."""
+
+    name: str
+
+    def attempt(self, record: DiagnosticRecord, delivery: str) -> None:
+        """Send once; raise `DeliveryError` if it was not accepted."""
+
+
+class _UnderWay(NamedTuple):
+    """The last attempt that was begun: which record, the attempt's number, and what is wrong so far."""
+
+    record: DiagnosticRecord
+    number: int
+    problem: str
+
+
+class Sender:
+    """Sends alerts to a target, with repetitions, and writes to a file of JSON lines, without any secret, what was not accepted.
+
+    An alert that was accepted is not sent again within an hour, however often the process reports it. The waits double from half a second
+    to half a minute, of which a random part between half and all is used, so that many processes do not come back at once.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        attempts: int,
+        dead_letters: Path,
+        wait: Callable[[float], None] = time.sleep,
+        repeats: Repeats | None = None,
+    ) -> None:
+        self._target = target
+        self._attempts = attempts
+        self._dead_letters = dead_letters
+        self._wait = wait
+        self._accepted = repeats or Repeats()
+        self._under_way: _UnderWay | None = None
+
+    def send(self, record: DiagnosticRecord) -> None:
+        """Send an alert, or keep it; do nothing if the same was accepted within the last hour."""
+        if not self._accepted.is_due(record.identity):
+            return
+        delivery, pause_s = new_delivery(), FIRST_WAIT_S
+        for number in range(1, self._attempts + 1):
+            self._under_way = _UnderWay(record, number, "no answer")
+            try:
+                self._target.attempt(record, delivery)
+                self._accepted.note(record.identity)
+                return
+            except DeliveryError as error:
+                self._under_way = _UnderWay(record, number, str(error))
+                if error.is_final or number == self._attempts:
+                    self.keep(record, problem=str(error), attempts=number)
+                    return
+            self._wait(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load, protects nothing
+            pause_s = min(2 * pause_s, MAX_WAIT_S)
+
+    def give_up(self, record: DiagnosticRecord) -> None:
+        """Keep an alert for which there is no time left. Another thread may be sending it."""
+        if not self._accepted.is_due(record.identity):
+            return
+        last = self._under_way
+        if last is not None and last.record is record:
+            self.keep(record, problem=f"{last.problem}; then the process ended", attempts=last.number)
+        else:
+            self.keep(record, problem="the process ended before the first attempt", attempts=0)
+
+    def keep(self, record: DiagnosticRecord, *, problem: str, attempts: int) -> None:
+        """Write an alert to the file of undelivered ones."""
+        document: dict[str, Any] = {
+            "target": self._target.name,
+            "problem": problem,
+            "attempts": attempts,
+            "record": document_of(record),
+        }
+        try:
+            append_line(self._dead_letters, document)
+        except OSError as error:
+            logger.error("diagnostics: an alert is lost: %s: %s", self._dead_letters, error.strerror)
+        else:
+            logger.error("diagnostics: an alert was not delivered to %s (%s); it is kept in %s", self._target.name, problem, self._dead_letters)  # fmt: skip
+
+
+HOUR_S = 3_600.0
+_MANY = 1_000
+
+
+class Repeats:
+    """Remembers for a while what was done, which is not due again then. Thread-safe."""
+
+    def __init__(self, *, between_s: float = HOUR_S, timer: Callable[[], float] = time.monotonic) -> None:
+        self._between_s, self._timer = between_s, timer
+        self._lock = threading.Lock()
+        self._noted: dict[Hashable, float] = {}
+
+    def is_due(self, key: Hashable) -> bool:
+        """Return whether this was not noted within the time."""
+        with self._lock:
+            noted = self._noted.get(key)
+            return noted is None or self._timer() - noted >= self._between_s
+
+    def note(self, key: Hashable) -> bool:
+        """Note this; return whether it was due. What was not due is not noted again."""
+        with self._lock:
+            moment = self._timer()
+            noted = self._noted.get(key)
+            if noted is not None and moment - noted < self._between_s:
+                return False
+            if len(self._noted) >= _MANY:
+                self._noted.clear()  # so many differ that repeating some is the smaller harm
+            self._noted[key] = moment
+            return True

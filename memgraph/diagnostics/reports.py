@@ -1,0 +1,320 @@
+"""What is reported: what concerns the trust in a journal, limits that were reached, runs of the lifecycle, recalls."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from memgraph.config import AgentMemoryConfig
+from memgraph.diagnostics.delivery import Repeats
+from memgraph.diagnostics.records import (
+    LifecycleRecord,
+    Quota,
+    QuotaRecord,
+    Ranking,
+    RecallCounts,
+    RetrievalRecord,
+    SecurityReason,
+    SecurityRecord,
+    Severity,
+    quota_severity,
+    security_severity,
+    token_of,
+)
+from memgraph.diagnostics.reporting import report
+from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, PayloadError, UnknownEventError
+
+_MAX_KEYS = 100
+_Finding = tuple[str | int | None, ...]
+_reported = Repeats()
+"""What this process has reported: where the records go, the store, the reason and the place."""
+
+
+def reason_of(error: JournalError) -> SecurityReason:
+    """Return the reason of the record of an error."""
+    if isinstance(error, KeyMissingError):
+        return "boot_key"
+    if isinstance(error, PayloadError | UnknownEventError):
+        return "schema"
+    if isinstance(error, DamagedJournalError) and error.concerns_signature:
+        return "signature"
+    if isinstance(error, DamagedJournalError) and error.concerns_envelope:
+        return "envelope"
+    return "journal"
+
+
+def report_security(
+    config: AgentMemoryConfig,
+    reason: SecurityReason,
+    *,
+    now: Callable[[], str],
+    store_id: str | None,
+    error: JournalError | None = None,
+) -> None:
+    """Report something that concerns a store's trust, and where the error says it is."""
+    severity = security_severity(reason, config.security_mode)
+    if error is not None:
+        _reported.note(_finding(config, reason, store_id, error))
+
+    def made() -> SecurityRecord:
+        place = error if isinstance(error, DamagedJournalError) else None
+        return SecurityRecord(
+            at=now(),
+            severity=severity,
+            store_id=store_id,
+            reason=reason,
+            mode=config.security_mode,
+            key_ids=[*map(token_of, error.key_ids[:_MAX_KEYS])] if isinstance(error, KeyMissingError) else [],
+            segment=token_of(place.path.name) if place else None,
+            offset=place.offset if place else None,
+            seq=place.seq if place else None,
+        )
+
+    report(config, made, severity=severity)
+
+
+def report_finding(
+    config: AgentMemoryConfig,
+    error: JournalError,
+    *,
+    now: Callable[[], str],
+    store_id: str | None,
+    repeats: Repeats = _reported,
+) -> None:
+    """Report an error that an examination or an open store has met, unless this process has reported it within the last hour.
+
+    An opening that was refused counts as a report. A server would otherwise report damage at each request.
+    """
+    if repeats.note(_finding(config, reason_of(error), store_id, error)):
+        report_security(config, reason_of(error), now=now, store_id=store_id, error=error)
+
+
+def _finding(config: AgentMemoryConfig, reason: str, store_id: str | None, error: JournalError) -> _Finding:
+    keys = error.key_ids if isinstance(error, KeyMissingError) else []
+    place = (error.path.name, error.offset, error.seq) if isinstance(error, DamagedJournalError) else ()
+    what = type(error).__name__
+    return (config.diagnostics_file, config.alert_webhook, store_id, reason, what, *keys, *place)
+
+
+BETWEEN_S = 60.0
+"""A limit that is reached again and again would otherwise fill the files of records."""
+
+
+class QuotaWatch:
+    """Counts how often each limit was reached, and lets through one record in a while. Thread-safe."""
+
+    def __init__(self, *, between_s: float = BETWEEN_S, timer: Callable[[], float] = time.monotonic) -> None:
+        self._between_s, self._timer = between_s, timer
+        self._lock = threading.Lock()
+        self._last: dict[tuple[str | None, Quota], tuple[float, int]] = {}
+
+    def occasions(self, store_id: str | None, quota: Quota) -> int:
+        """Note that a limit was reached; return how often since the last record, or 0 if there is to be none yet."""
+        with self._lock:
+            now = self._timer()
+            before, waiting = self._last.get((store_id, quota), (None, 0))
+            if before is not None and now - before < self._between_s:
+                self._last[store_id, quota] = (before, waiting + 1)
+                return 0
+            self._last[store_id, quota] = (now, 0)
+            return waiting + 1
+
+
+_watch = QuotaWatch()
+
+
+def report_quota(
+    config: AgentMemoryConfig,
+    quota: Quota,
+    *,
+    now: Callable[[], str],
+    store_id: str | None,
+    value: float,
+    limit: float,
+    unit: str,
+    watch: QuotaWatch = _watch,
+) -> None:
+    """Report that a limit was reached, unless that was done within the last minute."""
+    if not (occasions := watch.occasions(store_id, quota)):
+        return
+    severity = quota_severity(quota)
+
+    def made() -> QuotaRecord:
+        return QuotaRecord.parse(
+            {
+                "at": now(),
+                "severity": severity,
+                "store_id": store_id,
+                "quota": quota,
+                "value": float(value),
+                "limit": float(limit),
+                "unit": unit,
+                "occasions": occasions,
+            }
+        )
+
+    report(config, made, severity=severity)
+
+
+_is_within: ContextVar[bool] = ContextVar("memgraph_lifecycle_run", default=False)
+
+
+@dataclass(slots=True)
+class RunNotes:
+    """What a run says of itself, for its record: a part of another run (`is_step`) has none; `phase` is the one that is running."""
+
+    is_step: bool = False
+    phases: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    phase: str | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    changed: int = 0
+    resumed: bool = False
+
+
+@contextmanager
+def reported_run(
+    config: AgentMemoryConfig,
+    run: str,
+    *,
+    now: Callable[[], str],
+    store_id: str,
+    timer: Callable[[], float] = time.monotonic,
+) -> Iterator[RunNotes]:
+    """Report a block as a run of the lifecycle; a run within another one, such as a step of a sleep, is part of that one."""
+    notes, began = RunNotes(is_step=_is_within.get()), timer()
+    if notes.is_step:
+        yield notes
+        return
+    token = _is_within.set(True)
+    error: BaseException | None = None
+    try:
+        yield notes
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        _is_within.reset(token)
+        is_stopped = error is not None and not isinstance(error, Exception)  # Ctrl-C
+        has_failed = error is not None and not is_stopped
+        outcome = "failed" if has_failed else "interrupted" if is_stopped or notes.left else "complete"
+        severity: Severity = "error" if has_failed else "info"
+
+        def made() -> LifecycleRecord:
+            return LifecycleRecord.parse(
+                {
+                    "at": now(),
+                    "severity": severity,
+                    "store_id": store_id,
+                    "run": run,
+                    "outcome": outcome,
+                    "phases": notes.phases,
+                    "left": notes.left,
+                    "phase": notes.phase if error is not None else None,
+                    "error": type(error).__name__ if has_failed else None,
+                    "counts": {name: number for name, number in notes.counts.items() if number},
+                    "changed": notes.changed,
+                    "resumed": notes.resumed,
+                    "duration_s": round(max(0.0, timer() - began), 3),
+                }
+            )
+
+        report(config, made, severity=severity)
+
+
+HOUR_S = 3_600.0
+MAX_RANKINGS = 16
+"""Rankings of an open store that are reported. More are unlikely, except that each query may bring a floor of its own."""
+
+
+class _Use:
+    """What was counted of a ranking since its last record."""
+
+    def __init__(self, reported_at: float) -> None:
+        self.reported_at = reported_at
+        self.counts: RecallCounts | None = None
+
+
+class RecallWatch:
+    """Counts an open store's recalls and reports them. Thread-safe.
+
+    A silent one reports nothing: recalls in views of a store are not among the uses of its memories either.
+    """
+
+    def __init__(
+        self,
+        config: AgentMemoryConfig,
+        store_id: str,
+        now: Callable[[], str],
+        *,
+        is_silent: bool = False,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._config, self._store_id, self._is_silent = config, store_id, is_silent
+        self._now, self._timer = now, timer
+        self._lock = threading.Lock()
+        self._used: dict[Ranking, _Use] = {}
+
+    def note(self, ranking: Ranking, *, query_id: str, results: int, tokens: int, duration_ms: float) -> None:
+        """Count a recall, and report what is due."""
+        if self._is_silent:
+            return
+        one = RecallCounts(
+            recalls=1,
+            empty=int(not results),
+            results=results,
+            tokens=tokens,
+            duration_ms=round(duration_ms, 3),
+            longest_ms=round(duration_ms, 3),
+        )
+        with self._lock:
+            use = self._used.get(ranking)
+            if use is None and len(self._used) < MAX_RANKINGS:
+                use = self._used[ranking] = _Use(self._timer())
+                self._report_ranking(ranking, "begun")
+            if self._config.diagnostics_recalls == "all":
+                self._report_ranking(ranking, "recall", one, query_id)
+            if use is None:
+                return
+            use.counts = one if use.counts is None else _sum(use.counts, one)
+            if self._timer() - use.reported_at >= HOUR_S:
+                self._report_ranking(ranking, "hour", use.counts)
+                use.counts, use.reported_at = None, self._timer()
+
+    def close(self) -> None:
+        """Report what was counted since the last records. Idempotent."""
+        with self._lock:
+            for ranking, use in self._used.items():
+                if use.counts is not None:
+                    self._report_ranking(ranking, "ended", use.counts)
+            self._used = {}
+
+    def _report_ranking(
+        self, ranking: Ranking, reason: str, counts: RecallCounts | None = None, query_id: str | None = None
+    ) -> None:
+        def made() -> RetrievalRecord:
+            return RetrievalRecord(
+                at=self._now(),
+                store_id=self._store_id,
+                reason=reason,
+                ranking=ranking,
+                counts=counts,
+                query_id=query_id,
+            )
+
+        report(self._config, made, severity="info")
+
+
+def _sum(one: RecallCounts, other: RecallCounts) -> RecallCounts:
+    return RecallCounts(
+        recalls=one.recalls + other.recalls,
+        empty=one.empty + other.empty,
+        results=one.results + other.results,
+        tokens=one.tokens + other.tokens,
+        duration_ms=round(one.duration_ms + other.duration_ms, 3),
+        longest_ms=max(one.longest_ms, other.longest_ms),
+    )

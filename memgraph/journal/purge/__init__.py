@@ -1,1 +1,0 @@
-"""Purged lines: events whose payload was removed from the journal for good."""

@@ -1,1 +1,0 @@
-"""Versions of events that are only read any more."""

@@ -1,1 +1,0 @@
-"""Settings of single parts, which `memgraph.config` puts together."""
