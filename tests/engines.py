@@ -12,7 +12,6 @@ from typing import Any
 from memgraph.disk.seal import Seal
 from memgraph.graph.connection import VENDORS
 from memgraph.graph.engine import EmbeddedEngine
-from memgraph.testing import InMemoryEngine
 
 VARIABLE = "TESTED_ENGINE"
 LONG = "TESTED_AT_LENGTH"
@@ -22,11 +21,6 @@ SEAL = Seal(b"t" * 32)
 def vendor_name() -> str:
     """Return the engine that is tested in this process."""
     return os.environ.get(VARIABLE, "kuzu")
-
-
-def in_memory() -> InMemoryEngine | None:
-    """Return a graph engine in memory for a store that needs no database; with ``--long`` None, which stands for the embedded one."""
-    return None if os.environ.get(LONG) else InMemoryEngine()
 
 
 class Engine(EmbeddedEngine):

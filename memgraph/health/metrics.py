@@ -83,7 +83,7 @@ def _files(store: AgentMemoryStore, lag: int | None) -> Iterator[Metric]:
 
 
 def _memories(store: AgentMemoryStore) -> Iterator[Metric]:
-    with store.reader.frozen(links=True):
+    with store.reader.frozen():
         index = store.reader.index
         live, kind = index.column("is_live"), index.column("type")
         listed = live & ~index.column("is_archived") & ~index.column("is_suppressed")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from memgraph import assets
+from memgraph.disk.lock import FORKED
 from memgraph.disk.files import make_private_file, make_private_folder, read_only_message, refused_writes
 from memgraph.errors import BusyError, ClosedError, DiskFullError, JournalError, ReadOnlyError, StorageError
 
@@ -52,8 +53,8 @@ class Transaction(Protocol):
         """Run a statement and return the number of changed rows."""
         ...
 
-    def many(self, name: str, values: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once for each sequence of values."""
+    def many(self, name: str, values: Iterable[Sequence[Any]]) -> int:
+        """Run a statement once for each sequence of values, and return the number of changed rows."""
         ...
 
 
@@ -72,16 +73,33 @@ class Database(Protocol):
         """Begin a block that sees one state of the database (a context manager that gives a `Transaction`). Nests, also in `writing`."""
         ...
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether this thread is in a block that writes."""
+        ...
+
     def writing(self, timeout_s: float) -> Any:
         """Begin a block that writes, alone among all processes (a context manager that gives a `Transaction`). Nests.
 
-        It is committed, durably, at the end of the outermost block, or rolled back by an exception. Raises a `BusyError`
+        It is committed at the end of the outermost block, or rolled back by an exception. Raises a `BusyError`
         after `timeout_s` seconds.
         """
         ...
 
+    def paused(self) -> Any:
+        """End this thread's block of reads for a block; afterwards it goes on, and sees the database as it is by then."""
+        ...
+
     def erase(self) -> None:
         """Overwrite what was deleted before: nothing of it is left in a file of the database."""
+        ...
+
+    def size_bytes(self) -> int:
+        """Return how many bytes the database takes on the disk."""
+        ...
+
+    def renew(self) -> None:
+        """Replace a damaged database by an empty one."""
         ...
 
     def close(self) -> None:
@@ -90,7 +108,7 @@ class Database(Protocol):
 
 
 class _Connection:
-    """A connection of one thread, and how deep in blocks it is."""
+    """A connection, and how deep in blocks its thread is."""
 
     def __init__(self, raw: sqlite3.Connection) -> None:
         self.raw = raw
@@ -105,13 +123,17 @@ class SQLite:
     ----------
     path : Path
         Made if it is missing, mode 0600, unless it may not be written: then it is read as it is.
+    is_durable : bool
+        Whether a commit is on the disk when it returns. Else a power failure may take the last ones: what they hold must be elsewhere.
     """
 
     tenant = 1
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_durable: bool = True) -> None:
         self.path = path
+        self._synchronous = "FULL" if is_durable else "NORMAL"
         self._here = threading.local()
+        self._idle: list[_Connection] = []
         self._all: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         self._is_closed = False
@@ -120,8 +142,8 @@ class SQLite:
         if self.refused is None and not path.exists():
             make_private_folder(path.parent)
             make_private_file(path, b"")
-        with self._errors():
-            self._prepare(self._connection().raw)
+        with self._errors(), self._connected() as connection:
+            self._prepare(connection.raw)
 
     def _prepare(self, raw: sqlite3.Connection) -> None:
         (version,) = raw.execute("PRAGMA user_version").fetchone()
@@ -142,15 +164,28 @@ class SQLite:
                 raw.execute("ROLLBACK")
                 raise
 
-    def _connection(self) -> _Connection:
-        if self._is_closed or self._pid != os.getpid():
-            raise ClosedError("the store is closed; open it again")
+    @contextmanager
+    def _connected(self) -> Iterator[_Connection]:
+        """Give this thread its connection: for its outermost block one that is idle, or a new one."""
         found: _Connection | None = getattr(self._here, "connection", None)
-        if found is None:
-            found = self._here.connection = _Connection(self._connected())
-        return found
+        if found is not None:
+            yield found
+            return
+        if self._is_closed:
+            raise ClosedError("the store is closed; open it again")
+        if self._pid != os.getpid():
+            raise ClosedError(FORKED)
+        with self._lock:
+            found = self._idle.pop() if self._idle else None
+        found = self._here.connection = found or _Connection(self._new())
+        try:
+            yield found
+        finally:
+            self._here.connection = None
+            with self._lock:
+                self._idle.append(found)
 
-    def _connected(self) -> sqlite3.Connection:
+    def _new(self) -> sqlite3.Connection:
         # an immutable file needs no lock and no shared memory, which a folder that may not be written cannot give
         mode = "mode=rw" if self.refused is None else "mode=ro&immutable=1"
         uri = f"{self.path.absolute().as_uri()}?{mode}"
@@ -165,7 +200,7 @@ class SQLite:
                 if self.refused
                 else (
                     "journal_mode = WAL",
-                    "synchronous = FULL",
+                    f"synchronous = {self._synchronous}",
                     "secure_delete = ON",
                     f"wal_autocheckpoint = {_PAGES:d}",
                 )
@@ -179,55 +214,86 @@ class SQLite:
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         """Begin a block that sees one state of the database. Nests, also in `writing`."""
-        with self._errors():
-            connection = self._connection()
+        with self._connected() as connection:
             if connection.depth == 0:
-                connection.raw.execute("BEGIN")
-            connection.depth += 1
-        try:
-            yield _Statements(connection.raw, self._errors)
-        finally:
-            connection.depth -= 1
-            if connection.depth == 0:
-                with suppress(sqlite3.Error):
-                    connection.raw.execute("COMMIT")
-
-    @contextmanager
-    def writing(self, timeout_s: float) -> Iterator[Transaction]:
-        """Begin a block that writes, alone among all processes. Nests. Committed at the end of the outermost block."""
-        connection = self._connection()
-        if connection.depth:
-            if not connection.is_writing:
-                raise RuntimeError("a write was begun inside a block of reads")
+                with self._errors():
+                    connection.raw.execute("BEGIN")
             connection.depth += 1
             try:
                 yield _Statements(connection.raw, self._errors)
             finally:
                 connection.depth -= 1
-            return
-        if self.refused:
-            raise ReadOnlyError(read_only_message(self.refused))
-        with self._errors(timeout_s):
-            connection.raw.execute(f"PRAGMA busy_timeout = {int(1000 * timeout_s):d}")
-            connection.raw.execute("BEGIN IMMEDIATE")
-        connection.depth, connection.is_writing = 1, True
-        try:
-            yield _Statements(connection.raw, self._errors)
+                if connection.depth == 0:
+                    with suppress(sqlite3.Error):
+                        connection.raw.execute("COMMIT")
+
+    @contextmanager
+    def writing(self, timeout_s: float) -> Iterator[Transaction]:
+        """Begin a block that writes, alone among all processes. Nests. Committed at the end of the outermost block."""
+        with self._connected() as connection:
+            if connection.depth:
+                if not connection.is_writing:
+                    raise RuntimeError("a write was begun inside a block of reads")
+                connection.depth += 1
+                try:
+                    yield _Statements(connection.raw, self._errors)
+                finally:
+                    connection.depth -= 1
+                return
+            if self.refused:
+                raise ReadOnlyError(read_only_message(self.refused))
             with self._errors(timeout_s):
-                connection.raw.execute("COMMIT")
-        except BaseException:
-            if connection.raw.in_transaction:
-                connection.raw.execute("ROLLBACK")
-            raise
+                connection.raw.execute(f"PRAGMA busy_timeout = {int(1000 * timeout_s):d}")
+                connection.raw.execute("BEGIN IMMEDIATE")
+            connection.depth, connection.is_writing = 1, True
+            try:
+                yield _Statements(connection.raw, self._errors)
+                with self._errors(timeout_s):
+                    connection.raw.execute("COMMIT")
+            except BaseException:
+                if connection.raw.in_transaction:
+                    connection.raw.execute("ROLLBACK")
+                raise
+            finally:
+                connection.depth, connection.is_writing = 0, False
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether this thread is in a block that writes."""
+        connection: _Connection | None = getattr(self._here, "connection", None)
+        return connection is not None and connection.is_writing
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """End this thread's block of reads for a block; afterwards it goes on, and sees the database as it is by then."""
+        connection: _Connection | None = getattr(self._here, "connection", None)
+        if connection is None:
+            yield
+            return
+        connection.raw.execute("COMMIT")
+        self._here.connection = None
+        try:
+            yield
         finally:
-            connection.depth, connection.is_writing = 0, False
+            self._here.connection = connection
+            connection.raw.execute("BEGIN")
 
     def erase(self) -> None:
         """Overwrite what was deleted before: merge the write-ahead log into the file, and truncate it."""
-        with self._errors():
-            busy, _, _ = self._connection().raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        with self._errors(), self._connected() as connection:
+            busy, _, _ = connection.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
             raise BusyError("the database", pid=None, timeout_s=10)
+
+    def renew(self) -> None:
+        """Replace a damaged file by an empty one. Processes that have it open keep it until they close it."""
+        with self._lock:
+            self._idle = []
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+        make_private_file(self.path, b"")
+        with self._errors(), self._connected() as connection:
+            self._prepare(connection.raw)
 
     def size_bytes(self) -> int:
         """Return the size of the file and its write-ahead log."""
@@ -241,7 +307,7 @@ class SQLite:
         """Close all connections. Idempotent."""
         self._is_closed = True
         with self._lock:
-            connections, self._all = self._all, []
+            connections, self._all, self._idle = self._all, [], []
         if self._pid == os.getpid():
             for raw in connections:
                 raw.close()
@@ -260,6 +326,8 @@ class SQLite:
                 raise ReadOnlyError(read_only_message(f"{self.path} may not be written")) from None
             if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 raise DamagedDatabaseError(f"is damaged: {error}", path=self.path) from None
+            if isinstance(error, sqlite3.IntegrityError):
+                raise ConflictError(f"was not written to: {error}", path=self.path) from None
             if isinstance(error, sqlite3.OperationalError):
                 raise StorageError(f"cannot be used: {error}", path=self.path) from None
             raise
@@ -267,6 +335,10 @@ class SQLite:
 
 class DamagedDatabaseError(StorageError):
     """The database's file is not what was written."""
+
+
+class ConflictError(StorageError):
+    """A row that exists was to be inserted, or a value is missing."""
 
 
 class _Statements:
@@ -287,6 +359,6 @@ class _Statements:
         with self._errors():
             return self._raw.execute(statements()[name], values).rowcount
 
-    def many(self, name: str, values: Iterable[Sequence[Any]]) -> None:
+    def many(self, name: str, values: Iterable[Sequence[Any]]) -> int:
         with self._errors():
-            self._raw.executemany(statements()[name], values)
+            return self._raw.executemany(statements()[name], values).rowcount

@@ -1,4 +1,4 @@
-"""Default parts of a store: journal, engine and clock."""
+"""Default parts of a store: journal, rows and index, and clock."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from memgraph.diagnostics.reporting import check_targets
 from memgraph.diagnostics.security import reason_of, report_finding, report_security
 from memgraph.disk.files import free_bytes
 from memgraph.errors import InvalidInputError, JournalError, StorageError
-from memgraph.graph.connection import VENDORS
-from memgraph.graph.engine import EmbeddedEngine
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.configured import configured_keys
 from memgraph.journal.opening import open_journal, read_manifest
 from memgraph.journal.segments import RESERVE_BYTES, JournalLimits
+from memgraph.journal.sql import DamagedDatabaseError, SQLite
 from memgraph.model.base import Callback, checked
-from memgraph.ports import GraphEngine, KeyProvider
+from memgraph.ports import KeyProvider
 from memgraph.store.projection.projector import Projector
 
 
-def check_parts(*, embedder: object, clock: object, keys: object, annotator: object, engine: object) -> None:
+DATABASE = "memgraph.db"
+"""Name of a store's database in its folder."""
+
+
+def check_parts(*, embedder: object, clock: object, keys: object, annotator: object) -> None:
     """Reject arguments that cannot be parts of a store.
 
     Raises
@@ -38,7 +41,6 @@ def check_parts(*, embedder: object, clock: object, keys: object, annotator: obj
         ("embedder", embedder, "embed"),
         ("keys", keys, "key"),
         ("annotator", annotator, "annotate"),
-        ("engine", engine, "rebuild"),
     ):
         if part is not None and not callable(getattr(part, method, None)):
             raise InvalidInputError(f"has no method `{method}`", field=field, value=part)
@@ -88,18 +90,16 @@ def known_id(home: Path) -> str | None:
         return None
 
 
-def open_projector(
-    config: AgentMemoryConfig, journal: Journal, folder: Path, engine: GraphEngine | None = None
-) -> Projector:
-    """Return a journal's projections, graph and index, both under `folder` unless a graph engine is given."""
-    engine = engine or EmbeddedEngine(
-        folder / "graph",
-        journal.seal("graph"),
-        VENDORS[config.engine],
-        timeout_s=config.lock_timeout_s,
-        idle_s=config.graph_idle_s,
-    )
-    return Projector(journal, engine, folder / "index" / "index.npz")
+def open_projector(journal: Journal, folder: Path) -> Projector:
+    """Return a journal's projections, rows and index, both under `folder`."""
+    path = folder / DATABASE
+    try:
+        database = SQLite(path, is_durable=False)  # the journal holds what a power failure takes
+    except DamagedDatabaseError:
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
+        database = SQLite(path, is_durable=False)
+    return Projector(journal, database, folder / "index" / "index.npz")
 
 
 def utc_now() -> datetime:

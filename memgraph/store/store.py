@@ -22,7 +22,7 @@ from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import checked
 from memgraph.model.events.payload import Actor, WriteScope
 from memgraph.model.timestamps import to_iso
-from memgraph.ports import Annotator, Clock, Embedder, GraphEngine, KeyProvider, Progress
+from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress
 from memgraph.privacy.access import Access
 from memgraph.store.access.auditing import Auditing
 from memgraph.store.analysis import Queries
@@ -152,7 +152,7 @@ class AgentMemoryStore(Delegating):
     """A store of memories in one directory: a context manager, thread-safe.
 
     Every write is durable and visible when its call returns; access records follow within a second. If another process replaces the journal
-    (reseals it, or restores a backup), the next use opens the new one, unless an `engine` was given.
+    (reseals it, or restores a backup), the next use opens the new one.
 
     Parameters
     ----------
@@ -166,9 +166,6 @@ class AgentMemoryStore(Delegating):
         Default: ``MEMGRAPH_KEY`` if set, else a file in the user's configuration directory.
     annotator : Annotator, optional
         Default: the rules.
-    engine : GraphEngine, optional
-        Holds the graph: filled from the journal, and closed with the store. Default: a database under ``graph/`` of the
-        configured kind. Views of the past always use that kind.
 
     Raises
     ------
@@ -181,7 +178,7 @@ class AgentMemoryStore(Delegating):
     """
 
     _open_parts: Callable[[Embedder], None] | None = None
-    """Opens the journal and all that works on it; None for a view, and with an engine that was given, which is closed once."""
+    """Opens the journal and all that works on it; None for a view."""
 
     def __init__(
         self,
@@ -191,9 +188,8 @@ class AgentMemoryStore(Delegating):
         clock: Clock | None = None,
         keys: KeyProvider | None = None,
         annotator: Annotator | None = None,
-        engine: GraphEngine | None = None,
     ) -> None:
-        check_parts(embedder=embedder, clock=clock, keys=keys, annotator=annotator, engine=engine)
+        check_parts(embedder=embedder, clock=clock, keys=keys, annotator=annotator)
         config = load_config() if config is None else AgentMemoryConfig.parse(config)
         time = clock or utc_now
 
@@ -203,14 +199,14 @@ class AgentMemoryStore(Delegating):
             self._assemble(
                 config,
                 place,
-                open_projector(config, journal, place.folder, engine),
+                open_projector(journal, place.folder),
                 now=lambda: max(to_iso(time()), journal.tail.chain.timestamp),
                 embedder=embedder,
                 annotator=annotator or RuleAnnotator(),
                 refused=read_only_message(place.refused) if place.copy else "",
             )
 
-        self._open_parts, self._opening = open_parts if engine is None else None, RLock()
+        self._open_parts, self._opening = open_parts, RLock()
         open_parts(embedder or default_embedder(config))
 
     def _assemble(
@@ -393,7 +389,6 @@ class AgentMemoryStore(Delegating):
         try:
             if not self._journal.is_read_only:
                 self._reader.settle()
-                self._batches.close()
         finally:
             self._writer.pending.stop()
             self._usage.close()
@@ -454,16 +449,16 @@ class Replacement:
         """Return whether the journal was resealed, or restored from a backup, since the store was opened.
 
         Every use that needs the journal is refused then, until it is opened again. Usually this costs one look at the file
-        system. While a thread holds the graph the answer may be late: False.
+        system. While a thread writes the answer may be late: False.
         """
         path, number = self._first
         if number is not None and _number_of(path) == number:
             return False
-        journal, gate, first = self._projector.journal, self._projector.gate, self._find_first()
-        if first == self._first or gate.is_reading or not gate.guard.acquire(0.0):
+        journal, projector, first = self._projector.journal, self._projector, self._find_first()
+        if first == self._first or projector.is_reading or not projector.guard.acquire(blocking=False):
             return False
         try:
-            if self._projector.has_graph or journal.holds_lock:
+            if projector.is_writing or journal.holds_lock:
                 return False  # this thread is in the middle of a use
             journal.refresh()
         except ReplacedJournalError:
@@ -471,7 +466,7 @@ class Replacement:
         except JournalError:
             return False  # the next use of the store raises it
         finally:
-            gate.guard.release()
+            projector.guard.release()
         self._first = first  # a purge has rewritten the first segment, or it was compressed: the journal stays valid
         return False
 

@@ -760,12 +760,6 @@ ALL = [
 ]
 
 
-@pytest.fixture
-def needs_database() -> bool:
-    """Only the tests marked as embedded: the others damage nothing that the database has written."""
-    return False
-
-
 @pytest.mark.parametrize(("case", "name"), ALL)
 def test_each_case_of_damage(scene: Any, stranger: Any, rows: Any, case: Case, name: str) -> None:
     before = contents(scene)

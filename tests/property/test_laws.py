@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 
 import memgraph
 from memgraph.embedding import NoEmbedder
-from tests.engines import in_memory
-
 DIMENSION = 64
 START = "2026-02-01T09:00:00.000Z"
 KINDS = {"episodic": "EpisodicMemory", "semantic": "SemanticMemory", "procedural": "ProceduralMemory"}
@@ -42,7 +40,7 @@ def fakes(start=START):
 
 def opened(folder, name="store", *, is_embedded=False, **parts):
     config = memgraph.AgentMemoryConfig(home=folder / name, keys_home=folder / "keys")
-    return memgraph.AgentMemoryStore(config, engine=None if is_embedded else in_memory(), **(parts or fakes()))
+    return memgraph.AgentMemoryStore(config, **(parts or fakes()))
 
 
 def vector(seed):

@@ -30,8 +30,6 @@ from memgraph.retrieval.context.task_labels import related_label
 from memgraph.store.commit.task_gate import WRITABLE
 from memgraph.tasks.pins import TOKEN_LIFE_S, Pins
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
-
 TASKS = tuple(f"t{number}" for number in range(1, 6))
 SESSIONS = ("s1", "s2", "s3")
 AGENTS = ("ann", "bob")
@@ -109,7 +107,7 @@ class TaskMachine(RuleBasedStateMachine):
     def opened(self, root: Path | None = None) -> MemGraph:
         folder = root or self.root
         config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-        return MemGraph(AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=self.clock, engine=in_memory()))
+        return MemGraph(AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=self.clock))
 
     # -- what is done
 

@@ -13,7 +13,7 @@ from memgraph import MemGraph
 from memgraph.config import AgentMemoryConfig
 from memgraph.retrieval.context.task_labels import related_label, task_label
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import examples, in_memory
+from tests.engines import examples
 
 TASKS = ("t1", "t2", "t3", "t4")
 SESSIONS = ("s1", "s2")
@@ -65,7 +65,7 @@ def test_no_task_is_shown_what_belongs_to_another(
     with ExitStack() as stack:
         store = stack.enter_context(
             memgraph.AgentMemoryStore(
-                config, embedder=FakeEmbedder(dimension=16), clock=FakeClock(), engine=in_memory()
+                config, embedder=FakeEmbedder(dimension=16), clock=FakeClock()
             )
         )
         memory = MemGraph(store)

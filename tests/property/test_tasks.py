@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memgraph import AgentMemoryStore, MemGraph, MemGraphError
 from memgraph.config import AgentMemoryConfig
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import examples, in_memory
+from tests.engines import examples
 
 TASKS = ("t1", "t2", "t3")
 OPENED = {"decide": "decisions", "constrain": "constraints", "ask": "open_questions", "plan": "next_actions"}
@@ -174,7 +174,7 @@ def test_tasks_never_mix_and_their_past_stays(tmp_path_factory: Any, steps: Any)
     config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
 
     def opened() -> MemGraph:
-        return MemGraph(AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, engine=in_memory()))
+        return MemGraph(AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock))
 
     memory = opened()
     for name in TASKS:

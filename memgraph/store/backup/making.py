@@ -113,7 +113,7 @@ class Backups:
         return max((at for at, _ in self._recorded()), default=None)
 
     def _recorded(self) -> list[tuple[str, BackupMade]]:
-        with self._projector.gate.guard:
+        with self._projector.guard:
             self._journal.refresh()
         found = events_of(self._journal, {BackupMade.TYPE: None})
         return [(event.timestamp, event.payload) for event in found if isinstance(event.payload, BackupMade)]
@@ -190,7 +190,7 @@ class Making:
 
     def _boundary(self) -> Boundary:
         """Return the journal's end, and the state there."""
-        with self._projector.holding():
+        with self._projector.reading():
             state, tail = self._projector.projection, self._journal.tail
             if state.seq != tail.chain.seq:
                 raise JournalError("the graph could not be brought to the journal's end; run `memgraph rebuild`")
@@ -329,7 +329,7 @@ class Making:
             archive.publish()
             logger.warning("the store is read-only, so the backup is not recorded in it")
             return None
-        with self._projector.writing(needs_graph=False):
+        with self._projector.writing():
             unchanged.check()
             archive.publish()
             head = made.head

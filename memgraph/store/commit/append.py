@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from memgraph.errors import DuplicateIdError, InvalidInputError, NotFoundError, ScopeError
-from memgraph.fold.edges import NODE_TABLES
 from memgraph.fold.tasks import PIN, REMOVAL, is_pin
 from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.model.events.links import MemoryLinked
@@ -33,7 +32,7 @@ from memgraph.model.ids import new_id
 from memgraph.model.memory import AgentMemory, Vector
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.ports import Embedder, Row
-from memgraph.store.commit.access import NOTHING_DRAINED, PendingAccess
+from memgraph.store.commit.access import PendingAccess
 from memgraph.store.commit.effects import check_effect
 from memgraph.store.commit.handoff_gate import check_handoffs
 from memgraph.store.commit.requests import next_commit_id
@@ -155,11 +154,11 @@ class Appender:
         for _, task_id, writes in checked:
             payloads = [payload_of(write) for write in writes]
             check_task_events(task_id, payloads, self._projector.rows.get)
-            check_pins(task_id, payloads, self._pin_rows)
+            check_pins(task_id, payloads, self._projector.rows.get)
             check_handoffs(task_id, payloads, self._projector.rows.get)
         placed = iter(self._placed([write for _, _, writes in checked for write in writes]))
-        with self._projector.gate.view:
-            drained = self.pending.drain(self._projector.rows.get) if self._projector.has_graph else NOTHING_DRAINED
+        with self._projector.view:
+            drained = self.pending.drain(self._projector.rows.get)
         drafts = [CommitDraft("system", [*drained.payloads, *self._switch(checked)], actor="system")]
         for scope, task_id, writes in checked:
             payloads = [next(placed) for _ in writes]
@@ -173,16 +172,10 @@ class Appender:
             if (
                 self._projector.journal.tail.chain.seq == before
             ):  # otherwise they are recorded and must not be counted twice
-                with self._projector.gate.view:
+                with self._projector.view:
                     self.pending.put_back(drained)
             raise
         return appended[len(drafts[0].payloads) :]
-
-    def _pin_rows(self, table: str, key: str) -> Row | None:
-        """Return a row; the pins are few, and are read at once."""
-        if table == PIN:
-            self._projector.rows.load((PIN,))
-        return self._projector.rows.get(table, key)
 
     def _ready(self, write: Write) -> Write:
         """Return a write in the form in which it is stored, with its vector checked."""
@@ -193,7 +186,6 @@ class Appender:
         added: dict[str, str | None] = {}
         if sum(isinstance(payload, MemoryAdded) for _, payload in payloads) >= MANY:
             _ = self._projector.index
-            self._projector.rows.load(NODE_TABLES)
         for task_id, payload in payloads:
             if getattr(payload, "vector", None) is not None and not isinstance(payload, MemoryUndeleted):
                 raise InvalidInputError("is assigned by the store; pass the vector with the event", field="vector")

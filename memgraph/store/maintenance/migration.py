@@ -31,9 +31,8 @@ from memgraph.model.events.upcasting import UPCASTERS
 from memgraph.model.results.maintenance import MigrationReport, SegmentReport
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
-from memgraph.store.opening import open_projector, open_store_journal, release, utc_now
+from memgraph.store.opening import DATABASE, open_projector, open_store_journal, release, utc_now
 from memgraph.store.projection.projector import Projector
-from memgraph.store.projection.replayed_rows import stored
 
 
 def migrate(
@@ -74,7 +73,7 @@ def migrate(
         read.take(commit)
         if progress:
             progress(commit.after.chain.seq, journal.tail.chain.seq)
-    before = _schema_of(config, journal) if _has_graph(config) else None
+    before = _schema_of(config, journal) if (config.home / DATABASE).exists() else None
     found = MigrationReport(
         store_id=store_id,
         release=release(),
@@ -106,11 +105,11 @@ def _bring_up(
 ) -> dict[str, object]:
     """Make graph and index with this release's schema; record that, if they were of another one."""
     journal = open_store_journal(config, keys, now)
-    projector = open_projector(config, journal, config.home)
+    projector = open_projector(journal, config.home)
     try:
         if found.rebuilds:
             projector.rebuild(progress)
-        with projector.holding():
+        with projector.reading():
             digest = f"{projector.projection.digest:064x}"
         if not found.rebuilds:
             return {"digest": digest}
@@ -132,20 +131,16 @@ def _bring_up(
         projector.close()
 
 
-def _has_graph(config: AgentMemoryConfig) -> bool:
-    return any((config.home / "graph").glob("memgraph.*"))
-
-
 def _schema_of(config: AgentMemoryConfig, journal: Journal) -> str | None:
-    """Return the version of the schema of the graph as it is; None if it cannot be read."""
-    projector: Projector = open_projector(config, journal, config.home)
+    """Return the version of the schema of the rows as they are; None if it cannot be read."""
+    projector: Projector = open_projector(journal, config.home)
     try:
-        with projector.engine.open():
-            return stored(projector.engine, journal.store_id).schema_version
+        state = projector.stored.state()
+        return state.projection.schema_version if state else None
     except GraphError:
         return None
     finally:
-        projector.engine.close()
+        projector.database.close()
 
 
 @dataclass(slots=True)

@@ -103,7 +103,7 @@ class Purging:
         checked(bool, keep_copies, "keep_copies")
         criteria = self._criteria(ids, match, project, source, secrets=secrets)
         self._reader.settle()
-        with self._projector.holding():
+        with self._projector.reading():
             plan = self._planned(criteria, keeps_copies=keep_copies, may_be_empty=secrets)
             remaining = self._remaining(plan)
 
@@ -206,7 +206,7 @@ class Purging:
             What it says does not hold.
         """
         found = read_receipt(receipt)
-        with self._projector.holding():
+        with self._projector.reading():
             return check_receipt(self._journal, found)
 
     def complete_begun(self) -> None:
@@ -290,7 +290,6 @@ class Purging:
             There is nothing to purge, or too much at once.
         """
         _ = self._projector.index
-        self._projector.rows.load_memories()
         plan = plan_of(lambda: records(self._journal.lines()), criteria, self._present, keeps_copies=keeps_copies)
         if missing := [one for one in criteria.ids if one not in plan.ids]:
             raise NotFoundError("memory", missing[0])

@@ -27,7 +27,7 @@ import memgraph.retrieval
 import memgraph.store.backup
 import memgraph.store.store
 import memgraph.testing
-from memgraph.testing import FakeClock, FakeEmbedder, InMemoryEngine
+from memgraph.testing import FakeClock, FakeEmbedder
 
 
 def run(order: dict[str, Any]) -> int:
@@ -58,7 +58,7 @@ def live(folder: Path) -> None:
     """
     config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
     with memgraph.AgentMemoryStore(
-        config, embedder=FakeEmbedder(16), clock=FakeClock(), engine=InMemoryEngine()
+        config, embedder=FakeEmbedder(16), clock=FakeClock()
     ) as store:
         given = {"tags": ["t"], "project_id": "P", "agents_involved": ["A"], "session_id": "s"}
         one = store.insert_memory({"type": "episodic", "content": "one", **given})

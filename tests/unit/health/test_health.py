@@ -26,11 +26,6 @@ NAMES = {
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
 def memory(store: Any) -> MemGraph:
     return MemGraph(store)
 

@@ -496,10 +496,6 @@ class TestSnapshot:
 
 class TestInAStore:
     @pytest.fixture
-    def needs_database(self) -> bool:
-        return False
-
-    @pytest.fixture
     def lived(self, open_store: Callable[..., Any]) -> Any:
         store = open_store()
         ids = [

@@ -5,6 +5,3 @@ from __future__ import annotations
 import pytest
 
 
-@pytest.fixture
-def needs_database() -> bool:
-    return False

@@ -32,11 +32,6 @@ def opened(place="."):
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
 def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run a program on this test's stores, in its own process; `opened()` opens them as `open_store()` would."""
 

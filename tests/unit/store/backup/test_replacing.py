@@ -34,16 +34,15 @@ NOW = "2026-02-01T09:00:00.000Z"
 class Place:
     """A closed store of several segments, with a backup of its first half."""
 
-    def __init__(self, folder: Path, make_engine: Callable[[], Any] = lambda: None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.make_engine = make_engine
         self.config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
         self.backup = folder / "half.tar.gz"
         self.whole = folder / "whole.tar.gz"
 
     def open(self) -> Any:
         parts: dict[str, Any] = {"embedder": FakeEmbedder(16), "clock": FakeClock(NOW)}
-        return memgraph.AgentMemoryStore(self.config, engine=self.make_engine(), **parts)
+        return memgraph.AgentMemoryStore(self.config, **parts)
 
     @property
     def segments(self) -> list[Path]:
@@ -99,9 +98,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(template: Path, tmp_path: Path, make_engine: Callable[[], Any]) -> Iterator[Place]:
+def place(template: Path, tmp_path: Path) -> Iterator[Place]:
     shutil.copytree(template, tmp_path / "place")
-    yield Place(tmp_path / "place", make_engine)
+    yield Place(tmp_path / "place")
     shutil.rmtree(tmp_path / "place")
 
 

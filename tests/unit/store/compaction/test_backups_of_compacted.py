@@ -14,8 +14,6 @@ from memgraph.store.backup.restoring import restore
 from memgraph.store.compaction.compacting import compact
 from memgraph.store.maintenance.repair import cut_journal, find_damage
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
-
 DAYS = 8
 
 
@@ -26,13 +24,8 @@ def config_of(folder: Path, name: str = "store") -> memgraph.AgentMemoryConfig:
 def opened(folder: Path, name: str = "store") -> Any:
     clock = FakeClock("2026-02-20T00:00:00.000Z")
     return memgraph.AgentMemoryStore(
-        config_of(folder, name), embedder=FakeEmbedder(16), clock=clock, engine=in_memory()
+        config_of(folder, name), embedder=FakeEmbedder(16), clock=clock
     )
-
-
-@pytest.fixture
-def needs_database() -> bool:
-    return False
 
 
 @pytest.fixture
@@ -40,7 +33,7 @@ def compacted(tmp_path: Path) -> tuple[int, str]:
     """Make a compacted store of some days under ``store``; return the baseline's event and the digest."""
     clock = FakeClock("2026-02-01T09:00:00.000Z")
     with memgraph.AgentMemoryStore(
-        config_of(tmp_path), embedder=FakeEmbedder(16), clock=clock, engine=in_memory()
+        config_of(tmp_path), embedder=FakeEmbedder(16), clock=clock
     ) as store:
         store._journal.segments._segment_bytes = 2_000
         for number in range(DAYS):

@@ -11,11 +11,6 @@ from memgraph import AgentMemoryStore
 LONG = "The nightly backup of the billing database needs about forty minutes, says "
 
 
-@pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
 def added(store: AgentMemoryStore, content: str, **fields: Any) -> str:
     return store.insert_memory({"type": "episodic", "content": content, **fields}).id
 
