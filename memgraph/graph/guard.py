@@ -14,7 +14,7 @@ from typing import Any
 
 from memgraph.errors import InvalidInputError, QueryError
 from memgraph.graph.schema import INTERNAL, tables
-from memgraph.graph.worker.wire import encoded
+from memgraph.graph.wire import encoded
 
 MAX_QUERY_CHARS = 20_000
 MAX_BRACKET_DEPTH = 64

@@ -19,7 +19,7 @@ from typing import Any
 
 import orjson
 
-from memgraph.graph.worker.wire import decoded, encoded, frame, plain, received
+from memgraph.graph.wire import decoded, encoded, frame, plain, received
 
 IDLE_S = 60.0
 _BATCH_BYTES = 1 << 20

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from memgraph.errors import ClosedError, GraphError, QueryError
-from memgraph.graph.worker.wire import decoded, encoded, frame, taken
+from memgraph.graph.wire import decoded, encoded, frame, taken
 from memgraph.model.results.rows import Column, Rows
 
 _START_TIMEOUT_S = 30.0
