@@ -62,7 +62,9 @@ class _Graph:
             quoted = path.replace("\\", "\\\\").replace("'", "\\'")
             self.connection.execute(f"COPY {table} FROM '{quoted}'")
         else:
-            self.connection.execute(f"COPY {table} FROM $rows", {"rows": _arrow(types, orjson.loads(Path(path).read_bytes()))})
+            self.connection.execute(
+                f"COPY {table} FROM $rows", {"rows": _arrow(types, orjson.loads(Path(path).read_bytes()))}
+            )
         Path(path).unlink()
 
     def close(self, *, is_saved: bool) -> None:
@@ -190,7 +192,13 @@ def _send_rows(replies: int, result: Any, types: list[str], most_bytes: int) -> 
 
 def _arrow(types: dict[str, str], rows: list[dict[str, Any]]) -> Any:
     pa = import_module("pyarrow")
-    scalars = {"STRING": pa.string(), "BOOLEAN": pa.bool_(), "INT64": pa.int64(), "DOUBLE": pa.float64(), "TIMESTAMP": pa.string()}
+    scalars = {
+        "STRING": pa.string(),
+        "BOOLEAN": pa.bool_(),
+        "INT64": pa.int64(),
+        "DOUBLE": pa.float64(),
+        "TIMESTAMP": pa.string(),
+    }
     arrays = {}
     for name, kind in types.items():
         own = scalars[kind.removesuffix("[]")]

@@ -303,7 +303,11 @@ class GraphCopy:
     def _bases(self) -> Iterator[tuple[int, Path, str]]:
         """Yield the bases, newest first: last event, path, code."""
         self._sweep()
-        found = [(match, path) for path in self._folder.glob(f"base-*.{self._vendor.name}") if (match := _BASE.fullmatch(path.name))]
+        found = [
+            (match, path)
+            for path in self._folder.glob(f"base-*.{self._vendor.name}")
+            if (match := _BASE.fullmatch(path.name))
+        ]
         yield from sorted(((int(match[1]), path, match[2]) for match, path in found), reverse=True)
 
     def _copied(self, path: Path, seq: int, mark: str, code: str) -> TemporaryFolder | None:
@@ -350,7 +354,11 @@ class GraphCopy:
         yield orjson.dumps({"save": True})
 
     def _opening(self, path: Path, pool_bytes: int) -> bytes:
-        options = {"buffer_pool_size": pool_bytes, "max_db_size": most_database_bytes(), "max_num_threads": min(_MOST_THREADS, os.cpu_count() or 1)}
+        options = {
+            "buffer_pool_size": pool_bytes,
+            "max_db_size": most_database_bytes(),
+            "max_num_threads": min(_MOST_THREADS, os.cpu_count() or 1),
+        }
         return orjson.dumps({"engine": self._vendor.name, "path": str(path), "options": options})
 
     def _child_limits(self, silence_s: float) -> Limits:
@@ -361,7 +369,9 @@ class GraphCopy:
         if not self._is_swept:
             make_private_folder(self._folder)
             if any(char in str(self._folder) for char in "*?["):
-                raise ConfigError(f"{self._folder}: Kùzu interprets *, ? and [ in a path as patterns; move the store to another directory")
+                raise ConfigError(
+                    f"{self._folder}: Kùzu interprets *, ? and [ in a path as patterns; move the store to another directory"
+                )
             for prefix in (_QUERY, _WRITING):
                 remove_abandoned(self._folder, prefix)
             self._is_swept = True

@@ -250,7 +250,9 @@ class EngineProcess:
     def _ended(self) -> EndedError:
         code = self._process.wait() if self._process else 0
         how = f"crashed ({signal.Signals(-code).name})" if code < 0 else f"ended (exit code {code})"
-        return EndedError(f"the engine {how}; it ran in a separate process, so nothing else is affected", is_crash=code != 0)
+        return EndedError(
+            f"the engine {how}; it ran in a separate process, so nothing else is affected", is_crash=code != 0
+        )
 
 
 def _search_path() -> list[str]:

@@ -75,7 +75,11 @@ def updates(changes: Iterable[tuple[str, Key, Row | None]]) -> Iterator[Statemen
 def _upsert(table: Table, rows: list[Row]) -> Statement:
     """Return the statement that sets every column of these rows; what no row sets is a literal, because it has no type."""
     used = {name for row in rows for name in row}
-    values = {name: _value(table, name) if name in used else _literal(kind) for name, kind in table.columns.items() if name != "id"}
+    values = {
+        name: _value(table, name) if name in used else _literal(kind)
+        for name, kind in table.columns.items()
+        if name != "id"
+    }
     assignments = ", ".join(f"x.{name} = {value}" for name, value in values.items())
     nothing = {name: _nothing(table, name) for name in used}
     if table.ends is None:

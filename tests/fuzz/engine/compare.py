@@ -24,7 +24,9 @@ def differences_around(graph: GraphCopy, expected: Rows, memory_ids: Iterable[st
     for memory_id in memory_ids:
         found = set()
         for arrow in ("-[e]->", "<-[e]-"):
-            for row in graph.query(f"MATCH (m:Memory {{id: $id}}){arrow}(n) RETURN label(e) AS t, n.id AS n", {"id": memory_id}):
+            for row in graph.query(
+                f"MATCH (m:Memory {{id: $id}}){arrow}(n) RETURN label(e) AS t, n.id AS n", {"id": memory_id}
+            ):
                 found.add((row["t"], (memory_id, row["n"]) if arrow.endswith(">") else (row["n"], memory_id)))
         right = {(table, key) for table, key, _ in expected.edges_at(memory_id)}
         if found != right:
