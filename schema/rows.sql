@@ -151,3 +151,12 @@ DELETE FROM node WHERE tenant = ?;
 
 -- name: clear_gone
 DELETE FROM gone WHERE tenant = ?;
+
+-- name: count_nodes_after
+SELECT count(*) FROM node WHERE tenant = ? AND seq > ?;
+
+-- name: count_edges_after
+SELECT count(*) FROM edge WHERE tenant = ? AND seq > ?;
+
+-- name: count_gone_after
+SELECT count(*) FROM gone WHERE tenant = ? AND seq > ?;

@@ -590,7 +590,7 @@ def check_projections(
         report.error("store", str(error))
         return None
     report.found["store"]["refused_writes"] = journal.refused_writes() or place.refused or None
-    projector = open_projector(journal, place.folder)
+    projector = open_projector(config.engine, journal, place.folder)
     try:
         _upkeep(projector, report)
         with_graph = is_there and not is_taken

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from memgraph import assets
-from memgraph.disk.lock import FORKED
 from memgraph.disk.files import make_private_file, make_private_folder, read_only_message, refused_writes
+from memgraph.disk.lock import FORKED
 from memgraph.errors import BusyError, ClosedError, DiskFullError, JournalError, ReadOnlyError, StorageError
 
 SCHEMA_VERSION = 1

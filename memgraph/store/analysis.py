@@ -82,10 +82,8 @@ class Queries:
         check_values(params)
         self._check_graph()
         self._reader.settle()
-        projector = self._projector
         with timed(logger, logging.DEBUG, "answered a query") as counts:
-            with projector.reading():
-                rows = self._copy.query(query, params, projector.rows)
+            rows = self._projector.graph.query(query, params)
             counts["rows"] = len(rows)
             self.on_query()
             return rows

@@ -14,6 +14,7 @@ from memgraph.diagnostics.reporting import check_targets
 from memgraph.diagnostics.security import reason_of, report_finding, report_security
 from memgraph.disk.files import free_bytes
 from memgraph.errors import InvalidInputError, JournalError, StorageError
+from memgraph.graph.connection import VENDORS
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.configured import configured_keys
 from memgraph.journal.opening import open_journal, read_manifest
@@ -22,7 +23,6 @@ from memgraph.journal.sql import DamagedDatabaseError, SQLite
 from memgraph.model.base import Callback, checked
 from memgraph.ports import KeyProvider
 from memgraph.store.projection.projector import Projector
-
 
 DATABASE = "memgraph.db"
 """Name of a store's database in its folder."""
@@ -90,8 +90,8 @@ def known_id(home: Path) -> str | None:
         return None
 
 
-def open_projector(journal: Journal, folder: Path) -> Projector:
-    """Return a journal's projections, rows and index, both under `folder`."""
+def open_projector(engine: str, journal: Journal, folder: Path) -> Projector:
+    """Return a journal's projections, all under `folder`: rows, index, and the graph of an engine."""
     path = folder / DATABASE
     try:
         database = SQLite(path, is_durable=False)  # the journal holds what a power failure takes
@@ -99,7 +99,7 @@ def open_projector(journal: Journal, folder: Path) -> Projector:
         for suffix in ("", "-wal", "-shm"):
             path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
         database = SQLite(path, is_durable=False)
-    return Projector(journal, database, folder / "index" / "index.npz")
+    return Projector(journal, database, folder, VENDORS[engine])
 
 
 def utc_now() -> datetime:

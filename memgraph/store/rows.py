@@ -14,13 +14,14 @@ import orjson
 from memgraph.disk.seal import Seal
 from memgraph.errors import GraphError
 from memgraph.fold import Projection
-from memgraph.graph.schema import INTERNAL, tables
+from memgraph.graph.schema import tables
 from memgraph.journal.sql import ConflictError, DamagedDatabaseError, Database, Transaction
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.ports import Change, Key, Row
 
 _USE = ("access_count", "last_accessed_at", "relevance_anchor", "relevance_at")
 """A memory's fields that recall changes."""
+_COUNTS_AFTER = ("count_nodes_after", "count_edges_after", "count_gone_after")
 _LINKS = frozenset({*EXPLICIT_RELATIONS, "NEXT"})
 T = TypeVar("T")
 
@@ -35,7 +36,7 @@ class _Kinds(NamedTuple):
 
 @cache
 def _kinds() -> _Kinds:
-    number = {name: place for place, name in enumerate(tables()) if name not in INTERNAL}
+    number = {name: place for place, name in enumerate(tables())}
     ends = {name: (number[table.ends[0]], number[table.ends[1]]) for name, table in tables().items() if table.ends}
     return _Kinds(number, {place: name for name, place in number.items()}, ends)
 
@@ -176,38 +177,47 @@ class Rows:
             return [row for row in rows if until not in row]
         return [row for row in rows if row[since] <= moment and not (until in row and row[until] <= moment)]
 
-    def changed_since(self, seq: int, made: str) -> list[Change] | None:
-        """Return what changed after an event: first what was removed, then nodes, then edges; None if that is not known of these rows.
+    @property
+    def seq(self) -> int:
+        """The last event in the rows."""
+        state = self.state()
+        return state.projection.seq if state else 0
 
-        `old` is the same row if the follower has its text (a node: only its use changed) or its link (an edge).
+    def mark(self, seq: int) -> str | None:
+        """Return what names the rows that were at an event, and have become these; None if what was removed since is not known."""
+        state = self.state()
+        return state.made if state and state.since <= seq <= state.projection.seq else None
 
-        Parameters
-        ----------
-        made : str
-            The rebuild that the follower's rows came from.
+    def changes_since(self, seq: int, most: int | None = None) -> list[Change] | None:
+        """Return what changed after an event: first what was removed, then nodes, then edges; None if there are more than `most`.
+
+        `old` is the same row if a follower has its text (a node: only its use changed) or its link (an edge) since that event.
         """
-        kinds, tenant = _kinds(), self._database.tenant
+        kinds, at = _kinds(), (self._database.tenant, seq)
 
         def changed(key: Key, kind: int, row: Sequence[Any], since: int) -> Change:
             new = self._checked(kinds.name[kind], key, *row)
             return Change(kinds.name[kind], key, new if since <= seq else None, new)
 
         def asked(tx: Transaction) -> list[Change] | None:
-            state = self.state()
-            if state is None or state.made != made or seq < state.since:
+            if most is not None and sum((tx.one(name, *at) or (0,))[0] for name in _COUNTS_AFTER) > most:
                 return None
             gone = [
                 Change(kinds.name[kind], (key, target) if target else key, {}, None)
-                for kind, key, target in tx.rows("gone_after", tenant, seq)
+                for kind, key, target in tx.rows("gone_after", *at)
             ]
-            nodes = [changed(key, kind, row, since) for kind, key, *row, since in tx.rows("nodes_after", tenant, seq)]
+            nodes = [changed(key, kind, row, since) for kind, key, *row, since in tx.rows("nodes_after", *at)]
             edges = [
-                changed((one, other), kind, row, since)
-                for kind, one, other, *row, since in tx.rows("edges_after", tenant, seq)
+                changed((one, other), kind, row, since) for kind, one, other, *row, since in tx.rows("edges_after", *at)
             ]
             return [*gone, *nodes, *edges]
 
         return self._read(asked)
+
+    def changed_since(self, seq: int, most: int) -> list[tuple[str, Key, Row | None]] | None:
+        """Return the rows changed or removed after an event as they are now, for the graph; None if there are more than `most`."""
+        changes = self.changes_since(seq, most)
+        return None if changes is None else [(change.table, change.key, change.new) for change in changes]
 
     def count(self) -> int:
         """Return the number of rows."""

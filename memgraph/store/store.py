@@ -199,7 +199,7 @@ class AgentMemoryStore(Delegating):
             self._assemble(
                 config,
                 place,
-                open_projector(journal, place.folder),
+                open_projector(config.engine, journal, place.folder),
                 now=lambda: max(to_iso(time()), journal.tail.chain.timestamp),
                 embedder=embedder,
                 annotator=annotator or RuleAnnotator(),

@@ -3,7 +3,6 @@
 Each fake records its inputs in `calls`, so that a test can check whether, how often, and with what it was called.
 """
 
-from memgraph.testing.engine import InMemoryEngine
 from memgraph.testing.fakes import FakeAnnotator, FakeClock, FakeEmbedder, FakeExtractor, FakeKeys, FakeLanguageModel
 
 __all__ = [
@@ -13,5 +12,4 @@ __all__ = [
     "FakeExtractor",
     "FakeKeys",
     "FakeLanguageModel",
-    "InMemoryEngine",
 ]

@@ -10,10 +10,10 @@ from typing import Any
 
 import orjson
 import pytest
+from memgraph.graph.rows.writing import BulkLimits
 
 from memgraph.errors import ClosedError, GraphError, QueryError
 from memgraph.fold import EmptyRows, Workspace, fold
-from memgraph.graph.rows.writing import BulkLimits
 from memgraph.graph.schema import INTERNAL, tables
 from memgraph.journal.envelope import Event
 from memgraph.model.events.links import MemoryLinked

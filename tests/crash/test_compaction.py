@@ -19,6 +19,7 @@ from memgraph.store.compaction.compacting import compact
 from memgraph.store.maintenance.keys import rotate_key
 from memgraph.store.maintenance.repair import baseline_problem, drop_baseline
 from memgraph.testing import FakeClock, FakeEmbedder
+
 DIMENSION = 16
 KILLS, LONG_KILLS = 4, 50
 FLIPS, LONG_FLIPS = 12, 400

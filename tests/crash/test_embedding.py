@@ -14,6 +14,7 @@ import memgraph
 from memgraph.embedding import NoEmbedder
 from memgraph.ports import Embedder
 from memgraph.testing import FakeClock, FakeEmbedder
+
 DIMENSION = 16
 BATCH = 2
 COUNT = 8

@@ -13,6 +13,7 @@ from typing import Any
 import memgraph
 from memgraph.lifecycle import sleep
 from memgraph.testing import FakeClock, FakeEmbedder
+
 DIMENSION = 16
 STEPS = ["list_orders", "check_refund_policy", "issue_refund", "send_confirmation"]
 

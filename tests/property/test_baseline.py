@@ -24,6 +24,7 @@ from memgraph.store.compaction.compacting import compact
 from memgraph.store.opening import open_store_journal
 from memgraph.store.projection.replayed_rows import replayed
 from memgraph.testing import FakeClock, FakeEmbedder
+
 WORDS = ("login", "deploy", "cache", "clock", "queue")
 steps = st.tuples(
     st.sampled_from(

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import memgraph
 from memgraph.lifecycle import collect
 from memgraph.testing import FakeClock, FakeEmbedder
+
 few = settings(max_examples=3, database=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
 memories = st.fixed_dictionaries(
     {

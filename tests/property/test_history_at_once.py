@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import memgraph
 from memgraph.testing import FakeClock, FakeEmbedder
 from memgraph.viz.page.data import PageData, page_data
+
 DAY = 86_400
 LESSONS = (
     "I should have looked in the drawer before I opened the fridge.",

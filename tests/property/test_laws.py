@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import memgraph
 from memgraph.embedding import NoEmbedder
+
 DIMENSION = 64
 START = "2026-02-01T09:00:00.000Z"
 KINDS = {"episodic": "EpisodicMemory", "semantic": "SemanticMemory", "procedural": "ProceduralMemory"}

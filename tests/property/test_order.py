@@ -16,6 +16,7 @@ import memgraph
 from memgraph.errors import DuplicateIdError
 from memgraph.graph.schema import tables
 from memgraph.testing import FakeClock, FakeEmbedder
+
 Step = tuple[str, int, int]
 steps = st.tuples(
     st.sampled_from(

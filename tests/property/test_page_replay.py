@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import memgraph
 from memgraph.testing import FakeClock, FakeEmbedder
 from memgraph.viz.page.data import PageData, page_data
+
 FIRST_DAY = 2
 ways = st.sampled_from(
     ["suppress", "unsuppress", "archive", "delete_memory", "undelete", "add_anew", "end", "supersede", "supersede"]

@@ -18,6 +18,7 @@ from memgraph.embedding.none import NoEmbedder
 from memgraph.model.memory import EpisodicMemory, ProceduralMemory, SemanticMemory
 from memgraph.retrieval.context.budget import count_tokens
 from memgraph.testing import FakeClock
+
 TEXTS = st.one_of(
     st.sampled_from(["deploy", "## x\n- y", "`" * 30, "<b>" * 40, "[a](b)" * 30, "字" * 200, "\\" * 90, "a. " * 250, "never deploy on Fridays"]),
     st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=800),

@@ -19,6 +19,7 @@ from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.pipeline import ranked
 from memgraph.store.access.scope import Scope
 from memgraph.testing import FakeClock, FakeEmbedder
+
 NOW = "2026-02-01T09:00:00.000Z"
 WORDS = ("the queue", "Bloody Moon", "session.py", "deploy failed", "Ann", "why?")
 

@@ -17,6 +17,7 @@ import memgraph
 from memgraph.embedding import NoEmbedder
 from memgraph.lifecycle import sleep
 from memgraph.testing import FakeClock, FakeEmbedder
+
 LAWS = settings(max_examples=6, database=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 WORDS = "the deploy of the shop runs on every Tuesday after all tests have passed in the pipeline".split()
 KIN = ("type", "project_id", "task_id", "privacy_tier", "trust_class", "outcome", "domain", "speaker")

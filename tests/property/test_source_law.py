@@ -16,6 +16,7 @@ from memgraph import AgentMemoryStore, MemGraph, ProceduralMemory, SemanticMemor
 from memgraph.config import AgentMemoryConfig
 from memgraph.embedding.none import NoEmbedder
 from memgraph.testing import FakeClock, FakeEmbedder
+
 WORDS = ("port", "checkout", "service", "staging", "deploy", "queue")
 SAID = "The checkout service listens on port 8080"
 words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import memgraph
 from memgraph.testing import FakeClock, FakeEmbedder
+
 COUNT = 5
 few = settings(max_examples=3, database=None, suppress_health_check=[HealthCheck.too_slow])
 places = st.integers(0, COUNT - 1)

@@ -30,6 +30,7 @@ from memgraph.retrieval.context.task_labels import related_label
 from memgraph.store.commit.task_gate import WRITABLE
 from memgraph.tasks.pins import TOKEN_LIFE_S, Pins
 from memgraph.testing import FakeClock, FakeEmbedder
+
 TASKS = tuple(f"t{number}" for number in range(1, 6))
 SESSIONS = ("s1", "s2", "s3")
 AGENTS = ("ann", "bob")

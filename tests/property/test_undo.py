@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import memgraph
 from memgraph.store.editing.edit import Edit
 from memgraph.testing import FakeClock, FakeEmbedder
+
 COUNT = 5
 TYPES = ("episodic", "semantic", "procedural")
 some = settings(max_examples=12, database=None, suppress_health_check=[HealthCheck.too_slow])

@@ -145,7 +145,7 @@ class _Restoring:
         last = chain[-1]
         try:
             journal = open_store_journal(config, self._keys, self._now, with_expired_keys=True)
-            projector = open_projector(journal, config.home)
+            projector = open_projector(config.engine, journal, config.home)
             try:
                 if journal.baseline is not None:
                     journal.verify(self._progress)  # opening begins at the baseline

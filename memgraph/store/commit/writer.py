@@ -35,7 +35,7 @@ from memgraph.model.results.sleep import MADE_FROM_OTHERS
 from memgraph.ports import Annotator, Embedder, Row
 from memgraph.privacy.tiers import TEXT_FIELDS, Inferred, M, inferred, strictest, text_of
 from memgraph.store.commit.access import Use
-from memgraph.store.commit.append import MANY, Appender, Write, with_vector
+from memgraph.store.commit.append import Appender, Write, with_vector
 from memgraph.store.commit.records import annotated, patch, record_of, scope_of, with_its_reasons
 from memgraph.store.commit.vectors import VectorModel
 from memgraph.store.projection.bulk import BULK_FROM, in_bulk

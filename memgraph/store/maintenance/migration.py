@@ -105,7 +105,7 @@ def _bring_up(
 ) -> dict[str, object]:
     """Make graph and index with this release's schema; record that, if they were of another one."""
     journal = open_store_journal(config, keys, now)
-    projector = open_projector(journal, config.home)
+    projector = open_projector(config.engine, journal, config.home)
     try:
         if found.rebuilds:
             projector.rebuild(progress)
@@ -133,7 +133,7 @@ def _bring_up(
 
 def _schema_of(config: AgentMemoryConfig, journal: Journal) -> str | None:
     """Return the version of the schema of the rows as they are; None if it cannot be read."""
-    projector: Projector = open_projector(journal, config.home)
+    projector: Projector = open_projector(config.engine, journal, config.home)
     try:
         state = projector.stored.state()
         return state.projection.schema_version if state else None

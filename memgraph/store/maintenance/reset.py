@@ -98,6 +98,7 @@ class Resetting:
             if not events:
                 return result
             recorded = self._writer.commit("system", events, actor="user")
+            self._projector.forget()
             return result.model_copy(update={"event": recorded[0].seq})
 
     def _planned(self, scope: ResetScope) -> _Plan:

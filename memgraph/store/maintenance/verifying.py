@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from memgraph.errors import DamagedJournalError, GraphError, VectorDamageError
 from memgraph.fold import EmptyRows, Projection, Workspace, fold
 from memgraph.fold.projection import digest_after
-from memgraph.graph.schema import INTERNAL, tables
+from memgraph.graph.schema import tables
 from memgraph.index.arrays import Multimap, Names
 from memgraph.index.columns import COLUMNS
 from memgraph.index.index import RELATION_CODE, Index
@@ -273,8 +273,6 @@ def _tables(
     """Compare every row of every table."""
     total = sum(map(len, expected.values()))
     for name, table in tables().items():
-        if name in INTERNAL:
-            continue
         count = 0
         for count, _ in enumerate(_compared(projector, name, expected.get(name, {}), found), start=1):
             if progress and count % _STEP == 0:

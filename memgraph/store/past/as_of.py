@@ -233,7 +233,7 @@ class Views:
 
     def _opened(self, lease: Lease, journal: Excerpt) -> OpenView:
         try:
-            return OpenView(lease, open_projector(journal, lease.folder), journal)
+            return OpenView(lease, open_projector(self._config.engine, journal, lease.folder), journal)
         except BaseException:
             lease.release()
             raise
@@ -241,7 +241,7 @@ class Views:
     def _fill(self, folder: Path, journal: Excerpt, progress: Progress | None) -> None:
         """Make the graph and index of a view in a directory; it must not keep what is being purged meanwhile."""
         check_no_purge(journal.folder, journal.purged, after=journal.tail.chain.seq)
-        projector = open_projector(journal, folder)
+        projector = open_projector(self._config.engine, journal, folder)
         try:
             projector.rebuild(progress)
         finally:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from memgraph.errors import MemGraphError, ReadOnlyError
-from memgraph.logs import logger_of, timed
+from memgraph.logs import logger_of
 from memgraph.model.base import Callback, checked
 from memgraph.ports import Progress
 from memgraph.store.projection.projector import Projector
@@ -84,6 +83,7 @@ class Batches:
         self._check_own()
         self._flush()
         self._projector.rebuild(progress)
+        self._projector.forget()
 
     def _check_own(self) -> None:
         if self._refused:

@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from memgraph.disk.files import clear
 from memgraph.errors import BusyError, DiskFullError, GraphError, JournalError, OutdatedGraphError, StorageError
 from memgraph.fold import Projection, project
 from memgraph.fold.projection import SCHEMA_VERSION, digest_after
+from memgraph.graph.connection import Vendor
+from memgraph.graph.copy import GraphCopy
 from memgraph.index import snapshot
 from memgraph.index.index import RELATION_CODE, Index, IndexOffset
 from memgraph.journal.envelope import CommitDraft, Event
@@ -44,11 +47,13 @@ class Projector:
     ----------
     database : Database
         Holds the rows. Closed with the projector.
-    index_path : Path
-        Location of the index snapshot.
+    folder : Path
+        Location of the index snapshot and the graph.
+    vendor : Vendor
+        The graph's engine.
     """
 
-    def __init__(self, journal: Journal, database: Database, index_path: Path) -> None:
+    def __init__(self, journal: Journal, database: Database, folder: Path, vendor: Vendor) -> None:
         self.journal = journal
         self.database = database
         self.stored = Rows(database, journal.seal("rows"), timeout_s=journal.lock_timeout_s)  # as they are, damaged or not
@@ -59,7 +64,9 @@ class Projector:
         self.named = journal.named
         self.projection = Projection(journal.store_id)
         self._index: Index | None = None
-        self._index_path = index_path
+        self._index_path = folder / "index" / "index.npz"
+        self._folder = folder
+        self.graph = GraphCopy(folder / "graph", vendor, journal.seal("graph"), self.snapshot)
         self._index_seal = journal.seal("index")
         self._here = threading.local()
         self._has_removed = False
@@ -81,6 +88,13 @@ class Projector:
                 yield
             finally:
                 self._here.is_reading = False
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Rows]:
+        """Give the rows as they are now, unchanged for a block that keeps nobody from writing or reading."""
+        self.catch_up()
+        with self.database.reading():
+            yield self.rows
 
     @property
     def is_reading(self) -> bool:
@@ -305,7 +319,21 @@ class Projector:
                 self.database.renew()
                 self._rebuild(progress)
             self._save_index()
+            self._remove_former_graph()
             counts["events"] = self.projection.seq
+
+    def forget(self) -> None:
+        """Remove what was deleted from every file of the projections: the database's, the index's and the graph's."""
+        self._remove_former_graph()
+        self.graph.forget()
+        self.database.erase()
+        self._save_index()
+
+    def _remove_former_graph(self) -> None:
+        """Remove the graph of a release that kept the rows in it."""
+        for pattern in ("graph/memgraph.*", "graph/*.json", "graph.lock*"):
+            for path in self._folder.glob(pattern):
+                clear(path)
 
     def _rebuild(self, progress: Progress | None) -> None:
         with self._committing(self.journal.lock_timeout_s) as shows:
@@ -368,7 +396,7 @@ class Projector:
         offset, now = index.offset, self.projection
         if offset.seq >= now.seq:
             return offset.seq == now.seq and offset.signature == now.signature
-        changes = self.rows.changed_since(offset.seq, offset.made)
+        changes = self.rows.changes_since(offset.seq) if self.rows.mark(offset.seq) == offset.made else None
         if changes is None:
             return False
         followers = [
@@ -428,6 +456,7 @@ class Projector:
                         self._save_index()
                     self.journal.checkpoint()
             finally:
+                self.graph.close()
                 self.database.close()
 
 

@@ -255,6 +255,7 @@ class Purging:
             self._close_views()
             removed = remove_leftovers(self._home)
             self._projector.rebuild()
+            self._projector.forget()
             journal.name_closed()
             journal.checkpoint()
             receipt = receipt_of(

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from fuse import Fuse
+from memgraph.graph.rows.writing import BulkLimits, RowWriter
 from places import MoodyEmbedder, opened, say
 
 import memgraph.store.opening
 from memgraph import AgentMemoryStore, MemoryCommands
 from memgraph.extraction.readers import BuildLogReader
 from memgraph.graph.connection import KUZU
-from memgraph.graph.rows.writing import BulkLimits, RowWriter
 from memgraph.journal.segments import JournalLimits
 from memgraph.lifecycle import ingest
 from memgraph.model.ids import source_id

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memgraph.graph.storage.database_file import QueryLimits
 
 from memgraph.errors import QueryError
 from memgraph.graph import engine as module
 from memgraph.graph.guard import MAX_QUERY_CHARS, check_read_only
-from memgraph.graph.storage.database_file import QueryLimits
 from memgraph.model.ids import source_id
 from memgraph.ports import Change
 from tests.engines import Engine

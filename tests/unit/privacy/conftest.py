@@ -2,6 +2,5 @@
 
 from __future__ import annotations
 
-import pytest
 
 

@@ -14,6 +14,7 @@ from memgraph.store.backup.restoring import restore
 from memgraph.store.compaction.compacting import compact
 from memgraph.store.maintenance.repair import cut_journal, find_damage
 from memgraph.testing import FakeClock, FakeEmbedder
+
 DAYS = 8
 
 

@@ -36,6 +36,7 @@ from memgraph.store.maintenance.keys import list_keys, reseal_store, rotate_key
 from memgraph.store.maintenance.repair import cut_journal, drop_baseline, find_damage
 from memgraph.testing import FakeClock, FakeEmbedder
 from memgraph.viz.series.series import learning_series
+
 SECRET = "Margaret moved to the house behind the old lighthouse in Warnemünde last spring"
 OTHER = "The password of the archive was painted on the door by somebody"
 BEGINNING, LATER = "2026-02-01T09:00:00.000Z", "2026-02-20"

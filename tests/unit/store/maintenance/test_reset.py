@@ -13,7 +13,7 @@ from memgraph import InvalidInputError, MemGraph, NotFoundError
 from memgraph.errors import UndoError
 from memgraph.fold.history.reading import history_of
 from memgraph.fold.resets import CLEARED, OF_MEMORIES
-from memgraph.graph.schema import INTERNAL, tables
+from memgraph.graph.schema import tables
 from memgraph.model.events.store import StoreReset
 from memgraph.store.maintenance import reset as resetting
 
@@ -49,7 +49,7 @@ def filled(memory: MemGraph) -> MemGraph:
 def rows(store: Any) -> dict[str, list[Any]]:
     with store.reader.frozen(links=True):
         scanned = {name: store._projector.ask(lambda engine, name=name: list(engine.scan(name))) for name in tables()}
-    return {name: sorted(found, key=repr) for name, found in scanned.items() if name not in INTERNAL}
+    return {name: sorted(found, key=repr) for name, found in scanned.items()}
 
 
 def is_whole(store: Any) -> None:
@@ -63,7 +63,7 @@ def is_whole(store: Any) -> None:
 
 def test_every_table_says_what_a_reset_does_with_it() -> None:
     declared = set(CLEARED) | OF_MEMORIES
-    assert declared == tables().keys() - INTERNAL, "a new table needs its place in memgraph/fold/resets.py"
+    assert declared == tables().keys(), "a new table needs its place in memgraph/fold/resets.py"
     assert not set(CLEARED) & OF_MEMORIES
     nodes = {name for name in CLEARED if tables()[name].ends is None}
     assert nodes == resetting._KINDS.keys(), "what is removed is listed by its name"

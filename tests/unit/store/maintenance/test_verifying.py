@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from memgraph.store.projection.index_building import index_from
 
 import memgraph
 from memgraph.errors import DamagedJournalError, GraphError, VectorDamageError
 from memgraph.journal.vectors.vector_file import row_sha256
 from memgraph.store.maintenance.verifying import refuse, verify
-from memgraph.store.projection.index_building import index_from
 
 Open = Callable[..., Any]
 SECRET = "quetzalcoatl"

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from memgraph.store.projection.row_cache import RowCache
 
 import memgraph
 from memgraph.errors import GraphError
 from memgraph.store.projection.bulk import in_bulk
-from memgraph.store.projection.row_cache import RowCache
 
 Open = Callable[..., Any]
 OLD, NEW = 40, 200

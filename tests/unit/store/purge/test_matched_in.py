@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from memgraph import AgentMemoryStore
 
 LONG = "The nightly backup of the billing database needs about forty minutes, says "
