@@ -160,3 +160,7 @@ SELECT count(*) FROM edge WHERE tenant = ? AND seq > ?;
 
 -- name: count_gone_after
 SELECT count(*) FROM gone WHERE tenant = ? AND seq > ?;
+
+-- name: edge_at Any edge of a node.
+SELECT 1 FROM edge WHERE tenant = ? AND source = ?
+UNION ALL SELECT 1 FROM edge WHERE tenant = ? AND target = ? LIMIT 1;

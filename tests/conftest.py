@@ -215,9 +215,7 @@ def config(tmp_path: Path) -> Any:
 
 
 @pytest.fixture
-def open_store(
-    tmp_path: Path, clock: Any, embedder: Any
-) -> Iterator[Callable[..., Any]]:
+def open_store(tmp_path: Path, clock: Any, embedder: Any) -> Iterator[Callable[..., Any]]:
     """Open stores under this test's folder, by name; the same name again is the same store. All are closed at the end."""
     from memgraph import AgentMemoryStore
     from memgraph.config import AgentMemoryConfig

@@ -162,9 +162,7 @@ def embedder() -> Embedder:
 
 
 @pytest.fixture
-def terminal(
-    tmp_path: Path, isolated_environment: Path, monkeypatch: pytest.MonkeyPatch
-) -> Terminal:
+def terminal(tmp_path: Path, isolated_environment: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
     folder = tmp_path / "shop"
     shutil.copytree(INPUTS, folder)
     (folder / "builds.jsonl").write_text(BUILD, "utf-8")

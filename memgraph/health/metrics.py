@@ -33,7 +33,6 @@ from memgraph.store.store import PastStore
 _ONE: tuple[str, ...] = ()
 _KINDS = ("security", "retrieval", "lifecycle", "quota")
 _OTHER = "other"
-_COUNT_OF_RECALLS = "MATCH (r:Recall) RETURN r.outcome AS outcome, count(r) AS recalls"
 
 
 def metrics_of(store: AgentMemoryStore) -> list[Metric]:
@@ -130,7 +129,7 @@ def _runs(store: AgentMemoryStore) -> Iterator[Metric]:
 
 
 def _recalls(store: AgentMemoryStore) -> Iterator[Metric]:
-    found = {row["outcome"] or "": row["recalls"] for row in store.cypher(_COUNT_OF_RECALLS)}
+    found = Counter(row.get("outcome", "") for row in store.reader.every_record("Recall"))
     outcomes: Counter[tuple[str, ...]] = Counter()
     for word, number in found.items():
         if word:

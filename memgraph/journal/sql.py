@@ -353,7 +353,12 @@ class _Statements:
 
     def rows(self, name: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         with self._errors():
-            yield from self._raw.execute(statements()[name], values)
+            found = self._raw.execute(statements()[name], values)
+            try:
+                yield from found
+            finally:
+                with suppress(sqlite3.Error):  # it may be closed by now
+                    found.close()
 
     def run(self, name: str, *values: Any) -> int:
         with self._errors():

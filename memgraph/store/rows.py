@@ -284,7 +284,7 @@ class Rows:
             if found is None:
                 row = tx.one("node_id", tenant, kind, key)
                 if row is None:
-                    raise GraphError(f"an edge has no node {key} at its end")
+                    raise GraphError(f"there is no node {key}")
                 found = ids[kind, key] = row[0]
             return found
 
@@ -296,10 +296,15 @@ class Rows:
             body = orjson.dumps(change.new, option=orjson.OPT_SORT_KEYS)
             return self._code(change.table, change.key, seq, body), body
 
-        nodes, edges = _sorted([one for one in changes if isinstance(one.key, str)]), _sorted(
-            [one for one in changes if not isinstance(one.key, str)]
+        nodes, edges = (
+            _sorted([one for one in changes if isinstance(one.key, str)]),
+            _sorted([one for one in changes if not isinstance(one.key, str)]),
         )
         _all(tx, "delete_edge", [(tenant, *ends(one)) for one in edges.gone])
+        for one in nodes.gone:
+            place = id_of(kinds.number[one.table], str(one.key))
+            if tx.one("edge_at", tenant, place, tenant, place):
+                raise GraphError(f"a removed node {one.key} still has edges")
         _all(tx, "delete_node", [(tenant, kinds.number[one.table], one.key) for one in nodes.gone])
         removed = [
             (tenant, kinds.number[one.table], *((one.key, "") if isinstance(one.key, str) else one.key), seq)

@@ -364,9 +364,7 @@ def test_what_was_replaced_is_back_once_the_newer_one_is_gone(opened, odd_files)
 
 def test_what_still_fails_is_listed_first_as_of_the_time_shown(opened, tmp_path):
     config = AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
-    with AgentMemoryStore(
-        config, embedder=FakeEmbedder(), clock=FakeClock(), keys=FakeKeys()
-    ) as store:
+    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=FakeClock(), keys=FakeKeys()) as store:
         fill_trials(store)
         write_page(store, tmp_path / "trials.html")
     page = opened(file=tmp_path / "trials.html")
@@ -412,9 +410,7 @@ def test_what_still_fails_is_listed_first_as_of_the_time_shown(opened, tmp_path)
 
 def test_a_task_without_a_memory_is_counted_and_a_remembered_rule_is_a_fact(opened, tmp_path):
     config = AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
-    with AgentMemoryStore(
-        config, embedder=FakeEmbedder(), clock=FakeClock(), keys=FakeKeys()
-    ) as store:
+    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=FakeClock(), keys=FakeKeys()) as store:
         fill_trials(store)
         for memory in store.query_by_type("episodic"):
             if "env_2" in memory.content:

@@ -58,9 +58,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, s
     folder = tmp_path_factory.mktemp("compaction") / "template"
     folder.mkdir()
     clock = FakeClock("2026-02-01T09:00:00.000Z")
-    with memgraph.AgentMemoryStore(
-        config_of(folder), embedder=FakeEmbedder(DIMENSION), clock=clock
-    ) as store:
+    with memgraph.AgentMemoryStore(config_of(folder), embedder=FakeEmbedder(DIMENSION), clock=clock) as store:
         store._journal.segments._segment_bytes = 3_000
         ids = []
         for number in range(10):

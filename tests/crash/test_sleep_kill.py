@@ -57,9 +57,7 @@ def test_a_killed_sleep_is_continued(tmp_path: Path, nursery: Any, show: Any, is
     with opened(template, "2026-01-02") as store:
         for project in projects:
             store.insert_memories(experience(project))
-    with opened(
-        template, "2026-01-30"
-    ) as store:  # from here on the clock stands: none goes behind the last event
+    with opened(template, "2026-01-30") as store:  # from here on the clock stands: none goes behind the last event
         store.insert_memory({"type": "semantic", "content": "It is late"})
         assert store.get_all_memories()
     whole = Path(shutil.copytree(template, tmp_path / "whole"))

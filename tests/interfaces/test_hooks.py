@@ -226,9 +226,7 @@ def test_private_memories_stay_out(memory: MemGraph, hook: Any, events: Any) -> 
     assert hook(named(events, "SessionStart")) == ""
 
 
-def test_an_answer_fits_the_clients_limit(
-    tmp_path: Path, clock: Any, events: Any
-) -> None:
+def test_an_answer_fits_the_clients_limit(tmp_path: Path, clock: Any, events: Any) -> None:
     budget = {"episodic": 0, "semantic": 40, "procedural": 0, "max_tokens": 100_000}
     config = AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys", retrieval_budget=budget)
     store = AgentMemoryStore(config, embedder=NoEmbedder(), clock=clock)

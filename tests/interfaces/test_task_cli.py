@@ -17,9 +17,7 @@ from memgraph.testing import FakeEmbedder
 @pytest.fixture
 def run(tmp_path: Path) -> Any:
     def invoke(*args: str, code: int = 0) -> str:
-        result = CliRunner().invoke(
-            cli, ["--home", str(tmp_path / "s"), *args], obj=Settings(embedder=FakeEmbedder())
-        )
+        result = CliRunner().invoke(cli, ["--home", str(tmp_path / "s"), *args], obj=Settings(embedder=FakeEmbedder()))
         assert result.exit_code == code, result.output
         return result.stderr if code else result.stdout
 

@@ -90,7 +90,6 @@ READS = (
 class StoreMachine(RuleBasedStateMachine):
     """See the module."""
 
-
     def __init__(self) -> None:
         super().__init__()
         self.root = Path(tempfile.mkdtemp(prefix="memgraph-langgraph-"))

@@ -98,9 +98,7 @@ def test_invisible_memories_are_never_scored(
     settings_ = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
     embedder = FakeEmbedder(dimension=16)
     with ExitStack() as stack:
-        store = stack.enter_context(
-            memgraph.AgentMemoryStore(settings_, embedder=embedder, clock=FakeClock(start=NOW))
-        )
+        store = stack.enter_context(memgraph.AgentMemoryStore(settings_, embedder=embedder, clock=FakeClock(start=NOW)))
         kept = []
         for fields in drawn:
             kind = fields["kind"]

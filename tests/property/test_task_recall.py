@@ -64,9 +64,7 @@ def test_no_task_is_shown_what_belongs_to_another(
     config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
     with ExitStack() as stack:
         store = stack.enter_context(
-            memgraph.AgentMemoryStore(
-                config, embedder=FakeEmbedder(dimension=16), clock=FakeClock()
-            )
+            memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(dimension=16), clock=FakeClock())
         )
         memory = MemGraph(store)
         owner = {store.insert_memory(memgraph.EpisodicMemory(**one)).id: one["task_id"] for one in memories}

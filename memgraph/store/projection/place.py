@@ -61,7 +61,9 @@ def place_of(home: Path, *, has_key: bool = True) -> Place:
         remove_abandoned(parent, _PREFIX)
         copy = TemporaryFolder(parent, _PREFIX)
         for path in (*database, home / "index" / "index.npz") if has_key else ():
-            if path.is_file() and os.access(path, os.R_OK) and path.suffix != ".db-shm":  # what is missing is rebuilt from the journal
+            if (
+                path.is_file() and os.access(path, os.R_OK) and path.suffix != ".db-shm"
+            ):  # what is missing is rebuilt from the journal
                 place = copy.path / path.relative_to(home)
                 make_private_folder(place.parent)
                 shutil.copyfile(path, place)

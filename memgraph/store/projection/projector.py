@@ -56,7 +56,9 @@ class Projector:
     def __init__(self, journal: Journal, database: Database, folder: Path, vendor: Vendor) -> None:
         self.journal = journal
         self.database = database
-        self.stored = Rows(database, journal.seal("rows"), timeout_s=journal.lock_timeout_s)  # as they are, damaged or not
+        self.stored = Rows(
+            database, journal.seal("rows"), timeout_s=journal.lock_timeout_s
+        )  # as they are, damaged or not
         self.rows = Rows(database, journal.seal("rows"), timeout_s=journal.lock_timeout_s)
         self.rows.on_damage = self._restore
         self.guard = threading.RLock()
@@ -198,7 +200,9 @@ class Projector:
                     counts["events"] = sum(len(commit.events) for commit in commits)
                 if self.projection.seq == before:
                     shows.append(self._apply(commits))
-            if self.projection.seq < self.journal.tail.chain.seq:  # an earlier commit of this block did not reach the rows
+            if (
+                self.projection.seq < self.journal.tail.chain.seq
+            ):  # an earlier commit of this block did not reach the rows
                 self._catch_up(None, timeout_s=timeout_s)
         except (GraphError, StorageError, BusyError) as error:
             if self.journal.tail.chain.seq == before:

@@ -39,9 +39,7 @@ class Place:
 
     def open(self, **settings: Any) -> Any:
         config = self.config.model_copy(update=settings)
-        return memgraph.AgentMemoryStore(
-            config, embedder=FakeEmbedder(16), clock=FakeClock(NOW)
-        )
+        return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=FakeClock(NOW))
 
     def packed(self) -> list[Path]:
         return [path for path in files.files_in(self.journal) if path.suffix == ".zst"]

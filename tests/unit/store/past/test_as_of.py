@@ -111,9 +111,7 @@ def test_a_derived_memory_dates_from_its_latest_source(then: Callable[[str], Age
     assert TEAM not in contents(after)
 
 
-def test_a_view_equals_a_store_recorded_live(
-    then: Callable[[str], AgentMemoryStore], tmp_path: Path
-) -> None:
+def test_a_view_equals_a_store_recorded_live(then: Callable[[str], AgentMemoryStore], tmp_path: Path) -> None:
     clock = FakeClock("2021-01-01T00:00:00Z")
     with opened(tmp_path, clock) as store:
         living = pipeline(store)
