@@ -23,6 +23,7 @@ _NAME = re.compile(r"^-- name: (\w+)[^\n]*\n", re.MULTILINE)
 _PAGES = 1_000
 """Pages after which SQLite merges its write-ahead log into the file."""
 _CACHE_KIB = 64_000
+_ROWS_AT_ONCE = 1_000
 
 
 @cache
@@ -354,11 +355,8 @@ class _Statements:
     def rows(self, name: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         with self._errors():
             found = self._raw.execute(statements()[name], values)
-            try:
-                yield from found
-            finally:
-                with suppress(sqlite3.Error):  # it may be closed by now
-                    found.close()
+            while part := found.fetchmany(_ROWS_AT_ONCE):  # not the cursor itself, which an abandoned iteration would close too late
+                yield from part
 
     def run(self, name: str, *values: Any) -> int:
         with self._errors():
