@@ -43,6 +43,7 @@ _BEGUN = {"lock", "lock.pid"}
 _NO_EVENTS = {"config.toml", "graph.lock", "graph.lock.pid", "journal", "past", "server"}
 """Entries that a store's directory may hold without events."""
 _MADE_FROM_EVENTS = (
+    "memgraph.db",
     "graph/memgraph.kuzu",
     "graph/memgraph.ladybug",
     "index/index.npz",
@@ -252,7 +253,7 @@ def made_from_events(home: Path) -> list[Path]:
         found = [path for pattern in _MADE_FROM_EVENTS for path in home.glob(pattern)]
     except OSError as error:
         raise StorageError(f"cannot be read: {error.strerror}", path=home) from None
-    return list(dict.fromkeys(path if path.parent.name == "journal" else path.parent for path in found))
+    return list(dict.fromkeys(path if path.parent in {home, home / "journal"} else path.parent for path in found))
 
 
 def lost_journal(home: Path, made: Sequence[Path]) -> JournalError:

@@ -355,7 +355,9 @@ class _Statements:
     def rows(self, name: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         with self._errors():
             found = self._raw.execute(statements()[name], values)
-            while part := found.fetchmany(_ROWS_AT_ONCE):  # not the cursor itself, which an abandoned iteration would close too late
+            while part := found.fetchmany(
+                _ROWS_AT_ONCE
+            ):  # not the cursor itself, which an abandoned iteration would close too late
                 yield from part
 
     def run(self, name: str, *values: Any) -> int:

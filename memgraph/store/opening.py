@@ -12,7 +12,7 @@ from memgraph.config import AgentMemoryConfig
 from memgraph.diagnostics.quotas import report_quota
 from memgraph.diagnostics.reporting import check_targets
 from memgraph.diagnostics.security import reason_of, report_finding, report_security
-from memgraph.disk.files import free_bytes
+from memgraph.disk.files import clear_folder, free_bytes
 from memgraph.errors import InvalidInputError, JournalError, StorageError
 from memgraph.graph.connection import VENDORS
 from memgraph.journal.journal import Journal
@@ -93,6 +93,7 @@ def known_id(home: Path) -> str | None:
 def open_projector(engine: str, journal: Journal, folder: Path) -> Projector:
     """Return a journal's projections, all under `folder`: rows, index, and the graph of an engine."""
     path = folder / DATABASE
+    clear_folder(path)
     try:
         database = SQLite(path, is_durable=False)  # the journal holds what a power failure takes
     except DamagedDatabaseError:

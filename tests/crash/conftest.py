@@ -267,8 +267,8 @@ class Scene:
 
 def graph_ids(store: Any) -> Counter[str]:
     """Count the ids in the graph's table of memories. A query from outside would start a process for each store."""
-    with store._projector.holding():
-        return Counter(key for key, _ in store._projector.engine.scan_columns("Memory"))
+    with store._projector.reading():
+        return Counter(key for key, _ in store._projector.rows.scan("Memory"))
 
 
 def furnished(folder: Path) -> Scene:

@@ -63,11 +63,8 @@ class Model:
 
 
 def rows(store: AgentMemoryStore) -> dict[str, list[Any]]:
-    with store.reader.frozen(links=True):
-        return {
-            table: sorted(store._projector.ask(lambda engine, table=table: list(engine.scan(table))), key=repr)
-            for table in TABLES
-        }
+    with store.reader.frozen():
+        return {table: sorted(store._projector.rows.scan(table), key=repr) for table in TABLES}
 
 
 def refused(call: Callable[[], Any]) -> None:

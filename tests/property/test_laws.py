@@ -89,8 +89,8 @@ def relevances(store):
 
 def rows(store):
     """Return the graph's rows of memories, read in this process: a query starts a process for each store."""
-    with store._projector.holding():
-        return dict(store._projector.engine.scan_columns("Memory"))
+    with store._projector.reading():
+        return dict(store._projector.rows.scan("Memory"))
 
 
 @few
@@ -331,7 +331,7 @@ def test_a_rebuilt_store_is_the_same(given_memories, choices, seed):
             live_through(store, parts["clock"], given_memories, choices)
             at_work = store.digest()
         before = seen()
-        shutil.rmtree(folder / "store" / "graph")
+        (folder / "store" / "memgraph.db").unlink()
         shutil.rmtree(folder / "store" / "index", ignore_errors=True)
 
         after = seen()

@@ -58,8 +58,8 @@ def take(store: memgraph.AgentMemoryStore, history: int, step: Step) -> None:
 
 def edges(store: memgraph.AgentMemoryStore) -> set[tuple[str, Any]]:
     """Return the table and the ends of each edge of the graph."""
-    with store._projector.holding():
-        engine = store._projector.engine
+    with store._projector.reading():
+        engine = store._projector.rows
         return {(name, key) for name, table in tables().items() if table.ends for key, _ in engine.scan(name)}
 
 

@@ -85,11 +85,8 @@ def expected(model: Model, name: str) -> dict[str, Any]:
 
 
 def rows(store: AgentMemoryStore) -> dict[str, list[Any]]:
-    with store.reader.frozen(links=True):
-        return {
-            table: sorted(store._projector.ask(lambda engine, table=table: list(engine.scan(table))), key=repr)
-            for table in TABLES
-        }
+    with store.reader.frozen():
+        return {table: sorted(store._projector.rows.scan(table), key=repr) for table in TABLES}
 
 
 def act(memory: MemGraph, model: Model, what: str, name: str, other: str, number: int) -> None:

@@ -42,12 +42,9 @@ steps = st.lists(
 
 
 def rows(store: AgentMemoryStore) -> list[Any]:
-    with store.reader.frozen(links=True):
+    with store.reader.frozen():
         tables = ("SessionTasks", "Task", "TaskItem")
-        return [
-            sorted(store._projector.ask(lambda engine, table=table: list(engine.scan(table))), key=repr)
-            for table in tables
-        ]
+        return [sorted(store._projector.rows.scan(table), key=repr) for table in tables]
 
 
 def check(memory: MemGraph, before: Any, turn: TurnControl, message: str) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import clear, make_private_file
-from memgraph.disk.lock import ProcessLock, writer_lock
+from memgraph.disk.lock import writer_lock
 from memgraph.errors import KeyMissingError, StorageError
 from memgraph.journal.baseline.header import unverified_place
 from memgraph.journal.keys import FileKeys, KeyRing
@@ -190,14 +190,9 @@ def reseal_store(
 
 
 def _drop_projections(home: Path) -> None:
-    """Remove graph and index, whose seals no longer match, unless a process has them open: then the next use rebuilds them."""
-    lock = ProcessLock(home / "graph.lock", "the graph")
-    if lock.try_acquire():
-        try:
-            for name in ("graph", "index", "past"):
-                clear(home / name)
-        finally:
-            lock.release()
+    """Remove graph, index and views, whose seals no longer match. The rows' seal does not match either: the next use rebuilds them."""
+    for name in ("graph", "index", "past"):
+        clear(home / name)
 
 
 def export_keys(path: Path, config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> list[str]:

@@ -98,7 +98,7 @@ def bulk() -> list[Step]:
     """Commits of many events: by statements, and by COPY."""
 
     def copy_early(store: AgentMemoryStore) -> None:
-        engine = store._projector.engine
+        engine = store._projector.rows
         engine._writer = RowWriter(KUZU, engine._folder, BulkLimits(new_rows=1_000))
 
     return [

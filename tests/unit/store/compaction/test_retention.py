@@ -176,7 +176,7 @@ def test_only_words_of_deleted_memories_go(
     done = compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
     assert done.removed_texts == 3, "deleted, changed and closed"
     assert done.condensed_segments == len(archived(tmp_path)) > 2
-    shutil.rmtree(tmp_path / "store" / "graph", ignore_errors=True)
+    (tmp_path / "store" / "memgraph.db").unlink()
     shutil.rmtree(tmp_path / "store" / "index", ignore_errors=True)
     assert words_in(tmp_path) == set()
     with opened(tmp_path, clock) as store:

@@ -47,8 +47,8 @@ def filled(memory: MemGraph) -> MemGraph:
 
 
 def rows(store: Any) -> dict[str, list[Any]]:
-    with store.reader.frozen(links=True):
-        scanned = {name: store._projector.ask(lambda engine, name=name: list(engine.scan(name))) for name in tables()}
+    with store.reader.frozen():
+        scanned = {name: store._projector.rows.scan(name) for name in tables()}
     return {name: sorted(found, key=repr) for name, found in scanned.items()}
 
 
@@ -272,17 +272,17 @@ def test_another_process_learns_of_it(open_store: Callable[..., Any]) -> None:
 
 CHILD = """
 store = opened()
-import memgraph.graph.engine, memgraph.journal.segments, os, signal
+import memgraph.store.rows, os, signal
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
 kind, name = sys.argv[2].split(".")
-target = {"engine": memgraph.graph.engine.EmbeddedEngine, "journal": type(store._journal)}[kind]
+target = {"rows": memgraph.store.rows.Rows, "journal": type(store._journal)}[kind]
 setattr(target, name, die)
 store.reset("all")
 """
 
 
 @pytest.mark.embedded
-@pytest.mark.parametrize(("place", "left"), [("journal.append", 9), ("engine.rebuild", 0)])
+@pytest.mark.parametrize(("place", "left"), [("journal.append", 9), ("rows.rebuild", 0)])
 def test_a_killed_reset_is_done_or_not(
     run: Callable[..., Any], open_store: Callable[..., Any], place: str, left: int
 ) -> None:
