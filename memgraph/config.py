@@ -120,7 +120,7 @@ class AgentMemoryConfig(DiagnosticSettings, JournalSettings, SecuritySettings):
         default=2.0,
         ge=0.0,
         allow_inf_nan=False,
-        description="How long this process keeps an idle graph locked, in seconds.",
+        description="No effect any more: no process keeps the graph locked.",
     )
     embedding_model: EmbeddingModel = Field(
         default="minilm",

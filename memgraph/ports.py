@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 from memgraph.model.build import BuildEventLog, ExtractionResult
 from memgraph.model.memory import AgentMemory, Entity
 from memgraph.model.model_usage import UsageMeter
-from memgraph.model.results.rows import Rows
 
 Clock = Callable[[], datetime]
 """Returns the current time as an aware UTC datetime."""
@@ -192,120 +190,3 @@ class Change(NamedTuple):
     key: Key
     old: Row | None
     new: Row | None
-
-
-class GraphEngine(Protocol):
-    """Stores rows of nodes and edges; each call is atomic. Every engine error is raised as a `GraphError`.
-
-    A read returns what was written or raises a `GraphError`: memories' rows and the state row carry codes that are checked.
-    """
-
-    @property
-    def generation(self) -> int:
-        """Counts how often the engine was acquired. If two readings are equal, no other process has used it between them."""
-        ...
-
-    @property
-    def is_held(self) -> bool:
-        """Whether this process holds the engine now."""
-        ...
-
-    def acquire_if_free(self) -> bool:
-        """Acquire the engine for the calls that follow, unless another process has it; return whether this process has. Never waits."""
-        ...
-
-    def open(self) -> AbstractContextManager[Any]:
-        """Hold the engine open for a block of calls. Can be nested. The engine may stay open a little longer than the block."""
-        ...
-
-    def get(self, table: str, key: Key) -> Row | None:
-        """Return one row by its primary key."""
-        ...
-
-    def edges(self, table: str, keys: Collection[Key]) -> dict[Key, Row]:
-        """Return those of these edges that exist, by key."""
-        ...
-
-    def edges_at(self, memory_id: str) -> list[tuple[str, Key, Row]]:
-        """Return (table, key, row) of every edge at a memory, in both directions."""
-        ...
-
-    def sources(self, table: str, target: str, limit: int) -> list[str]:
-        """Return at most `limit` keys of nodes with an edge of this table to the target, in no particular order."""
-        ...
-
-    def held(self, table: str, source: str, moment: int | str | None) -> list[Row]:
-        """Return the nodes to which a node has edges of this table and that held at a moment, in no particular order.
-
-        They have the columns `seq` and `closed_seq` (events), `created_at` and `closed_at` (times): each holds from the first until just
-        before the second.
-
-        Parameters
-        ----------
-        moment : int, str or None
-            The number of an event, a canonical time, or None: now.
-        """
-        ...
-
-    def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
-        """Return (table, key, row) of every edge between this memory and another, in both directions."""
-        ...
-
-    def scan(self, table: str) -> Iterator[tuple[Key, Row]]:
-        """Iterate over all rows of a table, in no particular order."""
-        ...
-
-    def records(self) -> Iterable[tuple[str, str]]:
-        """Return the ids of all memories and their rows as JSON text, in a third of the time that `scan` takes."""
-        ...
-
-    def scan_columns(self, table: str) -> Iterator[tuple[Key, Row]]:
-        """Iterate over all rows of a table as a query sees them, for verification against `columns`."""
-        ...
-
-    def columns(self, table: str, row: Row) -> Row:
-        """Return a row as a query should see it."""
-        ...
-
-    def lost(self) -> list[str]:
-        """Compare, at low cost, what is stored with what was written; return a description of each difference."""
-        ...
-
-    def count_rows(self) -> int:
-        """Return the number of rows in all tables, as counted when they were written."""
-        ...
-
-    def size_bytes(self) -> int:
-        """Return how many bytes the engine takes on the disk."""
-        ...
-
-    def apply(self, changes: Sequence[Change], state: Mapping[str, Any]) -> None:
-        """Write the changes and replace the projection's state row, in one transaction."""
-        ...
-
-    def state(self) -> Row | None:
-        """Return the projection's state row; None if the engine was never written."""
-        ...
-
-    def rebuild(self, changes: Iterable[Change], state: Mapping[str, Any], *, progress: Progress | None = None) -> None:
-        """Replace all rows and the state with these."""
-        ...
-
-    def cypher(
-        self, query: str, params: Mapping[str, Any], *, gives_way: Callable[[], bool] | None = None
-    ) -> Rows | Callable[[], Rows]:
-        """Run a user's read-only query and return its rows; refuse anything else.
-
-        A caller that can release the engine before the query is done passes `gives_way`, which returns whether a thread waits for
-        the engine. A long query may then return a function instead of rows. Called after the release, that function runs the query
-        on the data that the engine held when the query was made.
-        """
-        ...
-
-    def release(self) -> None:
-        """Release the underlying files for other processes; the next call acquires them again."""
-        ...
-
-    def close(self) -> None:
-        """Close the underlying files for good."""
-        ...

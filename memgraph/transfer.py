@@ -28,7 +28,7 @@ def export_of(store: AgentMemoryStore, *, shareable: bool = False, progress: Pro
     """Return every memory that is not deleted, with vectors and links; see `MemoryCommands.export_memories`."""
     store.check_graph()
     reader, model = store.reader, store.vector_model
-    with reader.frozen(links=True):
+    with reader.frozen():
         index = reader.index
         slots = np.flatnonzero(shown(reader, include=() if shareable else INCLUDABLE))
         in_order = slots[np.argsort(index.column("seq")[slots], kind="stable")]

@@ -121,11 +121,6 @@ CREATE NODE TABLE Memory (
   override_count INT64
 );
 
-// A memory's whole row as JSON, under its id, without the columns that a use changes: reading the row from its columns takes about
-// 50 microseconds per column. `code` is a keyed hash of it: a row that this store did not write, or that belongs to another memory, is
-// never served. Not for queries.
-CREATE NODE TABLE MemoryRow (id STRING PRIMARY KEY, code INT64, record STRING DEFAULT '');
-
 CREATE NODE TABLE Project (id STRING PRIMARY KEY, name STRING DEFAULT '', last_memory_id STRING DEFAULT '');
 
 CREATE NODE TABLE Build (

@@ -214,33 +214,8 @@ def config(tmp_path: Path) -> Any:
     return AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
 
 
-@pytest.fixture(scope="session")
-def in_memory() -> Callable[[], Any]:
-    """Make graph engines in memory, for stores that need no database; with ``--long``, None: the embedded engine."""
-    from tests.engines import in_memory
-
-    return in_memory
-
-
 @pytest.fixture
-def needs_database() -> bool:
-    """Tell whether stores have the embedded engine in every run. Folders of tests that do without override it."""
-    return True
-
-
-@pytest.fixture
-def make_engine(
-    request: pytest.FixtureRequest, needs_database: bool, in_memory: Callable[[], Any]
-) -> Callable[[], Any]:
-    """Make the graph engine of a store; None stands for the embedded one."""
-    is_embedded = needs_database or request.node.get_closest_marker("embedded")
-    return (lambda: None) if is_embedded else in_memory
-
-
-@pytest.fixture
-def open_store(
-    tmp_path: Path, clock: Any, embedder: Any, make_engine: Callable[[], Any]
-) -> Iterator[Callable[..., Any]]:
+def open_store(tmp_path: Path, clock: Any, embedder: Any) -> Iterator[Callable[..., Any]]:
     """Open stores under this test's folder, by name; the same name again is the same store. All are closed at the end."""
     from memgraph import AgentMemoryStore
     from memgraph.config import AgentMemoryConfig
@@ -250,7 +225,7 @@ def open_store(
         def open_one(name: str = "store", **given: Any) -> Any:
             parts = {part: given.pop(part, default) for part, default in (("embedder", embedder), ("clock", clock))}
             settings = AgentMemoryConfig(home=tmp_path / name, keys_home=tmp_path / "keys", **given)
-            return opened.enter_context(AgentMemoryStore(settings, engine=make_engine(), **parts))
+            return opened.enter_context(AgentMemoryStore(settings, **parts))
 
         yield open_one
 

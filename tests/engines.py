@@ -6,17 +6,14 @@ Two engines cannot be in one process: ``--engine ladybug`` runs the tests that t
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice, takewhile
 
-from memgraph.disk.seal import Seal
-from memgraph.graph.connection import VENDORS
-from memgraph.graph.engine import EmbeddedEngine
-from memgraph.testing import InMemoryEngine
+from memgraph.ports import Change, Key, Row
 
 VARIABLE = "TESTED_ENGINE"
 LONG = "TESTED_AT_LENGTH"
-SEAL = Seal(b"t" * 32)
 
 
 def vendor_name() -> str:
@@ -24,16 +21,51 @@ def vendor_name() -> str:
     return os.environ.get(VARIABLE, "kuzu")
 
 
-def in_memory() -> InMemoryEngine | None:
-    """Return a graph engine in memory for a store that needs no database; with ``--long`` None, which stands for the embedded one."""
-    return None if os.environ.get(LONG) else InMemoryEngine()
+class Snapshots:
+    """Rows in memory, from which a graph is copied, with the number of the last event that changed each.
 
+    Attributes
+    ----------
+    era : str
+        Changes when rows of earlier states were purged.
+    """
 
-class Engine(EmbeddedEngine):
-    """The engine that is tested in this process, with the seal of the tests."""
+    def __init__(self) -> None:
+        self.tables: dict[str, dict[Key, Row]] = {}
+        self.seq = 0
+        self.era = "era"
+        self._changed: dict[tuple[str, Key], int] = {}
 
-    def __init__(self, folder: Path, **options: Any) -> None:
-        super().__init__(folder, SEAL, VENDORS[vendor_name()], **options)
+    def take(self, changes: Iterable[Change]) -> None:
+        """Take in the changed rows of one event."""
+        self.seq += 1
+        for table, key, _, row in changes:
+            self._changed.pop((table, key), None)
+            self._changed[table, key] = self.seq
+            rows = self.tables.setdefault(table, {})
+            if row is None:
+                rows.pop(key, None)
+            else:
+                rows[key] = row
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshots]:
+        """Yield itself: the tests change nothing meanwhile."""
+        yield self
+
+    def mark(self, seq: int) -> str | None:
+        """Return what identifies the state after an event."""
+        return f"{self.era} {seq}" if seq <= self.seq else None
+
+    def scan(self, table: str) -> Iterator[tuple[Key, Row]]:
+        """Iterate over all rows of a table."""
+        return iter(self.tables.get(table, {}).items())
+
+    def changed_since(self, seq: int, most: int) -> list[tuple[str, Key, Row | None]] | None:
+        """Return the rows changed after an event, unless they are too many."""
+        found = list(islice(takewhile(lambda one: one[1] > seq, reversed(self._changed.items())), most + 1))
+        rows = [(table, key, self.tables[table].get(key)) for (table, key), _ in found]
+        return rows if len(rows) <= most else None
 
 
 def examples(few: int, *, at_length: int) -> int:

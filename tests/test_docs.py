@@ -78,8 +78,7 @@ class Terminal:
     Words in capitals stand for what the store at hand has.
     """
 
-    def __init__(self, make_engine: Callable[[], Any]) -> None:
-        self.make_engine = make_engine
+    def __init__(self) -> None:
         self.names: dict[str, str] = {}
         self.recalled: list[str] = []
 
@@ -93,7 +92,7 @@ class Terminal:
         return self.invoke(words[1:])
 
     def invoke(self, arguments: list[str]) -> str:
-        result = CliRunner().invoke(cli, arguments, prog_name="memgraph", obj=Settings(engine=self.make_engine))
+        result = CliRunner().invoke(cli, arguments, prog_name="memgraph", obj=Settings())
         assert result.exit_code == 0, f"memgraph {shlex.join(arguments)}: {result.output}"
         return result.stdout
 
@@ -163,15 +162,7 @@ def embedder() -> Embedder:
 
 
 @pytest.fixture
-def needs_database(source: Path) -> bool:
-    """The stores of three pages keep the graph in memory; those of README.md and of the other pages have the database."""
-    return source.stem not in {"sources", "states", "corrections"}
-
-
-@pytest.fixture
-def terminal(
-    tmp_path: Path, isolated_environment: Path, monkeypatch: pytest.MonkeyPatch, make_engine: Callable[[], Any]
-) -> Terminal:
+def terminal(tmp_path: Path, isolated_environment: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
     folder = tmp_path / "shop"
     shutil.copytree(INPUTS, folder)
     (folder / "builds.jsonl").write_text(BUILD, "utf-8")
@@ -197,7 +188,7 @@ def terminal(
     monkeypatch.chdir(folder)
     for user in (memgraph.embedding, sys.modules[AgentMemoryStore.__module__]):
         monkeypatch.setattr(user, "default_embedder", lambda _=None: embedder())
-    return Terminal(make_engine)
+    return Terminal()
 
 
 def commands(text: str) -> Iterator[tuple[str, str]]:

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from memgraph.errors import InvalidInputError, QueryError
-from memgraph.graph.schema import INTERNAL, tables
-from memgraph.graph.worker.wire import encoded
+from memgraph.graph.schema import tables
+from memgraph.graph.wire import encoded
 
 MAX_QUERY_CHARS = 20_000
 MAX_BRACKET_DEPTH = 64
@@ -101,7 +101,7 @@ def check_read_only(query: str) -> str:
 
 def schema_hint() -> str:
     """Return which labels and relations the graph has, and how to see their properties."""
-    shown = {name: one for name, one in tables().items() if name not in INTERNAL}
+    shown = tables()
     labels = ", ".join(name for name, one in shown.items() if one.ends is None)
     relations = ", ".join(name for name, one in shown.items() if one.ends is not None)
     return f"there are the labels {labels}, and the relations {relations}; `memgraph queries schema` lists their properties"

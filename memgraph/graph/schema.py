@@ -8,11 +8,6 @@ from functools import cache, cached_property
 
 from memgraph import assets
 
-MEMORY_ROWS = "MemoryRow"
-"""The table that holds each memory's row as text."""
-STATE_TABLE = "Projection"
-INTERNAL = frozenset({MEMORY_ROWS, STATE_TABLE})
-"""Tables private to this package; the fold has no rows in them."""
 _STATEMENT = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \((.*)\)$", re.DOTALL)
 _ENDS = re.compile(r"FROM (\w+) TO (\w+)\s*,?\s*")
 _TYPE = re.compile(r"\w+(?:\[\])?")

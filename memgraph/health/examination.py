@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,10 @@ from numpy.typing import NDArray
 from memgraph.config import AgentMemoryConfig, config_path, default_settings, load_config
 from memgraph.diagnostics.reports import report_finding
 from memgraph.disk.files import beyond, size_on_disk
-from memgraph.disk.lock import ProcessLock, writer_lock
+from memgraph.disk.folders import TemporaryFolder
+from memgraph.disk.lock import writer_lock
 from memgraph.embedding import embed_query, setting_of
 from memgraph.errors import (
-    BusyError,
     DamagedJournalError,
     JournalError,
     KeyMissingError,
@@ -64,17 +65,15 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.backup.restoring import file_of
 from memgraph.store.maintenance.verification import LastBackup, Verification
 from memgraph.store.maintenance.verifying import inspect
-from memgraph.store.opening import open_projector
+from memgraph.store.opening import DATABASE, open_projector
 from memgraph.store.projection.bulk import no_collections
 from memgraph.store.projection.place import place_of
-from memgraph.store.projection.projector import Projector
 from memgraph.store.repair import Condition, as_it_is, examine
 from memgraph.store.store import PastStore
 
 _NAMES = {"head": "head file", "checkpoint": "checkpoint", "manifest": "manifest of closed segments"}
 SAMPLE = 50
 """Number of memories whose rows are compared with their events."""
-_TAKEN = "the graph, which another process has open"
 Tables = Mapping[str, Mapping[Key, Row]]
 Mask = NDArray[np.bool_]
 
@@ -231,18 +230,13 @@ def check_store(config: AgentMemoryConfig, report: Report) -> str | None:
 
 
 def check_locks(home: Path, report: Report) -> None:
-    """Report which process holds the locks."""
-    report.found["locks"] = {}
-    for name, lock in (
-        ("journal", writer_lock(home / "journal")),
-        ("graph", ProcessLock(home / "graph.lock", "the graph")),
-    ):
-        if not lock.is_held():
-            report.found["locks"][name] = {"held": False}
-            continue
+    """Report which process holds the writer lock."""
+    lock = writer_lock(home / "journal")
+    report.found["locks"] = {"journal": {"held": False}}
+    if lock.is_held():
         pid, taken_at = lock.holder(), lock.taken_at()
         since = to_iso(datetime.fromtimestamp(taken_at, UTC)) if taken_at else None
-        report.found["locks"][name] = {"held": True, "pid": pid, "alive": _is_alive(pid), "since": since}
+        report.found["locks"]["journal"] = {"held": True, "pid": pid, "alive": _is_alive(pid), "since": since}
 
 
 def _is_alive(pid: int | None) -> bool | None:
@@ -301,7 +295,9 @@ def check_disk_space(home: Path, report: Report) -> None:
     if there is None:
         return
     free = shutil.disk_usage(there).free
-    needed = _SPARE_BYTES + sum(path.stat().st_size for path in (home / "graph").glob("*.kuzu"))
+    needed = _SPARE_BYTES + sum(
+        path.stat().st_size for path in (*home.glob(DATABASE), *(home / "graph").glob("base-*"))
+    )
     report.found["disk"] = {"free_bytes": free, "needed_bytes": needed}
     if free < needed:
         what = f"{there} has {free:,} bytes free, but rebuilding the graph may need {needed:,}"
@@ -572,27 +568,25 @@ def check_projections(
     journal = as_it_is(config.home, store_id, ring, keys_home=config.keys_home)
     _index(config, journal, report)
     graph = report.found["graph"]
-    is_there = any((config.home / "graph").glob(f"*.{config.engine}"))
-    is_taken = report.found["locks"]["graph"]["held"]
-    if is_taken:
-        report.unseen.append(_TAKEN)
-        graph["note"] = "another process has it open"
-    elif not is_there:
+    is_there = (config.home / DATABASE).exists()
+    if not is_there:
         graph |= {"lag_events": journal.tail.seq, "note": "created at the next use"}
-    settings = config.model_copy(update={"lock_timeout_s": 0.0, "graph_idle_s": 0.0})
     try:
         place = place_of(config.home)
-    except StorageError as error:
+        elsewhere = None if is_there else TemporaryFolder(Path(gettempdir()), "memgraph-doctor-")
+    except (StorageError, OSError) as error:
         report.error("store", str(error))
         return None
     report.found["store"]["refused_writes"] = journal.refused_writes() or place.refused or None
-    projector = open_projector(settings, journal, place.folder)
+    projector = open_projector(config.engine, journal, elsewhere.path if elsewhere else place.folder)
     try:
-        _upkeep(projector, report)
-        with_graph = is_there and not is_taken
-        return check_inspection(lambda: inspect(projector, sample=SAMPLE, with_graph=with_graph), config, report)
+        if is_there:
+            graph["bytes"] = projector.database.size_bytes() + size_on_disk(config.home / "graph")
+        return check_inspection(lambda: inspect(projector, sample=SAMPLE, with_graph=is_there), config, report)
     finally:
-        projector.engine.close()
+        projector.database.close()
+        if elsewhere:
+            elsewhere.remove()
 
 
 def check_inspection(
@@ -601,9 +595,6 @@ def check_inspection(
     """Verify vectors and graph, and fold the journal, without updating the graph; None if that is impossible."""
     try:
         found = inspected()
-    except BusyError:  # another process was faster
-        report.unseen.append(_TAKEN)
-        report.found["graph"]["note"] = "another process has it open"
     except StorageError as error:
         report.error("graph", str(error), "check its permissions")
     except JournalError as error:
@@ -625,14 +616,6 @@ def _index(config: AgentMemoryConfig, journal: Journal, report: Report) -> None:
         waiting = int((live & (index.column("vector_row") < 0)).sum())
         report.found["index"] = {"lag_events": journal.tail.seq - index.offset.seq, "note": ""}
         report.found["store"] |= {"memories": int(live.sum()), "awaiting_vectors": waiting}
-
-
-def _upkeep(projector: Projector, report: Report) -> None:
-    """Report the graph's size, and how often it was found damaged."""
-    upkeep = projector.upkeep.read()
-    graph = report.found["graph"]
-    graph["bytes"], graph["damages"] = projector.engine.size_bytes(), upkeep.damages
-    graph["last_damage"] = upkeep.rebuilds[-1] if upkeep.rebuilds else None
 
 
 def _verified(found: Verification, config: AgentMemoryConfig, report: Report) -> None:

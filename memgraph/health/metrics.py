@@ -35,7 +35,6 @@ from memgraph.store.store import PastStore
 _ONE: tuple[str, ...] = ()
 _KINDS = ("security", "retrieval", "lifecycle", "quota")
 _OTHER = "other"
-_COUNT_OF_RECALLS = "MATCH (r:Recall) RETURN r.outcome AS outcome, count(r) AS recalls"
 
 
 def metrics_of(store: AgentMemoryStore) -> list[Metric]:
@@ -85,7 +84,7 @@ def _files(store: AgentMemoryStore, lag: int | None) -> Iterator[Metric]:
 
 
 def _memories(store: AgentMemoryStore) -> Iterator[Metric]:
-    with store.reader.frozen(links=True):
+    with store.reader.frozen():
         index = store.reader.index
         live, kind = index.column("is_live"), index.column("type")
         listed = live & ~index.column("is_archived") & ~index.column("is_suppressed")
@@ -132,7 +131,7 @@ def _runs(store: AgentMemoryStore) -> Iterator[Metric]:
 
 
 def _recalls(store: AgentMemoryStore) -> Iterator[Metric]:
-    found = {row["outcome"] or "": row["recalls"] for row in store.cypher(_COUNT_OF_RECALLS)}
+    found = Counter(row.get("outcome", "") for row in store.reader.every_record("Recall"))
     outcomes: Counter[tuple[str, ...]] = Counter()
     for word, number in found.items():
         if word:

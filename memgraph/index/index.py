@@ -24,7 +24,7 @@ from memgraph.ports import Change, Key, Row, is_known_to_the_source
 from memgraph.text.calendar import in_words
 from memgraph.text.cutting import SUMMARY_CHARS
 
-INDEX_VERSION = 6
+INDEX_VERSION = 7
 """Version of the snapshot's layout."""
 RELATION_CODE = {relation: code for code, relation in enumerate(EXPLICIT_RELATIONS, start=1)}
 """Weight of a link's pair: positive at its source, negative at its target."""
@@ -38,11 +38,11 @@ _SLOT_MAPS = ("named", "tagged")
 
 @dataclass(frozen=True, slots=True)
 class IndexOffset:
-    """The point of the journal that an index has reached."""
+    """The event that an index has reached, and the rebuild from which its rows came."""
 
     seq: int = 0
     signature: str = ""
-    timestamp: str = ""
+    made: str = ""
 
 
 class Index:

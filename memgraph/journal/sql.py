@@ -23,6 +23,7 @@ from memgraph.errors import (
     ClosedError,
     DiskFullError,
     JournalError,
+    MemGraphError,
     MissingExtraError,
     ReadOnlyError,
     StorageError,
@@ -38,6 +39,7 @@ _PAGES = 1_000
 _CACHE_KIB = 64_000
 _WAIT_S = 10.0
 _LOOK_S = 0.02
+_FETCHED = 500
 
 
 @cache
@@ -55,6 +57,10 @@ def statements() -> Mapping[str, str]:
 
 class DamagedDatabaseError(StorageError):
     """The database's file is not what was written."""
+
+
+class ConflictError(StorageError):
+    """A row has a key that another one has."""
 
 
 class WriterLock(Protocol):
@@ -102,26 +108,38 @@ class Transaction:
     def rows(self, name: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """Iterate over the rows; to be used up before the transaction ends."""
         with self._errors():
-            yield from self._raw.execute(self._sql(name), values)
+            cursor = self._raw.execute(self._sql(name), values)
+        try:
+            while True:
+                with self._errors():
+                    found = cursor.fetchmany(_FETCHED)
+                if not found:
+                    return
+                yield from found
+        finally:
+            cursor.close()  # an abandoned iteration leaves nothing open
 
     def run(self, name: str, *values: Any) -> int:
         """Run a statement and return the number of changed rows."""
         with self._errors():
             return int(self._raw.execute(self._sql(name), values).rowcount)
 
-    def many(self, name: str, values: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once for each sequence of values."""
+    def many(self, name: str, values: Iterable[Sequence[Any]]) -> int:
+        """Run a statement once for each sequence of values, and return the number of changed rows."""
         with self._errors():
-            self._raw.cursor().executemany(self._sql(name), values)
+            cursor = self._raw.cursor()
+            cursor.executemany(self._sql(name), values)
+            return int(cursor.rowcount)
 
 
 class _Connection:
-    """A connection of one thread, and how deep in blocks it is."""
+    """A connection, and how deep in blocks its thread is."""
 
     def __init__(self, raw: Any) -> None:
         self.raw = raw
         self.depth = 0
         self.is_writing = False
+        self.is_usable = True
 
 
 class Database(ABC):
@@ -147,6 +165,7 @@ class Database(ABC):
         self.tenant = 1
         self._here = threading.local()
         self._all: list[Any] = []
+        self._idle: list[_Connection] = []
         self._guard = threading.Lock()
         self._users = 1
         self._pid = os.getpid()
@@ -186,17 +205,17 @@ class Database(ABC):
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         """Begin a block that sees one state of the database. Nests, also in `writing`."""
-        connection = self._connection()
-        if connection.depth == 0:
-            with self._errors():
-                self._begin(connection.raw, is_writing=False, timeout_s=_WAIT_S)
-        connection.depth += 1
-        try:
-            yield Transaction(connection.raw, self._sql, self._errors)
-        finally:
-            connection.depth -= 1
+        with self._connection() as connection:
             if connection.depth == 0:
-                self._end(connection, "ROLLBACK")
+                with self._errors():
+                    self._begin(connection.raw, is_writing=False, timeout_s=_WAIT_S)
+            connection.depth += 1
+            try:
+                yield Transaction(connection.raw, self._sql, self._errors)
+            finally:
+                connection.depth -= 1
+                if connection.depth == 0:
+                    self._roll_back(connection)
 
     @contextmanager
     def writing(self, timeout_s: float) -> Iterator[Transaction]:
@@ -205,30 +224,52 @@ class Database(ABC):
         It is committed, durably, at the end of the outermost block, or rolled back by an exception. Raises a `BusyError` after `timeout_s`
         seconds.
         """
-        connection = self._connection()
-        if connection.depth:
-            if not connection.is_writing:
-                raise RuntimeError("a write was begun inside a block of reads")
-            connection.depth += 1
+        with self._connection() as connection:
+            if connection.depth:
+                if not connection.is_writing:
+                    raise RuntimeError("a write was begun inside a block of reads")
+                connection.depth += 1
+                try:
+                    yield Transaction(connection.raw, self._sql, self._errors)
+                finally:
+                    connection.depth -= 1
+                return
+            if self.refused:
+                raise ReadOnlyError(read_only_message(self.refused))
+            with self._errors(timeout_s):
+                self._begin(connection.raw, is_writing=True, timeout_s=timeout_s)
+            connection.depth, connection.is_writing = 1, True
             try:
                 yield Transaction(connection.raw, self._sql, self._errors)
+                with self._errors(timeout_s):
+                    connection.raw.execute("COMMIT")
+            except BaseException:
+                self._roll_back(connection)
+                raise
             finally:
-                connection.depth -= 1
+                connection.depth, connection.is_writing = 0, False
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether this thread is in a block that writes."""
+        connection: _Connection | None = getattr(self._here, "connection", None)
+        return connection is not None and connection.is_writing
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """End this thread's block of reads for a block; afterwards it goes on, and sees the database as it is by then."""
+        connection: _Connection | None = getattr(self._here, "connection", None)
+        if connection is None:
+            yield
             return
-        if self.refused:
-            raise ReadOnlyError(read_only_message(self.refused))
-        with self._errors(timeout_s):
-            self._begin(connection.raw, is_writing=True, timeout_s=timeout_s)
-        connection.depth, connection.is_writing = 1, True
+        self._roll_back(connection)
+        self._here.connection = None
         try:
-            yield Transaction(connection.raw, self._sql, self._errors)
-            with self._errors(timeout_s):
-                connection.raw.execute("COMMIT")
-        except BaseException:
-            self._end(connection, "ROLLBACK")
-            raise
+            yield
         finally:
-            connection.depth, connection.is_writing = 0, False
+            self._here.connection = connection
+            with self._errors():
+                self._begin(connection.raw, is_writing=False, timeout_s=_WAIT_S)
 
     def retain(self) -> None:
         """Let another object use it, which closes it, too."""
@@ -241,33 +282,51 @@ class Database(ABC):
             self._users -= 1
             if self._users != 0:
                 return
-            connections, self._all = self._all, []
+            connections, self._all, self._idle = self._all, [], []
         if self._pid == os.getpid():
             for raw in connections:
                 raw.close()
 
-    def _connection(self) -> _Connection:
+    @contextmanager
+    def _connection(self) -> Iterator[_Connection]:
+        """Give this thread its connection: for its outermost block one that is idle, or a new one."""
+        found: _Connection | None = getattr(self._here, "connection", None)
+        if found is not None:
+            yield found
+            return
         if self._pid != os.getpid():
             raise ClosedError(FORKED)
         if self._users <= 0:
             raise ClosedError("the store is closed; open it again")
-        found: _Connection | None = getattr(self._here, "connection", None)
+        with self._guard:
+            found = self._idle.pop() if self._idle else None
         if found is None:
             with self._errors():
-                raw = self._connected()
+                found = _Connection(self._connected())
             with self._guard:
-                self._all.append(raw)
-            found = self._here.connection = _Connection(raw)
-        return found
+                self._all.append(found.raw)
+        self._here.connection = found
+        try:
+            yield found
+        finally:
+            self._here.connection = None
+            if found.is_usable:
+                with self._guard:
+                    self._idle.append(found)
 
-    def _end(self, connection: _Connection, how: str) -> None:
+    def _roll_back(self, connection: _Connection) -> None:
         try:
             with self._errors():
-                connection.raw.execute(how)
-        except (StorageError, ReadOnlyError, BusyError):
+                if self._is_in_transaction(connection.raw):
+                    connection.raw.execute("ROLLBACK")
+        except MemGraphError:
+            connection.is_usable = False
             with suppress(Exception):  # the connection is lost; the next block makes another
                 connection.raw.close()
-            self._here.connection = None
+
+    @abstractmethod
+    def _is_in_transaction(self, raw: Any) -> bool:
+        """Whether a connection is in a transaction."""
 
 
 class SQLite(Database):
@@ -281,11 +340,16 @@ class SQLite(Database):
         Why nobody may write it, although the system allows it.
     keeps : object, optional
         Kept as long as the database is open: the temporary folder in which it is.
+    is_durable : bool
+        Whether a commit is on the disk when it returns. Else a power failure may take the last ones: what they hold must be elsewhere.
     """
 
-    def __init__(self, path: Path, *, refused: str | None = None, keeps: object = None) -> None:
+    def __init__(
+        self, path: Path, *, refused: str | None = None, keeps: object = None, is_durable: bool = True
+    ) -> None:
         super().__init__("")
         self.path: Path = path
+        self._synchronous = "FULL" if is_durable else "NORMAL"
         self._keeps = keeps
         denied = refused_writes(path.parent, *([path] if path.exists() else []))
         self._is_fixed = denied is not None
@@ -293,8 +357,8 @@ class SQLite(Database):
         if not self._is_fixed and not path.exists():
             make_private_folder(path.parent)
             make_private_file(path, b"")
-        with self._errors():
-            self._prepare(self._connection().raw)
+        with self._errors(), self._connection() as connection:
+            self._prepare(connection.raw)
 
     @classmethod
     def made_if_possible(cls, path: Path) -> SQLite | None:
@@ -309,16 +373,26 @@ class SQLite(Database):
 
     def erase(self) -> None:
         """Overwrite what was deleted before: merge the write-ahead log into the file, and truncate it."""
-        with self._errors():
-            busy, _, _ = self._connection().raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        with self._errors(), self._connection() as connection:
+            busy, _, _ = connection.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
             raise BusyError("the database", pid=None, timeout_s=_WAIT_S)
 
+    def renew(self) -> None:
+        """Replace a damaged file by an empty one. Processes that have it open keep it until they close it."""
+        with self._guard:
+            self._idle = []
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+        make_private_file(self.path, b"")
+        with self._errors(), self._connection() as connection:
+            self._prepare(connection.raw)
+
     def shrink(self) -> None:
         """Give back the space of what was removed: rewrite the file. Only saves space, so nobody waits for it."""
-        with suppress(BusyError), self._errors():
-            self._connection().raw.execute("VACUUM")
-            self._connection().raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with suppress(BusyError), self._errors(), self._connection() as connection:
+            connection.raw.execute("VACUUM")
+            connection.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def size_bytes(self) -> int:
         """Return the size of the file and its write-ahead log."""
@@ -360,7 +434,7 @@ class SQLite(Database):
             "temp_store = MEMORY",
         ]
         if not self._is_fixed:
-            settings += ["journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"]
+            settings += ["journal_mode = WAL", f"synchronous = {self._synchronous}", "secure_delete = ON"]
             settings += [f"wal_autocheckpoint = {_PAGES:d}"]
         for setting in settings:
             raw.execute(f"PRAGMA {setting}")
@@ -372,6 +446,9 @@ class SQLite(Database):
             raw.execute("BEGIN IMMEDIATE")
         else:
             raw.execute("BEGIN")
+
+    def _is_in_transaction(self, raw: sqlite3.Connection) -> bool:
+        return raw.in_transaction
 
     def _sql(self, name: str) -> str:
         return statements()[name]
@@ -390,6 +467,8 @@ class SQLite(Database):
                 raise ReadOnlyError(read_only_message(f"{self.path} may not be written")) from None
             if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 raise DamagedDatabaseError(f"is damaged: {error}", path=self.path) from None
+            if isinstance(error, sqlite3.IntegrityError):
+                raise ConflictError(f"refuses a row: {error}", path=self.path) from None
             if isinstance(error, sqlite3.OperationalError):
                 raise StorageError(f"cannot be used: {error}", path=self.path) from None
             raise
@@ -422,8 +501,8 @@ class Postgres(Database):
         self._vendor = psycopg
         self._url = url
         self.path: str = without_password(url)
-        with self._errors():
-            self._prepare(self._connection().raw)
+        with self._errors(), self._connection() as connection:
+            self._prepare(connection.raw)
 
     def lock(self) -> WriterLock:
         """Return the lock of writers: one of the server's advisory locks, which ends with its connection."""
@@ -431,20 +510,20 @@ class Postgres(Database):
 
     def erase(self) -> None:
         """Rewrite the tables without what was deleted before. The server's own write-ahead log keeps it until that is recycled."""
-        with self._errors():
+        with self._errors(), self._connection() as connection:
             for table in self._tables():
-                self._connection().raw.execute(f'VACUUM FULL "{table}"')
+                connection.raw.execute(f'VACUUM FULL "{table}"')
 
     def shrink(self) -> None:
         """Let the server use the space of what was removed."""
-        with self._errors():
+        with self._errors(), self._connection() as connection:
             for table in self._tables():
-                self._connection().raw.execute(f'VACUUM "{table}"')
+                connection.raw.execute(f'VACUUM "{table}"')
 
     def size_bytes(self) -> int:
         """Return the size of all tables, of all stores."""
-        with self._errors():
-            found = self._connection().raw.execute(
+        with self._errors(), self._connection() as connection:
+            found = connection.raw.execute(
                 "SELECT SUM(pg_total_relation_size(format('memgraph.%I', tablename)::regclass)) FROM pg_tables WHERE schemaname = 'memgraph'"
             )
             return int(found.fetchone()[0] or 0)
@@ -484,6 +563,9 @@ class Postgres(Database):
         raw.execute(f"SET LOCAL lock_timeout = {max(1, int(1000 * timeout_s)):d}")
         raw.execute("SELECT seq FROM head WHERE tenant = %s FOR UPDATE", (self.tenant,))
 
+    def _is_in_transaction(self, raw: Any) -> bool:
+        return bool(raw.info.transaction_status)
+
     @cache  # noqa: B019 - as many as there are statements
     def _sql(self, name: str) -> str:
         text = statements()[name].replace("%", "%%").replace("?", "%s")
@@ -498,6 +580,8 @@ class Postgres(Database):
             raise BusyError("the database", pid=None, timeout_s=timeout_s) from None
         except (vendor.errors.ReadOnlySqlTransaction, vendor.errors.InsufficientPrivilege) as error:
             raise ReadOnlyError(read_only_message(f"{self.path}: {_first_line(error)}")) from None
+        except vendor.IntegrityError as error:
+            raise ConflictError(f"refuses a row: {_first_line(error)}", path=self.path) from None
         except vendor.errors.DiskFull:
             raise DiskFullError("no space is left on the server", path=self.path) from None
         except vendor.OperationalError as error:

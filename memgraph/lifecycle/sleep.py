@@ -242,7 +242,7 @@ def sleep_if_due(store: AgentMemoryStore, *, at_once: bool = False) -> SleepRepo
 
 def episodes_since(store: AgentMemoryStore) -> int:
     """Return how many episodes were recorded since the store's last sleep."""
-    with store.reader.frozen(links=True):
+    with store.reader.frozen():
         index = store.reader.index
         slept = last_run(store.reader, SLEEP).get("seq", 0)
         is_episode = index.column("type") == MEMORY_TYPES.index("episodic")

@@ -83,12 +83,8 @@ class Queries:
         check_values(params)
         self._check_graph()
         self._reader.settle()
-        projector = self._projector
         with timed(logger, logging.DEBUG, "answered a query") as counts:
-            with projector.holding():
-                gives_way = projector.gives_way()
-                answer = projector.ask(lambda engine: engine.cypher(query, params, gives_way=gives_way))
-            rows = answer if isinstance(answer, Rows) else answer()
+            rows = self._projector.graph.query(query, params)
             counts["rows"] = len(rows)
             self.on_query()
             return rows
@@ -136,7 +132,7 @@ class Queries:
         include = checked(str | set[str], include, "include")
         network: nx.MultiDiGraph[str] = nx.MultiDiGraph()
         self._reader.settle()
-        with self._reader.frozen(links=True):
+        with self._reader.frozen():
             index = self._reader.index
             slots = np.flatnonzero(shown(self._reader, project_id=project_id, include=include))
             relevance = dict(zip((index.ids.names[slot] for slot in slots), self._reader.relevance(slots), strict=True))
@@ -146,7 +142,7 @@ class Queries:
                     fields.pop("previous_id", None)
                 network.add_node(row["id"], **fields, relevance=float(relevance[row["id"]]))
             for relation in (*EXPLICIT_RELATIONS, "NEXT"):
-                for ends, row in self._projector.ask(lambda engine, relation=relation: list(engine.scan(relation))):  # type: ignore[misc]
+                for ends, row in self._projector.rows.scan(relation):
                     if ends[0] in relevance and ends[1] in relevance:
                         network.add_edge(*ends, key=relation, **row)
         return network

@@ -1,4 +1,4 @@
-"""Default parts of a store: journal, engine and clock."""
+"""Default parts of a store: journal, rows and index, and clock."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ from memgraph.diagnostics.reports import reason_of, report_finding, report_quota
 from memgraph.disk.files import free_bytes
 from memgraph.errors import InvalidInputError, JournalError, NotAStoreError, StorageError
 from memgraph.graph.connection import VENDORS
-from memgraph.graph.engine import EmbeddedEngine
+from memgraph.journal.excerpt import Excerpt
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import configured_keys
-from memgraph.journal.opening import id_of, open_journal
+from memgraph.journal.opening import FILE, id_of, open_journal
+from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
 from memgraph.model.base import Callback, checked
-from memgraph.ports import GraphEngine, KeyProvider
+from memgraph.ports import KeyProvider
 from memgraph.store.projection.projector import Projector
 
+DATABASE = "memgraph.db"
+"""Name of a store's database in its folder."""
 
-def check_parts(*, embedder: object, clock: object, keys: object, annotator: object, engine: object) -> None:
+
+def check_parts(*, embedder: object, clock: object, keys: object, annotator: object) -> None:
     """Reject arguments that cannot be parts of a store.
 
     Raises
@@ -36,7 +40,6 @@ def check_parts(*, embedder: object, clock: object, keys: object, annotator: obj
         ("embedder", embedder, "embed"),
         ("keys", keys, "key"),
         ("annotator", annotator, "annotate"),
-        ("engine", engine, "rebuild"),
     ):
         if part is not None and not callable(getattr(part, method, None)):
             raise InvalidInputError(f"has no method `{method}`", field=field, value=part)
@@ -85,18 +88,18 @@ def known_id(home: Path) -> str | None:
         return None
 
 
-def open_projector(
-    config: AgentMemoryConfig, journal: Journal, folder: Path, engine: GraphEngine | None = None
-) -> Projector:
-    """Return a journal's projections, graph and index, both under `folder` unless a graph engine is given."""
-    engine = engine or EmbeddedEngine(
-        folder / "graph",
-        journal.seal("graph"),
-        VENDORS[config.engine],
-        timeout_s=config.lock_timeout_s,
-        idle_s=config.graph_idle_s,
-    )
-    return Projector(journal, engine, folder / "index" / "index.npz")
+def open_projector(engine: str, journal: Journal, folder: Path) -> Projector:
+    """Return what is made of a journal: its rows, in its own database or, elsewhere than at home, in one under `folder`; there the index and an engine's graph."""
+    database: Database = journal.database
+    if folder != journal.home or isinstance(journal, Excerpt):
+        path = folder / FILE
+        try:
+            database = SQLite(path, is_durable=False)  # the journal holds what a power failure takes
+        except DamagedDatabaseError:
+            for suffix in ("", "-wal", "-shm"):
+                path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
+            database = SQLite(path, is_durable=False)
+    return Projector(journal, database, folder, VENDORS[engine])
 
 
 def utc_now() -> datetime:

@@ -1,4 +1,4 @@
-"""Read operations: rows from the graph, order and filters from the index."""
+"""Read operations: rows from the database, order and filters from the index."""
 
 from __future__ import annotations
 
@@ -88,18 +88,13 @@ class Reader:
                 self._touched = (index, mark)
         return index
 
-    def acquire_graph(self) -> bool:
-        """Take the graph for the reads and writes that follow, without waiting for it; return whether this process holds it."""
-        return self._projector.engine.acquire_if_free()
-
     @contextmanager
-    def frozen(self, *, links: bool = False) -> Iterator[None]:
+    def frozen(self) -> Iterator[None]:
         """Freeze the store for a block of reads: no other thread or process changes what they see. Nests.
 
-        While another thread of this process writes, reads see the state after its last completed commit, without waiting for the
-        writer. With `links` the block may read links and records other than memories, and waits for the writer.
+        While another thread or process writes, reads see the state after its last completed commit, without waiting for the writer.
         """
-        with self._projector.reading(links=links):
+        with self._projector.reading():
             yield
 
     def lineage(self) -> Lineage:
@@ -134,29 +129,29 @@ class Reader:
 
     def record(self, table: str, key: Key) -> Row | None:
         """Return one row of the graph, such as that of a Build or a Source."""
-        with self._projector.reading() if table == "Memory" else self._projector.holding():
+        with self._projector.reading():
             return self._projector.rows.get(table, key)
 
     def builds(self, project_id: str | None) -> list[Row]:
         """Return the rows of a project's builds, in the order of their ends."""
-        with self._projector.holding():
+        with self._projector.reading():
             rows = [row for row in self._projector.rows.every("Build") if row.get("project_id") == project_id]
         return sorted(rows, key=lambda row: (row.get("completed_at", ""), row["id"]))
 
     def every_record(self, table: str) -> list[Row]:
         """Return all rows of a small table of the graph, in the order of their keys."""
-        with self._projector.holding():
-            return [row for _, row in sorted(self._projector.ask(lambda engine: list(engine.scan(table))))]
+        with self._projector.reading():
+            return [row for _, row in sorted(self._projector.rows.scan(table))]
 
     def sources(self, table: str, target: str, *, limit: int) -> list[str]:
         """Return at most `limit` nodes that have an edge of this table to a node."""
-        with self._projector.holding():
+        with self._projector.reading():
             return self._projector.rows.sources(table, target, limit)
 
     def held(self, table: str, source: str, moment: int | str | None) -> list[Row]:
         """Return the nodes to which a node has edges of this table and that held at an event or a time; None: now."""
-        with self._projector.holding():
-            return self._projector.ask(lambda engine: engine.held(table, source, moment))
+        with self._projector.reading():
+            return self._projector.rows.held(table, source, moment)
 
     def rows(self, memory_ids: Sequence[str]) -> list[Row]:
         """Return these memories' rows in this order, without deleted ones: for bulk reading. Do not modify them."""
@@ -200,19 +195,18 @@ class Reader:
 
     def every_link(self) -> list[Link]:
         """Return all links that have events of their own, in a fixed order."""
-        with self._projector.holding():
-            found = self._projector.ask(
-                lambda engine: [(table, *entry) for table in EXPLICIT_RELATIONS for entry in engine.scan(table)]
-            )
+        with self._projector.reading():
+            rows = self._projector.rows
+            found = [(table, *entry) for table in EXPLICIT_RELATIONS for entry in rows.scan(table)]
         return [_link(table, key, row) for table, key, row in sorted(found, key=lambda entry: entry[:2])]
 
     def links(self, memory_id: str) -> list[Link]:
         """Return the links of a memory, in both directions."""
-        with self._projector.holding():
+        with self._projector.reading():
             memory_id = stored_form(memory_id)
             if self._projector.rows.get("Memory", memory_id) is None:
                 raise NotFoundError("memory", memory_id)
-            found = sorted(self._projector.ask(lambda engine: engine.links_of(memory_id)), key=lambda link: link[:2])
+            found = sorted(self._projector.rows.links_of(memory_id), key=lambda link: link[:2])
         return [_link(table, key, row) for table, key, row in found]
 
     def listed(
@@ -365,7 +359,7 @@ class Reader:
     def _supporting_ids(self, memory_id: str) -> list[str]:
         index = self._projector.loaded_index
         if index is None:
-            links = self._projector.ask(lambda engine: engine.links_of(memory_id))
+            links = self._projector.rows.links_of(memory_id)
             return sorted(key[0] for table, key, _ in links if table == "SUPPORTS" and key[1] == memory_id)
         return index.supporting_ids(memory_id)
 

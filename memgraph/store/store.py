@@ -20,7 +20,7 @@ from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import checked
 from memgraph.model.events.payload import Actor, WriteScope
 from memgraph.model.timestamps import to_iso
-from memgraph.ports import Annotator, Clock, Embedder, GraphEngine, KeyProvider, Progress
+from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress
 from memgraph.privacy.access import Access
 from memgraph.store.access.auditing import Auditing
 from memgraph.store.analysis import Queries
@@ -151,7 +151,7 @@ class AgentMemoryStore(Delegating):
     """A store of memories in one directory: a context manager, thread-safe.
 
     Every write is durable and visible when its call returns; access records follow within a second. If another process replaces the journal
-    (reseals it, or restores a backup), the next use opens the new one, unless an `engine` was given.
+    (reseals it, or restores a backup), the next use opens the new one.
 
     Parameters
     ----------
@@ -165,9 +165,6 @@ class AgentMemoryStore(Delegating):
         Default: ``MEMGRAPH_KEY`` if set, else a file in the user's configuration directory.
     annotator : Annotator, optional
         Default: the rules.
-    engine : GraphEngine, optional
-        Holds the graph: filled from the journal, and closed with the store. Default: a database under ``graph/`` of the
-        configured kind. Views of the past always use that kind.
 
     Raises
     ------
@@ -180,7 +177,7 @@ class AgentMemoryStore(Delegating):
     """
 
     _open_parts: Callable[[Embedder], None] | None = None
-    """Opens the journal and all that works on it; None for a view, and with an engine that was given, which is closed once."""
+    """Opens the journal and all that works on it; None for a view."""
 
     def __init__(
         self,
@@ -190,9 +187,8 @@ class AgentMemoryStore(Delegating):
         clock: Clock | None = None,
         keys: KeyProvider | None = None,
         annotator: Annotator | None = None,
-        engine: GraphEngine | None = None,
     ) -> None:
-        check_parts(embedder=embedder, clock=clock, keys=keys, annotator=annotator, engine=engine)
+        check_parts(embedder=embedder, clock=clock, keys=keys, annotator=annotator)
         config = load_config() if config is None else AgentMemoryConfig.parse(config)
         time = clock or utc_now
 
@@ -202,14 +198,14 @@ class AgentMemoryStore(Delegating):
             self._assemble(
                 config,
                 place,
-                open_projector(config, journal, place.folder, engine),
+                open_projector(config.engine, journal, place.folder),
                 now=lambda: max(to_iso(time()), journal.tail.timestamp),
                 embedder=embedder,
                 annotator=annotator or RuleAnnotator(),
                 refused=read_only_message(place.refused) if place.copy else "",
             )
 
-        self._open_parts, self._opening = open_parts if engine is None else None, RLock()
+        self._open_parts, self._opening = open_parts, RLock()
         open_parts(embedder or default_embedder(config))
 
     def _assemble(
@@ -391,7 +387,6 @@ class AgentMemoryStore(Delegating):
         try:
             if not self._journal.is_read_only:
                 self._reader.settle()
-                self._batches.close()
         finally:
             self._writer.pending.stop()
             self._usage.close()

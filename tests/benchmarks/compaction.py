@@ -78,7 +78,7 @@ def fill(config: AgentMemoryConfig, count: int) -> None:
     journal = open_store_journal(config, None, lambda: moment(0))
     with journal.locked():
         pass
-    key, chain, folder = journal.signing_key, journal.tail.chain, journal.folder
+    key, chain, folder = journal.signing_key, journal.tail, journal.folder
     seq, signature, store_id = chain.seq, chain.signature, journal.store_id
     path = folder / journal.tail.position.segment
     file = path.open("ab")

@@ -12,9 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from memgraph.graph.engine import EmbeddedEngine
+
 from memgraph import AgentMemoryConfig, AgentMemoryStore, MemoryRetrieval, RetrievalConfig
 from memgraph.disk.seal import Seal
-from memgraph.graph.engine import EmbeddedEngine
 from tests.benchmarks import child
 from tests.benchmarks.data import PROJECTS, SEED, Author, Clock, GivenVectors, Memory, Vector
 from tests.benchmarks.figures import timed, timed_ms

@@ -67,11 +67,11 @@ def episode(content: str, day: int, **fields):
 
 
 @pytest.fixture(scope="module")
-def page_file(tmp_path_factory, in_memory):
+def page_file(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     clock = FakeClock("2026-02-01T09:00:00.000Z")
     config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, keys=FakeKeys(), engine=in_memory()) as store:
+    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, keys=FakeKeys()) as store:
         of_failure = {"outcome": "failure", "tags": ["export"], "build_id": "build-7", "git_commit": "c0ffee12345678"}
         sources = store.insert_memories(
             [episode(f"Export {name} failed", DAYS[name], **of_failure) for name in ("alpha", "beta", "gamma")]
@@ -95,12 +95,12 @@ def page_file(tmp_path_factory, in_memory):
 
 
 @pytest.fixture(scope="module")
-def odd_files(tmp_path_factory, in_memory):
+def odd_files(tmp_path_factory):
     """Pages of projects with odd names, in which something was replaced, settled and taken back; of nothing; and a broken one."""
     folder = tmp_path_factory.mktemp("odd")
     clock = FakeClock("2026-02-01T09:00:00.000Z")
     config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, keys=FakeKeys(), engine=in_memory()) as store:
+    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, keys=FakeKeys()) as store:
         write_page(store, folder / "empty.html")
         store.insert_memories(
             [
@@ -362,11 +362,9 @@ def test_what_was_replaced_is_back_once_the_newer_one_is_gone(opened, odd_files)
     assert label.text_content() == "8 Feb 2026"
 
 
-def test_what_still_fails_is_listed_first_as_of_the_time_shown(opened, tmp_path, in_memory):
+def test_what_still_fails_is_listed_first_as_of_the_time_shown(opened, tmp_path):
     config = AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
-    with AgentMemoryStore(
-        config, embedder=FakeEmbedder(), clock=FakeClock(), keys=FakeKeys(), engine=in_memory()
-    ) as store:
+    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=FakeClock(), keys=FakeKeys()) as store:
         fill_trials(store)
         write_page(store, tmp_path / "trials.html")
     page = opened(file=tmp_path / "trials.html")
@@ -410,11 +408,9 @@ def test_what_still_fails_is_listed_first_as_of_the_time_shown(opened, tmp_path,
     assert page.complaints == []
 
 
-def test_a_task_without_a_memory_is_counted_and_a_remembered_rule_is_a_fact(opened, tmp_path, in_memory):
+def test_a_task_without_a_memory_is_counted_and_a_remembered_rule_is_a_fact(opened, tmp_path):
     config = AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
-    with AgentMemoryStore(
-        config, embedder=FakeEmbedder(), clock=FakeClock(), keys=FakeKeys(), engine=in_memory()
-    ) as store:
+    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=FakeClock(), keys=FakeKeys()) as store:
         fill_trials(store)
         for memory in store.query_by_type("episodic"):
             if "env_2" in memory.content:

@@ -84,12 +84,6 @@ LOGS = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def needs_database() -> bool:
-    """A finding must pass the checks of a store; which engine holds its graph does not matter."""
-    return False
-
-
 @pytest.fixture(params=EXTRACTORS, ids=["rules", "fake", "fake-empty", "model", "model-failing"])
 def extractor(request: pytest.FixtureRequest) -> Extractor:
     made: Extractor = request.param()

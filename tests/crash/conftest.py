@@ -192,7 +192,6 @@ class Scene:
     """What its digest must be after it has healed."""
     heard: list[str] = field(default_factory=list)
     """Warnings and notices so far."""
-    make_engine: Callable[[], Any] = lambda: None
     """Makes the graph engine of a store that is opened in this process; None stands for the embedded one."""
 
     @property
@@ -252,7 +251,7 @@ class Scene:
 
         config = memgraph.AgentMemoryConfig(home=self.home, keys_home=self.keys_home, **settings)
         parts: dict[str, Any] = {"embedder": FakeEmbedder(DIMENSION), "clock": clock or FakeClock()}
-        return memgraph.AgentMemoryStore(config, engine=self.make_engine(), **parts)
+        return memgraph.AgentMemoryStore(config, **parts)
 
     def files(self) -> dict[str, bytes]:
         """Return what lies in the journal and beside the keys, but for locks."""
@@ -263,13 +262,13 @@ class Scene:
     def copy(self, folder: Path) -> Scene:
         """Return a copy elsewhere."""
         shutil.copytree(self.folder, folder)
-        return Scene(folder, self.store_id, self.digest, make_engine=self.make_engine)
+        return Scene(folder, self.store_id, self.digest)
 
 
 def graph_ids(store: Any) -> Counter[str]:
     """Count the ids in the graph's table of memories. A query from outside would start a process for each store."""
-    with store._projector.holding():
-        return Counter(key for key, _ in store._projector.engine.scan_columns("Memory"))
+    with store._projector.reading():
+        return Counter(key for key, _ in store._projector.rows.scan("Memory"))
 
 
 def furnished(folder: Path) -> Scene:
@@ -314,10 +313,9 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Scene:
 
 
 @pytest.fixture
-def scene(template: Scene, tmp_path: Path, make_engine: Callable[[], Any]) -> Iterator[Scene]:
+def scene(template: Scene, tmp_path: Path) -> Iterator[Scene]:
     """A copy of the store of a dozen commits; what is said while it is open is heard."""
     copied = template.copy(tmp_path / "scene")
-    copied.make_engine = make_engine
 
     class Ear(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -20,12 +20,6 @@ from memgraph.journal.opening import open_journal
 LAST_COMMITS = 3
 
 
-@pytest.fixture
-def needs_database() -> bool:
-    """What is damaged here is the journal."""
-    return False
-
-
 def journal_of(scene: Any) -> Journal:
     return open_journal(
         scene.home, FileKeys(scene.keys_home), keys_home=scene.keys_home, now=lambda: "", created_by="tests"

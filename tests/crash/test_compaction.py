@@ -15,13 +15,12 @@ from memgraph.journal.closed.files import files_in, read_all
 
 import memgraph
 from memgraph.errors import JournalError, StorageError
-from memgraph.graph.worker.wire import unpack
+from memgraph.graph.wire import unpack
 from memgraph.journal.keys.ring import name_of
 from memgraph.store.compaction import compact
 from memgraph.store.maintenance.keys import rotate_key
 from memgraph.store.repair import baseline_problem, drop_baseline
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
 
 DIMENSION = 16
 KILLS, LONG_KILLS = 4, 50
@@ -33,12 +32,6 @@ FAILURE_OF = {
     "condensed segment": "a condensed segment is changed",
 }
 DELETED = b"Day 1"
-
-
-@pytest.fixture
-def needs_database() -> bool:
-    """What is changed here is the journal."""
-    return False
 
 
 def config_of(folder: Path, days: int = 0) -> memgraph.AgentMemoryConfig:
@@ -53,7 +46,7 @@ def words(folder: Path) -> bytes:
 
 def opened(folder: Path) -> Any:
     embedder, clock = FakeEmbedder(DIMENSION), FakeClock("2026-02-20T00:00:00.000Z")
-    return memgraph.AgentMemoryStore(config_of(folder), embedder=embedder, clock=clock, engine=in_memory())
+    return memgraph.AgentMemoryStore(config_of(folder), embedder=embedder, clock=clock)
 
 
 def files(folder: Path) -> set[str]:
@@ -67,10 +60,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, s
     folder = tmp_path_factory.mktemp("compaction") / "template"
     folder.mkdir()
     clock = FakeClock("2026-02-01T09:00:00.000Z")
-    engine = in_memory()
-    with memgraph.AgentMemoryStore(
-        config_of(folder), embedder=FakeEmbedder(DIMENSION), clock=clock, engine=engine
-    ) as store:
+    with memgraph.AgentMemoryStore(config_of(folder), embedder=FakeEmbedder(DIMENSION), clock=clock) as store:
         store._journal.segments._segment_bytes = 3_000
         ids = []
         for number in range(10):

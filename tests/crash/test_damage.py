@@ -18,6 +18,7 @@ import memgraph
 from memgraph.errors import DamagedJournalError, KeyMissingError, VectorDamageError
 from memgraph.store import repair_store
 from memgraph.testing import FakeClock
+from tests.projections import lose
 
 Harm = Callable[[Any, Any], None]
 
@@ -346,8 +347,7 @@ def no_event_and_no_key_are_left(scene: Any, stranger: Any) -> None:
 @without_witnesses
 def only_vectors_are_left(scene: Any, stranger: Any) -> None:
     scene.segment.unlink()
-    for name in ("graph", "index"):
-        shutil.rmtree(scene.home / name)
+    lose(scene.home)
 
 
 @way(NO_EVENTS, "refused")
@@ -758,12 +758,6 @@ ALL = [
     for case in CASES
     for name, harm in case.ways.items()
 ]
-
-
-@pytest.fixture
-def needs_database() -> bool:
-    """Only the tests marked as embedded: the others damage nothing that the database has written."""
-    return False
 
 
 @pytest.mark.parametrize(("case", "name"), ALL)

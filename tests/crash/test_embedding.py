@@ -14,7 +14,6 @@ import memgraph
 from memgraph.embedding import NoEmbedder
 from memgraph.ports import Embedder
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
 
 DIMENSION = 16
 BATCH = 2
@@ -24,7 +23,7 @@ LONGEST_LIFE_S = 0.03
 
 def opened(config: memgraph.AgentMemoryConfig, embedder: Embedder) -> memgraph.AgentMemoryStore:
     """Open a store in this process. The children have the database; vectors are not in it."""
-    return memgraph.AgentMemoryStore(config, embedder=embedder, clock=FakeClock(), engine=in_memory())
+    return memgraph.AgentMemoryStore(config, embedder=embedder, clock=FakeClock())
 
 
 def test_a_killed_run_keeps_its_commits_and_the_next_continues(tmp_path: Path, nursery: Any, is_long: bool) -> None:

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.projections import lose
+
 KILLS, INTERRUPTS = 3, 1
 LONG_KILLS, LONG_INTERRUPTS = 500, 250
 """Number of places tried: from the histories in turn; in a long run one of each kind first, as far as possible. Every run also
@@ -42,13 +44,12 @@ def as_it_is(folder: Path) -> None:
 
 
 def no_projections(folder: Path) -> None:
-    for name in ("graph", "index"):
-        shutil.rmtree(folder / "store" / name, ignore_errors=True)
+    lose(folder / "store")
 
 
 def graph_behind(folder: Path) -> None:
-    shutil.rmtree(folder / "store" / "graph")
-    shutil.copytree(folder.parent / "early-graph", folder / "store" / "graph")
+    (folder / "store" / "memgraph.db").unlink()
+    shutil.copyfile(folder.parent / "early-graph", folder / "store" / "memgraph.db")
 
 
 def torn(folder: Path) -> None:
@@ -84,7 +85,7 @@ class Stage:
         self._stocked = folder / "stocked"
         self._stocked.mkdir()
         nursery.run("history", self._stocked, "stock")
-        shutil.copytree(self._stocked / "store" / "graph", folder / "early-graph")
+        shutil.copyfile(self._stocked / "store" / "memgraph.db", folder / "early-graph")
         nursery.run("history", self._stocked, "more")
 
     def set(self, plot: Plot) -> Path:

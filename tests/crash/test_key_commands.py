@@ -30,12 +30,6 @@ COMMANDS = {
 }
 
 
-@pytest.fixture
-def needs_database() -> bool:
-    """What is changed here is the journal and the keys."""
-    return False
-
-
 def config_of(scene: Any) -> memgraph.AgentMemoryConfig:
     return memgraph.AgentMemoryConfig(home=scene.home, keys_home=scene.keys_home)
 

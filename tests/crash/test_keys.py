@@ -45,12 +45,6 @@ def verified_by_their_ids(scene: Any) -> Counter[str]:
     return counts
 
 
-@pytest.fixture
-def needs_database() -> bool:
-    """What is changed here is the journal."""
-    return False
-
-
 @pytest.mark.parametrize("what", ["rotate", "reseal"])
 def test_killed_at_chosen_places(
     what: str, scene: Any, nursery: Any, is_long: bool, show: Any, rows: Any, tmp_path: Path

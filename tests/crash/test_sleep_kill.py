@@ -12,8 +12,7 @@ from typing import Any
 
 import memgraph
 from memgraph.lifecycle import sleep
-from memgraph.testing import FakeClock, FakeEmbedder, InMemoryEngine
-from tests.engines import in_memory
+from memgraph.testing import FakeClock, FakeEmbedder
 
 DIMENSION = 16
 STEPS = ["list_orders", "check_refund_policy", "issue_refund", "send_confirmation"]
@@ -40,9 +39,9 @@ def experience(project: str) -> list[dict[str, Any]]:
     return [{"project_id": project, **memory} for memory in memories]
 
 
-def opened(folder: Path, clock: str, engine: InMemoryEngine | None = None) -> Any:
+def opened(folder: Path, clock: str) -> Any:
     config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-    return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=FakeClock(clock), engine=engine)
+    return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=FakeClock(clock))
 
 
 def sleeper(nursery: Any, folder: Path) -> Any:
@@ -55,12 +54,10 @@ def test_a_killed_sleep_is_continued(tmp_path: Path, nursery: Any, show: Any, is
     rounds, projects = (50, ("shop", "bank", "depot")) if is_long else (1, ("shop",))
     chance, template = random.Random(20260201), tmp_path / "template"
     template.mkdir()
-    with opened(template, "2026-01-02", in_memory()) as store:
+    with opened(template, "2026-01-02") as store:
         for project in projects:
             store.insert_memories(experience(project))
-    with opened(
-        template, "2026-01-30", in_memory()
-    ) as store:  # from here on the clock stands: none goes behind the last event
+    with opened(template, "2026-01-30") as store:  # from here on the clock stands: none goes behind the last event
         store.insert_memory({"type": "semantic", "content": "It is late"})
         assert store.get_all_memories()
     whole = Path(shutil.copytree(template, tmp_path / "whole"))
@@ -68,7 +65,7 @@ def test_a_killed_sleep_is_continued(tmp_path: Path, nursery: Any, show: Any, is
     began = time.monotonic()
     assert child.wait() == 0
     longest_s = time.monotonic() - began
-    with opened(whole, "2026-01-01", in_memory()) as store:
+    with opened(whole, "2026-01-01") as store:
         rested = store.digest()
         assert sleep(store).changed == 0
     ends = Counter[str]()

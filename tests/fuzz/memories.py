@@ -20,7 +20,6 @@ from memgraph.model.events.memories import MemoryDeleted
 from memgraph.model.memory import parse_memory
 from memgraph.ports import GraphEngine
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
 from tests.fuzz.harness import Target, afterwards
 from tests.fuzz.mutation import mutated, mutated_bytes, mutated_text, random_document, read, written
 
@@ -32,7 +31,7 @@ _CHECK_EVERY = 200
 
 def opened(folder: Path, name: str = "store", *, engine: GraphEngine | None = None) -> memgraph.AgentMemoryStore:
     config = memgraph.AgentMemoryConfig(home=folder / name, keys_home=folder / "keys")
-    return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=CLOCK, engine=engine)
+    return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=CLOCK)
 
 
 def fill(store: memgraph.AgentMemoryStore) -> None:
@@ -92,7 +91,7 @@ def fill(store: memgraph.AgentMemoryStore) -> None:
 
 def exported(folder: Path) -> dict[str, Any]:
     """Return the export that is spoilt."""
-    with opened(folder, "origin", engine=in_memory()) as store:
+    with opened(folder, "origin") as store:
         fill(store)
         return dict(memgraph.MemoryCommands(store).export_memories().model_dump(mode="json"))
 
@@ -101,7 +100,7 @@ class Watched:
     """A store whose journal is watched: whether anything was recorded, and whether all still fits."""
 
     def __init__(self, folder: Path) -> None:
-        self.store = opened(folder, engine=in_memory())
+        self.store = opened(folder)
         self._segments = folder / "store" / "journal"
         self._taken = 0
 

@@ -9,22 +9,17 @@ import pytest
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
-def settings(make_engine: Callable[[], Any]) -> Callable[[], Any]:
+def settings() -> Callable[[], Any]:
     """Make the object of one command: a fake model instead of the configured one, and the graph engine of this test."""
     from memgraph.interfaces.cli.base.options import Settings
     from memgraph.testing import FakeEmbedder
 
-    return lambda: Settings(embedder=FakeEmbedder(dimension=64), engine=make_engine)
+    return lambda: Settings(embedder=FakeEmbedder(dimension=64))
 
 
 @pytest.fixture
-def configured(make_engine: Callable[[], Any]) -> Callable[[], Any]:
+def configured() -> Callable[[], Any]:
     """Make the object of one command with the configured model."""
     from memgraph.interfaces.cli.base.options import Settings
 
-    return lambda: Settings(engine=make_engine)
+    return lambda: Settings()

@@ -19,7 +19,7 @@ import memgraph
 from memgraph.embedding import default_embedder
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import COMMANDS, STOPPED, cli
-from memgraph.testing import FakeEmbedder, InMemoryEngine
+from memgraph.testing import FakeEmbedder
 
 HOSTILE = "[/oops] \x1b[31mred\x1b[0m \x9b2J\u202egnp.exe [bold]not bold[/bold]"
 BUILD = {
@@ -192,17 +192,6 @@ def test_shared_options_are_taken_after_the_name(fake_model, tmp_path, configure
     arguments = ["remember", "one thing", "--home", str(tmp_path / "other"), "--json"]
     assert json.loads(CliRunner().invoke(cli, arguments, obj=configured()).stdout)["success"]
     assert (tmp_path / "other" / "journal").is_dir()
-
-
-def test_a_command_run_from_python_takes_the_engine_that_it_is_given(tmp_path):
-    engine = InMemoryEngine()
-    given = Settings(embedder=FakeEmbedder(dimension=64), engine=lambda: engine)
-    for command in (["remember", "one thing"], ["list"]):
-        engine = InMemoryEngine()
-        result = CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *command], obj=given)
-        assert result.exit_code == 0, result.output
-    assert engine.calls
-    assert not (tmp_path / "store" / "graph" / "memgraph.kuzu").exists()
 
 
 # What each command does

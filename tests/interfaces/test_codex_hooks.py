@@ -28,9 +28,9 @@ CAUSE = "KeyError: 'delay' in make test means that the fixture is out of date: r
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Any, make_engine: Callable[[], Any]) -> Iterator[MemGraph]:
+def memory(tmp_path: Path, clock: Any) -> Iterator[MemGraph]:
     config = AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
-    store = AgentMemoryStore(config, embedder=NoEmbedder(), clock=clock, engine=make_engine())
+    store = AgentMemoryStore(config, embedder=NoEmbedder(), clock=clock)
     with MemGraph(store) as opened:
         yield opened
 

@@ -20,12 +20,6 @@ FADED = str(UUID(int=1))
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    """A preview of a collection queries the recalls."""
-    return True
-
-
-@pytest.fixture
 def done(tmp_path: Path, settings: Callable[[], Any]) -> Run:
     """Run a command that must succeed on a store of three old memories, and return what it printed on stdout."""
     home = tmp_path / "store"

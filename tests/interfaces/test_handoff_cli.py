@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.interfaces.test_task_cli import needs_database, run  # noqa: F401 - fixtures
+from tests.interfaces.test_task_cli import run  # noqa: F401 - a fixture
 
 
 @pytest.fixture

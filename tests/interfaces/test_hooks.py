@@ -31,9 +31,9 @@ LESSON = "The flaky checkout test needs a default for the delay of a cancelled f
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Any, make_engine: Callable[[], Any]) -> Iterator[MemGraph]:
+def memory(tmp_path: Path, clock: Any) -> Iterator[MemGraph]:
     config = AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
-    store = AgentMemoryStore(config, embedder=NoEmbedder(), clock=clock, engine=make_engine())
+    store = AgentMemoryStore(config, embedder=NoEmbedder(), clock=clock)
     with MemGraph(store) as opened:
         yield opened
 
@@ -226,12 +226,10 @@ def test_private_memories_stay_out(memory: MemGraph, hook: Any, events: Any) -> 
     assert hook(named(events, "SessionStart")) == ""
 
 
-def test_an_answer_fits_the_clients_limit(
-    tmp_path: Path, clock: Any, make_engine: Callable[[], Any], events: Any
-) -> None:
+def test_an_answer_fits_the_clients_limit(tmp_path: Path, clock: Any, events: Any) -> None:
     budget = {"episodic": 0, "semantic": 40, "procedural": 0, "max_tokens": 100_000}
     config = AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys", retrieval_budget=budget)
-    store = AgentMemoryStore(config, embedder=NoEmbedder(), clock=clock, engine=make_engine())
+    store = AgentMemoryStore(config, embedder=NoEmbedder(), clock=clock)
     with MemGraph(store) as memory:
         for number in range(30):
             words = " ".join(f"rule{number}x{place}" for place in range(70))

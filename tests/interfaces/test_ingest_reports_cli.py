@@ -24,11 +24,6 @@ class Kept(NamedTuple):
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return True
-
-
-@pytest.fixture
 def run(tmp_path: Path, settings: Callable[[], Any]) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
         arguments = ["--home", str(tmp_path / "store"), *map(str, args)]

@@ -24,18 +24,13 @@ NEW = "cd" * 32
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
-def run(tmp_path: Path, make_engine: Any) -> Any:
+def run(tmp_path: Path) -> Any:
     def invoke(*args: str, given: str | None = None, code: int = 0, home: str = "s") -> str:
         result = CliRunner().invoke(
             cli,
             ["--home", str(tmp_path / home), *args],
             input=given,
-            obj=Settings(embedder=FakeEmbedder(), engine=make_engine),
+            obj=Settings(embedder=FakeEmbedder()),
         )
         assert result.exit_code == code, result.output
         return result.stderr if code else result.stdout
@@ -313,11 +308,11 @@ def test_an_import_that_would_exceed_the_limit_adds_nothing(run: Any, key_file: 
 
 
 def test_rotation_to_the_environments_key(
-    run: Any, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_engine: Any
+    run: Any, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMGRAPH_KEY", NEW)
     assert states(run) == ["signs", "next"]
-    result = CliRunner().invoke(cli, ["--home", str(tmp_path / "s"), "list"], obj=Settings(engine=make_engine))
+    result = CliRunner().invoke(cli, ["--home", str(tmp_path / "s"), "list"], obj=Settings())
     assert "MEMGRAPH_KEY may be another store's: then correct or unset it" in result.stderr
     assert "The cache is cold" in run("list")
     said = run("keys", "rotate")

@@ -15,18 +15,13 @@ from memgraph.testing import FakeEmbedder
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
-def run(tmp_path: Path, make_engine: Any) -> Any:
+def run(tmp_path: Path) -> Any:
     def invoke(*args: str, given: str | None = None, code: int = 0) -> str:
         result = CliRunner().invoke(
             cli,
             ["--home", str(tmp_path / "s"), *args],
             input=given,
-            obj=Settings(embedder=FakeEmbedder(), engine=make_engine),
+            obj=Settings(embedder=FakeEmbedder()),
         )
         assert result.exit_code == code, result.output
         return result.stderr if code else result.stdout

@@ -23,18 +23,13 @@ ANSWER = """The port is 8443.
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
-def run(tmp_path: Path, make_engine: Any) -> Any:
+def run(tmp_path: Path) -> Any:
     def invoke(*args: str, given: str | None = None, code: int = 0) -> Any:
         result = CliRunner().invoke(
             cli,
             ["--home", str(tmp_path / "s"), *args],
             input=given,
-            obj=Settings(embedder=NoEmbedder(), engine=make_engine),
+            obj=Settings(embedder=NoEmbedder()),
         )
         assert result.exit_code == code, result.output
         return result

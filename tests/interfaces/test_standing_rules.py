@@ -55,12 +55,12 @@ def memory(open_store: Any) -> MemGraph:
 
 
 @pytest.fixture
-def run(memory: MemGraph, make_engine: Any) -> Any:
+def run(memory: MemGraph) -> Any:
     """Run a command on the store; another process would see the same journal."""
     memory.close()
 
     def invoke(*args: str, code: int = 0) -> Any:
-        settings = Settings(embedder=NoEmbedder(), engine=make_engine)
+        settings = Settings(embedder=NoEmbedder())
         keys = {"MEMGRAPH_KEYS_HOME": str(memory.store.config.keys_home)}
         result = CliRunner().invoke(cli, ["--home", str(memory.store.config.home), *args], obj=settings, env=keys)
         assert result.exit_code == code, result.output

@@ -17,14 +17,9 @@ QUERY = "rotate the signing keys"
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
-def run(tmp_path: Path, make_engine: Any) -> Any:
+def run(tmp_path: Path) -> Any:
     def invoke(*args: str, env: dict[str, str] | None = None, code: int = 0) -> Any:
-        settings = Settings(embedder=FakeEmbedder(), engine=make_engine)
+        settings = Settings(embedder=FakeEmbedder())
         result = CliRunner().invoke(cli, ["--home", str(tmp_path / "s"), *args], obj=settings, env=env)
         assert result.exit_code == code, result.output
         if code:
@@ -120,9 +115,9 @@ def test_each_line_of_another_task_says_so(run: Any) -> None:
     assert "decision" in document["task_items"].values()
 
 
-def test_explain_prints_classes_and_what_was_overridden(run: Any, tmp_path: Path, make_engine: Any) -> None:
+def test_explain_prints_classes_and_what_was_overridden(run: Any, tmp_path: Path) -> None:
     run("remember", f"{QUERY} at night")
-    settings = Settings(embedder=FakeEmbedder(), engine=make_engine)
+    settings = Settings(embedder=FakeEmbedder())
     arguments = ["--home", str(tmp_path / "s"), "recall", QUERY, "--task", "keys", "--explain"]
     told = CliRunner().invoke(cli, arguments, obj=settings).stderr.splitlines()
     assert any("  authority: transcripts 0" in line for line in told)

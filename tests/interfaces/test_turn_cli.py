@@ -15,14 +15,9 @@ from memgraph.testing import FakeEmbedder
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
-def run(tmp_path: Path, make_engine: Any) -> Any:
+def run(tmp_path: Path) -> Any:
     def invoke(*args: str, code: int = 0, stdin: str | None = None) -> str:
-        settings = Settings(embedder=FakeEmbedder(), engine=make_engine)
+        settings = Settings(embedder=FakeEmbedder())
         result = CliRunner().invoke(cli, ["--home", str(tmp_path / "s"), *args], obj=settings, input=stdin)
         assert result.exit_code == code, result.output
         return result.stderr if code else result.stdout

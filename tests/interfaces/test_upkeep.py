@@ -86,7 +86,7 @@ class TestVerify:
         )
         with ExitStack() as stack:  # no code over the file tells of what the engine itself does wrong
             projector = stack.enter_context(AgentMemoryStore(config))._projector
-            stack.enter_context(projector.holding())
+            stack.enter_context(projector.reading())
             connection = stack.enter_context(projector.engine._session.use())
             connection.run("MATCH (m:Memory) SET m.title = 'tampered'")
         result = kept("verify", "--deep", "--json")

@@ -52,11 +52,6 @@ def memory(open_store: Callable[..., Any]) -> MemGraph:
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
 def place(memory: MemGraph, tmp_path: Path) -> Place:
     it = place_of(str(tmp_path / "store"))
     assert it is not None

@@ -8,6 +8,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from memgraph.model.link import EXPLICIT_RELATIONS
+from tests.projections import INDEX, ROWS
 
 DIMENSION = 8
 POOL = [str(UUID(int=number << 64 | 0x8000 << 48 | 4 << 76)) for number in range(1, 7)]
@@ -88,4 +89,4 @@ bad_fields = st.sampled_from(
 )
 ways = st.sampled_from(["suppress", "unsuppress", "archive", "unarchive", "invalidate", "revalidate"])
 relations = st.sampled_from([*EXPLICIT_RELATIONS, "superseded_by", "related_to"])
-projections = st.sampled_from([["graph"], ["index"], ["graph", "index"]])
+projections = st.sampled_from([[ROWS], [INDEX], [ROWS, INDEX]])

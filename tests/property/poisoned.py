@@ -27,7 +27,7 @@ from memgraph.model.results.retrieval import SECTIONS
 from memgraph.testing import FakeClock, FakeKeys
 from memgraph.text.safe import xml_text
 from tests.doors import DOORS
-from tests.engines import LONG, in_memory
+from tests.engines import LONG
 from tests.property.injections import INJECTIONS
 from tests.property.rendering import blocks, inlines
 
@@ -51,7 +51,7 @@ def opened(home: Path, **given: Any) -> MemGraph:
     config = AgentMemoryConfig(
         home=home / "store", keys_home=home / "keys", retrieval_budget=_MANY, prompt_budget=_WIDE, **given
     )
-    store = AgentMemoryStore(config, embedder=NoEmbedder(), clock=FakeClock(), keys=FakeKeys(), engine=in_memory())
+    store = AgentMemoryStore(config, embedder=NoEmbedder(), clock=FakeClock(), keys=FakeKeys())
     return MemGraph(store)
 
 

@@ -16,7 +16,6 @@ from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.projection import digest_after
 from memgraph.store.past.as_of import Past, moment_of
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
 
 few = settings(max_examples=3, database=None, suppress_health_check=[HealthCheck.too_slow])
 places = st.integers(0, 4)
@@ -40,7 +39,7 @@ def fresh() -> Iterator[tuple[Any, FakeClock]]:
     with tempfile.TemporaryDirectory(prefix="memgraph-past-") as folder:
         config = memgraph.AgentMemoryConfig(home=Path(folder) / "store", keys_home=Path(folder) / "keys")
         clock = FakeClock("2026-02-01T09:00:00.000Z")
-        with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=clock, engine=in_memory()) as store:
+        with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=clock) as store:
             yield store, clock
 
 

@@ -24,7 +24,6 @@ from memgraph.store.compaction import compact
 from memgraph.store.opening import open_store_journal
 from memgraph.store.projection.replayed_rows import replayed
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
 
 WORDS = ("login", "deploy", "cache", "clock", "queue")
 steps = st.tuples(
@@ -77,7 +76,7 @@ def grown(folder: str, history: list[tuple[str, int, int]]) -> tuple[memgraph.Ag
     """Make a store with a history of one step a day, in many segments."""
     config = memgraph.AgentMemoryConfig(home=Path(folder, "store"), keys_home=Path(folder, "keys"))
     clock = FakeClock("2026-02-01T09:00:00.000Z")
-    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=clock, engine=in_memory()) as store:
+    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=clock) as store:
         store._journal.segments._segment_bytes = 1_500
         memory = MemGraph(store)
         ids = [memory.store.insert_memory({"type": "episodic", "content": "It began"}).id]

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 import memgraph
 from memgraph.lifecycle import collect
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
 
 few = settings(max_examples=3, database=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
 memories = st.fixed_dictionaries(
@@ -45,9 +44,7 @@ def opened(drawn: list[dict[str, Any]], **config: Any) -> Iterator[tuple[Any, Fa
     with tempfile.TemporaryDirectory(prefix="memgraph-forgetting-") as folder:
         home = memgraph.AgentMemoryConfig(home=Path(folder) / "store", keys_home=Path(folder) / "keys", **config)
         clock = FakeClock(start="2026-02-01T09:00:00.000Z")
-        with memgraph.AgentMemoryStore(
-            home, embedder=FakeEmbedder(dimension=16), clock=clock, engine=in_memory()
-        ) as store:
+        with memgraph.AgentMemoryStore(home, embedder=FakeEmbedder(dimension=16), clock=clock) as store:
             numbered = [{**fields, "id": str(UUID(int=number))} for number, fields in enumerate(drawn, start=1)]
             for task in (None, "T1", "T2"):
                 store.insert_memories([fields for fields in numbered if fields["task_id"] == task])

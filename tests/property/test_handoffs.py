@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memgraph import AgentMemoryStore, MemGraph, MemGraphError
 from memgraph.config import AgentMemoryConfig
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import examples, in_memory
+from tests.engines import examples
 
 TASKS, AGENTS = ("t1", "t2"), ("a", "b", "c")
 TABLES = (
@@ -63,11 +63,8 @@ class Model:
 
 
 def rows(store: AgentMemoryStore) -> dict[str, list[Any]]:
-    with store.reader.frozen(links=True):
-        return {
-            table: sorted(store._projector.ask(lambda engine, table=table: list(engine.scan(table))), key=repr)
-            for table in TABLES
-        }
+    with store.reader.frozen():
+        return {table: sorted(store._projector.rows.scan(table), key=repr) for table in TABLES}
 
 
 def refused(call: Callable[[], Any]) -> None:
@@ -169,7 +166,7 @@ def run(folder: Path, steps: Any, engine: Callable[[], Any]) -> None:
     config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
 
     def opened() -> MemGraph:
-        return MemGraph(AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, engine=engine()))
+        return MemGraph(AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock))
 
     memory = opened()
     for name in TASKS:
@@ -193,7 +190,7 @@ def run(folder: Path, steps: Any, engine: Callable[[], Any]) -> None:
 @settings(max_examples=examples(15, at_length=60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 def test_handoffs_follow_their_model_and_replay_equals(tmp_path_factory: Any, steps: Any) -> None:
-    run(tmp_path_factory.mktemp("handoffs"), steps, in_memory)
+    run(tmp_path_factory.mktemp("handoffs"), steps)
 
 
 def test_the_embedded_graph_holds_the_same(tmp_path: Path) -> None:

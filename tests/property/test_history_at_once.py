@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import memgraph
 from memgraph.testing import FakeClock, FakeEmbedder
 from memgraph.viz.page.data import PageData, page_data
-from tests.engines import in_memory
 
 DAY = 86_400
 LESSONS = (
@@ -68,7 +67,7 @@ def read(history: Sequence[Sequence[tuple[bool, int]]], *, at_once: bool) -> Ite
     with tempfile.TemporaryDirectory(prefix="memgraph-history-") as folder:
         config = memgraph.AgentMemoryConfig(home=Path(folder) / "store", keys_home=Path(folder) / "keys")
         clock = FakeClock("2026-02-01T09:00:00.000Z")
-        with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64), clock=clock, engine=in_memory()) as store:
+        with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64), clock=clock) as store:
             pipeline = memgraph.ConsolidationPipeline(store)
             for logs in trials(history):
                 pipeline.consolidate_all([memgraph.BuildEventLog.parse(one) for one in logs])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +90,6 @@ READS = (
 class StoreMachine(RuleBasedStateMachine):
     """See the module."""
 
-    make_engine: Callable[[], Any]
-
     def __init__(self) -> None:
         super().__init__()
         self.root = Path(tempfile.mkdtemp(prefix="memgraph-langgraph-"))
@@ -104,7 +101,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def open(self) -> None:
         config = AgentMemoryConfig(home=self.root / "store", keys_home=self.root / "keys")
-        store = AgentMemoryStore(config, embedder=FakeEmbedder(), clock=self.clock, engine=self.make_engine())
+        store = AgentMemoryStore(config, embedder=FakeEmbedder(), clock=self.clock)
         self.memory = MemGraph(store)
         self.store = MemGraphStore(self.memory)
 
@@ -161,8 +158,8 @@ def shown(result: Any) -> Any:
     return (result.namespace, result.key, result.value) if hasattr(result, "value") else result
 
 
-def run(make_engine: Callable[[], Any], examples: int, steps: int) -> None:
-    machine = type("Machine", (StoreMachine,), {"make_engine": staticmethod(make_engine)})
+def run(examples: int, steps: int) -> None:
+    machine = type("Machine", (StoreMachine,), {})
     few = settings(
         max_examples=examples,
         deadline=None,
@@ -174,10 +171,10 @@ def run(make_engine: Callable[[], Any], examples: int, steps: int) -> None:
     run_state_machine_as_test(machine, settings=few)
 
 
-def test_the_store_answers_as_the_one_on_sqlite(in_memory: Callable[[], Any]) -> None:
-    run(in_memory, examples=4, steps=12)
+def test_the_store_answers_as_the_one_on_sqlite() -> None:
+    run(examples=4, steps=12)
 
 
 @pytest.mark.long
-def test_the_store_answers_as_the_one_on_sqlite_at_length(in_memory: Callable[[], Any]) -> None:
-    run(in_memory, examples=60, steps=40)
+def test_the_store_answers_as_the_one_on_sqlite_at_length() -> None:
+    run(examples=60, steps=40)

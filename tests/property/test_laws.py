@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import memgraph
 from memgraph.embedding import NoEmbedder
-from tests.engines import in_memory
 
 DIMENSION = 64
 START = "2026-02-01T09:00:00.000Z"
@@ -42,7 +41,7 @@ def fakes(start=START):
 
 def opened(folder, name="store", *, is_embedded=False, **parts):
     config = memgraph.AgentMemoryConfig(home=folder / name, keys_home=folder / "keys")
-    return memgraph.AgentMemoryStore(config, engine=None if is_embedded else in_memory(), **(parts or fakes()))
+    return memgraph.AgentMemoryStore(config, **(parts or fakes()))
 
 
 def vector(seed):
@@ -90,8 +89,8 @@ def relevances(store):
 
 def rows(store):
     """Return the graph's rows of memories, read in this process: a query starts a process for each store."""
-    with store._projector.holding():
-        return dict(store._projector.engine.scan_columns("Memory"))
+    with store._projector.reading():
+        return dict(store._projector.rows.scan("Memory"))
 
 
 @few
@@ -332,7 +331,7 @@ def test_a_rebuilt_store_is_the_same(given_memories, choices, seed):
             live_through(store, parts["clock"], given_memories, choices)
             at_work = store.digest()
         before = seen()
-        shutil.rmtree(folder / "store" / "graph")
+        (folder / "store" / "memgraph.db").unlink()
         shutil.rmtree(folder / "store" / "index", ignore_errors=True)
 
         after = seen()

@@ -16,7 +16,6 @@ import memgraph
 from memgraph.errors import DuplicateIdError
 from memgraph.graph.schema import tables
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
 
 Step = tuple[str, int, int]
 steps = st.tuples(
@@ -59,8 +58,8 @@ def take(store: memgraph.AgentMemoryStore, history: int, step: Step) -> None:
 
 def edges(store: memgraph.AgentMemoryStore) -> set[tuple[str, Any]]:
     """Return the table and the ends of each edge of the graph."""
-    with store._projector.holding():
-        engine = store._projector.engine
+    with store._projector.reading():
+        engine = store._projector.rows
         return {(name, key) for name, table in tables().items() if table.ends for key, _ in engine.scan(name)}
 
 
@@ -68,7 +67,7 @@ def live(folder: Path, name: str, given_histories: Sequence[Sequence[Step]], tur
     """Live the histories through, a step of the named one at a turn, and return all that can be seen."""
     config = memgraph.AgentMemoryConfig(home=folder / name, keys_home=folder / "keys")
     waiting = [list(history) for history in given_histories]
-    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(8), clock=FakeClock(), engine=in_memory()) as store:
+    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(8), clock=FakeClock()) as store:
         for turn in turns:
             take(store, turn, waiting[turn].pop(0))
         store.flush()

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import memgraph
 from memgraph.testing import FakeClock, FakeEmbedder
 from memgraph.viz.page.data import PageData, page_data
-from tests.engines import in_memory
 
 FIRST_DAY = 2
 ways = st.sampled_from(
@@ -39,7 +38,7 @@ def told(taken: list[Step]) -> Iterator[Any]:
     with tempfile.TemporaryDirectory(prefix="memgraph-page-") as folder:
         config = memgraph.AgentMemoryConfig(home=Path(folder) / "store", keys_home=Path(folder) / "keys")
         clock = FakeClock(f"2026-02-0{FIRST_DAY}T09:00:00.000Z")
-        with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=clock, engine=in_memory()) as store:
+        with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=clock) as store:
             added = [{"type": "episodic", "content": f"The lamp {number} is on"} for number in range(4)]
             ids = sorted(memory.id for memory in store.insert_memories(added))
             for step in taken:

@@ -12,7 +12,7 @@ from memgraph import AgentMemoryStore, MemGraph, MemGraphError, SemanticMemory
 from memgraph.config import AgentMemoryConfig
 from memgraph.tasks.pins import TOKEN_LIFE_S, Pins
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import examples, in_memory
+from tests.engines import examples
 
 SCOPES = (None, "t1", "t2")
 TABLES = ("Pin", "PinRemoval", "Memory", "Task")
@@ -124,7 +124,7 @@ def act(memory: MemGraph, pins: Pins, clock: FakeClock, model: Model, what: str,
 def test_pins_change_only_explicitly(tmp_path_factory: Any, steps: Any) -> None:
     folder, clock, model = tmp_path_factory.mktemp("pins"), FakeClock(), Model()
     config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, engine=in_memory()) as store:
+    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock) as store:
         memory, pins = MemGraph(store), Pins(store, lambda: model.uptime)
         for name in SCOPES[1:]:
             memory.tasks.upsert(name, task_id=name)

@@ -19,7 +19,6 @@ from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.model.results.rows import Column, Rows
 from memgraph.testing import FakeEmbedder
-from tests.engines import in_memory
 from tests.property.poisoned import TEXTS, check_notes, check_visible, imported
 
 COLUMNS = (Column("at", "INT64"), Column("text", "STRING"))
@@ -66,7 +65,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_in(folder: Path, *args: str) -> Result:
-    settings = Settings(embedder=FakeEmbedder(dimension=8), engine=in_memory)
+    settings = Settings(embedder=FakeEmbedder(dimension=8))
     env = {"MEMGRAPH_KEYS_HOME": str(folder / "keys"), "MEMGRAPH_SESSION": None}
     return CliRunner().invoke(cli, ["--home", str(folder / "store"), *args], obj=settings, env=env)
 

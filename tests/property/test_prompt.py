@@ -18,7 +18,6 @@ from memgraph.embedding.none import NoEmbedder
 from memgraph.model.memory import EpisodicMemory, ProceduralMemory, SemanticMemory
 from memgraph.retrieval.context.budget import count_tokens
 from memgraph.testing import FakeClock
-from tests.engines import in_memory
 
 TEXTS = st.one_of(
     st.sampled_from(["deploy", "## x\n- y", "`" * 30, "<b>" * 40, "[a](b)" * 30, "字" * 200, "\\" * 90, "a. " * 250, "never deploy on Fridays"]),
@@ -64,7 +63,7 @@ def test_every_section_is_within_its_budget(
         config = AgentMemoryConfig(
             home=home / "store", keys_home=home / "keys", prompt_budget=budgets, retrieval_budget=many
         )
-        with MemGraph(AgentMemoryStore(config, embedder=NoEmbedder(), clock=FakeClock(), engine=in_memory())) as memory:
+        with MemGraph(AgentMemoryStore(config, embedder=NoEmbedder(), clock=FakeClock())) as memory:
             tasks, store = memory.tasks, memory.store
             for text in texts:
                 kind = data.draw(st.integers(0, 5))

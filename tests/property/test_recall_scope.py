@@ -19,7 +19,6 @@ from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.pipeline import ranked
 from memgraph.store.access.scope import Scope
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
 
 NOW = "2026-02-01T09:00:00.000Z"
 WORDS = ("the queue", "Bloody Moon", "session.py", "deploy failed", "Ann", "why?")
@@ -99,9 +98,7 @@ def test_invisible_memories_are_never_scored(
     settings_ = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
     embedder = FakeEmbedder(dimension=16)
     with ExitStack() as stack:
-        store = stack.enter_context(
-            memgraph.AgentMemoryStore(settings_, embedder=embedder, clock=FakeClock(start=NOW), engine=in_memory())
-        )
+        store = stack.enter_context(memgraph.AgentMemoryStore(settings_, embedder=embedder, clock=FakeClock(start=NOW)))
         kept = []
         for fields in drawn:
             kind = fields["kind"]

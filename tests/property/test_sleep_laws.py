@@ -17,7 +17,6 @@ import memgraph
 from memgraph.embedding import NoEmbedder
 from memgraph.lifecycle import sleep
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
 
 LAWS = settings(max_examples=6, database=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 WORDS = "the deploy of the shop runs on every Tuesday after all tests have passed in the pipeline".split()
@@ -46,7 +45,7 @@ def opened(drawn: list[dict[str, Any]], embedder: Any) -> Iterator[Any]:
     with tempfile.TemporaryDirectory(prefix="memgraph-sleep-") as folder:
         config = memgraph.AgentMemoryConfig(home=Path(folder) / "store", keys_home=Path(folder) / "keys")
         clock = FakeClock()
-        with memgraph.AgentMemoryStore(config, embedder=embedder, clock=clock, engine=in_memory()) as store:
+        with memgraph.AgentMemoryStore(config, embedder=embedder, clock=clock) as store:
             numbered = [{**fields, "id": str(UUID(int=number))} for number, fields in enumerate(drawn, start=1)]
             for task in (None, "T"):
                 store.insert_memories([fields for fields in numbered if fields["task_id"] == task])

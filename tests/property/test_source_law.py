@@ -16,7 +16,6 @@ from memgraph import AgentMemoryStore, MemGraph, ProceduralMemory, SemanticMemor
 from memgraph.config import AgentMemoryConfig
 from memgraph.embedding.none import NoEmbedder
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
 
 WORDS = ("port", "checkout", "service", "staging", "deploy", "queue")
 SAID = "The checkout service listens on port 8080"
@@ -27,7 +26,7 @@ outside = st.sampled_from(["tool", "imported", "web"])
 def opened(folder: str, embedder: Any) -> MemGraph:
     home = Path(folder)
     config = AgentMemoryConfig(home=home / "store", keys_home=home / "keys")
-    return MemGraph(AgentMemoryStore(config, embedder=embedder, clock=FakeClock(), engine=in_memory()))
+    return MemGraph(AgentMemoryStore(config, embedder=embedder, clock=FakeClock()))
 
 
 @settings(max_examples=25)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import memgraph
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
 
 COUNT = 5
 few = settings(max_examples=3, database=None, suppress_health_check=[HealthCheck.too_slow])
@@ -42,7 +41,7 @@ def stores() -> Iterator[tuple[Any, Any, Any, list[str]]]:
         clock = FakeClock(start="2026-02-01T09:00:00.000Z")
 
         def opened() -> memgraph.AgentMemoryStore:
-            return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=clock, engine=in_memory())
+            return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=clock)
 
         with opened() as one, opened() as other:
             yield one, other, clock, [added(one) for _ in range(COUNT)]

@@ -33,6 +33,7 @@ from memgraph.model.ids import canonical_name
 from memgraph.model.memory import parse_memory
 from memgraph.model.timestamps import to_iso
 from memgraph.testing import FakeAnnotator, FakeClock, FakeEmbedder
+from tests.projections import keep, lose
 from tests.property.drawn import (
     DIMENSION,
     POOL,
@@ -402,8 +403,7 @@ class StoreMachine(RuleBasedStateMachine):
         else:
             self.shut()
             if how == "lose":
-                for name in which:
-                    shutil.rmtree(self.folder / "store" / name, ignore_errors=True)
+                lose(self.folder / "store", which)
                 (self.folder / "store/journal/verified.json").unlink(missing_ok=True)
             idle_s = 0.0 if how == "two" else 2.0
             for _ in range(2 if how.startswith("two") else 1):  # from here on they take turns
@@ -413,21 +413,19 @@ class StoreMachine(RuleBasedStateMachine):
         """Go on from the files as they are while the store is open: what was not committed is lost, and only that."""
         self.life += 1
         new = self.root / f"life{self.life}"
-        with self.stores[0].reader.frozen(links=True):
+        with self.stores[0].reader.frozen():
             shutil.copytree(self.folder, new)
         self.abandon()
         self.folder = new
         self.open()
 
     def keep_projections(self) -> None:
-        """Put copies of graph and index aside."""
+        """Put copies of rows and index aside."""
         if self.kept is not None:
             shutil.rmtree(self.kept)
         self.kept = self.root / "kept"
-        with self.stores[0].reader.frozen(links=True):
-            for name in ("graph", "index"):
-                if (self.folder / "store" / name).exists():
-                    shutil.copytree(self.folder / "store" / name, self.kept / name)
+        with self.stores[0].reader.frozen():
+            keep(self.folder / "store", self.kept)
 
     @rule(cut=st.floats(0.0, 1.0, exclude_max=True), ahead=st.just([]) | projections, fields=new_memories)  # fmt: skip
     def tear(self, cut: float, ahead: list[str], fields: dict[str, Any]) -> None:
@@ -528,7 +526,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.steps += 1
         place = self.steps % len(self.stores)
         store, pending = self.stores[place], self.pending[place]
-        with store.reader.frozen(links=True):
+        with store.reader.frozen():
             now = self.now()
             assert store.now() == now
             expected = {fields["id"]: pending.over(fields) for fields in self.model.ordered()}
@@ -649,11 +647,7 @@ class StoreMachine(RuleBasedStateMachine):
         return b"".join(path.read_bytes() for path in sorted((self.folder / "store/journal").glob("*.jsonl")))
 
     def replace_projections(self, source: Path, which: list[str]) -> None:
-        for name in which:
-            target = self.folder / "store" / name
-            shutil.rmtree(target, ignore_errors=True)
-            if (source / name).exists():
-                shutil.copytree(source / name, target)
+        keep(source, self.folder / "store", which)
 
     def replayed_digest(self) -> str:
         keys_home = self.folder / "keys"

@@ -30,7 +30,6 @@ from memgraph.model.ids import new_id
 from memgraph.retrieval.context.task_labels import related_label
 from memgraph.tasks.pins import TOKEN_LIFE_S, Pins
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
 
 TASKS = tuple(f"t{number}" for number in range(1, 6))
 SESSIONS = ("s1", "s2", "s3")
@@ -109,7 +108,7 @@ class TaskMachine(RuleBasedStateMachine):
     def opened(self, root: Path | None = None) -> MemGraph:
         folder = root or self.root
         config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-        return MemGraph(AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=self.clock, engine=in_memory()))
+        return MemGraph(AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=self.clock))
 
     # -- what is done
 

@@ -13,7 +13,7 @@ from memgraph import MemGraph
 from memgraph.config import AgentMemoryConfig
 from memgraph.retrieval.context.task_labels import related_label, task_label
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import examples, in_memory
+from tests.engines import examples
 
 TASKS = ("t1", "t2", "t3", "t4")
 SESSIONS = ("s1", "s2")
@@ -64,9 +64,7 @@ def test_no_task_is_shown_what_belongs_to_another(
     config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
     with ExitStack() as stack:
         store = stack.enter_context(
-            memgraph.AgentMemoryStore(
-                config, embedder=FakeEmbedder(dimension=16), clock=FakeClock(), engine=in_memory()
-            )
+            memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(dimension=16), clock=FakeClock())
         )
         memory = MemGraph(store)
         owner = {store.insert_memory(memgraph.EpisodicMemory(**one)).id: one["task_id"] for one in memories}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memgraph import AgentMemoryStore, MemGraph, MemGraphError
 from memgraph.config import AgentMemoryConfig
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import examples, in_memory
+from tests.engines import examples
 
 TASKS = ("t1", "t2", "t3")
 OPENED = {"decide": "decisions", "constrain": "constraints", "ask": "open_questions", "plan": "next_actions"}
@@ -85,11 +85,8 @@ def expected(model: Model, name: str) -> dict[str, Any]:
 
 
 def rows(store: AgentMemoryStore) -> dict[str, list[Any]]:
-    with store.reader.frozen(links=True):
-        return {
-            table: sorted(store._projector.ask(lambda engine, table=table: list(engine.scan(table))), key=repr)
-            for table in TABLES
-        }
+    with store.reader.frozen():
+        return {table: sorted(store._projector.rows.scan(table), key=repr) for table in TABLES}
 
 
 def act(memory: MemGraph, model: Model, what: str, name: str, other: str, number: int) -> None:
@@ -174,7 +171,7 @@ def test_tasks_never_mix_and_their_past_stays(tmp_path_factory: Any, steps: Any)
     config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
 
     def opened() -> MemGraph:
-        return MemGraph(AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, engine=in_memory()))
+        return MemGraph(AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock))
 
     memory = opened()
     for name in TASKS:

@@ -12,7 +12,7 @@ from memgraph import AgentMemoryStore, MemGraph
 from memgraph.config import AgentMemoryConfig
 from memgraph.model.results.tasks import TurnControl
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import examples, in_memory
+from tests.engines import examples
 
 TASKS = {"login": "Fix the login", "docs": "Write the docs", "berlin": "Import customers from Berlin", "paris": "Import customers from Paris"}  # fmt: skip
 SESSIONS = ("one", "two")
@@ -42,12 +42,9 @@ steps = st.lists(
 
 
 def rows(store: AgentMemoryStore) -> list[Any]:
-    with store.reader.frozen(links=True):
+    with store.reader.frozen():
         tables = ("SessionTasks", "Task", "TaskItem")
-        return [
-            sorted(store._projector.ask(lambda engine, table=table: list(engine.scan(table))), key=repr)
-            for table in tables
-        ]
+        return [sorted(store._projector.rows.scan(table), key=repr) for table in tables]
 
 
 def check(memory: MemGraph, before: Any, turn: TurnControl, message: str) -> None:
@@ -82,7 +79,7 @@ def test_the_task_of_a_session_changes_only_as_allowed(tmp_path_factory: Any, st
     clock, config = FakeClock(), AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
 
     def opened() -> MemGraph:
-        return MemGraph(AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, engine=in_memory()))
+        return MemGraph(AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock))
 
     memory = opened()
     tasks = memory.tasks

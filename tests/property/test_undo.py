@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import memgraph
 from memgraph.store.editing.edit import Edit
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
 
 COUNT = 5
 TYPES = ("episodic", "semantic", "procedural")
@@ -59,7 +58,7 @@ def opened() -> Iterator[tuple[Any, Any, list[str]]]:
     with tempfile.TemporaryDirectory(prefix="memgraph-undo-") as folder:
         config = memgraph.AgentMemoryConfig(home=Path(folder) / "store", keys_home=Path(folder) / "keys")
         clock = FakeClock(start="2026-02-01T09:00:00.000Z")
-        with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=clock, engine=in_memory()) as store:
+        with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=clock) as store:
             fields = {"project_id": "P", "session_id": "s", "tags": ["night"], "confidence": 0.3}
             trace = {
                 "action_log": [{"t": 0.1, "action": "look"}, {"t": 2.0, "action": "run", "error": "none"}],

@@ -27,11 +27,6 @@ EPISODES = [
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
 def store(open_store: Open) -> Any:
     made = open_store(embedder=NoEmbedder())
     made.insert_memories([{"type": "episodic", "content": text} for text in EPISODES])

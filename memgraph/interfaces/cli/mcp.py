@@ -86,5 +86,4 @@ def _opened(settings: Settings) -> MemGraph:
     from memgraph.facade import MemGraph
     from memgraph.store import AgentMemoryStore
 
-    engine = settings.engine() if settings.engine else None
-    return MemGraph(AgentMemoryStore(load_config({"home": settings.home}), embedder=settings.embedder, engine=engine))
+    return MemGraph(AgentMemoryStore(load_config({"home": settings.home}), embedder=settings.embedder))

@@ -176,7 +176,6 @@ def _opener(settings: Settings) -> Callable[[Path], MemGraph]:
     def opened(home: Path) -> MemGraph:
         config = load_config({"home": home})
         embedder = settings.embedder or (packaged if config.embedding_model == "minilm" else None)
-        engine = settings.engine() if settings.engine else None
-        return MemGraph(AgentMemoryStore(config, embedder=embedder, engine=engine))
+        return MemGraph(AgentMemoryStore(config, embedder=embedder))
 
     return opened

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import ipaddress
 import socket
 import threading
@@ -15,7 +16,6 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from memgraph.errors import InvalidInputError
-from memgraph.graph.zeroed_memory import give_back, limit_heaps
 from memgraph.interfaces.http.access.gate import Gate
 from memgraph.interfaces.http.access.refusals import RefusedTokenError
 from memgraph.interfaces.http.access.stores import Stores, lock_of
@@ -29,7 +29,30 @@ if TYPE_CHECKING:
     from memgraph.facade import MemGraph
 
 _GIVE_BACK_S = 1.0
-"""Freed memory is given back so often: the engine's buffers are hundreds of megabytes, and a graph is closed when it was idle."""
+"""Freed memory is given back so often."""
+_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3
+"""Options of ``mallopt`` of the GNU C library."""
+_ARENAS = 1
+_MAPPED_FROM_BYTES = 64 << 10
+
+
+def _library() -> ctypes.CDLL | None:
+    """Return the C library if it is GNU's: others have no such options."""
+    library = ctypes.CDLL(None)
+    return library if hasattr(library, "gnu_get_libc_version") else None
+
+
+def limit_heaps() -> None:
+    """Keep what threads free together, not in a heap for each few of them. Before they are started."""
+    if library := _library():
+        library.mallopt(_M_ARENA_MAX, _ARENAS)
+        library.mallopt(_M_MMAP_THRESHOLD, _MAPPED_FROM_BYTES)
+
+
+def give_back() -> None:
+    """Give the system the memory that was freed."""
+    if library := _library():
+        library.malloc_trim(0)
 
 
 @contextmanager

@@ -116,7 +116,7 @@ def open_contradictions(store: AgentMemoryStore, *, project_id: str | None = Non
 
 def still_open(reader: Reader, project_id: str | None = None) -> list[Contradiction]:
     """Return the result of `open_contradictions`."""
-    with reader.frozen(links=True):
+    with reader.frozen():
         shown = reader.listed(project_id=project_id) & ~reader.superseded()
         return _in_order_of_score(_contradiction(reader, ends) for ends in pairs_among(reader.index, shown))
 
@@ -125,7 +125,7 @@ def decided_contradictions(store: AgentMemoryStore, *, project_id: str | None = 
     """Return the contradictions in which one listed memory supersedes the other, in the same order."""
     project_id = checked(Name | None, project_id, "project")
     reader = store.reader
-    with reader.frozen(links=True):
+    with reader.frozen():
         pairs = pairs_among(reader.index, reader.listed(project_id=project_id))
         return _in_order_of_score(_contradiction(reader, ends) for ends in pairs if _is_replaced(reader, ends))
 

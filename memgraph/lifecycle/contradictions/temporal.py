@@ -82,7 +82,7 @@ def validate_facts(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> 
 
 def _facts(reader: Reader) -> Iterator[list[str]]:
     """Yield in batches the ids of facts in force without an end of validity, each batch from one write scope."""
-    with reader.frozen(links=True):
+    with reader.frozen():
         index = reader.index
         mask = reader.listed(type="semantic") & np.isinf(index.column("invalid_days"))
         slots = np.flatnonzero(mask)

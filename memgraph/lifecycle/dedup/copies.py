@@ -108,7 +108,7 @@ def _planned(
     gone: set[str] = set()
     commits: list[Commit] = []
     looked_at = 0
-    with reader.frozen(links=True):
+    with reader.frozen():
         index, there = reader.index, comparable(reader) & may(reader)
         opposed = linked(index, "CONTRADICTS")
         for one in ids:

@@ -254,7 +254,7 @@ def _portion_size(reader: Reader) -> int:
 def _planned(view: View, portion: Changes, is_time_up: TimeIsUp) -> Plan[MergeResult]:
     """Plan the merges of a portion with everything recorded up to its end."""
     reader = view.reader
-    with reader.frozen(links=True):
+    with reader.frozen():
         index = reader.index
         may_be_merged = partial(may_be_one, linked(index, "CONTRADICTS"))
         there = comparable(reader)

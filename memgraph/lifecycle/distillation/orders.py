@@ -48,7 +48,7 @@ def work_orders(
     state = checked(OrderState | None, state, "state")
     project, limit = checked(Name | None, project, "project"), checked(Limit | None, limit, "limit")
     reader = store.reader
-    with reader.frozen(links=True):
+    with reader.frozen():
         rows = [row for row in reader.every_record(WORK_ORDER) if project is None or row.get("project_id") == project]
         chosen = [row for row in rows if (state is None or row["state"] == state) and is_current(reader, row)]
     chosen.sort(key=lambda row: (-row["value"], row["requested_at"], row["id"]))
@@ -67,7 +67,7 @@ def known_order(store: AgentMemoryStore, order_id: str) -> WorkOrder:
     """
     wanted = checked(Name, order_id, "id").strip().lower()
     reader = store.reader
-    with reader.frozen(links=True):
+    with reader.frozen():
         named = [row for row in reader.every_record(WORK_ORDER) if _is_named(row, wanted)]
         found = [row for row in named if is_current(reader, row)]
     if len(named) > 1:

@@ -54,7 +54,7 @@ def _matters(event: Event) -> bool:
 def _planned(view: View) -> Plan[OrdersResult]:
     if not _budget_left(view, view.reader.every_record(WORK_ORDER)):
         return Plan(OrdersResult())
-    with view.reader.frozen(links=True):
+    with view.reader.frozen():
         experiences, has_lessons = _changed_experience(view)
     subjects = [*returned_failures(view.reader, experiences), *undecided_contradictions(view.reader)]
     if has_lessons:

@@ -61,14 +61,14 @@ class IncrementalRun(Generic[R]):
     def run(self, store: AgentMemoryStore, is_time_up: TimeIsUp) -> R:
         """Learn from each scope that has changed, at least from one; once the time is up, the rest waits."""
         reader = store.reader
-        with reader.frozen(links=True):
+        with reader.frozen():
             began_at, now = reader.index.offset.seq, store.now()
             since = last_run(reader, self.run_key).get("seq", 0)
         total, own, is_first = self.nothing, set[int](), True
         deletions = Deletions(reader)
 
         def planned(scope: Scope, view: View) -> Plan[R]:
-            with reader.frozen(links=True):
+            with reader.frozen():
                 is_alone = reader.index.offset.seq == began_at + len(own)  # otherwise others may have deleted something
                 return self.plan(view, scope, deletions if is_alone else Deletions(reader))
 
@@ -98,7 +98,7 @@ def _waiting(
     until : int
         Later events are left to the next run.
     """
-    with reader.frozen(links=True):
+    with reader.frozen():
         index = reader.index
         run = last_run(reader, run_key)
         since = run.get("seq", 0)
@@ -114,7 +114,7 @@ def _waiting(
     known: set[Scope] = set()
     yield from _new(first, known)
     for changes in changes_after(reader, since, _WATCH.touched, until=until, most_events=MOST_EVENTS):
-        with reader.frozen(links=True):
+        with reader.frozen():
             first = _earliest(_places(reader, changes.touched, kinds))
         yield from _new(first, known)
 

@@ -90,7 +90,7 @@ def _changed_scopes(store: AgentMemoryStore) -> list[Scope]:
 
 
 def _planned(view: View, scope: Scope) -> Plan[FeedbackResult]:
-    with view.reader.frozen(links=True):
+    with view.reader.frozen():
         rows = read_scope(view.reader, scope, _TYPES)
     episodes = in_order([row for row in rows if row["type"] == "episodic" and is_true(row, view.now)])
     known = {row["id"]: row for row in rows if row.get("source") == FEEDBACK_SOURCE}

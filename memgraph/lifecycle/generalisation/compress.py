@@ -72,7 +72,7 @@ def _planned(view: View, wording: Wording) -> Plan[CompressionResult]:
     if view.is_locked:
         wording.ask_no_more("others wrote meanwhile")
     reader, now = view.reader, view.now
-    with reader.frozen(links=True):
+    with reader.frozen():
         scopes = changed_scopes(reader, now)
         experiences = read_experience(reader, scopes, now)
     if not scopes and not builds_since(reader):

@@ -1,8 +1,7 @@
 """What the user asks to remember: stored, pinned, and compared at once with what is known.
 
 A text that is known already is not stored again: it is pinned, and in force again if it was forgotten. What it
-contradicts is replaced, as by an observation. Both need the graph. If another process holds it, nobody waits: the text is
-stored, and the next sleep merges copies and finds contradictions.
+contradicts is replaced, as by an observation.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from memgraph.errors import BusyError
 from memgraph.index.columns import FACT_TAG, TIERS, TRUST
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.dedup.copies import merge_copies_of
@@ -108,17 +106,12 @@ def remember_text(
         )
         for part in (split_text(text) if len(text) > MAX_CONTENT_CHARS else [text.strip() or text])
     ]
-    if store.reader.acquire_graph():
-        embedder = store.embedder
-        vectors = vectors_of(embedder, [part.content for part in parts])
-        ready = [part.model_copy(update={"embedding": vector}) for part, vector in zip(parts, vectors, strict=True)]
-        try:
-            with store.exclusive():
-                store.check_embedder(embedder)
-                return _settled(store, ready, actor, readable(access))
-        except BusyError:  # another process was faster; nothing is stored yet
-            pass
-    return Remembered(store.insert_parts(parts, actor=actor))
+    embedder = store.embedder
+    vectors = vectors_of(embedder, [part.content for part in parts])
+    ready = [part.model_copy(update={"embedding": vector}) for part, vector in zip(parts, vectors, strict=True)]
+    with store.exclusive():
+        store.check_embedder(embedder)
+        return _settled(store, ready, actor, readable(access))
 
 
 def _settled(store: AgentMemoryStore, parts: Sequence[SemanticMemory], actor: Actor, may: Permits) -> Remembered:

@@ -169,12 +169,12 @@ class _Restoring:
         last = chain[-1]
         try:
             journal = open_store_journal(config, self._keys, self._now, with_expired_keys=True)
-            projector = open_projector(config, journal, config.home)
+            projector = open_projector(config.engine, journal, config.home)
             try:
                 if journal.tail.signature != head.signature:
                     raise manifest.damaged(last.path, "its journal does not end where its manifest says")
                 projector.rebuild(self._progress)
-                with projector.holding():
+                with projector.reading():
                     digest = f"{projector.projection.digest:064x}"
                 is_whole = head.seq == last.manifest.head.seq
                 if is_whole and last.manifest.schema_version == SCHEMA_VERSION and digest != last.manifest.digest:

@@ -170,9 +170,6 @@ class Drained:
     others: list[Payload]
 
 
-NOTHING_DRAINED = Drained([], {}, [])
-
-
 def _effect(row: Row, uses: Sequence[Use], curve: ForgettingCurveConfig) -> AccessEffect:
     count, last = row.get("access_count", 0), row.get("last_accessed_at")
     anchor, anchored_at = row["relevance_anchor"], row["relevance_at"]

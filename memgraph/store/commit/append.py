@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from memgraph.errors import InvalidInputError
 from memgraph.fold import Workspace, check
-from memgraph.fold.memories import NODE_TABLES
 from memgraph.fold.tasks import PIN
 from memgraph.journal.envelope import CommitDraft, Event
+from memgraph.journal.vectors import row_sha256
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryUndeleted,
@@ -23,7 +21,7 @@ from memgraph.model.ids import new_id
 from memgraph.model.memory import AgentMemory, Vector
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.ports import Embedder, Key, Row
-from memgraph.store.commit.access import NOTHING_DRAINED, PendingAccess
+from memgraph.store.commit.access import PendingAccess
 from memgraph.store.commit.requests import check_effect, next_commit_id
 from memgraph.store.commit.vectors import VectorModel, check_model, checked_vector, vector_model
 from memgraph.store.projection.projector import Projector
@@ -111,23 +109,22 @@ class Appender:
             for (scope, task_id, _), writes in zip(parts, given, strict=True)
         ]
         self._check(drafts)
-        with self._projector.gate.view:
-            drained = self.pending.drain(self._projector.rows.get) if self._projector.has_graph else NOTHING_DRAINED
+        with self._projector.view:
+            drained = self.pending.drain(self._projector.rows.get)
         first = CommitDraft("system", [*drained.payloads, *self._switch(vectors)], actor="system")
         before = self._projector.journal.tail.seq
         try:
-            with self._projector.journal.committing():
-                refs = self._placed(vectors)
-                drafts = [first] + [
-                    replace(draft, payloads=[_naming(one, refs) for one in writes], commit_id=next_commit_id())
-                    for draft, writes in zip(drafts, given, strict=True)
-                ]
-                if not any(draft.payloads for draft in drafts):
-                    return []
-                appended = self._projector.append(drafts, self._now())
+            refs, write = self._placed(vectors)
+            drafts = [first] + [
+                replace(draft, payloads=[_naming(one, refs) for one in writes], commit_id=next_commit_id())
+                for draft, writes in zip(drafts, given, strict=True)
+            ]
+            if not any(draft.payloads for draft in drafts):
+                return []
+            appended = self._projector.append(drafts, self._now(), first=write)
         except BaseException:
             if self._projector.journal.tail.seq == before:  # otherwise they are recorded and must not be counted twice
-                with self._projector.gate.view:
+                with self._projector.view:
                     self.pending.put_back(drained)
             raise
         return appended[len(first.payloads) :]
@@ -138,22 +135,22 @@ class Appender:
         check_effect(payloads)
         if sum(isinstance(payload, MemoryAdded) for payload in payloads) >= MANY:
             _ = self._projector.index
-            self._projector.rows.load(NODE_TABLES)
         for payload in payloads:
             if getattr(payload, "vector", None) is not None and not isinstance(payload, MemoryUndeleted):
                 raise InvalidInputError("is assigned by the store; pass the vector with the event", field="vector")
         check(Workspace(_Present(self._projector, self._made_ids)), drafts, self._now())
         self._made_ids.clear()
 
-    def _placed(self, vectors: Sequence[Vector]) -> Iterator[VectorRef]:
-        """Write the vectors, and return the references to them."""
+    def _placed(self, vectors: Sequence[Vector]) -> tuple[Iterator[VectorRef], Callable[[], None]]:
+        """Return the references to vectors, and what writes them."""
         if not vectors:
-            return iter(())
+            return iter(()), lambda: None
         model, dimension = self.model
         first = self._projector.journal.named.rows.get(model, 0)
-        file = self._projector.journal.vectors(model, dimension)
-        sums = file.write(first, np.stack(vectors))
-        return (VectorRef(model=model, row=row, sha256=sha256) for row, sha256 in enumerate(sums, start=first))
+        sums = map(row_sha256, vectors)
+        refs = (VectorRef(model=model, row=row, sha256=sha256) for row, sha256 in enumerate(sums, start=first))
+        stored = self._projector.journal.vectors(model, dimension)
+        return refs, lambda: stored.restore(dict(enumerate(vectors, start=first)))
 
     def _switch(self, vectors: Sequence[Vector]) -> list[Payload]:
         """Return the event that sets the store's model, before its first vector."""

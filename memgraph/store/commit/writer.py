@@ -36,7 +36,7 @@ from memgraph.model.results.learning import MADE_FROM_OTHERS
 from memgraph.ports import Annotator, Embedder, Row
 from memgraph.privacy.tiers import TEXT_FIELDS, Inferred, M, inferred, strictest, text_of
 from memgraph.store.commit.access import Use
-from memgraph.store.commit.append import MANY, Appender, Write, with_vector
+from memgraph.store.commit.append import Appender, Write, with_vector
 from memgraph.store.commit.records import annotated, patch, record_of, scope_of, with_its_reasons
 from memgraph.store.projection.bulk import BULK_FROM, in_bulk
 from memgraph.store.projection.projector import Projector
@@ -126,12 +126,7 @@ class Writer(Appender):
         made_by = self.embedder
         completed = self._completed([parse_memory(memory) for memory in memories], annotate=annotate, are_one=parts)
         task_id, chains = completed[0].task_id, _chains(annotate=annotate, parts=parts)
-        are_many = len(memories) >= MANY
-        needs_graph = any(_refers(memory) or chains(memory) not in (None, _PARTS) for memory in completed)
-        needs_graph |= are_many and self._projector.loaded_index is not None  # this process recalls
-        with self._projector.writing(needs_graph=needs_graph):
-            if are_many:
-                self._projector.admit_readers()
+        with self._projector.writing():
             writes = self._as_events(completed, chains)
             scope: WriteScope = "task" if task_id else "global"
             events = self.append(scope, writes, task_id=task_id, actor=actor, made_by=made_by)

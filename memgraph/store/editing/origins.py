@@ -60,7 +60,7 @@ def origin(journal: Journal, reader: Reader, memory_id: str, *, depth: int, most
     NotFoundError
         The memory does not exist.
     """
-    with reader.frozen(links=True):
+    with reader.frozen():
         root = _Node(reader.known(memory_id))
         nodes = {root.memory.id: root}
         level = [root]

@@ -108,7 +108,7 @@ class AwaitingVectors:
 
     def _next(self, tried: set[str], count: int) -> list[Row]:
         """Return the rows of the first waiting memories that were not tried yet."""
-        with self._projector.holding():
+        with self._projector.reading():
             names = self._projector.index.ids.names
             untried = (names[slot] for slot in self._awaiting() if names[slot] not in tried)
             return self._projector.rows.memories(list(islice(untried, count)))

@@ -32,7 +32,6 @@ from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.opening import open_projector, open_store_journal, release, utc_now
 from memgraph.store.projection.projector import Projector
-from memgraph.store.projection.replayed_rows import stored
 
 
 def migrate(
@@ -122,11 +121,11 @@ def _bring_up(
     progress: Progress | None,
 ) -> dict[str, object]:
     """Make graph and index with this release's schema; record that, if they were of another one."""
-    projector = open_projector(config, journal, config.home)
+    projector = open_projector(config.engine, journal, config.home)
     try:
         if found.rebuilds:
             projector.rebuild(progress)
-        with projector.holding():
+        with projector.reading():
             digest = f"{projector.projection.digest:064x}"
         if not found.rebuilds:
             return {"digest": digest}
@@ -149,15 +148,15 @@ def _bring_up(
 
 
 def _schema_of(config: AgentMemoryConfig, journal: Journal) -> str | None:
-    """Return the version of the schema of the graph as it is; None if it cannot be read."""
-    projector: Projector = open_projector(config, journal, config.home)
+    """Return the version of the schema of the rows as they are; None if it cannot be read."""
+    projector: Projector = open_projector(config.engine, journal, config.home)
     try:
-        with projector.engine.open():
-            return stored(projector.engine, journal.store_id).schema_version
+        state = projector.stored.state()
+        return state.projection.schema_version if state else None
     except GraphError:
         return None
     finally:
-        projector.engine.close()
+        projector.database.close()
 
 
 class _Read:

@@ -157,7 +157,7 @@ class Reembedding:
     def _make_batch(
         self, embedder: Embedder, made: MadeVectors, memory_ids: Sequence[str], failed: set[tuple[str, str]], done: int
     ) -> int:
-        with self._projector.holding():
+        with self._projector.reading():
             rows = self._projector.rows.memories(memory_ids)
         try:
             vectors = embed_each(embedder, [row["content"] for row in rows])
@@ -183,8 +183,8 @@ class Reembedding:
 
     def _with_made(self, made: MadeVectors) -> list[tuple[Row, MadeRow | None]]:
         """Return every memory that is not deleted, with the new vector of its text, oldest first."""
-        with self._projector.holding():
-            found = self._projector.ask(lambda engine: [row for _, row in engine.scan("Memory")])
+        with self._projector.reading():
+            found = self._projector.rows.every("Memory")
             rows = sorted(found, key=lambda row: row["seq"])
         return [(row, made.row(row["id"], self._journal.hmac_of(row["content"]))) for row in rows]
 

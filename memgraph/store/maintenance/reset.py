@@ -91,13 +91,14 @@ class Resetting:
         scope = checked(ResetScope, scope, "scope")
         with self._writer.exclusive():
             self._writer.flush()
-            with self._projector.holding():
+            with self._projector.reading():
                 plan = self._planned(scope)
             result = ResetResult(scope=scope, removed=plan.removed, kept=plan.kept)
             events = [] if preview else plan.events(scope)
             if not events:
                 return result
             recorded = self._writer.commit("system", events, actor="user")
+            self._projector.forget()
             return result.model_copy(update={"event": recorded[0].seq})
 
     def _planned(self, scope: ResetScope) -> _Plan:
@@ -119,11 +120,10 @@ class Resetting:
     def _memories(self) -> list[Row]:
         index = self._projector.index
         ids = [index.ids.names[slot] for slot in np.flatnonzero(index.column("is_live")).tolist()]
-        self._projector.rows.load_memories()
         return self._projector.rows.memories(ids)
 
     def _rows(self, table: str) -> list[Row]:
-        return self._projector.ask(lambda engine: [row for _, row in engine.scan(table)])
+        return self._projector.rows.every(table)
 
 
 def is_kept(row: Row) -> bool:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.errors import DiskFullError, GraphError, OutdatedGraphError, VectorDamageError
-from memgraph.fold import EmptyRows, Workspace, fold
+from memgraph.errors import GraphError, OutdatedGraphError, VectorDamageError
+from memgraph.fold import EmptyRows, Projection, Workspace, fold
 from memgraph.fold.projection import digest_after
-from memgraph.graph.schema import INTERNAL, STATE_TABLE, tables
+from memgraph.graph.schema import tables
 from memgraph.index.arrays import Multimap, Names
 from memgraph.index.columns import COLUMNS
 from memgraph.index.index import RELATION_CODE, Index
@@ -27,7 +27,6 @@ from memgraph.ports import Change, Key, Progress, Row
 from memgraph.store.commit.vectors import rows_in_use
 from memgraph.store.maintenance.verification import Difference, LastBackup, Verification
 from memgraph.store.projection.projector import Projector
-from memgraph.store.projection.replayed_rows import stored
 from memgraph.store.query import Reader
 
 _NAMED = ("project", "session", "task", "domain", "speaker", "vector_model")
@@ -89,7 +88,7 @@ class Verifying:
         """Verify without changing anything: see `inspect`."""
         checked(Count, sample, "sample")
         projector = self._projector
-        with projector.gate.guard:
+        with projector.guard:
             if projector.journal.has_changed():
                 projector.journal.refresh()
             return inspect(projector, sample=sample)
@@ -99,8 +98,7 @@ def verify(projector: Projector, *, deep: bool = False, progress: Progress | Non
     """Verify everything and return the deviations. A graph that cannot be brought up to date is rebuilt first.
 
     Always verified: every line of the journal and its payload; every vector named by an event, by its SHA-256, except
-    those recorded as lost; the memory rows and links of the graph by their digest, and all its columns by the sum of
-    their hashes. With `deep` also every node, edge and column of every graph table against a fold of the journal in
+    those recorded as lost; the rows of memories and links by their codes and their digest. With `deep` also every row against a fold of the journal in
     memory, and the index against a newly built one.
 
     Raises
@@ -109,7 +107,7 @@ def verify(projector: Projector, *, deep: bool = False, progress: Progress | Non
         The journal itself does not verify, so there is nothing to compare with.
     """
     found = Verification(deep)
-    with projector.holding(), projector.engine.open():
+    with projector.reading():
         found.graph_seq = projector.projection.seq
         recorded = Recorded(until=found.graph_seq, deep=deep)
         _journal(projector, recorded, found, progress)
@@ -124,7 +122,6 @@ def verify(projector: Projector, *, deep: bool = False, progress: Progress | Non
             else:
                 digest = projector.projection.digest
                 _digests(projector, digest, recorded, found, progress)
-            _sums(projector, found)
         if deep:
             with found.timed("index"):
                 _index(projector, expected, found)
@@ -151,15 +148,14 @@ def inspect(
     ------
     JournalError
         The journal itself does not verify.
-    BusyError
-        Another process has the graph open.
     """
     found = Verification(is_deep=False)
     projection, drawn = None, frozenset[str]()
-    with projector.engine.open() if with_graph else nullcontext():
+    with projector.database.reading() if with_graph else nullcontext():
         if with_graph:
             try:
-                projection = stored(projector.engine, projector.journal.store_id)
+                state = projector.stored.state()
+                projection = state.projection if state else Projection(projector.journal.store_id)
                 found.graph_seq = projection.seq
                 if projection.seq > projector.journal.tail.seq:
                     projection = None
@@ -168,8 +164,6 @@ def inspect(
             except OutdatedGraphError:  # of another key or release: the next use builds it anew
                 found.graph_seq = projection = None
             except GraphError as error:
-                if isinstance(error, DiskFullError):
-                    raise
                 found.note(Difference("graph", "all", "tables", "", error.loggable))
                 projection = None
         recorded = Folded(projection.seq if projection else 0, drawn)
@@ -180,13 +174,12 @@ def inspect(
             with found.timed("graph"):
                 _digests(projector, recorded.digest, recorded, found, progress)
                 _rows(projector, drawn, recorded.sample, found)
-                _sums(projector, found)
     found.rows, found.began_at, found.backup = recorded.tables(), recorded.began_at, recorded.backup
     return found
 
 
 def _drawn(projector: Projector, sample: int) -> frozenset[str]:
-    keys = sorted(str(key) for key, _ in projector.engine.scan("Memory"))
+    keys = sorted(str(key) for key, _ in projector.stored.scan("Memory"))
     return frozenset(SystemRandom().sample(keys, min(sample, len(keys))))
 
 
@@ -235,7 +228,7 @@ def _digests(
 ) -> None:
     """Compare the digest of the graph's memories and links with the state's, and the places of their vectors."""
     digest = 0
-    for key, row in _readable(projector, found):
+    for key, row in _readable(projector, "Memory", found):
         digest = digest_after(digest, [Change("Memory", key, None, row)])
         found.nodes += 1
         if "vector_row" in row and not recorded.names(row):
@@ -243,7 +236,7 @@ def _digests(
         if progress and found.nodes % _STEP == 0:
             progress(found.nodes, None)
     for table in RELATION_CODE:
-        for key, row in projector.engine.scan(table):
+        for key, row in projector.stored.scan(table):
             digest = digest_after(digest, [Change(table, key, None, row)])
             found.edges += 1
     if digest != expected:
@@ -251,40 +244,28 @@ def _digests(
         found.note(Difference("graph", "Memory", "and links", "", problem))
 
 
-def _sums(projector: Projector, found: Verification) -> None:
-    """Compare the columns of all tables with the recorded sums of their hashes."""
-    for problem in projector.engine.lost():
-        found.note(Difference("graph", "all", "tables", "", problem))
-
-
 def _rows(projector: Projector, drawn: frozenset[str], expected: Mapping[Key, Row], found: Verification) -> None:
-    """Compare rows and columns of the drawn memories."""
-    if not drawn:
-        return
-    by_column = {key: row for key, row in projector.engine.scan_columns("Memory") if key in drawn}
+    """Compare the rows of the drawn memories."""
     for key in drawn:
-        right = expected.get(key, {})
-        _compare("Memory", key, projector.engine.get("Memory", key) or {}, right, found, prefix="record.")
-        _compare("Memory", key, by_column.get(key, {}), projector.engine.columns("Memory", right), found)
+        _compare("Memory", key, projector.stored.get("Memory", key) or {}, expected.get(key, {}), found)
 
 
 def _state(projector: Projector, digest: int, found: Verification) -> None:
-    """Compare the graph's own state record with the journal."""
+    """Compare the rows' own state with the journal."""
     expected = projector.projection.at(projector.journal.tail).with_digest(digest).as_row()
-    state = projector.engine.state() or {}
+    state = projector.stored.state()
+    said = state.projection.as_row() if state else {}
     for column, value in expected.items():
-        if state.get(column) != value:
-            found.note(Difference("graph", STATE_TABLE, "projection", column, "differs"))
+        if said.get(column) != value:
+            found.note(Difference("graph", "Projection", "projection", column, "differs"))
 
 
 def _tables(
     projector: Projector, expected: Mapping[str, Mapping[Key, Row]], found: Verification, progress: Progress | None
 ) -> None:
-    """Compare every row of every table; a memory's columns and its record are compared separately."""
+    """Compare every row of every table."""
     total = sum(map(len, expected.values()))
     for name, table in tables().items():
-        if name in INTERNAL:
-            continue
         count = 0
         for count, _ in enumerate(_compared(projector, name, expected.get(name, {}), found), start=1):
             if progress and count % _STEP == 0:
@@ -297,33 +278,25 @@ def _tables(
 
 def _compared(projector: Projector, table: str, expected: Mapping[Key, Row], found: Verification) -> Iterator[Key]:
     """Compare a table's rows, and yield each row's key."""
-    engine = projector.engine
     seen: set[Key] = set()
-    for key, row in engine.scan_columns(table):
-        if key in seen:
-            found.note(Difference("graph", table, _shown(key), "", "twice"))
+    for key, row in _readable(projector, table, found):
         seen.add(key)
-        right = expected.get(key)
-        _compare(table, key, row, None if right is None else engine.columns(table, right), found)
+        _compare(table, key, row, expected.get(key), found)
         yield key
     for key in expected:
         if key not in seen:
             found.note(Difference("graph", table, _shown(key), "", "missing"))
-    if table == "Memory":
-        for key, row in _readable(projector, found):
-            if key in expected:
-                _compare(table, key, row, expected[key], found, prefix="record.")
 
 
-def _readable(projector: Projector, found: Verification) -> Iterator[tuple[Key, Row]]:
-    """Yield the memory rows that can be read."""
+def _readable(projector: Projector, table: str, found: Verification) -> Iterator[tuple[Key, Row]]:
+    """Yield the rows that can be read."""
     try:
-        yield from projector.engine.scan("Memory")
+        yield from projector.stored.scan(table)
     except GraphError as error:
-        found.note(Difference("graph", "Memory", "rows", "record", error.loggable))
+        found.note(Difference("graph", table, "rows", "", error.loggable))
 
 
-def _compare(table: str, key: Key, row: Row, expected: Row | None, found: Verification, prefix: str = "") -> None:
+def _compare(table: str, key: Key, row: Row, expected: Row | None, found: Verification) -> None:
     if expected is None:
         found.note(Difference("graph", table, _shown(key), "", "not in the journal"))
         return
@@ -331,7 +304,7 @@ def _compare(table: str, key: Key, row: Row, expected: Row | None, found: Verifi
         return
     for column in sorted(row.keys() | expected.keys()):
         if row.get(column) != expected.get(column):
-            found.note(Difference("graph", table, _shown(key), prefix + column, "differs"))
+            found.note(Difference("graph", table, _shown(key), column, "differs"))
 
 
 def _index(projector: Projector, expected: Mapping[str, Mapping[Key, Row]], found: Verification) -> None:

@@ -233,14 +233,14 @@ class Views:
 
     def _opened(self, lease: Lease, journal: Excerpt) -> OpenView:
         try:
-            return OpenView(lease, open_projector(self._config, journal, lease.folder), journal)
+            return OpenView(lease, open_projector(self._config.engine, journal, lease.folder), journal)
         except BaseException:
             lease.release()
             raise
 
     def _fill(self, folder: Path, journal: Excerpt, progress: Progress | None) -> None:
         """Make the graph and index of a view in a directory; it must not keep what is being purged meanwhile."""
-        projector = open_projector(self._config, journal, folder)
+        projector = open_projector(self._config.engine, journal, folder)
         try:
             projector.rebuild(progress)
         finally:
@@ -248,10 +248,10 @@ class Views:
 
     def _excerpt(self, past: Past, sift: Callable[[], Sift], why: str) -> Excerpt:
         """Return the excerpt of the journal, including all that is recorded so far."""
-        if self._projector.gate.is_reading:
+        if self._projector.is_reading:
             raise RuntimeError("a view was requested inside a block of reads")
         self._reader.settle()
-        with self._projector.gate.guard:
+        with self._projector.guard:
             if self._journal.has_changed():
                 self._journal.refresh()
             name = _key(self._journal, past, self._of)

@@ -1,8 +1,7 @@
-"""Location of a store's graph and index: its own directory or, if that is read-only, a temporary copy.
+"""Location of a store's rows and index: its own directory or, if that is read-only, a temporary copy.
 
-The engine must be able to write, with its locks and notes. A copy makes the store readable without that: it is
-verified, and updated or rebuilt from the journal like the original, and is removed with the last store object that uses
-it.
+A database must be writable, with its log. A copy makes the store readable without that: it is verified, and updated or rebuilt from the
+journal like the original, and is removed with the last store object that uses it.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ _PREFIX = "memgraph-read-only-"
 
 
 class Place(NamedTuple):
-    """The location of graph and index.
+    """The location of rows and index.
 
     Attributes
     ----------
     folder : Path
-        Contains the folders ``graph`` and ``index``.
+        Contains the database and the folder ``index``.
     copy : TemporaryFolder or None
         The temporary folder, if this is a copy.
     refused : str
@@ -42,7 +41,7 @@ class Place(NamedTuple):
 
 
 def place_of(home: Path, *, has_key: bool = True) -> Place:
-    """Return where a store's graph and index can be used; they are copied if they are not writable in place.
+    """Return where a store's rows and index can be used; they are copied if they are not writable in place.
 
     Without the store's key they cannot be verified: they are rebuilt in the other place, and the originals are left
     alone.
@@ -52,8 +51,8 @@ def place_of(home: Path, *, has_key: bool = True) -> Place:
     StorageError
         A copy is needed and cannot be made.
     """
-    graph = home / "graph"
-    refused = refused_writes(home, home / "graph.lock", graph, *graph.glob("*"))
+    database = list(home.glob("memgraph.db*"))
+    refused = refused_writes(home, *database)
     if refused is None and has_key:
         return Place(home)
     refused = refused or "the store's key is missing"
@@ -61,14 +60,17 @@ def place_of(home: Path, *, has_key: bool = True) -> Place:
         parent = Path(gettempdir())
         remove_abandoned(parent, _PREFIX)
         copy = TemporaryFolder(parent, _PREFIX)
-        for path in (*graph.glob("*"), home / "index" / "index.npz") if has_key else ():
-            if path.is_file() and os.access(path, os.R_OK):  # missing files are rebuilt from the journal
-                make_private_folder(copy.path / path.parent.name)
-                shutil.copyfile(path, copy.path / path.parent.name / path.name)
+        for path in (*database, home / "index" / "index.npz") if has_key else ():
+            if (
+                path.is_file() and os.access(path, os.R_OK) and path.suffix != ".db-shm"
+            ):  # what is missing is rebuilt from the journal
+                place = copy.path / path.relative_to(home)
+                make_private_folder(place.parent)
+                shutil.copyfile(path, place)
     except OSError as error:
         problem = (
-            f"is read-only, and its graph cannot be copied: {error.strerror}; set TMPDIR to a directory with free space"
+            f"is read-only, and its rows cannot be copied: {error.strerror}; set TMPDIR to a directory with free space"
         )
         raise StorageError(problem, path=home) from None
-    logger.info("%s: using a copy of graph and index at %s", refused, copy.path)
+    logger.info("%s: using a copy of rows and index at %s", refused, copy.path)
     return Place(copy.path, copy, refused)

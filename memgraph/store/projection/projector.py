@@ -1,476 +1,483 @@
-"""Projector: keeps graph and index up to date with the journal by applying commits, catching up and rebuilding; keeps the index's snapshot on disk."""
+"""Projector: keeps rows and index up to date with the journal by applying commits, catching up and rebuilding; keeps the index's snapshot on disk."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TypeVar
 
-from memgraph.disk.seal import Seal
-from memgraph.errors import DiskFullError, GraphError, JournalError, OutdatedGraphError, StorageError
+from memgraph.disk.files import clear
+from memgraph.errors import BusyError, DiskFullError, GraphError, JournalError, OutdatedGraphError, StorageError
 from memgraph.fold import Projection, project
+from memgraph.fold.projection import SCHEMA_VERSION, digest_after
+from memgraph.graph.connection import Vendor
+from memgraph.graph.copy import GraphCopy
 from memgraph.index import snapshot
-from memgraph.index.index import Index, IndexOffset
+from memgraph.index.index import RELATION_CODE, Index, IndexOffset
 from memgraph.journal.envelope import Chain, CommitDraft, Committed, Event
 from memgraph.journal.journal import Journal
+from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreReset
-from memgraph.ports import GraphEngine, Progress
+from memgraph.ports import Change, Key, Progress
 from memgraph.store.projection.bulk import in_bulk
-from memgraph.store.projection.index_building import (
-    aside,
-    brought_up,
-    index_from,
-    index_of,
-    offset_of,
-    refetch,
-    stale_after,
-)
-from memgraph.store.projection.read_gate import ReadGate
-from memgraph.store.projection.replayed_rows import replayed, resumable
-from memgraph.store.projection.row_cache import RowCache
-from memgraph.store.projection.upkeep import UpkeepFile
+from memgraph.store.projection.replayed_rows import replayed
+from memgraph.store.rows import Rows, State
+
+logger = logger_of(__name__)
 
 _SNAPSHOT_SHARE = 50
 """The index is saved once more than one slot in this many has changed."""
-logger = logger_of(__name__)
-
 _BATCH_EVENTS = 1_000
-_REBUILD_FROM_EVENTS = 5_000
-"""A graph further behind than this is rebuilt by COPY rather than updated by transactions."""
-_REFETCH_LIMIT = 5_000
 _ASIDE_FROM_ROWS = 1_000
 """From this many changes on, they are applied to a copy of the index, which then replaces it, so that nobody waits."""
-_MOST_ROWS_AT_ONCE = 600_000
-"""About 45,000 memories: more do not fit into the engine's buffer pool, and require a rebuild."""
-T = TypeVar("T")
+_LOOK_S = 0.005
 
 
 class Projector:
-    """Coordinates journal, graph and index. Thread-safe.
+    """Coordinates journal, rows and index. Thread-safe.
+
+    One thread at a time writes, under `guard`. What readers see (rows, index, their position) changes only under `view` as well, and
+    only briefly, so they read beside a writer what its last completed commit left. `guard` is taken before `view`.
 
     Parameters
     ----------
-    journal : Journal
-    engine : GraphEngine
-    index_path : Path
-        Location of the index snapshot.
+    database : Database
+        Holds the rows: the journal's, or one of a view's own, which is closed with the projector.
+    folder : Path
+        Location of the index snapshot and the graph.
+    vendor : Vendor
+        The graph's engine.
     """
 
-    def __init__(self, journal: Journal, engine: GraphEngine, index_path: Path) -> None:
+    def __init__(self, journal: Journal, database: Database, folder: Path, vendor: Vendor) -> None:
         self.journal = journal
-        self.engine = engine
-        self.gate = ReadGate()
-        self.rows = RowCache(self.ask, lambda: len(self._indexes.index or ()))
+        self.database = database
+        self._is_shared = database is journal.database
+        self.stored = Rows(
+            database, journal.seal("rows"), timeout_s=journal.lock_timeout_s
+        )  # as they are, damaged or not
+        self.rows = Rows(database, journal.seal("rows"), timeout_s=journal.lock_timeout_s)
+        self.rows.on_damage = self._restore
+        self.guard = threading.RLock()
+        self.view = threading.RLock()
         self.named = journal.named
-        self.after_commit: Callable[[], None] = lambda: None
-        self._generation = -1
-        self._depth = 0
-        self._has_failed = self._has_removed = False
-        self.first_lag: int | None = None
         self.projection = Projection(journal.store_id)
-        self._indexes = IndexKeeper(index_path, journal.store_id, journal.seal("index"))
-        self.upkeep = UpkeepFile(index_path.parents[1] / "graph" / "upkeep.json", journal.seal("upkeep"))
+        self._index: Index | None = None
+        self._index_path = folder / "index" / "index.npz"
+        self._folder = folder
+        self.graph = GraphCopy(folder / "graph", vendor, journal.seal("graph"), self.snapshot)
+        self._index_seal = journal.seal("index")
+        self._here = threading.local()
+        self._has_removed = False
+        self.first_lag: int | None = None
 
     @contextmanager
-    def holding(self, progress: Progress | None = None) -> Iterator[None]:
-        """Hold the graph, caught up, for a block: only the block itself can change it. Nests.
+    def reading(self, progress: Progress | None = None) -> Iterator[None]:
+        """Freeze rows and index for a block, as the last completed commit left them. Nests, also in `writing`.
 
-        A graph that cannot be brought to the journal's end is rebuilt; if that fails too, the error is raised.
+        Rows that cannot be brought to the journal's end are rebuilt; if that fails too, the error is raised.
         """
-        if self.gate.is_reading:
-            raise RuntimeError("the graph was requested inside a block of reads without it; use frozen(links=True)")
-        with self._held(progress):
-            yield
-
-    @contextmanager
-    def reading(self, *, links: bool = False) -> Iterator[None]:
-        """Freeze the index and the memory rows for a block. Nests.
-
-        While another thread writes, they may show the state after its last completed commit. With `links` the block
-        waits for the writer, and holds the graph as `holding` does.
-        """
-        if self.gate.is_reading:
-            if links:
-                raise RuntimeError("links were requested inside a block of reads without them; use frozen(links=True)")
+        if self.is_reading or self.is_writing:
             yield
             return
-        with self.gate.taken(beside=not links) as is_beside:
-            if is_beside:
-                yield
-            elif links or self._depth:
-                with self._held():
-                    yield
-            else:
-                with nullcontext() if self._is_at_hand() else self._held(), self.gate.reading():
-                    yield
-
-    def _is_at_hand(self) -> bool:
-        """Return whether index and rows are in memory and current: then what other processes do with the graph is irrelevant."""
-        return self._has_all() and self.projection.seq == self.journal.tail.seq and not self.journal.has_changed()
-
-    @contextmanager
-    def _held(self, progress: Progress | None = None) -> Iterator[None]:
-        with self.gate.guard, ExitStack() as stack:
-            if self._depth == 0:
-                self._refresh()  # first: another process may have replaced the key that seals the graph
-                try:
-                    stack.enter_context(self.engine.open())
-                    self._catch_up(progress)
-                except DiskFullError:
-                    self.journal.on_full()
-                    raise  # a rebuild would need more space, not less
-                except GraphError as error:
-                    stack.close()
-                    self._refresh()
-                    self._note_damage(error)
-                    self.rebuild(progress)
-                    stack.enter_context(self.engine.open())
-                    self._catch_up(progress)
-            self._depth += 1
+        with ExitStack() as block:
+            self._enter(block, progress)
+            self._here.is_reading = True
             try:
                 yield
-            except GraphError as error:
-                self._has_failed |= type(error) is GraphError  # not for a query's error or a full disk
-                raise
             finally:
-                self._depth -= 1
+                self._here.is_reading = False
 
-    def gives_way(self) -> Callable[[], bool] | None:
-        """Return a function that tells whether another thread waits; None if this block cannot be interrupted. Inside `holding` only."""
-        return None if self._depth > 1 else lambda: self.gate.guard.is_awaited
+    @contextmanager
+    def snapshot(self) -> Iterator[Rows]:
+        """Give the rows as they are now, unchanged for a block that keeps nobody from writing or reading."""
+        self.catch_up()
+        with self.database.reading():
+            yield self.rows
 
     @property
-    def has_graph(self) -> bool:
-        """Whether this thread's block holds the graph."""
-        return self._depth > 0
+    def is_reading(self) -> bool:
+        """Whether this thread is inside a block of reads."""
+        return getattr(self._here, "is_reading", False)
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether this thread is inside `writing`."""
+        return getattr(self._here, "depth", 0) > 0
+
+    def _enter(self, block: ExitStack, progress: Progress | None) -> None:
+        """Freeze what readers see until the block ends. What another process is about to commit is not waited for."""
+        is_caught_up = False
+        while True:
+            has_guard = self.guard.acquire(timeout=_LOOK_S)
+            try:
+                block.enter_context(self.view)
+                block.enter_context(self.database.reading())
+                state = self._usable_state()
+                if state is not None and self._is_shown(state, is_caught_up=is_caught_up, has_guard=has_guard):
+                    return
+                block.close()
+                if has_guard:
+                    try:
+                        self._catch_up(progress, timeout_s=0.0 if state else self.journal.lock_timeout_s)
+                    except BusyError:
+                        if state is None:
+                            raise
+                    is_caught_up = True
+            finally:
+                if has_guard:
+                    self.guard.release()
+
+    def _is_shown(self, state: State, *, is_caught_up: bool, has_guard: bool) -> bool:
+        """Return whether readers may see these rows: they are at the journal's end, or someone is about to write what is missing."""
+        rows = state.projection
+        if not has_guard:  # another thread writes, and has caught up before
+            return rows.seq == self.projection.seq
+        if self.journal.has_changed():
+            self.journal.refresh()
+        tail = self.journal.tail
+        if (rows.seq, rows.signature) != (tail.seq, tail.signature) and not (is_caught_up and rows.seq < tail.seq):
+            return False
+        self._see(rows)
+        return True
+
+    def _see(self, projection: Projection) -> None:
+        self.projection, self.named = projection, self.journal.named
+        if self.first_lag is None:
+            self.first_lag = 0
+
+    def _usable_state(self) -> State | None:
+        """Return the rows' state, unless there are none, or they are of another store or schema, or cannot be trusted."""
+        try:
+            state = self.rows.state()
+        except GraphError:
+            return None
+        if state is None or state.projection.store_id != self.journal.store_id:
+            return None
+        return state if state.projection.schema_version == SCHEMA_VERSION else None
 
     @contextmanager
-    def writing(self, *, needs_graph: bool = True) -> Iterator[None]:
-        """Hold the writer lock and the graph, caught up. Nests.
-
-        The journal's lock is taken before the graph's, so that nobody waiting for the former blocks the latter. A write
-        that needs no look-up does not open the graph: the next holder updates it.
-        """
-        if self.gate.is_reading:
+    def writing(self) -> Iterator[None]:
+        """Hold the writer lock, with the rows caught up. Nests."""
+        if self.is_reading:
             raise RuntimeError("a write was begun inside a block of reads")
-        with self.gate.guard:
-            if self.journal.holds_lock:
-                yield
-                return
-            if self._depth:
-                raise RuntimeError("a write was begun inside a block of reads")
-            with self.journal.locked(before_waiting=self.engine.release):
-                if not needs_graph and not self.engine.is_held:
+        with self.guard:
+            self._here.depth = getattr(self._here, "depth", 0) + 1
+            try:
+                if self.journal.holds_lock:
                     yield
                     return
-                with self.holding(), self._admitting():
+                with self.journal.locked():
+                    self._catch_up(None, timeout_s=self.journal.lock_timeout_s)
                     yield
-                self._mend()
+            finally:
+                self._here.depth -= 1
 
-    def admit_readers(self) -> None:
-        """Allow other threads to read during a long write; inside `writing` only, and effective only if it has the graph."""
-        if self.has_graph:
-            _ = self.index
-            self.rows.load_memories()
-            self._admit()
+    @property
+    def _is_joint(self) -> bool:
+        """Whether rows are written in one transaction with the events that they follow."""
+        return self._is_shared and self.journal.holds_lock
 
     @contextmanager
-    def _admitting(self) -> Iterator[None]:
-        self._admit()
-        try:
-            yield
-        finally:
-            self.gate.close()
+    def _committing(self, timeout_s: float) -> Iterator[list[Callable[[], None]]]:
+        """Begin a transaction. What is put into the list is carried out once it is committed, before anybody reads what it wrote."""
+        shows: list[Callable[[], None]] = []
+        with ExitStack() as shown:
+            with self.journal.committing() if self._is_joint else self.database.writing(timeout_s):
+                yield shows
+                shown.enter_context(self.view)
+            for show in shows:
+                show()
 
-    def _admit(self) -> None:
-        if self._has_all():
-            self.gate.open()
+    def append(
+        self, drafts: Sequence[CommitDraft], now: str, *, first: Callable[[], None] = lambda: None
+    ) -> list[Event]:
+        """Append commits and project them, in one transaction; inside `writing` only. They are durable and visible when it returns.
 
-    def _has_all(self) -> bool:
-        return self.rows.has_memories and self.loaded_index is not None
-
-    def append(self, drafts: Sequence[CommitDraft], now: str) -> list[Event]:
-        """Append commits and project them; inside `writing` only. They are durable and visible when it returns.
-
-        If the graph fails after the journal has accepted the commit, the commit stands, and the graph is rebuilt.
+        Parameters
+        ----------
+        first : callable
+            Writes what the events refer to, in the same transaction.
         """
-        before = self.journal.tail.seq
-        with timed(logger, logging.DEBUG, "appended to the journal") as counts:
-            commits = self.journal.append(drafts, now)
-            counts["events"] = sum(len(commit.events) for commit in commits)
-        try:
-            if self.has_graph and self.projection.seq == before:
-                self._apply(commits)
-            elif self.has_graph:  # an earlier commit of this block did not reach the graph
-                self._advance(None)
-            if self.has_graph:
-                self.after_commit()
-        except GraphError as error:
-            self.gate.close()
-            logger.warning("the graph failed after a commit (%s); it will be caught up", error.loggable)
-            if isinstance(error, DiskFullError):
-                self.journal.on_full()
-            self._has_failed |= not isinstance(error, DiskFullError)
-            self._generation = -1  # read its actual state instead of the expected one
+        if self.projection.seq != self.journal.tail.seq:
+            self._catch_up(None, timeout_s=self.journal.lock_timeout_s)
+        with self._committing(self.journal.lock_timeout_s) as shows:
+            first()
+            with timed(logger, logging.DEBUG, "appended to the journal") as counts:
+                commits = self.journal.append(drafts, now)
+                counts["events"] = sum(len(commit.events) for commit in commits)
+            shows.append(self._apply(commits))
         return [event for commit in commits for event in commit.events]
 
+    def _apply(self, commits: Sequence[Committed]) -> Callable[[], None]:
+        """Write what commits change, inside a transaction, and return the function that shows it."""
+        events = [event for commit in commits for event in commit.events]
+        if any(isinstance(event.payload, StoreReset) for event in events):
+            self._has_removed = True
+            return self._remake(commits[-1].after.seq)
+        fresh: Index | None = None
+        with timed(logger, logging.DEBUG, "wrote rows") as counts:
+            changes, after = project(events, commits[-1].after, self.projection, self.rows)
+            self.rows.apply(changes, after)
+            index = self.loaded_index
+            if index is not None and len(changes) >= _ASIDE_FROM_ROWS:
+                with self.view:
+                    fresh = index.copy()
+                fresh.apply(changes)
+                fresh.settle()
+            counts |= {"events": len(events), "rows": len(changes)}
+        self._has_removed |= any(change.table == "Memory" and change.new is None for change in changes)
+        named = self.journal.named
+
+        def show() -> None:
+            if index is not None and fresh is None:
+                index.apply(changes)
+            self.named = named
+            self._show(fresh or index, after)
+
+        return show
+
+    def _show(self, index: Index | None, projection: Projection) -> None:
+        self.projection = projection
+        if index is not None:
+            state = self.rows.state()
+            index.offset = IndexOffset(projection.seq, projection.signature, state.made if state else "")
+            self._index = index
+
     def catch_up(self, progress: Progress | None = None) -> None:
-        """Bring the graph to the journal's end, with a rebuild if necessary."""
-        with self.holding(progress):
+        """Bring the rows to the journal's end, with a rebuild if necessary."""
+        with self.reading(progress):
             pass
+
+    def _catch_up(self, progress: Progress | None, *, timeout_s: float) -> None:
+        """Bring the rows to the journal's end; `guard` is held. Raises a `BusyError` if another process writes them that long."""
+        if self._is_at_end():
+            return
+        try:
+            with in_bulk(), self._committing(timeout_s) as shows:
+                if self._is_at_end():  # another process has written them
+                    return
+                state, tail = self._usable_state(), self.journal.tail
+                if self.first_lag is None:
+                    self.first_lag = tail.seq - (state.projection.seq if state else 0)
+                if state is None:
+                    self.rows.state()  # raises what is wrong with it
+                    raise OutdatedGraphError("there are no rows of this store and schema")
+                projection = self._advance(state.projection, progress)
+                shows.append(lambda: self._see(projection))
+        except DiskFullError:
+            self.journal.on_full()
+            raise  # a rebuild would need more space, not less
+        except (GraphError, DamagedDatabaseError) as error:
+            level = logging.INFO if isinstance(error, OutdatedGraphError) else logging.WARNING
+            logger.log(level, "rebuilding the rows from the journal: %s", error.loggable)
+            self.rebuild(progress)
+
+    def _is_at_end(self) -> bool:
+        if self.journal.has_changed():
+            self.journal.refresh()
+        state, tail = self._usable_state(), self.journal.tail
+        if state is None or (state.projection.seq, state.projection.signature) != (tail.seq, tail.signature):
+            return False
+        self._see(state.projection)
+        return True
+
+    def _advance(self, projection: Projection, progress: Progress | None) -> Projection:
+        """Replay what the rows do not know yet, inside a transaction."""
+        tail = self.journal.tail
+        if projection.seq >= tail.seq:
+            raise OutdatedGraphError("they are ahead of the journal")
+        if projection.seq < self.journal.base.seq:
+            raise OutdatedGraphError("they are older than the journal's baseline")
+        with timed(logger, logging.INFO, "brought the rows up") as counts:
+            counts["events"] = tail.seq - projection.seq
+            batch: list[Event] = []
+            try:
+                for commit in self.journal.replay(_offset(self.journal, projection)):
+                    if any(isinstance(event.payload, StoreReset) for event in commit.events):
+                        raise OutdatedGraphError("the store was reset since")
+                    batch += commit.events
+                    if len(batch) >= _BATCH_EVENTS or commit.after.seq >= tail.seq:
+                        changes, projection = project(batch, commit.after, projection, self.rows)
+                        self.rows.apply(changes, projection)
+                        batch = []
+                        if progress:
+                            progress(projection.seq, tail.seq)
+            except JournalError as error:
+                # the rows' offset is not in this journal, or the journal is damaged: a full replay distinguishes them
+                raise GraphError(f"their offset does not match the journal: {error.loggable}") from error
+            if projection.seq < tail.seq:  # an excerpt, which keeps nothing of the last commits
+                projection = projection.at(tail)
+                self.rows.apply([], projection)
+        return projection
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Replay the whole journal, verified, into new rows and a new index."""
+        with self.guard, in_bulk(), timed(logger, logging.INFO, "rebuilt rows and index") as counts:
+            try:
+                self._rebuild(progress)
+            except DamagedDatabaseError:
+                if self._is_shared or not isinstance(self.database, SQLite):
+                    raise
+                self.database.renew()
+                self._rebuild(progress)
+            self._save_index()
+            self._remove_former_graph()
+            counts["events"] = self.projection.seq
+
+    def forget(self) -> None:
+        """Remove what was deleted from every file of the projections: the database's, the index's and the graph's."""
+        self._remove_former_graph()
+        self.graph.forget()
+        self.database.erase()
+        self._save_index()
+
+    def _remove_former_graph(self) -> None:
+        """Remove the graph of a release that kept the rows in it."""
+        for pattern in ("graph/memgraph.*", "graph/*.json", "graph.lock*"):
+            for path in self._folder.glob(pattern):
+                clear(path)
+
+    def _rebuild(self, progress: Progress | None) -> None:
+        with self._committing(self.journal.lock_timeout_s) as shows:
+            if self.journal.has_changed():
+                self.journal.refresh()
+            shows.append(self._remake(self.journal.tail.seq, progress))
+
+    def _remake(self, until_seq: int, progress: Progress | None = None) -> Callable[[], None]:
+        """Replay the verified journal up to an event into new rows and a new index, inside a transaction; return what shows them."""
+        changes, projection = replayed(self.journal, until_seq, progress)
+        self.rows.rebuild(changes, projection)
+        index, named = _index_of(changes), self.journal.named
+
+        def show() -> None:
+            self.named = named
+            self._show(index, projection)
+
+        return show
+
+    def _restore(self, why: GraphError) -> None:
+        """Rebuild the rows, because one deviates from what was written. This thread reads them."""
+        if not self.guard.acquire(blocking=False):
+            raise why  # another thread writes; whoever reads next rebuilds them
+        try:
+            logger.warning("rebuilding the rows from the journal: %s", why.loggable)
+            if self.database.is_writing:  # in the midst of a commit
+                self._remake(self.projection.seq)()
+            else:
+                with self.database.paused():
+                    self.rebuild()
+        finally:
+            self.guard.release()
 
     @property
     def index(self) -> Index:
         """The index at the journal's end; loaded or built on first use."""
-        with self.reading():
-            index = self._indexes.current(self.projection, self._bring_up, self.ask)
+        with self.reading(), self.view:
+            index = self._index
+            if index is None:
+                with timed(logger, logging.INFO, "read the index's snapshot") as counts:
+                    index = snapshot.load(self._index_path, self.journal.store_id, self._index_seal)
+                    counts["memories"] = len(index or ())
+            if index is None or not self._bring_up(index):
+                with timed(logger, logging.INFO, "built the index"):
+                    index = self._built()
+                self._index = index
+                self._save_index()
+            self._index = index
             index.use_vectors_of(self.named.model)
             return index
 
     @property
     def loaded_index(self) -> Index | None:
         """The index if it is in memory and current, without loading it."""
-        return self._indexes.loaded(self.projection)
+        index = self._index
+        return index if index is not None and index.offset.seq == self.projection.seq else None
 
-    def rebuild(self, progress: Progress | None = None) -> None:
-        """Replay the whole journal, verified, into a new graph and a new index."""
-        with ExitStack() as stack:
-            stack.enter_context(self.gate.guard)
-            if self._is_at_hand():
-                stack.enter_context(self._admitting())
-            stack.enter_context(in_bulk())
-            counts = stack.enter_context(timed(logger, logging.INFO, "rebuilt graph and index"))
-            counts["events"] = self._remake(self.journal.tail.seq, progress).seq
-            self._generation, self._has_failed = -1, False
+    def _bring_up(self, index: Index) -> bool:
+        """Update the index to the rows' state; return False if it must be rebuilt."""
+        offset, now = index.offset, self.projection
+        if offset.seq >= now.seq:
+            return offset.seq == now.seq and offset.signature == now.signature
+        changes = self.rows.changes_since(offset.seq) if self.rows.mark(offset.seq) == offset.made else None
+        if changes is None:
+            return False
+        followers = [
+            row
+            for change in changes
+            if change.table == "Memory" and change.new is None
+            for key in index.followers(str(change.key))
+            if (row := self.rows.get("Memory", key)) is not None
+        ]
+        index.apply(changes)
+        for row in followers:
+            index.put(row, row)
+        self._show(index, now)
+        return True
 
-    def ask(self, question: Callable[[GraphEngine], T]) -> T:
-        """Query the graph; if it fails, rebuild it from the journal and query it once more.
+    def _built(self) -> Index:
+        """Return the index of all rows."""
+        index = _index_of(self._checked_rows())
+        self._show(index, self.projection)
+        return index
 
-        It is rebuilt up to the same event, so nothing changes for its holder.
-        """
+    def check(self) -> None:
+        """Compare memories and links with their digest, and rebuild rows that deviate."""
+        with self.reading():
+            self._checked_rows()
+
+    def _checked_rows(self) -> list[Change]:
+        """Return all memories and links, rebuilt if they do not match their digest."""
+
+        def read() -> list[Change]:
+            tables = ("Memory", *RELATION_CODE)
+            return [Change(table, key, None, row) for table in tables for key, row in self.rows.scan(table)]
+
+        rows = read()
+        if digest_after(0, rows) != self.projection.digest:
+            self._restore(GraphError("memories and links do not match their digest"))
+            rows = read()
+        return rows
+
+    def _save_index(self) -> None:
+        if self._index is None:
+            return
         try:
-            return question(self.engine)
-        except GraphError as error:
-            if type(error) is not GraphError or not self._depth:
-                raise  # a query's error or a full disk is no damage
-            self.restore(error)
-            return question(self.engine)
-
-    def restore(self, why: GraphError) -> None:
-        """Rebuild graph and index at their current state, inside `holding`, because the graph deviates from what was written."""
-        self._note_damage(why)
-        self.projection = self._remake(self.projection.seq)
-
-    def _remake(self, until_seq: int, progress: Progress | None = None) -> Projection:
-        """Replay the verified journal up to an event into a new graph and index, and drop what was read from the old ones."""
-        changes, projection = replayed(self.journal, until_seq, progress)
-        index = aside(
-            lambda: index_of(changes, projection),
-            lambda: self.engine.rebuild(changes, projection.as_row(), progress=progress),
-        )
-        self.upkeep.note_fresh(size=self.engine.size_bytes(), rows=self.engine.count_rows())
-        with self.gate.view:
-            self.gate.close()
-            self.rows.clear()
-            self._indexes.index = index
-        self._indexes.save()
-        return projection
-
-    def _note_damage(self, why: GraphError) -> None:
-        logger.warning("rebuilding the graph from the journal: %s", why.loggable)
-        if not isinstance(why, OutdatedGraphError):
-            self.upkeep.note_damage(why.loggable)
+            snapshot.save(self._index, self._index_path, self.journal.store_id, self._index_seal)
+        except StorageError as error:  # a snapshot only saves time
+            logger.warning("%s", error.loggable)
 
     def close(self) -> None:
-        """Save the index if much has changed, record how far the journal is verified, and release the graph."""
-        with self.gate.guard:
+        """Save the index if much has changed, record how far the journal is verified, and close the database."""
+        with self.guard:
             try:
                 if not self.journal.has_changed():  # else a later purge may have removed what this process knows
                     # the snapshot must not keep the names of what was removed
-                    _ = self._has_removed and self.engine.is_held and self.index
-                    self._indexes.save_if_changed(self.projection, at_once=self._has_removed)
+                    index = self.index if self._has_removed else self.loaded_index
+                    share = len(index) + 1 if index is not None and self._has_removed else _SNAPSHOT_SHARE
+                    if index is not None and index.changed * share > len(index):
+                        self._save_index()
             finally:
-                self.engine.close()
-
-    def _catch_up(self, progress: Progress | None) -> None:
-        """Bring the open graph to the journal's end.
-
-        Raises
-        ------
-        GraphError
-            It must be rebuilt.
-        """
-        if self._has_failed:
-            raise GraphError("its last read or write failed, so its rows may be corrupt")
-        self._refresh()
-        if self.engine.generation != self._generation:
-            # another process may have changed or deleted the graph: only its own state record counts
-            state = resumable(self.engine, self.journal)
-            if state != self.projection:  # otherwise the cached rows are the graph's
-                self.rows.clear()
-            self.projection = state
-            self._generation = self.engine.generation
-        if self.first_lag is None:
-            self.first_lag = self.journal.tail.seq - self.projection.seq
-        if self.projection.seq != self.journal.tail.seq:
-            with timed(logger, logging.INFO, "brought the graph up") as counts:
-                counts["events"] = self.journal.tail.seq - self.projection.seq
-                self._advance(progress)
-        self.named = self.journal.named
-
-    def _refresh(self) -> None:
-        if self.journal.has_changed():
-            self.journal.refresh()
-
-    def _mend(self) -> None:
-        """Catch up after a commit that did not reach the graph. The commit stands, so a failure here is only logged."""
-        if self.projection.seq != self.journal.tail.seq:
-            try:
-                self.catch_up()
-            except GraphError as error:
-                logger.warning("the graph is behind and will be caught up later: %s", error.loggable)
-
-    def _advance(self, progress: Progress | None) -> None:
-        state = self.projection
-        if self.journal.tail.seq - state.seq > _REBUILD_FROM_EVENTS:
-            raise OutdatedGraphError("it is far behind")
-        if state.seq < self.journal.base.seq:
-            raise OutdatedGraphError("it is older than the journal's baseline")
-        total = self.journal.tail.seq
-        batch: list[Committed] = []
-        try:
-            for commit in self.journal.replay(self._offset(state)):
-                batch.append(commit)
-                if sum(len(known.events) for known in batch) >= _BATCH_EVENTS:
-                    self._apply(batch)
-                    batch = []
-                    if progress:
-                        progress(self.projection.seq, total)
-        except JournalError as error:
-            # the graph's offset is not in this journal, or the journal is damaged: a full replay distinguishes them
-            raise GraphError(f"the graph's offset does not match the journal: {error.loggable}") from error
-        if batch:
-            self._apply(batch)
-
-    def _apply(self, commits: Sequence[Committed]) -> None:
-        events = [event for commit in commits for event in commit.events]
-        if not events:
-            return
-        if any(isinstance(event.payload, StoreReset) for event in events):
-            # a new graph is quicker than removing most of the old one, and its file holds nothing of what is gone
-            self.projection, self.named = self._remake(commits[-1].after.seq), self.journal.named
-            return
-        index = self.loaded_index
-        with timed(logger, logging.DEBUG, "wrote to graph and index") as counts:
-            changes, after = project(events, commits[-1].after, self.projection, self.rows.ready_for(events))
-            if len(changes) > _MOST_ROWS_AT_ONCE:
-                raise GraphError(f"{len(changes):,} rows are too many for one transaction of the engine")
-            counts |= {"events": len(events), "rows": len(changes)}
-            self._has_removed |= any(change.table == "Memory" and change.new is None for change in changes)
-            fresh = index
-            if index is None or len(changes) < _ASIDE_FROM_ROWS:
-                self.engine.apply(changes, after.as_row())
-            else:
-                with self.gate.view:
-                    copy = index.copy()
-                fresh = aside(lambda: brought_up(copy, changes), lambda: self.engine.apply(changes, after.as_row()))
-            absorb = self.rows.absorbing(changes)
-            with self.gate.view:
-                if fresh is not None:
-                    if fresh is index:
-                        fresh.apply(changes)
-                    fresh.offset = offset_of(after)
-                    self._indexes.index = fresh
-                absorb()
-                self.projection = after
-                if self.named.model not in (None, self.journal.named.model):
-                    self.gate.close()  # queries are still embedded by the previous model
-                self.named = self.journal.named
-
-    def _offset(self, state: Projection | IndexOffset) -> Chain:
-        return (
-            Chain(self.journal.store_id, state.seq, state.signature, state.timestamp)
-            if state.seq
-            else self.journal.start
-        )
-
-    def _bring_up(self, index: Index) -> bool:
-        """Update the index to the graph's state; return False if it must be rebuilt."""
-        if index.offset.seq < self.journal.base.seq:
-            return False
-        if index.offset.seq >= self.projection.seq:
-            return index.offset.seq == self.projection.seq and index.offset.signature == self.projection.signature
-        try:
-            stale = stale_after(self.journal.replay(self._offset(index.offset)))
-        except JournalError:
-            return False
-        if stale is None or len(stale.used) > _REFETCH_LIMIT:
-            return False
-        with self.engine.open():
-            refetch(index, stale, self.rows.get, lambda key: self.ask(lambda engine: engine.links_of(key)))
-        index.offset = offset_of(self.projection)
-        return True
+                self.graph.close()
+                if not self._is_shared:
+                    self.database.close()
 
 
-class IndexKeeper:
-    """The index of one graph.
+def _index_of(changes: Iterable[Change]) -> Index:
+    """Return the index of these rows."""
+    index = Index()
+    rows, links = [], list[tuple[str, Key]]()
+    for change in changes:
+        if change.table == "Memory" and change.new:
+            rows.append(change.new)
+        elif change.table in RELATION_CODE:
+            links.append((change.table, change.key))
+    index.build(sorted(rows, key=lambda row: row["seq"]), links)
+    return index
 
-    Attributes
-    ----------
-    index : Index or None
-        The index in memory, at any state.
-    """
 
-    def __init__(self, path: Path, store_id: str, seal: Seal) -> None:
-        self._path = path
-        self._store_id = store_id
-        self._seal = seal
-        self.index: Index | None = None
-
-    def loaded(self, projection: Projection) -> Index | None:
-        """Return the index if it is in memory and at this state."""
-        index = self.index
-        return index if index is not None and index.offset.seq == projection.seq else None
-
-    def current(
-        self,
-        projection: Projection,
-        bring_up: Callable[[Index], bool],
-        ask: Callable[[Callable[[GraphEngine], Index]], Index],
-    ) -> Index:
-        """Return the index at this state: loaded and updated, or built from the graph.
-
-        Parameters
-        ----------
-        bring_up : callable
-            Updates an index to this state; returns False if it must be rebuilt.
-        ask : callable
-            Queries the graph.
-        """
-        if self.index is None:
-            with timed(logger, logging.INFO, "read the index's snapshot") as counts:
-                self.index = snapshot.load(self._path, self._store_id, self._seal)
-                counts["memories"] = len(self.index or ())
-        if self.index is None or not bring_up(self.index):
-            with timed(logger, logging.INFO, "built the index"):
-                self.index = ask(lambda engine: index_from(engine, projection))
-            self.save()
-        return self.index
-
-    def save_if_changed(self, projection: Projection, *, at_once: bool = False) -> None:
-        """Save the index if it is current and has changed much since the last save, or at all if that is wanted."""
-        index = self.loaded(projection)
-        if index is not None and index.changed * (len(index) + 1 if at_once else _SNAPSHOT_SHARE) > len(index):
-            self.save()
-
-    def save(self) -> None:
-        """Save the index."""
-        if self.index is None:
-            return
-        try:
-            snapshot.save(self.index, self._path, self._store_id, self._seal)
-        except StorageError as error:  # a snapshot only saves time
-            logger.warning("%s", error.loggable)
+def _offset(journal: Journal, state: Projection) -> Chain:
+    return Chain(journal.store_id, state.seq, state.signature, state.timestamp) if state.seq else journal.start

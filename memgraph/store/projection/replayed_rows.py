@@ -1,14 +1,13 @@
-"""State of a graph, and the rows replayed from the journal to fill a new one."""
+"""The rows replayed from the journal to fill a new database."""
 
 from __future__ import annotations
 
-from memgraph.errors import GraphError, OutdatedGraphError
 from memgraph.fold import EmptyRows, Projection, Workspace, fold
 from memgraph.fold.projection import SCHEMA_VERSION, digest_after
 from memgraph.journal.baseline import Baseline
 from memgraph.journal.envelope import Chain
 from memgraph.journal.journal import Journal
-from memgraph.ports import Change, GraphEngine, Progress
+from memgraph.ports import Change, Progress
 
 
 def beginning(journal: Journal, until: int | None = None) -> tuple[Workspace, Chain]:
@@ -57,38 +56,7 @@ def replayed(journal: Journal, until: int, progress: Progress | None = None) -> 
         projection = projection.at(commit.after)
         if progress:
             progress(projection.seq, until)
+    if until == journal.tail.seq:
+        projection = projection.at(journal.tail)  # an excerpt may keep nothing of the last commits
     changes = list(workspace.changes())
     return changes, projection.with_digest(digest_after(0, changes))
-
-
-def stored(engine: GraphEngine, store_id: str) -> Projection:
-    """Return the state that a graph records for itself, whatever the journal's.
-
-    Raises
-    ------
-    GraphError
-        The state cannot be read.
-    """
-    row = engine.state()
-    if row is None:  # a new graph
-        return Projection(store_id)
-    try:
-        return Projection.from_row(row)
-    except (KeyError, ValueError, TypeError) as error:
-        raise GraphError(f"its state cannot be read ({error!r})") from None
-
-
-def resumable(engine: GraphEngine, journal: Journal) -> Projection:
-    """Return the state that a graph records for itself, which the journal can bring up to date.
-
-    Raises
-    ------
-    GraphError
-        It cannot.
-    """
-    state, tail = stored(engine, journal.store_id), journal.tail
-    if state.store_id != journal.store_id or state.schema_version != SCHEMA_VERSION:
-        raise OutdatedGraphError("it belongs to another store or schema")
-    if state.seq > tail.seq or (state.seq == tail.seq and state.signature != tail.signature):
-        raise OutdatedGraphError("it is ahead of the journal")
-    return state

@@ -94,7 +94,7 @@ class Purging:
         checked(bool, keep_copies, "keep_copies")
         criteria = self._criteria(ids, match, project, source, secrets=secrets)
         self._reader.settle()
-        with self._projector.holding():
+        with self._projector.reading():
             plan = self._planned(criteria, keeps_copies=keep_copies, may_be_empty=secrets)
             remaining = self._remaining(plan)
 
@@ -204,7 +204,7 @@ class Purging:
             What it says does not hold.
         """
         found = read_receipt(receipt)
-        with self._projector.holding():
+        with self._projector.reading():
             return check_receipt(self._journal, found)
 
     def complete_begun(self) -> None:
@@ -258,7 +258,7 @@ class Purging:
             self._projector.rebuild()
             for model in journal.named.rows:
                 journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
-            journal.database.erase()
+            self._projector.forget()
             receipt = receipt_of(journal, seq, payload, removed=removed, remaining=remaining, exports=self._exports())
             write_receipt(self._home, receipt)
             counts["events"] = len(payload.seqs())
@@ -287,7 +287,6 @@ class Purging:
             There is nothing to purge, or too much at once.
         """
         _ = self._projector.index
-        self._projector.rows.load_memories()
         plan = plan_of(
             lambda: records(self._journal.lines()),
             criteria,

@@ -60,7 +60,7 @@ def shown_graph(
 
     Links and `previous_id` values that refer to hidden memories are omitted.
     """
-    with store.reader.frozen(links=True):
+    with store.reader.frozen():
         ranked = shown_ids(store, project_id=project_id, since=since, until=until, include=include, limit=limit)
         ids = frozenset(ranked)
         nodes = [_node(memory, ids) for part in _parts(ranked) for memory in store.reader.read(part)]

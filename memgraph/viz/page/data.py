@@ -133,7 +133,7 @@ def page_data(
         there = shown_ids(store, project_id=project_id, include=included)
         return [one for one in there if one in lives and since_then <= lives[one].at <= until_then]
 
-    with store.reader.frozen(links=True):
+    with store.reader.frozen():
         ids = within(include)
         if project_id is None and (apart := _apart([history.lives[one] for one in ids])):
             project_id, *others = apart

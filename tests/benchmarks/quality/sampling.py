@@ -83,7 +83,7 @@ def made_of(sources: Iterable[readers.Reader], folder: Path) -> Made:
             graph.ingest(source)
         graph.maintenance.sleep()
         store = graph.store
-        with store.reader.frozen(links=True):
+        with store.reader.frozen():
             recalled = store.reader.listed() & ~store.reader.superseded()
             shown_ids = {store.reader.index.ids.names[slot] for slot in np.flatnonzero(recalled)}
         shown = {one.id: one for one in store.every_memory() if one.id in shown_ids}

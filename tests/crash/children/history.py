@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fuse import Fuse
+from memgraph.graph.rows.writing import BulkLimits, RowWriter
 from memgraph.journal.segments import JournalLimits
 from places import MoodyEmbedder, opened, say
 
@@ -22,7 +23,6 @@ import memgraph.store.opening
 from memgraph import AgentMemoryStore, MemoryCommands
 from memgraph.extraction.readers import BuildLogReader
 from memgraph.graph.connection import KUZU
-from memgraph.graph.rows.writing import BulkLimits, RowWriter
 from memgraph.lifecycle import ingest
 from memgraph.model.ids import source_id
 
@@ -98,7 +98,7 @@ def bulk() -> list[Step]:
     """Commits of many events: by statements, and by COPY."""
 
     def copy_early(store: AgentMemoryStore) -> None:
-        engine = store._projector.engine
+        engine = store._projector.rows
         engine._writer = RowWriter(KUZU, engine._folder, BulkLimits(new_rows=1_000))
 
     return [

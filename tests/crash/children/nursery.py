@@ -27,7 +27,7 @@ import memgraph.retrieval
 import memgraph.store.backup
 import memgraph.store.store
 import memgraph.testing
-from memgraph.testing import FakeClock, FakeEmbedder, InMemoryEngine
+from memgraph.testing import FakeClock, FakeEmbedder
 
 
 def run(order: dict[str, Any]) -> int:
@@ -57,9 +57,7 @@ def live(folder: Path) -> None:
     Its graph is in memory: an open database has a thread, and a fork copies only one.
     """
     config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-    with memgraph.AgentMemoryStore(
-        config, embedder=FakeEmbedder(16), clock=FakeClock(), engine=InMemoryEngine()
-    ) as store:
+    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=FakeClock()) as store:
         given = {"tags": ["t"], "project_id": "P", "agents_involved": ["A"], "session_id": "s"}
         one = store.insert_memory({"type": "episodic", "content": "one", **given})
         two = store.insert_memory({"type": "semantic", "content": "two", "supporting_memory_ids": [one.id]})

@@ -29,8 +29,8 @@ def main() -> None:
     with opened(folder, graph_idle_s=60.0) as store:
         digest = store.digest()
         memories = {memory.id: memory for memory in store.every_memory()}
-        with store._projector.holding():  # a query from outside would start a process for each survey
-            seen = Counter(key for key, _ in store._projector.engine.scan("Memory"))
+        with store._projector.reading():  # a query from outside would start a process for each survey
+            seen = Counter(key for key, _ in store._projector.rows.scan("Memory"))
         assert seen == Counter(memories.keys()), "graph and index differ"
         store.verify()
         if not is_quick:

@@ -12,11 +12,6 @@ from memgraph import MemGraph
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
 def memory(open_store: Callable[..., Any]) -> MemGraph:
     return MemGraph(open_store(agents={"coach": {"domain": "health"}, "reader": {"write": []}}))
 

@@ -24,11 +24,6 @@ BY_DOCTOR_AND_REPAIR = pytest.mark.parametrize("command", ["doctor", "repair"])
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "diagnostics.jsonl"
     monkeypatch.setenv("MEMGRAPH_KEYS_HOME", str(tmp_path / "keys"))

@@ -30,11 +30,6 @@ SECRET = "zq9999zq"
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "diagnostics.jsonl"
 

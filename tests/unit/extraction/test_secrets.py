@@ -205,10 +205,6 @@ def test_hostile_text_costs_no_more_than_its_length(part: str) -> None:
 
 
 class TestTheStore:
-    @pytest.fixture
-    def needs_database(self) -> bool:
-        return False
-
     SECRET = SECRETS["GitHub token"]
 
     def journal(self, store: Any) -> str:

@@ -11,8 +11,8 @@ import pytest
 
 from memgraph.errors import QueryError
 from memgraph.graph import engine as module
+from memgraph.graph.copy import QueryLimits
 from memgraph.graph.guard import MAX_QUERY_CHARS, check_read_only
-from memgraph.graph.storage.database_file import QueryLimits
 from memgraph.model.ids import source_id
 from memgraph.ports import Change
 from tests.engines import Engine
@@ -287,7 +287,7 @@ def parameters_of(query: str) -> dict[str, str]:
 
 def test_the_engine_runs_honest_queries(stocked: Any) -> None:
     """All of them on one connection, which is opened once: a user's query opens the file in another process."""
-    with stocked._projector.holding(), stocked._projector.engine._session.use() as connection:
+    with stocked._projector.reading(), stocked._projector.engine._session.use() as connection:
         found = {name: connection.run(query, parameters_of(query)) for name, query in HONEST.items()}
     assert len(found) > 20
     assert sum(bool(rows) for rows in found.values()) > len(found) // 2

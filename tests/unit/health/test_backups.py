@@ -15,11 +15,6 @@ from memgraph.model.results.maintenance import HealthCheck, HealthLimits
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
 def memory(store: Any) -> MemGraph:
     return MemGraph(store)
 

@@ -26,11 +26,6 @@ NAMES = {
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
 def memory(store: Any) -> MemGraph:
     return MemGraph(store)
 
@@ -205,7 +200,7 @@ def test_the_graph_is_compared_with_the_fold_and_not_with_itself(store: Any) -> 
     memory = MemGraph(store)
     kept = store.insert_memory({"type": "semantic", "content": "Fact", "access_count": 1})
     projector = store._projector
-    with projector.holding():
+    with projector.reading():
         row = projector.engine.get("Memory", kept.id)
         from memgraph.fold.projection import digest_after
         from memgraph.ports import Change

@@ -503,10 +503,6 @@ class TestSnapshot:
 
 class TestInAStore:
     @pytest.fixture
-    def needs_database(self) -> bool:
-        return False
-
-    @pytest.fixture
     def lived(self, open_store: Callable[..., Any]) -> Any:
         store = open_store()
         ids = [
@@ -573,7 +569,7 @@ class TestInAStore:
         lived.close()
         shutil.rmtree(tmp_path / "store" / "journal")
         shutil.copytree(tmp_path / "backup", tmp_path / "store" / "journal")
-        shutil.rmtree(tmp_path / "store" / "graph")
+        (tmp_path / "store" / "memgraph.db").unlink()
         (tmp_path / "keys" / "heads" / store_id).unlink()
         again = open_store()
         assert again.get_memory(ghost.id) is None

@@ -61,24 +61,24 @@ def experience() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def opened(in_memory: Callable[[], Any]) -> Opened:
+def opened() -> Opened:
     """Open the store in a folder, a month after it was filled."""
 
     def call(folder: Path, embedder: Any = None, **settings: Any) -> Any:
         config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys", **settings)
         clock = FakeClock("2026-03-03T03:00:00.000Z")
-        return memgraph.AgentMemoryStore(config, embedder=embedder or FakeEmbedder(64), clock=clock, engine=in_memory())
+        return memgraph.AgentMemoryStore(config, embedder=embedder or FakeEmbedder(64), clock=clock)
 
     return call
 
 
 @pytest.fixture(scope="module")
-def tired(tmp_path_factory: pytest.TempPathFactory, in_memory: Callable[[], Any]) -> Path:
+def tired(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a store that has much to sleep over; it is copied, not used."""
     folder = tmp_path_factory.mktemp("tired")
     config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
     clock = FakeClock(START)
-    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64), clock=clock, engine=in_memory()) as store:
+    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64), clock=clock) as store:
         for task in (None, "T"):
             store.insert_memories([one for one in experience() if one.get("task_id") == task])
     return folder

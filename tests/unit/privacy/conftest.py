@@ -1,10 +1,3 @@
 """Nothing here asks the database anything: stores keep their graph in memory, unless the run is a long one."""
 
 from __future__ import annotations
-
-import pytest
-
-
-@pytest.fixture
-def needs_database() -> bool:
-    return False

@@ -32,11 +32,6 @@ def opened(place="."):
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
 def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run a program on this test's stores, in its own process; `opened()` opens them as `open_store()` would."""
 
@@ -53,10 +48,10 @@ def seen() -> Callable[[Any], dict[str, Any]]:
 
     def see(store: Any) -> dict[str, Any]:
         linked = {end for link in store.every_link() for end in (link.source_id, link.target_id)}
-        with store._projector.holding():  # queries from outside would take three times as long
-            engine = store._projector.engine
+        with store._projector.reading():  # queries from outside would take three times as long
+            engine = store._projector.rows
             keys = {table: sorted(key for key, _ in engine.scan(table)) for table in tables()}
-            columns = dict(engine.scan_columns("Memory"))
+            columns = dict(engine.scan("Memory"))
         return {
             "digest": store.digest(),
             "memories": {memory.id: memory for memory in store.every_memory()},

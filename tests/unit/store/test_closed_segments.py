@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,17 +31,14 @@ SECRET = "Margaret moved to the house behind the old lighthouse in Warnemünde l
 class Place:
     """A store with tiny segments."""
 
-    def __init__(self, folder: Path, make_engine: Callable[[], Any]) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
         self.journal = self.config.home / "journal"
-        self._make_engine = make_engine
 
     def open(self, **settings: Any) -> Any:
         config = self.config.model_copy(update=settings)
-        return memgraph.AgentMemoryStore(
-            config, engine=self._make_engine(), embedder=FakeEmbedder(16), clock=FakeClock(NOW)
-        )
+        return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=FakeClock(NOW))
 
     def packed(self) -> list[Path]:
         return [path for path in files.files_in(self.journal) if path.suffix == ".zst"]
@@ -70,8 +67,8 @@ def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path, make_engine: Callable[[], Any]) -> Iterator[Place]:
-    place = Place(tmp_path, make_engine)
+def place(tmp_path: Path) -> Iterator[Place]:
+    place = Place(tmp_path)
     with place.open() as store:
         store.insert_memory({"id": "00000000-0000-4000-8000-000000000001", "type": "episodic", "content": SECRET})
         for number in range(13):
@@ -120,7 +117,7 @@ def test_the_setting_of_their_age_reaches_the_journal(place: Place) -> None:
     before = len(place.named())
     config = place.config.model_copy(update={"journal_segment_days": 2})
     late = FakeClock("2026-02-04T09:00:00.000Z")
-    with memgraph.AgentMemoryStore(config, engine=place._make_engine(), embedder=FakeEmbedder(16), clock=late) as store:
+    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=late) as store:
         store.insert_memory({"type": "episodic", "content": "three days later"})
     assert len(place.named()) == before + 1
 
@@ -146,9 +143,9 @@ def test_a_purge_rewrites_them(place: Place, tmp_path: Path) -> None:
     place.agrees()
 
 
-def test_a_compression_after_another_process_purged(tmp_path: Path, make_engine: Callable[[], Any]) -> None:
+def test_a_compression_after_another_process_purged(tmp_path: Path) -> None:
     """It names what is there, not what it read before the purge."""
-    place = Place(tmp_path, make_engine)
+    place = Place(tmp_path)
     with place.open(journal_compression=False) as store:
         for number in range(13):
             store.insert_memory({"type": "episodic", "content": f"text number {number}", "tags": ["a", f"t{number}"]})

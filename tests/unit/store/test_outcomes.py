@@ -31,7 +31,7 @@ def state(memory: memgraph.MemGraph, memory_id: str | None) -> tuple[int, float]
 
 
 def marks(memory: memgraph.MemGraph) -> dict[str, bool | None]:
-    return {str(ends[1]): row.get("used") for ends, row in memory.store._projector.engine.scan("RECALLED")}
+    return {str(ends[1]): row.get("used") for ends, row in memory.store._projector.rows.scan("RECALLED")}
 
 
 def events(memory: memgraph.MemGraph) -> int:
@@ -50,7 +50,7 @@ def test_used_memories_are_counted_and_reinforced(
     assert state(memory, used) == (before[used][0] + 1, pytest.approx(before[used][1] + 0.2, abs=1e-5))
     assert {one: state(memory, one) for one in (overridden, other)} == {one: before[one] for one in (overridden, other)}
     assert marks(memory) == {used: True, overridden: False, other: None}
-    ((_, row),) = memory.store._projector.engine.scan("Recall")
+    ((_, row),) = memory.store._projector.rows.scan("Recall")
     assert row["outcome"] == outcome
     after, digest = state(memory, used), memory.store.digest()
     memory.store.rebuild()

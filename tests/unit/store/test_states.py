@@ -509,7 +509,7 @@ class TestUndelete:
 
         store, ids = chain
         store.close()
-        shutil.copytree(tmp_path / "store" / "graph", tmp_path / "early")
+        shutil.copyfile(tmp_path / "store" / "memgraph.db", tmp_path / "early")
         store = open_store()
         for key in (ids[2], ids[3], ids[1]):
             store.delete_memory(key)
@@ -517,8 +517,8 @@ class TestUndelete:
             store.undelete(key)
         expected, found = seen(store), search(store)
         store.close()
-        shutil.rmtree(tmp_path / "store" / "graph")
-        shutil.copytree(tmp_path / "early", tmp_path / "store" / "graph")
+        (tmp_path / "store" / "memgraph.db").unlink()
+        shutil.copyfile(tmp_path / "early", tmp_path / "store" / "memgraph.db")
         again = open_store()
         assert (seen(again), search(again)) == (expected, found)
         again.verify()

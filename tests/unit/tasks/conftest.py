@@ -11,11 +11,6 @@ from memgraph import MemGraph
 
 
 @pytest.fixture
-def needs_database() -> bool:
-    return False
-
-
-@pytest.fixture
 def memory(store: Any) -> MemGraph:
     return MemGraph(store)
 

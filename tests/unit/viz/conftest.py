@@ -30,12 +30,12 @@ HOSTILE = {
 
 
 @pytest.fixture(scope="session")
-def opened(in_memory: Callable[[], Any]) -> Callable[..., AgentMemoryStore]:
+def opened() -> Callable[..., AgentMemoryStore]:
     """Open the store in a folder; pages, series and exports ask the database nothing."""
 
     def call(folder: Any, clock: FakeClock, **given: Any) -> AgentMemoryStore:
         config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-        return AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, engine=in_memory(), **given)
+        return AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, **given)
 
     return call
 

@@ -56,9 +56,9 @@ def show(settings: Settings, name: str) -> None:
 @pass_settings
 def schema(settings: Settings) -> None:
     """Print the labels and relations of the graph, with their properties."""
-    from memgraph.graph.schema import INTERNAL, tables
+    from memgraph.graph.schema import tables
 
-    shown = [one for one in tables().values() if one.name not in INTERNAL]
+    shown = tables().values()
     document = [{"name": one.name, "between": one.ends, "properties": one.columns} for one in shown]
     lines = [
         line

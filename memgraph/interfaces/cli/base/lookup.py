@@ -72,7 +72,7 @@ def _from_worker(settings: Settings, name: str, given: Mapping[str, Any]) -> dic
     wish = os.environ.get(USE_VARIABLE) or "use"
     if wish not in _WISHES:
         raise ConfigError(f"{USE_VARIABLE} is {wish!r}; it must be one of {', '.join(_WISHES)}")
-    is_given = settings.embedder is not None or settings.engine is not None
+    is_given = settings.embedder is not None
     is_special = (
         settings.as_of is not None or settings.is_recorded or settings.verbosity or os.environ.get(LOG_VARIABLE)
     )

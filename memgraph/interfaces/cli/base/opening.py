@@ -75,7 +75,6 @@ def opened(
         from memgraph.journal.opening import refuse_foreign
         from memgraph.store import AgentMemoryStore
 
-        engine = settings.engine() if settings.engine else None
         context = click.get_current_context(silent=True)
         reads = reads or (context is not None and isinstance(context.command, ReadingCommand))
         with ExitStack() as views:
@@ -86,7 +85,7 @@ def opened(
                 refuse_foreign(home)
                 folder = Path(views.enter_context(TemporaryDirectory(prefix="memgraph-")))
                 given = given.model_copy(update={"home": folder / "store", "keys_home": folder / "keys"})
-            memory = views.enter_context(MemGraph(AgentMemoryStore(given, embedder=embedder, engine=engine)))
+            memory = views.enter_context(MemGraph(AgentMemoryStore(given, embedder=embedder)))
             if settings.as_of is not None:
                 memory = views.enter_context(_past(settings, memory))
             if settings.agent is not None and not asks:

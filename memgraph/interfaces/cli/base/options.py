@@ -14,7 +14,7 @@ import click
 from memgraph.interfaces.cli.base.commands import Suggesting
 
 if TYPE_CHECKING:
-    from memgraph.ports import Embedder, GraphEngine
+    from memgraph.ports import Embedder
 
 
 @dataclass(slots=True)
@@ -39,9 +39,6 @@ class Settings:
         The agent that asks, and why it needs sensitive memories.
     embedder : Embedder or None
         For who runs commands from Python: what embeds instead of the configured model.
-    engine : callable or None
-        For who runs commands from Python: makes the graph engine of each store that is opened; if it returns None, or
-        is None, the configured one is used.
     """
 
     home: str | None = None
@@ -53,7 +50,6 @@ class Settings:
     agent: str | None = None
     justification: str | None = None
     embedder: Embedder | None = None
-    engine: Callable[[], GraphEngine | None] | None = None
 
 
 Callback = Callable[[click.Context, click.Parameter, Any], None]

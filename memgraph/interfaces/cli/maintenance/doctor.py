@@ -97,7 +97,7 @@ def _of_the_store(found: dict[str, Any]) -> Iterator[str]:
         state = f"{vectors['damaged']:,} damaged" if vectors["damaged"] else "verified"
         yield f"vectors     {vectors['named']:,}, {state}"
     if "bytes" in found["graph"]:
-        yield f"graph       {found['graph']['bytes'] / 1e6:,.0f} MB{_damages(found['graph'])}"
+        yield f"graph       {found['graph']['bytes'] / 1e6:,.0f} MB"
     for name in ("graph", "index"):
         lag, note = found[name]["lag_events"], plain(found[name]["note"])
         state = "unknown" if lag is None else "none" if not lag else count(lag, "event")
@@ -109,15 +109,6 @@ def _backup(last: dict[str, Any]) -> str:
         return "none"
     gone = " (not there any more)" if last["present"] is False else ""
     return f"{last['at'][:16]}, {plain(last['path'] or 'from which the store was restored')}{gone}"
-
-
-def _damages(graph: dict[str, Any]) -> str:
-    """Describe how often the graph was rebuilt because it was damaged."""
-    if not graph["damages"]:
-        return ""
-    last = graph["last_damage"]
-    times = "once" if graph["damages"] == 1 else f"{graph['damages']:,} times"
-    return f"; rebuilt {times} because it was damaged, last on {last['at'][:10]}: {plain(last['why'])}"
 
 
 def _holder(lock: dict[str, Any]) -> str:

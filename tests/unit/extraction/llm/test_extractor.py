@@ -307,10 +307,6 @@ class TestBudget:
 
 
 class TestInAStore:
-    @pytest.fixture
-    def needs_database(self) -> bool:
-        return False
-
     def test_the_setting_chooses_it_and_what_it_finds_is_kept_with_its_cost(
         self, open_store: Any, httpserver: HTTPServer
     ) -> None:

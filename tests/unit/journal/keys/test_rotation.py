@@ -73,7 +73,7 @@ def test_the_earlier_key_signs_nothing_after_its_rotation(
     """Whoever has stolen it can neither append to the journal nor alter its history."""
     stolen = keys.find(rotated.store_id, rotated.used.uses[0].key_id)
     assert stolen is not None
-    forged = seal([CommitDraft("global", [added(9)])], rotated.tail.chain, stolen, NOW).data
+    forged = seal([CommitDraft("global", [added(9)])], rotated.tail, stolen, NOW).data
     path, whole = segment(rotated), segment(rotated).read_bytes()
     path.write_bytes(whole + forged)
     with pytest.raises(DamagedJournalError, match="it was signed with key file:store:1-"):

@@ -95,7 +95,7 @@ def test_a_community_without_a_lesson_is_a_subject_and_one_with_a_lesson_is_not(
 
     def subjects() -> list[Any]:
         reader = store.reader
-        with reader.frozen(links=True):
+        with reader.frozen():
             scopes = changed_scopes(reader, store.now(), {})
             return list(communities_without_lesson(read_experience(reader, scopes, store.now())))
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from memgraph.graph.storage.lease import Session
 
 import memgraph
-from memgraph.graph.storage.lease import Session
 
 TEXT = "Deploy on Tuesdays only"
 OLD, NEW = "The deploy port is 8080.", "The deploy port is 9090."

@@ -33,16 +33,15 @@ NOW = "2026-02-01T09:00:00.000Z"
 class Place:
     """A closed store of several segments, with a backup of its first half."""
 
-    def __init__(self, folder: Path, make_engine: Callable[[], Any] = lambda: None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.make_engine = make_engine
         self.config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
         self.backup = folder / "half.tar.gz"
         self.whole = folder / "whole.tar.gz"
 
     def open(self) -> Any:
         parts: dict[str, Any] = {"embedder": FakeEmbedder(16), "clock": FakeClock(NOW)}
-        return memgraph.AgentMemoryStore(self.config, engine=self.make_engine(), **parts)
+        return memgraph.AgentMemoryStore(self.config, **parts)
 
     @property
     def segments(self) -> list[Path]:
@@ -98,9 +97,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(template: Path, tmp_path: Path, make_engine: Callable[[], Any]) -> Iterator[Place]:
+def place(template: Path, tmp_path: Path) -> Iterator[Place]:
     shutil.copytree(template, tmp_path / "place")
-    yield Place(tmp_path / "place", make_engine)
+    yield Place(tmp_path / "place")
     shutil.rmtree(tmp_path / "place")
 
 
@@ -123,18 +122,18 @@ class TestFinding:
         total = len(place.lines())
         place.harm(9)
         damage = found(place)
-        assert damage.kept.chain.seq == place.boundary_before(9) == damage.end("tail").chain.seq
+        assert damage.kept.seq == place.boundary_before(9) == damage.end("tail").chain.seq
         assert (damage.known_seq, damage.later_events) == (total, total - 9)
-        assert damage.lost("tail") == total - damage.kept.chain.seq
+        assert damage.lost("tail") == total - damage.kept.seq
         first = json.loads(damage.path.read_bytes().splitlines()[0])["head"]["seq"]
-        assert damage.end("segment").chain.seq == first - 1 <= damage.kept.chain.seq
+        assert damage.end("segment").chain.seq == first - 1 <= damage.kept.seq
         assert "event 9" in damage.problem
 
     def test_a_missing_segment(self, place: Place) -> None:
         gone = place.segments[2]
         seq = int(gone.stem)
         gone.unlink()
-        assert found(place).kept.chain.seq == seq - 1
+        assert found(place).kept.seq == seq - 1
 
     def test_without_a_head_file_the_events_after_the_damage_are_counted(self, place: Place) -> None:
         total = len(place.lines())
@@ -214,7 +213,7 @@ class TestCutting:
     ) -> None:
         lines = place.lines()
         place.harm(9)
-        kept = found(place).kept.chain.seq
+        kept = found(place).kept.seq
         targets = {
             "unlink": "pathlib.Path.unlink", "ftruncate": "os.fsync", "append": "memgraph.journal.journal.Journal.append",
             "replace": "memgraph.journal.head_file.HeadFile.replace",

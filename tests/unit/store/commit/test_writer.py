@@ -363,7 +363,7 @@ def test_remembering_a_text_needs_no_graph(open_store: Any, tmp_path: Path) -> N
     first = memgraph.MemoryCommands(hook).remember("Deploy on Tuesdays only")
     assert first.success
     reader = open_store()
-    with reader.reader.frozen(links=True):  # sits on the graph
+    with reader.reader.frozen():  # sits on the graph
         second = memgraph.MemoryCommands(hook).remember("Never on Fridays")
     known = {memory.id for memory in reader.get_all_memories()}
     assert known == {*first.data["ids"], *second.data["ids"]}

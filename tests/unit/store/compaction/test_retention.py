@@ -35,7 +35,6 @@ from memgraph.store.maintenance.keys import list_keys, reseal_store, rotate_key
 from memgraph.store.repair import cut_journal, drop_baseline, find_damage, restore_journal
 from memgraph.testing import FakeClock, FakeEmbedder
 from memgraph.viz.series.series import learning_series
-from tests.engines import in_memory
 
 SECRET = "Margaret moved to the house behind the old lighthouse in Warnemünde last spring"
 OTHER = "The password of the archive was painted on the door by somebody"
@@ -47,7 +46,7 @@ def config_of(folder: Path, name: str = "store", days: int = 0) -> AgentMemoryCo
 
 
 def opened(folder: Path, clock: FakeClock, name: str = "store") -> Any:
-    return AgentMemoryStore(config_of(folder, name), embedder=FakeEmbedder(64), clock=clock, engine=in_memory())
+    return AgentMemoryStore(config_of(folder, name), embedder=FakeEmbedder(64), clock=clock)
 
 
 def words_in(folder: Path) -> set[str]:
@@ -176,7 +175,7 @@ def test_only_words_of_deleted_memories_go(
     done = compact(config_of(tmp_path, days=3), before=LATER, clock=clock)
     assert done.removed_texts == 3, "deleted, changed and closed"
     assert done.condensed_segments == len(archived(tmp_path)) > 2
-    shutil.rmtree(tmp_path / "store" / "graph", ignore_errors=True)
+    (tmp_path / "store" / "memgraph.db").unlink()
     shutil.rmtree(tmp_path / "store" / "index", ignore_errors=True)
     assert words_in(tmp_path) == set()
     with opened(tmp_path, clock) as store:
@@ -545,7 +544,7 @@ def test_a_vector_of_a_later_model_goes_too(clock: FakeClock, tmp_path: Path) ->
         store._journal.segments._segment_bytes = 3_000
         gone = store.insert_memory({"type": "episodic", "content": SECRET}).id
         store.reembed(later)
-    with AgentMemoryStore(config_of(tmp_path), embedder=later, clock=clock, engine=in_memory()) as store:
+    with AgentMemoryStore(config_of(tmp_path), embedder=later, clock=clock) as store:
         store._journal.segments._segment_bytes = 3_000
         store.delete_memory(gone)
         for number in range(6):
@@ -553,7 +552,7 @@ def test_a_vector_of_a_later_model_goes_too(clock: FakeClock, tmp_path: Path) ->
             store.insert_memory({"type": "episodic", "content": f"Day {number}"})
     clock.advance(days=60)
     assert compact(config_of(tmp_path, days=3), before="2027-01-01", clock=clock).removed_texts == 1
-    with AgentMemoryStore(config_of(tmp_path), embedder=later, clock=clock, engine=in_memory()) as store:
+    with AgentMemoryStore(config_of(tmp_path), embedder=later, clock=clock) as store:
         for model, dimension in (("fake", 64), ("other", 32)):
             assert not any(store._journal.vectors(model, dimension).stored(0)), model
         assert store.verify(deep=True)

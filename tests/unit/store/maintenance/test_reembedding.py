@@ -18,6 +18,7 @@ from memgraph.errors import BusyError, EmbeddingError, InvalidInputError, ModelM
 from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.testing import FakeClock, FakeEmbedder
+from tests.projections import lose
 
 Open = Callable[..., Any]
 OLD, NEW = 64, 32
@@ -153,8 +154,7 @@ class TestChanging:
         store.rebuild()
         check(store, model)
         store.close()
-        for name in ("graph", "index"):
-            shutil.rmtree(tmp_path / "store" / name)
+        lose(tmp_path / "store")
         (tmp_path / "store" / "journal" / "verified.json").unlink()
         again = open_store(embedder=model)
         check(again, model)

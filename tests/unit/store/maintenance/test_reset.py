@@ -13,7 +13,7 @@ from memgraph import InvalidInputError, MemGraph, NotFoundError
 from memgraph.errors import UndoError
 from memgraph.fold.history import history_of
 from memgraph.fold.records import CLEARED, OF_MEMORIES
-from memgraph.graph.schema import INTERNAL, tables
+from memgraph.graph.schema import tables
 from memgraph.model.events.store import StoreReset
 from memgraph.store.maintenance import reset as resetting
 
@@ -47,9 +47,9 @@ def filled(memory: MemGraph) -> MemGraph:
 
 
 def rows(store: Any) -> dict[str, list[Any]]:
-    with store.reader.frozen(links=True):
-        scanned = {name: store._projector.ask(lambda engine, name=name: list(engine.scan(name))) for name in tables()}
-    return {name: sorted(found, key=repr) for name, found in scanned.items() if name not in INTERNAL}
+    with store.reader.frozen():
+        scanned = {name: store._projector.rows.scan(name) for name in tables()}
+    return {name: sorted(found, key=repr) for name, found in scanned.items()}
 
 
 def is_whole(store: Any) -> None:
@@ -63,7 +63,7 @@ def is_whole(store: Any) -> None:
 
 def test_every_table_says_what_a_reset_does_with_it() -> None:
     declared = set(CLEARED) | OF_MEMORIES
-    assert declared == tables().keys() - INTERNAL, "a new table needs its place in memgraph/fold/records.py"
+    assert declared == tables().keys(), "a new table needs its place in memgraph/fold/records.py"
     assert not set(CLEARED) & OF_MEMORIES
     nodes = {name for name in CLEARED if tables()[name].ends is None}
     assert nodes == resetting._KINDS.keys(), "what is removed is listed by its name"
@@ -272,17 +272,17 @@ def test_another_process_learns_of_it(open_store: Callable[..., Any]) -> None:
 
 CHILD = """
 store = opened()
-import memgraph.graph.engine, memgraph.journal.segments, os, signal
+import memgraph.store.rows, os, signal
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
 kind, name = sys.argv[2].split(".")
-target = {"engine": memgraph.graph.engine.EmbeddedEngine, "journal": type(store._journal)}[kind]
+target = {"rows": memgraph.store.rows.Rows, "journal": type(store._journal)}[kind]
 setattr(target, name, die)
 store.reset("all")
 """
 
 
 @pytest.mark.embedded
-@pytest.mark.parametrize(("place", "left"), [("journal.append", 9), ("engine.rebuild", 0)])
+@pytest.mark.parametrize(("place", "left"), [("journal.append", 9), ("rows.rebuild", 0)])
 def test_a_killed_reset_is_done_or_not(
     run: Callable[..., Any], open_store: Callable[..., Any], place: str, left: int
 ) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from memgraph.store.projection.index_building import index_from
 
 import memgraph
 from memgraph.errors import DamagedJournalError, GraphError, VectorDamageError
 from memgraph.journal.vectors import row_sha256
 from memgraph.store.maintenance.verifying import refuse, verify
-from memgraph.store.projection.index_building import index_from
 
 Open = Callable[..., Any]
 SECRET = "quetzalcoatl"
@@ -91,7 +91,7 @@ def test_any_corruption_of_the_graph_is_reported(lived: tuple[Any, str], request
     corruptions = {name: corruption for name, corruption in CORRUPTIONS.items() if is_long or name in OFTEN}
     assert is_long or corruptions.keys() == OFTEN
     for name, (statement, table, column, problem) in corruptions.items():
-        with projector.holding(), projector.engine._session.use() as connection:
+        with projector.reading(), projector.engine._session.use() as connection:
             connection.run("BEGIN TRANSACTION")
             connection.run(statement, {"id": memory_id} if "$id" in statement else {})
             found, plain = verify(projector, deep=True), verify(projector)
@@ -110,7 +110,7 @@ def test_any_corruption_of_the_graph_is_reported(lived: tuple[Any, str], request
 @pytest.mark.embedded
 def test_a_rebuild_repairs_the_graph(lived: tuple[Any, str]) -> None:
     store, _ = lived
-    with store._projector.holding(), store._projector.engine._session.use() as connection:
+    with store._projector.reading(), store._projector.engine._session.use() as connection:
         connection.run("MATCH (m:Memory) SET m.title = 'x'")
     with pytest.raises(GraphError, match="values of columns"):
         store.verify()

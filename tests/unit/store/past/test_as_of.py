@@ -60,7 +60,7 @@ def pipeline(store: AgentMemoryStore) -> ConsolidationPipeline:
 
 def opened(folder: Path, clock: FakeClock, engine: Any = None) -> AgentMemoryStore:
     config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-    return AgentMemoryStore(config, embedder=FakeEmbedder(64), clock=clock, engine=engine)
+    return AgentMemoryStore(config, embedder=FakeEmbedder(64), clock=clock)
 
 
 @pytest.fixture(scope="module")
@@ -111,11 +111,9 @@ def test_a_derived_memory_dates_from_its_latest_source(then: Callable[[str], Age
     assert TEAM not in contents(after)
 
 
-def test_a_view_equals_a_store_recorded_live(
-    then: Callable[[str], AgentMemoryStore], tmp_path: Path, in_memory: Callable[[], Any]
-) -> None:
+def test_a_view_equals_a_store_recorded_live(then: Callable[[str], AgentMemoryStore], tmp_path: Path) -> None:
     clock = FakeClock("2021-01-01T00:00:00Z")
-    with opened(tmp_path, clock, in_memory()) as store:
+    with opened(tmp_path, clock) as store:
         living = pipeline(store)
         for day in HISTORY:
             clock.set(f"{day}T12:00:00Z")
@@ -214,9 +212,9 @@ def test_writes_are_rejected(then: Callable[[str], AgentMemoryStore], write: Any
     assert past.digest() == before
 
 
-def test_relevance_is_that_of_the_moment(tmp_path: Path, in_memory: Callable[[], Any]) -> None:
+def test_relevance_is_that_of_the_moment(tmp_path: Path) -> None:
     clock = FakeClock(TODAY)
-    with opened(tmp_path, clock, in_memory()) as store:
+    with opened(tmp_path, clock) as store:
         fresh = store.insert_memory({"type": "episodic", "content": "seen", "occurred_at": "2025-06-01T00:00:00Z"})
         clock.advance(days=10)
         at_ten_days = store.get_memory(fresh.id).relevance_score  # type: ignore[union-attr]
@@ -229,9 +227,9 @@ def test_relevance_is_that_of_the_moment(tmp_path: Path, in_memory: Callable[[],
                 assert memgraph.MemoryCommands(past).list()[0].relevance_score == pytest.approx(relevance)
 
 
-def test_a_view_does_not_change_with_later_writes(tmp_path: Path, in_memory: Callable[[], Any]) -> None:
+def test_a_view_does_not_change_with_later_writes(tmp_path: Path) -> None:
     clock = FakeClock(TODAY)
-    store = opened(tmp_path, clock, in_memory())
+    store = opened(tmp_path, clock)
     one = store.insert_memory({"type": "episodic", "content": "first"})
     with store.at(store.now()) as past:
         clock.advance(days=1)
@@ -246,9 +244,9 @@ def test_a_view_does_not_change_with_later_writes(tmp_path: Path, in_memory: Cal
         past.get_all_memories()
 
 
-def test_current_vectors_are_used_where_the_text_was_the_same(tmp_path: Path, in_memory: Callable[[], Any]) -> None:
+def test_current_vectors_are_used_where_the_text_was_the_same(tmp_path: Path) -> None:
     clock = FakeClock(TODAY)
-    with opened(tmp_path, clock, in_memory()) as store:
+    with opened(tmp_path, clock) as store:
         same, other = (
             store.insert_memory({"type": "episodic", "content": text}).id
             for text in ("the cache was cold", "the lamp was red")

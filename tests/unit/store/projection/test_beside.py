@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from memgraph.store.projection.row_cache import RowCache
 
 import memgraph
 from memgraph.errors import GraphError
 from memgraph.store.projection.bulk import in_bulk
-from memgraph.store.projection.row_cache import RowCache
 
 Open = Callable[..., Any]
 OLD, NEW = 40, 200
@@ -47,7 +47,6 @@ def shown(store: Any) -> set[int]:
 def stocked(store: Any) -> Any:
     """Return a store in which this process has recalled, so that all it needs for that is in memory."""
     store.insert_memories(episodes(OLD, "old"))
-    store._projector.rows.clear()
     assert len(searched(store)) == OLD
     assert store._projector.rows.has_memories
     return store
@@ -143,7 +142,7 @@ def test_updates_and_deletions_are_atomic_for_readers(
             stocked.update_memory(first.id, content="Rolled back by hand")
             stocked.delete_memory(second.id)
 
-    with held_up(monkeypatch, stocked._projector.engine, "apply") as arrived:
+    with held_up(monkeypatch, stocked._projector.rows, "apply") as arrived:
         changing = pool.submit(change)
         assert arrived.wait(WAIT_S)
         assert in_time(pool.submit(stocked.get_memory, first.id)).content == first.content
@@ -166,7 +165,7 @@ def test_a_use_being_committed_is_counted_once(
             index = stocked.reader.index
             return stocked.get_memory(memory_id).access_count, int(index.column("access_count")[index.slot(memory_id)])
 
-    with held_up(monkeypatch, stocked._projector.engine, "apply") as arrived:
+    with held_up(monkeypatch, stocked._projector.rows, "apply") as arrived:
         flushing = pool.submit(stocked.flush)
         assert arrived.wait(WAIT_S)
         assert in_time(pool.submit(count)) == (1, 1)
@@ -182,7 +181,7 @@ def test_a_use_being_committed_is_counted_once(
 def test_after_a_failed_graph_write_readers_see_the_previous_state(
     stocked: Any, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine, real, calls = stocked._projector.engine, stocked._projector.engine.apply, []
+    engine, real, calls = stocked._projector.engine, stocked._projector.rows.apply, []
 
     def fail_once(*args: Any) -> None:
         calls.append(1)
@@ -204,7 +203,7 @@ def test_after_a_failed_graph_write_readers_see_the_previous_state(
 @pytest.mark.embedded
 def test_recall_works_during_a_rebuild(stocked: Any, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
     before = searched(stocked)
-    with held_up(monkeypatch, stocked._projector.engine, "rebuild") as arrived:
+    with held_up(monkeypatch, stocked._projector.rows, "rebuild") as arrived:
         rebuilding = pool.submit(stocked.rebuild)
         assert arrived.wait(WAIT_S)
         assert in_time(pool.submit(searched, stocked)) == before
@@ -216,15 +215,12 @@ def test_recall_works_during_a_rebuild(stocked: Any, pool: ThreadPoolExecutor, m
 def test_recall_needs_no_graph_while_nothing_has_changed(open_store: Open) -> None:
     reader, other = open_store(lock_timeout_s=0.1), open_store()
     reader.insert_memories(episodes(OLD, "old"))
-    reader._projector.rows.clear()
     before = searched(reader)
-    reader._projector.engine.release()
-    with other._projector.holding():
+    with other._projector.reading():
         assert searched(reader) == before
         with pytest.raises(memgraph.BusyError):
             reader.links(reader.get_all_memories()[0].id)
     other.insert_memories(episodes(3, "new"))
-    other._projector.engine.release()  # as it does by itself when another waits, but on a busy machine not in 0.1 s
     assert len(searched(reader)) == OLD + 3
 
 
@@ -238,11 +234,11 @@ def test_reading_links_waits_for_the_writer(
         stocked.suppress(memory_id)
 
     def linked() -> tuple[int, int]:
-        with stocked.reader.frozen(links=True):
+        with stocked.reader.frozen():
             return len(stocked.links(memory_id)), stocked.get_stats().total
 
     before = linked()[0]
-    with held_up(monkeypatch, stocked._projector.engine, "apply") as arrived:
+    with held_up(monkeypatch, stocked._projector.rows, "apply") as arrived:
         writing = pool.submit(stocked.insert_memories, episodes(NEW, "new"))
         assert arrived.wait(WAIT_S)
         waiting = pool.submit(linked)
@@ -280,7 +276,7 @@ class TestRows:
     def test_after_enough_look_ups_all_memories_are_cached(self, stocked: Any) -> None:
         rows, engine = RowCache(stocked._projector.ask, lambda: 450), stocked._projector.engine
         ids = [memory.id for memory in stocked.get_all_memories()]
-        with stocked._projector.holding():
+        with stocked._projector.reading():
             assert [row["id"] for row in rows.memories(ids[:2])] == ids[:2]
             assert not rows.has_memories
             assert [row["id"] for row in rows.memories([ids[5], "unknown", ids[1]])] == [ids[5], ids[1]]
@@ -292,7 +288,7 @@ class TestRows:
 
     def test_memories_of_a_large_store_are_looked_up(self, stocked: Any) -> None:
         rows = RowCache(stocked._projector.ask, lambda: 1_000_000)
-        with stocked._projector.holding():
+        with stocked._projector.reading():
             rows.load_memories()
             assert len(rows.memories([memory.id for memory in stocked.get_all_memories()])) == OLD
         assert not rows.has_memories
@@ -301,12 +297,9 @@ class TestRows:
     def test_the_cache_survives_if_no_other_process_wrote(self, open_store: Open) -> None:
         one, other = open_store(), open_store()
         one.insert_memories(episodes(OLD, "old"))
-        one._projector.rows.clear()
         assert len(searched(one)) == OLD
-        one._projector.engine.release()
         one.insert_memories(episodes(1, "own"))
         assert one._projector.rows.has_memories
-        one._projector.engine.release()
         changed = other.update_memory(other.get_all_memories()[0].id, content="Changed elsewhere")
         assert one.get_memory(changed.id).content == "Changed elsewhere"
 

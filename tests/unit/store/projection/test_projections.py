@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from memgraph.journal.rotation import rotate
 from memgraph.store.opening import open_store_journal
 from memgraph.store.projection import projector as module
 from memgraph.testing import FakeEmbedder
+from tests.projections import INDEX, ROWS, lose
 
 Open = Callable[..., Any]
 See = Callable[[Any], dict[str, Any]]
@@ -104,28 +108,17 @@ class TestCatchingUp:
         first.insert_memory({"type": "episodic", "content": "early"})
         first.digest()  # opens the graph
         first.close()
-        shutil.copytree(tmp_path / "store" / "graph", tmp_path / "early")
+        shutil.copyfile(tmp_path / "store" / "memgraph.db", tmp_path / "early")
         store = open_store()
         live(store)
         store.close()
         expected = seen(open_store())
         open_store().close()
-        shutil.rmtree(tmp_path / "store" / "graph")
-        shutil.copytree(tmp_path / "early", tmp_path / "store" / "graph")
+        (tmp_path / "store" / "memgraph.db").unlink()
+        shutil.copyfile(tmp_path / "early", tmp_path / "store" / "memgraph.db")
         again = open_store()
         assert seen(again) == expected
         again.verify()
-
-    @pytest.mark.embedded
-    def test_a_graph_far_behind_is_rebuilt(
-        self, open_store: Open, seen: See, lived: Lived, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        store, _ = lived
-        expected = seen(store)
-        store.close()
-        shutil.rmtree(tmp_path / "store" / "graph")
-        monkeypatch.setattr(module, "_REBUILD_FROM_EVENTS", 5)
-        assert seen(open_store()) == expected
 
     @pytest.mark.embedded
     def test_updating_in_small_batches_is_equivalent(
@@ -134,7 +127,7 @@ class TestCatchingUp:
         store, _ = lived
         expected = seen(store)
         store.close()
-        shutil.rmtree(tmp_path / "store" / "graph")
+        (tmp_path / "store" / "memgraph.db").unlink()
         monkeypatch.setattr(module, "_BATCH_EVENTS", 7)
         again = open_store()
         assert seen(again) == expected
@@ -142,9 +135,7 @@ class TestCatchingUp:
 
 
 class TestRebuilding:
-    @pytest.mark.parametrize(
-        "gone", [["graph"], ["index"], pytest.param(["graph", "index"], marks=pytest.mark.long)], ids="+".join
-    )
+    @pytest.mark.parametrize("gone", [[ROWS], [INDEX], [ROWS, INDEX]], ids="+".join)
     @pytest.mark.embedded
     def test_deleted_projections_are_rebuilt_identically(
         self, open_store: Open, seen: See, lived: Lived, tmp_path: Path, gone: list[str]
@@ -153,8 +144,7 @@ class TestRebuilding:
         expected, found = seen(store), search(store)
         assert len(found) > 10
         store.close()
-        for name in gone:
-            shutil.rmtree(tmp_path / "store" / name)
+        lose(tmp_path / "store", gone)
         again = open_store()
         assert seen(again) == expected
         assert search(again) == found
@@ -189,8 +179,8 @@ class TestRebuilding:
         expected = seen(store)
         store.close()
         other.close()
-        shutil.rmtree(tmp_path / "store" / "graph")
-        shutil.copytree(tmp_path / "other" / "graph", tmp_path / "store" / "graph")
+        (tmp_path / "store" / "memgraph.db").unlink()
+        shutil.copyfile(tmp_path / "other" / "memgraph.db", tmp_path / "store" / "memgraph.db")
         again = open_store()
         assert seen(again) == expected
         again.verify()
@@ -202,8 +192,8 @@ class TestRebuilding:
         store, _ = lived
         expected = seen(store)
         store.flush()
-        with store._projector.holding():
-            store._projector.engine.apply([], {**store._projector.projection.as_row(), "schema_version": "of old"})
+        with store._projector.reading():
+            store._projector.rows.apply([], replace(store._projector.projection, schema_version="of old"))
         store.close()
         rebuilds: list[int] = []
         real = module.Projector.rebuild
@@ -234,8 +224,7 @@ class TestRebuilding:
     ) -> None:
         with lived[0] as store:
             expected = seen(store)
-        for name in ("graph", "index"):
-            shutil.rmtree(tmp_path / "store" / name, ignore_errors=True)
+        lose(tmp_path / "store")
         with memgraph.AgentMemoryStore(config, embedder=_Broken(), clock=_broken, annotator=_Broken()) as again:
             again.rebuild()
             assert again.digest() == expected["digest"]
@@ -262,8 +251,8 @@ class TestRebuilding:
         store.verify()
         row = store._projector.rows.get("Memory", ids[0])
         changed = {**row, "content": "tampered"}
-        store._projector.engine.apply(
-            [memgraph.ports.Change("Memory", ids[0], row, changed)], store._projector.projection.as_row()
+        store._projector.rows.apply(
+            [memgraph.ports.Change("Memory", ids[0], row, changed)], store._projector.projection
         )
         with pytest.raises(memgraph.MemGraphError, match="rebuild"):
             store.verify()
@@ -300,13 +289,13 @@ GARBAGE: dict[str, Callable[[bytes], bytes]] = {
 
 
 def over(name: str) -> Callable[[Path], object]:
-    """Put garbage in place of the graph."""
+    """Put garbage in place of the database."""
     return lambda path: path.write_bytes(GARBAGE[name](path.read_bytes()))
 
 
 def beside(name: str) -> Callable[[Path], object]:
-    """Put garbage where the engine looks for its log."""
-    return lambda path: path.with_name(path.name + ".wal").write_bytes(GARBAGE[name](path.read_bytes()))
+    """Put garbage where the database looks for its log."""
+    return lambda path: path.with_name(path.name + "-wal").write_bytes(GARBAGE[name](path.read_bytes()))
 
 
 def replace_by_a_folder(path: Path) -> None:
@@ -323,35 +312,16 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 class TestCorruption:
-    """In a process of their own, because the engine may take its process down with it."""
-
-    PROGRAM = """
-for name in sys.argv[2:]:
-    with opened(name) as store:
-        ids = sorted(memory.id for memory in store.every_memory())
-        assert len(store.cypher("MATCH (m:Memory) RETURN m.id")) == len(ids)
-        store.insert_memory({"type": "episodic", "content": "life goes on"})
-        assert store.get_stats().total == len(ids) + 1
-        store.verify()
-        print(name, len(ids), flush=True)
-"""
-
-    @pytest.mark.long
-    @pytest.mark.embedded
-    def test_a_damaged_graph_is_rebuilt(self, lived: Lived, run: Run, tmp_path: Path) -> None:
-        """Damage the graph in each of these ways, in a copy of the store for each, and check that all are repaired.
-
-        `tests/unit/graph/storage/test_damage.py` and `tests/crash/test_projections.py` test a few ways in every run.
-        """
+    @pytest.mark.parametrize("way", DAMAGES)
+    def test_a_damaged_database_is_rebuilt(self, open_store: Open, lived: Lived, tmp_path: Path, way: str) -> None:
         store, ids = lived
         store.close()
-        for way, damage in DAMAGES.items():
-            for part in ("store", "keys"):
-                shutil.copytree(tmp_path / part, tmp_path / way / part)
-            damage(tmp_path / way / "store" / "graph" / "memgraph.kuzu")
-        done = run(self.PROGRAM, *DAMAGES)
-        assert done.returncode == 0, f"exit {done.returncode} after {done.stdout!r}: {done.stderr[-1_000:]}"
-        assert done.stdout.splitlines() == [f"{way} {len(ids)}" for way in DAMAGES]
+        DAMAGES[way](tmp_path / "store" / ROWS)
+        again = open_store()
+        assert sorted(memory.id for memory in again.every_memory()) == sorted(ids)
+        again.insert_memory({"type": "episodic", "content": "life goes on"})
+        assert again.get_stats().total == len(ids) + 1
+        again.verify(deep=True)
 
     def test_garbage_over_the_index(self, open_store: Open, lived: Lived, tmp_path: Path, seen: See) -> None:
         store, _ = lived
@@ -371,7 +341,7 @@ def test_a_commit_rejected_by_the_graph_is_not_skipped(open_store: Open, monkeyp
     """Within one block the next commit must not be put on a graph that lacks the one before."""
     store = open_store()
     store.insert_memory({"type": "episodic", "content": "before", "project_id": "P"})
-    engine = store._projector.engine
+    engine = store._projector.rows
     real = engine.apply
     refusals = [GraphError("no room")]
 
@@ -391,36 +361,11 @@ def test_a_commit_rejected_by_the_graph_is_not_skipped(open_store: Open, monkeyp
     store.verify(deep=True)
 
 
-@pytest.mark.embedded
-def test_a_graph_that_failed_during_a_write_is_rebuilt(open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its transaction was committed, bringing it into the file failed: it says that it is at the end, and its rows are garbage."""
+def test_a_row_that_was_changed_is_rebuilt_at_once(open_store: Open) -> None:
     store = open_store()
     kept = store.insert_memory({"type": "episodic", "content": "before", "project_id": "P"})
-    engine = store._projector.engine
-    real = engine.apply
-    failures = [GraphError("the graph engine refused `CHECKPOINT`")]
-
-    def apply(*given: Any) -> None:
-        real(*given)
-        if failures:
-            with engine._session.use() as connection:
-                connection.run("MATCH (m:MemoryRow) SET m.record = ''")
-            raise failures.pop()
-
-    monkeypatch.setattr(engine, "apply", apply)
-    added = store.insert_memory({"type": "episodic", "content": "after", "project_id": "P"})
-    assert not failures
-    store._projector.rows.clear()
-    assert [store.get_memory(one.id).content for one in (kept, added)] == ["before", "after"]
-    store.verify(deep=True)
-
-
-@pytest.mark.embedded
-def test_an_unreadable_graph_is_rebuilt_at_once(open_store: Open) -> None:
-    store = open_store()
-    kept = store.insert_memory({"type": "episodic", "content": "before", "project_id": "P"})
-    with store._projector.engine._session.use() as connection:
-        connection.run("MATCH (m:MemoryRow) SET m.record = ''")
-    store._projector.rows.clear()
+    with closing(sqlite3.connect(store.config.home / ROWS)) as raw, raw:
+        raw.execute("UPDATE node SET body = replace(body, 'before', 'forged')")
     assert store.get_memory(kept.id).content == "before"
+    assert store.insert_memory({"type": "episodic", "content": "after", "project_id": "P"})
     store.verify(deep=True)

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from memgraph import AgentMemoryStore
 
 LONG = "The nightly backup of the billing database needs about forty minutes, says "
-
-
-@pytest.fixture
-def needs_database() -> bool:
-    return False
 
 
 def added(store: AgentMemoryStore, content: str, **fields: Any) -> str:

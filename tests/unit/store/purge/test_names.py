@@ -39,8 +39,8 @@ def filled(store: AgentMemoryStore) -> str:
 
 def named(store: AgentMemoryStore) -> list[str]:
     """List where the names are found in the graph and in the snapshot of the index."""
-    with store._projector.holding():
-        rows = {table: repr(list(store._projector.engine.scan(table))).lower() for table in tables()}
+    with store._projector.reading():
+        rows = {table: repr(list(store._projector.rows.scan(table))).lower() for table in tables()}
     loaded = snapshot.load(store.config.home / "index" / "index.npz", store.store_id, store._journal.seal("index"))
     assert loaded is not None
     rows["index"] = repr(loaded.name_lists()).lower()

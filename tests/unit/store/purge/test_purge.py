@@ -128,7 +128,6 @@ class TestOneMemory:
     ) -> None:
         secret = store.insert_memory(episode(SECRET)).id
         kept = store.insert_memory(episode(OTHER)).id
-        store._projector.engine.release()
         other = run(f"opened().purge(['{secret}'])")
         assert other.returncode == 0, other.stderr
         assert store.get_memory(secret) is None
@@ -263,9 +262,9 @@ class TestWhatWasMadeFromIt:
         store.purge([secret])
         assert traces(home, SECRET) == []
         assert lines_of(store)[-2]["payload"] == {"session_id": "s"}
-        with store._projector.holding():
+        with store._projector.reading():
             tables = ("WorkingMemory", "ChatContext")
-            assert "train" not in repr([list(store._projector.engine.scan(table)) for table in tables])
+            assert "train" not in repr([list(store._projector.rows.scan(table)) for table in tables])
         store.verify(deep=True)
 
 

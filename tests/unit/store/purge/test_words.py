@@ -99,8 +99,8 @@ def test_another_name_does_not_fall_back_to_what_was_stated_before(
 
 
 def scanned(store: AgentMemoryStore, table: str) -> list[Any]:
-    with store._projector.holding():
-        return list(store._projector.engine.scan(table))
+    with store._projector.reading():
+        return list(store._projector.rows.scan(table))
 
 
 class TestLostTasks:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.graph.worker.wire import decoded, encoded, frame, plain, received, taken
+from memgraph.graph.wire import decoded, encoded, frame, plain, received, taken
 
 
 class Colour(enum.StrEnum):

@@ -1,7 +1,7 @@
 """The parent's side of the engine's child process: started when needed, monitored, and killed if it exceeds its limits.
 
-A user's query, or a file that may be damaged, can make the engine crash (`RETURN date('20000-01-01')` does), take all memory,
-or ignore its timeout. In a separate process that only causes an error.
+A user's query can make the engine crash (`RETURN date('20000-01-01')` does), take all memory, or ignore its timeout. In a separate
+process that only causes an error.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from memgraph.errors import ClosedError, GraphError, QueryError
-from memgraph.graph.worker.wire import decoded, encoded, frame, taken
+from memgraph.graph.wire import decoded, encoded, frame, taken
 from memgraph.model.results.rows import Column, Rows
 
 _START_TIMEOUT_S = 30.0
@@ -33,59 +33,58 @@ Answer = dict[str, Any]
 
 
 class EndedError(QueryError):
-    """The child ended before it answered: the engine crashed, or the system killed it."""
+    """The child ended before it answered.
 
+    Attributes
+    ----------
+    is_crash : bool
+        False: it had ended by itself, idle or too large.
+    """
 
-class GaveWayError(Exception):
-    """The request was dropped so that another user can have the graph. Never leaves this package."""
+    def __init__(self, problem: str, *, is_crash: bool) -> None:
+        super().__init__(problem)
+        self.is_crash = is_crash
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a request.
-
-    Attributes
-    ----------
-    silence_s : float
-        Seconds until the first part of the answer, and between parts.
-    resident_bytes : int
-        Memory of the child.
-    gives_way : callable
-        Polled while the request waits for the child; when it returns true, the request is dropped.
-    """
+    """Seconds until the first part of an answer and between parts, and the memory of the child."""
 
     silence_s: float
     resident_bytes: int
-    gives_way: Callable[[], bool] = lambda: False
-
-    def check(self) -> None:
-        """Raise `GaveWayError` if the request must give way."""
-        if self.gives_way():
-            raise GaveWayError
 
 
 class EngineProcess:
-    """One child at a time for all stores of this process. Thread-safe; a forked process starts its own."""
+    """A child. Hold its `turn` to use it; a forked process starts its own.
+
+    Attributes
+    ----------
+    copy : object
+        What the child has open, as its user notes it; None in a new child.
+    """
 
     def __init__(self) -> None:
-        self._turn = threading.Lock()
+        self.turn = threading.Lock()
+        self.copy: Any = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_ready = False
         self._buffer = bytearray()
         self._looked_at = 0.0
         atexit.register(self.stop)
         os.register_at_fork(after_in_child=self._forget)
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether there is a child."""
+        return self._process is not None and self._process.poll() is None
+
     def query(self, request: Mapping[str, Any], limits: Limits) -> Rows:
-        """Run a query in the child and return its rows; `memgraph.graph.worker.child` describes `request`.
+        """Run a query in the child and return its rows; `memgraph.graph.child` describes `request`.
 
         Raises
         ------
         QueryError
             The query failed, was refused, or had to be stopped.
-        GraphError
-            The graph does not open, or the child cannot be started.
-        GaveWayError
-            `limits.gives_way` returned true.
         """
         rows = Rows()
         names: list[str] = []
@@ -96,25 +95,45 @@ class EngineProcess:
                 names.extend(column.name for column in rows.columns)
             rows.extend(dict(zip(names, row, strict=True)) for row in answer.get("rows", ()))
 
-        self._ask(request, limits, take)
+        try:
+            message = encoded(request)
+        except (TypeError, ValueError) as error:
+            raise QueryError(f"a parameter of the query {error}") from None
+        self.ask([message], limits, take)
         return rows
 
-    def probe(self, request: Mapping[str, Any], limits: Limits) -> None:
-        """Check in the child that a graph opens, which merges its log into its file.
+    def ask(self, messages: Iterable[bytes], limits: Limits, take: Callable[[Answer], None] = lambda _: None) -> None:
+        """Send requests and pass on each answer except the final ones; each request is made while the child works on the one before.
 
         Raises
         ------
+        EndedError
+            The child ended.
+        QueryError
+            A query was refused, or the child exceeded a limit.
         GraphError
-            The graph does not open.
+            The engine failed.
         """
         try:
-            self._ask(request, limits, lambda _: None)
-        except QueryError as error:
-            raise GraphError(f"the graph at {request['path']} is damaged", engine_says=str(error)) from None
+            self._start()
+            is_busy = False
+            for message in messages:
+                if is_busy:
+                    self._finish(limits, take)
+                if not self._is_ready:
+                    self._await_ready(limits)
+                self._send(frame(message), limits)
+                is_busy = True
+            last = self._finish(limits, take)
+        except BaseException:
+            self.stop()  # nobody waits for its answer any more, and a failed engine is not used again
+            raise
+        if "refused" in last:
+            raise QueryError(last["refused"])
 
     def stop(self) -> None:
         """End the child."""
-        process, self._process = self._process, None
+        process, self._process, self.copy = self._process, None, None
         self._buffer.clear()
         if process is not None:
             process.kill()
@@ -125,7 +144,8 @@ class EngineProcess:
 
     def _forget(self) -> None:
         """Leave the child to the parent of this forked process."""
-        self._turn = threading.Lock()
+        self.turn = threading.Lock()
+        self.copy = None
         self._buffer = bytearray()
         if self._process is not None:
             self._process.returncode = 0  # not a child of this process, so it must not wait for it
@@ -134,50 +154,16 @@ class EngineProcess:
                     pipe.close()
             self._process = None
 
-    def _ask(self, request: Mapping[str, Any], limits: Limits, take: Callable[[Answer], None]) -> None:
-        """Send a request and pass on each answer except the final one."""
-        try:
-            message = frame(encoded(request))
-        except (TypeError, ValueError) as error:
-            raise QueryError(f"a parameter of the query {error}") from None
-        while not self._turn.acquire(timeout=_LOOK_S):
-            limits.check()
-        try:
-            answer = self._first_answer(message, limits)
-            while not answer.keys() & {"end", "refused", "failed"}:
-                take(answer)
-                answer = self._received(limits)
-        except BaseException:
-            self.stop()  # nobody waits for its answer any more
-            raise
-        finally:
-            self._turn.release()
-        if "refused" in answer:
-            raise QueryError(answer["refused"])
-        if "failed" in answer:
-            raise GraphError(f"the graph at {request['path']} cannot be opened", engine_says=answer["failed"])
-
-    def _first_answer(self, message: bytes, limits: Limits) -> Answer:
-        process = self._started(limits)
-        try:
-            return self._asked(message, limits)
-        except EndedError:
-            if process.returncode != 0:
-                raise
-        self.stop()  # it had ended by itself, idle or too large
-        self._started(limits)
-        return self._asked(message, limits)
-
-    def _started(self, limits: Limits) -> subprocess.Popen[bytes]:
-        if self._process is not None and self._process.poll() is None:
-            return self._process
+    def _start(self) -> None:
+        if self.is_alive:
+            return
         self.stop()
         # The child uses the same modules as this process, none from the current directory, and gets no keys of the store.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMGRAPH_")}
         environment["PYTHONPATH"] = os.pathsep.join(_search_path())
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "memgraph.graph.worker.child"],
+                [sys.executable, "-P", "-m", "memgraph.graph.child"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -187,17 +173,19 @@ class EngineProcess:
             )
         except (OSError, ValueError) as error:
             raise GraphError(f"the engine's process cannot be started ({sys.executable}): {error}") from None
+        self._is_ready = False
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 os.set_blocking(pipe.fileno(), False)
+
+    def _await_ready(self, limits: Limits) -> None:
         try:
             self._received(replace(limits, silence_s=_START_TIMEOUT_S))
         except QueryError as error:
             raise GraphError(f"the engine's process did not start ({sys.executable}): {error}") from None
-        return self._process
+        self._is_ready = True
 
-    def _asked(self, message: bytes, limits: Limits) -> Answer:
-        """Send a message and return the first answer."""
+    def _send(self, message: bytes, limits: Limits) -> None:
         view = memoryview(message)
         while view:
             pipe = self._await("stdin", limits)
@@ -207,7 +195,14 @@ class EngineProcess:
                 continue
             except BrokenPipeError:
                 raise self._ended() from None
-        return self._received(limits)
+
+    def _finish(self, limits: Limits, take: Callable[[Answer], None]) -> Answer:
+        """Take the answers to a request, and return the final one."""
+        while not (answer := self._received(limits)).keys() & {"end", "refused", "failed"}:
+            take(answer)
+        if "failed" in answer:
+            raise GraphError("the graph engine failed", engine_says=answer["failed"])
+        return answer
 
     def _received(self, limits: Limits) -> Answer:
         """Wait for an answer."""
@@ -242,7 +237,6 @@ class EngineProcess:
                     )
                 if is_ready:
                     return pipe
-                limits.check()
                 if time.monotonic() > until:
                     raise QueryError(f"the engine did not answer for {limits.silence_s:g} s and was stopped")
 
@@ -256,12 +250,14 @@ class EngineProcess:
     def _ended(self) -> EndedError:
         code = self._process.wait() if self._process else 0
         how = f"crashed ({signal.Signals(-code).name})" if code < 0 else f"ended (exit code {code})"
-        return EndedError(f"the engine {how}; it ran in a separate process, so nothing else is affected")
+        return EndedError(
+            f"the engine {how}; it ran in a separate process, so nothing else is affected", is_crash=code != 0
+        )
 
 
 def _search_path() -> list[str]:
     """Return this process's module search path, for the child."""
-    package = str(Path(__file__).resolve().parents[2])
+    package = str(Path(__file__).resolve().parents[1])
     found = [str(Path(entry).absolute()) for entry in sys.path if entry]
     return found if package in found else [*found, package]
 

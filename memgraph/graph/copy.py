@@ -1,0 +1,398 @@
+"""The graph: a copy of today's rows that answers Cypher.
+
+A *base* is a file that was written by COPY only, with the number of the last event in it as its name, and a code that only this store
+can compute. A query runs in a child process, on a copy of the base to which the rows changed since are applied; it is kept warm, follows
+with further changes, is never checkpointed, and is thrown away. (Kùzu loses rows when it checkpoints a file that was updated.)
+
+Several processes may do all of this at once: files come and go by renaming and removing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import orjson
+
+from memgraph.disk.files import as_graph_errors, clear, make_private_folder, require_free, size_on_disk
+from memgraph.disk.folders import TemporaryFolder, remove_abandoned
+from memgraph.disk.seal import Seal
+from memgraph.errors import ConfigError, GraphError
+from memgraph.graph.connection import Vendor, most_database_bytes
+from memgraph.graph.guard import check_parameters, check_read_only, explaining
+from memgraph.graph.process import EndedError, EngineProcess, Limits
+from memgraph.graph.schema import tables
+from memgraph.graph.statements import updates, write_part
+from memgraph.logs import logger_of
+from memgraph.model.results.rows import Rows
+from memgraph.ports import Key, Progress, Row
+
+logger = logger_of(__name__)
+
+_BASE = re.compile(r"base-(\d+)-([0-9a-f]{64})\.\w+")
+_WRITING, _QUERY = "write-", "query-"
+"""Prefixes of the folders of a base that is being written, and of a copy."""
+_CHILDREN = (EngineProcess(), EngineProcess())
+"""The second is for queries that find the first one busy with a long one."""
+_LOOK_S = 0.05
+_POOL_BYTES, _WRITING_POOL_BYTES = 512 << 20, 2 << 30
+_WRITE_TIMEOUT_S, _CLOSE_TIMEOUT_S = 120.0, 5.0
+_ATTEMPTS = 3
+_MOST_THREADS = 4
+_DISK_BYTES_A_JSON_BYTE = 3
+_SPARE_BYTES = 8 << 20
+
+
+class RowSource(Protocol):
+    """Today's rows, as one consistent snapshot.
+
+    Attributes
+    ----------
+    seq : int
+        The last event in them.
+    """
+
+    @property
+    def seq(self) -> int:
+        """The last event in the rows."""
+        ...
+
+    def mark(self, seq: int) -> str | None:
+        """Return what tells the state after an event from any other of this or another store; None if it is not known any more.
+
+        It must change when rows of that state have been purged.
+        """
+        ...
+
+    def scan(self, table: str) -> Iterable[tuple[Key, Row]]:
+        """Iterate over all rows of a table, by preference in the order of their keys."""
+        ...
+
+    def changed_since(self, seq: int, most: int) -> Collection[tuple[str, Key, Row | None]] | None:
+        """Return the rows changed or removed after an event, each once, as they are now; None if unknown, or if there are more than `most`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLimits:
+    """Limits of a user's query.
+
+    Attributes
+    ----------
+    timeout_s : float
+        The engine checks it between batches of rows, so a query may end somewhat later.
+    rows, answer_bytes : int
+        Maximum size of the answer.
+    grace_s : float
+        Time after the timeout at which the process of the query is killed.
+    memory_bytes : int
+        Maximum memory beyond the buffer pool.
+    patience_s : float
+        How long a query waits for the one before it until it runs beside it.
+    changes : int
+        Changed rows from which a fresh base is written.
+    """
+
+    timeout_s: float = 30.0
+    rows: int = 100_000
+    answer_bytes: int = 256 << 20
+    grace_s: float = 2.0
+    memory_bytes: int = 2 << 30
+    patience_s: float = 0.2
+    changes: int = 2_000
+
+
+@dataclass(slots=True)
+class _Copy:
+    """A copy of a base that a child has open: whose it is, and which state it holds."""
+
+    owner: GraphCopy
+    folder: TemporaryFolder
+    seq: int
+    mark: str
+
+
+class GraphCopy:
+    """The graph of one store. Thread-safe.
+
+    Parameters
+    ----------
+    folder : Path
+        Its files; it need not exist.
+    seal : Seal
+        Authenticates them.
+    snapshot : callable
+        Opens a snapshot of the rows, for the time it takes to read what is needed of them.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        vendor: Vendor,
+        seal: Seal,
+        snapshot: Callable[[], AbstractContextManager[RowSource]],
+        *,
+        limits: QueryLimits | None = None,
+    ) -> None:
+        self._folder = folder.absolute()
+        self._vendor = vendor
+        self._seal = seal
+        self._snapshot = snapshot
+        self._limits = limits or QueryLimits()
+        self._writing = threading.Lock()
+        self._is_swept = False
+        self.failures = 0
+        """How often the engine failed on a copy, after which a base was written."""
+
+    def query(self, query: str, params: Mapping[str, Any]) -> Rows:
+        """Run a user's read-only query on the rows as they are now, in another process.
+
+        Raises
+        ------
+        QueryError
+            The query is not one read-only statement, failed, or exceeded a limit.
+        GraphError
+            The graph cannot be written or opened.
+        """
+        check_parameters(checked := check_read_only(query), params)
+        limits = self._limits
+        request = {
+            "query": checked,
+            "params": dict(params),
+            "timeout_s": limits.timeout_s,
+            "most_rows": limits.rows,
+            "most_bytes": limits.answer_bytes,
+        }
+        with explaining(), _some_child(limits.patience_s) as child:
+            self._follow(child)
+            try:
+                return child.query(request, self._child_limits(limits.timeout_s + limits.grace_s))
+            except EndedError as error:
+                if error.is_crash:
+                    raise
+            self._follow(child)  # it had ended by itself
+            return child.query(request, self._child_limits(limits.timeout_s + limits.grace_s))
+
+    def write_base(self, progress: Progress | None = None) -> None:
+        """Write a base of the rows as they are now, and remove the others.
+
+        Raises
+        ------
+        GraphError
+            The engine failed.
+        DiskFullError
+            There is too little space.
+        """
+        began = time.monotonic()
+        with self._writing, as_graph_errors(self._folder):
+            self._sweep()
+            # the folder before the snapshot: so `forget` finds the folder of everybody who knows rows of before
+            folder = TemporaryFolder(self._folder, _WRITING)
+            writer = EngineProcess()  # a fresh one: the engine writes pages of which it has not filled every byte
+            try:
+                path = folder.path / "base"
+                with self._snapshot() as rows:
+                    seq, mark = rows.seq, rows.mark(rows.seq)
+                    writer.ask(self._writing_of(rows, path, progress), self._child_limits(_WRITE_TIMEOUT_S))
+                path.chmod(0o600)
+                name = f"base-{seq}-{self._code(path, seq, mark or '')}.{self._vendor.name}"
+                path.replace(self._folder / name)
+            finally:
+                writer.stop()
+                folder.remove()
+            for other in self._folder.glob("base-*"):
+                if other.name != name:
+                    clear(other)
+        logger.info("wrote the graph up to event %d in %.1f s", seq, time.monotonic() - began)
+
+    def has_base(self) -> bool:
+        """Return whether there is a base."""
+        return any(self._bases())
+
+    def base_seq(self) -> int | None:
+        """Return the last event in the newest base; None if there is none."""
+        return next((seq for seq, _, _ in self._bases()), None)
+
+    def size_bytes(self) -> int:
+        """Return how many bytes the graph takes on the disk."""
+        return size_on_disk(self._folder)
+
+    def forget(self) -> None:
+        """Remove every file of the graph and end the processes that have it open, after rows were purged. Waits for a running query."""
+        for child in _CHILDREN:
+            with child.turn:
+                if _is_owner(child, self):
+                    child.stop()
+        with self._writing, as_graph_errors(self._folder):
+            # a copy begins with a base and a base with a folder, so in this order none is missed
+            for pattern in ("base-*", f"{_QUERY}*", f"{_WRITING}*", "base-*"):
+                for path in self._folder.glob(pattern):
+                    clear(path)
+
+    def close(self) -> None:
+        """Remove the copies of this process. Idempotent."""
+        for child in _CHILDREN:
+            with child.turn:
+                if _is_owner(child, self) and child.is_alive:
+                    with suppress(GraphError):
+                        child.ask([orjson.dumps({"save": False})], self._child_limits(_CLOSE_TIMEOUT_S))
+                    child.copy = None
+
+    def _follow(self, child: EngineProcess) -> None:
+        """Let a child have a copy open that holds the rows as they are now."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                if self._has_followed(child):
+                    return
+                self.write_base()
+            except EndedError as error:
+                if attempt == _ATTEMPTS - 1:
+                    raise GraphError("the graph cannot be opened", engine_says=str(error)) from None
+                if error.is_crash:
+                    self._rewrite(error)
+            except GraphError as error:
+                if attempt == _ATTEMPTS - 1 or isinstance(error, ConfigError):
+                    raise
+                self._rewrite(error)
+        raise GraphError("the graph cannot be written as fast as it changes")
+
+    def _rewrite(self, error: GraphError) -> None:
+        self.failures += 1
+        logger.warning("the graph is written anew: %s", error.loggable)
+        self.write_base()
+
+    def _has_followed(self, child: EngineProcess) -> bool:
+        """Bring the child's copy up to date, or open one; return False if no base is recent enough."""
+        most = self._limits.changes
+        opening: list[bytes] = []
+        with self._snapshot() as rows:
+            seq, mark = rows.seq, rows.mark(rows.seq) or ""
+            copy = child.copy if _is_owner(child, self) and child.is_alive else None
+            changes = rows.changed_since(copy.seq, most) if copy and rows.mark(copy.seq) == copy.mark else None
+            if changes is None:
+                child.copy = None
+                for base_seq, path, code in self._bases():
+                    base_mark = rows.mark(base_seq) if base_seq <= seq else None
+                    changes = None if base_mark is None else rows.changed_since(base_seq, most)
+                    folder = None if changes is None else self._copied(path, base_seq, base_mark or "", code)
+                    if folder is not None:
+                        copy = _Copy(self, folder, base_seq, base_mark or "")
+                        opening = [self._opening(folder.path / "graph", _POOL_BYTES)]
+                        break
+                else:
+                    return False
+        statements = [[query, params] for query, params in updates(changes or ())]
+        if statements or opening:
+            child.copy = copy
+            updating = [orjson.dumps({"run": statements})] if statements else []
+            child.ask([*opening, *updating], self._child_limits(_WRITE_TIMEOUT_S))
+        copy.seq, copy.mark = seq, mark
+        return True
+
+    def _bases(self) -> Iterator[tuple[int, Path, str]]:
+        """Yield the bases, newest first: last event, path, code."""
+        self._sweep()
+        found = [
+            (match, path)
+            for path in self._folder.glob(f"base-*.{self._vendor.name}")
+            if (match := _BASE.fullmatch(path.name))
+        ]
+        yield from sorted(((int(match[1]), path, match[2]) for match, path in found), reverse=True)
+
+    def _copied(self, path: Path, seq: int, mark: str, code: str) -> TemporaryFolder | None:
+        """Copy a base to a temporary folder; return None if it is not one that this store wrote, or is gone."""
+        with as_graph_errors(self._folder):
+            folder = TemporaryFolder(self._folder, _QUERY)
+            try:
+                shutil.copyfile(path, copied := folder.path / "graph", follow_symlinks=False)
+                if self._code(copied, seq, mark) == code:
+                    return folder
+                logger.warning("%s is not as this store wrote it; it is written anew", path)
+                clear(path)
+            except FileNotFoundError:
+                pass
+            except BaseException:
+                folder.remove()
+                raise
+            folder.remove()
+            return None
+
+    def _code(self, path: Path, seq: int, mark: str) -> str:
+        content = self._seal.code_of_file(path)
+        return self._seal.code(orjson.dumps([self._vendor.name, _schema_digest(), seq, mark, content]))
+
+    def _writing_of(self, rows: RowSource, path: Path, progress: Progress | None) -> Iterator[bytes]:
+        """Yield the requests that write a base."""
+        yield self._opening(path, _WRITING_POOL_BYTES)
+        yield orjson.dumps({"run": [[table.statement, {}] for table in tables().values()]})
+        done = 0
+        for name, table in tables().items():
+            found = iter(rows.scan(name))
+            for number in range(1 << 30):
+                part = path.with_name(f"{name}-{number}.json")
+                columns, count = write_part(table, found, part)
+                if not count:
+                    break
+                require_free(path, part.stat().st_size * _DISK_BYTES_A_JSON_BYTE + _SPARE_BYTES)
+                types = {column: table.columns.get(column, "STRING") for column in columns}
+                target = name if table.ends else f"{name}({', '.join(columns)})"
+                yield orjson.dumps({"load": {"table": target, "types": types, "path": str(part)}})
+                done += count
+                if progress:
+                    progress(done, None)
+        yield orjson.dumps({"save": True})
+
+    def _opening(self, path: Path, pool_bytes: int) -> bytes:
+        options = {
+            "buffer_pool_size": pool_bytes,
+            "max_db_size": most_database_bytes(),
+            "max_num_threads": min(_MOST_THREADS, os.cpu_count() or 1),
+        }
+        return orjson.dumps({"engine": self._vendor.name, "path": str(path), "options": options})
+
+    def _child_limits(self, silence_s: float) -> Limits:
+        return Limits(silence_s, _POOL_BYTES + self._limits.memory_bytes)
+
+    def _sweep(self) -> None:
+        """Make the folder, and remove what killed processes left in it."""
+        if not self._is_swept:
+            make_private_folder(self._folder)
+            if any(char in str(self._folder) for char in "*?["):
+                raise ConfigError(
+                    f"{self._folder}: Kùzu interprets *, ? and [ in a path as patterns; move the store to another directory"
+                )
+            for prefix in (_QUERY, _WRITING):
+                remove_abandoned(self._folder, prefix)
+            self._is_swept = True
+
+
+@contextmanager
+def _some_child(patience_s: float) -> Iterator[EngineProcess]:
+    """Take a child that is free: the first, or after a time any."""
+    first, _ = _CHILDREN
+    child = first if first.turn.acquire(timeout=patience_s) else None
+    while child is None:
+        child = next((one for one in _CHILDREN if one.turn.acquire(timeout=_LOOK_S)), None)
+    try:
+        yield child
+    finally:
+        child.turn.release()
+
+
+def _is_owner(child: EngineProcess, owner: GraphCopy) -> bool:
+    return isinstance(child.copy, _Copy) and child.copy.owner is owner
+
+
+@cache
+def _schema_digest() -> str:
+    return hashlib.sha256("\n".join(table.statement for table in tables().values()).encode()).hexdigest()

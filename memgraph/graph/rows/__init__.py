@@ -1,1 +1,0 @@
-"""Writes rows to the engine and reads them back."""

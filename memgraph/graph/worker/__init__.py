@@ -1,1 +1,0 @@
-"""Runs users' queries in an engine in a separate process."""

@@ -1,0 +1,426 @@
+"""Today's rows in the store's database: what the fold makes of the events. Every row is authenticated when it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from itertools import chain
+from typing import Any, NamedTuple, NoReturn, TypeVar
+from uuid import uuid4
+
+import orjson
+
+from memgraph.disk.seal import Seal
+from memgraph.errors import GraphError, OutdatedGraphError
+from memgraph.fold import Projection
+from memgraph.graph.schema import tables
+from memgraph.journal.sql import ConflictError, DamagedDatabaseError, Database, Transaction
+from memgraph.model.link import EXPLICIT_RELATIONS
+from memgraph.ports import Change, Key, Row
+
+_USE = ("access_count", "last_accessed_at", "relevance_anchor", "relevance_at")
+"""A memory's fields that recall changes."""
+_COUNTS_AFTER = ("count_nodes_after", "count_edges_after", "count_gone_after")
+_LINKS = frozenset({*EXPLICIT_RELATIONS, "NEXT"})
+T = TypeVar("T")
+
+
+class _Kinds(NamedTuple):
+    """The tables and their numbers in the database: their places in the DDL. Rows of another DDL have another schema version."""
+
+    number: dict[str, int]
+    name: dict[int, str]
+    ends: dict[str, tuple[int, int]]
+
+
+@cache
+def _kinds() -> _Kinds:
+    number = {name: place for place, name in enumerate(tables())}
+    ends = {name: (number[table.ends[0]], number[table.ends[1]]) for name, table in tables().items() if table.ends}
+    return _Kinds(number, {place: name for name, place in number.items()}, ends)
+
+
+class State(NamedTuple):
+    """What the rows are the state of.
+
+    Attributes
+    ----------
+    projection : Projection
+        The event that they have reached, and their digest.
+    made : str
+        Names the rebuild that they come from: what followed other rows cannot follow these.
+    since : int
+        The event of that rebuild. What was removed before it is not known.
+    """
+
+    projection: Projection
+    made: str
+    since: int
+
+
+class Rows:
+    """The rows of one store: a `RowSource` for the fold. Thread-safe.
+
+    A read returns what was written, or raises a `GraphError`; before that, `on_damage` may rebuild the rows.
+
+    Parameters
+    ----------
+    timeout_s : float
+        How long a write waits for another process.
+    """
+
+    def __init__(self, database: Database, seal: Seal, *, timeout_s: float) -> None:
+        self._database = database
+        self._seal = seal
+        self._timeout_s = timeout_s
+        self._sealed: tuple[tuple[bytes, str], State] | None = None
+        self.on_damage: Callable[[GraphError], None] = _refuse
+
+    def get(self, table: str, key: Key) -> Row | None:
+        """Return one row by its key (an edge: by its ends)."""
+        kinds = _kinds()
+        tenant, kind = self._database.tenant, kinds.number[table]
+
+        def asked(tx: Transaction) -> Row | None:
+            if isinstance(key, str):
+                found = tx.one("node", tenant, kind, key)
+            else:
+                one, other = kinds.ends[table]
+                found = tx.one("edge", tenant, one, key[0], other, key[1], kind)
+            return self._checked(table, key, *found) if found else None
+
+        return self._read(asked)
+
+    def has(self, table: str, key: Key) -> bool:
+        """Return whether a row exists."""
+        return self.get(table, key) is not None
+
+    def memories(self, memory_ids: Iterable[str]) -> list[Row]:
+        """Return these memories' rows in this order, without deleted ones."""
+        tenant, kind = self._database.tenant, _kinds().number["Memory"]
+
+        def asked(tx: Transaction) -> list[Row]:
+            found = ((key, tx.one("node", tenant, kind, key)) for key in memory_ids)
+            return [self._checked("Memory", key, *row) for key, row in found if row]
+
+        memory_ids = list(memory_ids)
+        return self._read(asked)
+
+    def scan(self, table: str) -> list[tuple[Key, Row]]:
+        """Return all rows of a table."""
+        tenant, kind = self._database.tenant, _kinds().number[table]
+
+        def asked(tx: Transaction) -> list[tuple[Key, Row]]:
+            if table in _kinds().ends:
+                return [
+                    ((one, other), self._checked(table, (one, other), *row))
+                    for one, other, *row in tx.rows("edges", tenant, kind)
+                ]
+            return [(key, self._checked(table, key, *row)) for key, *row in tx.rows("nodes", tenant, kind)]
+
+        return self._read(asked)
+
+    def every(self, table: str) -> list[Row]:
+        """Return all rows of a table of nodes, without their keys."""
+        return [row for _, row in self.scan(table)]
+
+    def edges_at(self, memory_id: str) -> list[tuple[str, Key, Row]]:
+        """Return every edge at a memory, in both directions."""
+        return self._edges_at(memory_id, _kinds().ends.keys())
+
+    def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
+        """Return every link between this memory and others, including NEXT, in both directions."""
+        return self._edges_at(memory_id, _LINKS)
+
+    def _edges_at(self, memory_id: str, among: Iterable[str]) -> list[tuple[str, Key, Row]]:
+        kinds, wanted = _kinds(), frozenset(among)
+        at = (self._database.tenant, kinds.number["Memory"], memory_id)
+
+        def asked(tx: Transaction) -> list[tuple[str, Key, Row]]:
+            found: dict[tuple[str, Key], Row] = {}
+            for kind, one, other, *row in chain(tx.rows("edges_from", *at), tx.rows("edges_to", *at)):
+                if (table := kinds.name.get(kind, "")) in wanted:
+                    found[table, (one, other)] = self._checked(table, (one, other), *row)
+            return [(table, key, row) for (table, key), row in found.items()]
+
+        return self._read(asked)
+
+    def sources(self, table: str, target: str, limit: int) -> list[str]:
+        """Return at most `limit` nodes with an edge of this table to the target."""
+        kinds = _kinds()
+        at = (kinds.number[table], self._database.tenant, kinds.ends[table][1], target, limit)
+
+        def asked(tx: Transaction) -> list[str]:
+            found = []
+            for one, other, *row in tx.rows("sources", *at):
+                self._checked(table, (one, other), *row)
+                found.append(one)
+            return found
+
+        return self._read(asked)
+
+    def held(self, table: str, source: str, moment: int | str | None) -> list[Row]:
+        """Return the nodes to which a node has edges of this table and that held at a moment.
+
+        They have the columns `seq` and `closed_seq` (events), `created_at` and `closed_at` (times): each holds from the first until just
+        before the second. A moment is the number of an event, a canonical time, or None: now.
+        """
+        kinds = _kinds()
+        one, other = kinds.ends[table]
+        at = (kinds.number[table], self._database.tenant, one, source)
+        rows = self._read(
+            lambda tx: [self._checked(kinds.name[other], key, *row) for key, *row in tx.rows("targets", *at)]
+        )
+        since, until = ("created_at", "closed_at") if isinstance(moment, str) else ("seq", "closed_seq")
+        if moment is None:
+            return [row for row in rows if until not in row]
+        return [row for row in rows if row[since] <= moment and not (until in row and row[until] <= moment)]
+
+    @property
+    def seq(self) -> int:
+        """The last event in the rows."""
+        state = self.state()
+        return state.projection.seq if state else 0
+
+    def mark(self, seq: int) -> str | None:
+        """Return what names the rows that were at an event, and have become these; None if what was removed since is not known."""
+        state = self.state()
+        return state.made if state and state.since <= seq <= state.projection.seq else None
+
+    def changes_since(self, seq: int, most: int | None = None) -> list[Change] | None:
+        """Return what changed after an event: first what was removed, then nodes, then edges; None if there are more than `most`.
+
+        `old` is the same row if a follower has its text (a node: only its use changed) or its link (an edge) since that event.
+        """
+        kinds, at = _kinds(), (self._database.tenant, seq)
+
+        def changed(key: Key, kind: int, row: Sequence[Any], since: int) -> Change:
+            new = self._checked(kinds.name[kind], key, *row)
+            return Change(kinds.name[kind], key, new if since <= seq else None, new)
+
+        def asked(tx: Transaction) -> list[Change] | None:
+            if most is not None and sum((tx.one(name, *at) or (0,))[0] for name in _COUNTS_AFTER) > most:
+                return None
+            gone = [
+                Change(kinds.name[kind], (key, target) if target else key, {}, None)
+                for kind, key, target in tx.rows("gone_after", *at)
+            ]
+            nodes = [changed(key, kind, row, since) for kind, key, *row, since in tx.rows("nodes_after", *at)]
+            edges = [
+                changed((one, other), kind, row, since) for kind, one, other, *row, since in tx.rows("edges_after", *at)
+            ]
+            return [*gone, *nodes, *edges]
+
+        return self._read(asked)
+
+    def changed_since(self, seq: int, most: int) -> list[tuple[str, Key, Row | None]] | None:
+        """Return the rows changed or removed after an event as they are now, for the graph; None if there are more than `most`."""
+        changes = self.changes_since(seq, most)
+        return None if changes is None else [(change.table, change.key, change.new) for change in changes]
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        names, tenant = ("count_nodes", "count_edges"), self._database.tenant
+        return self._read(lambda tx: sum((tx.one(name, tenant) or (0,))[0] for name in names))
+
+    def state(self) -> State | None:
+        """Return the state that the rows are in; None if none were ever written.
+
+        Raises
+        ------
+        GraphError
+            The state is not what this store has written.
+        """
+        with _damage_as_graph_errors(), self._database.reading() as tx:
+            found = tx.one("state", self._database.tenant)
+        if found is None:
+            return None
+        body, code = found
+        known = self._sealed
+        if known is not None and known[0] == (body, code):
+            return known[1]
+        try:
+            row = orjson.loads(body)
+            if row["key"] != self._seal.name:  # no damage: the key was rotated
+                raise OutdatedGraphError("the rows were sealed with another key than the one that signs now")
+            if not self._seal.fits(code, bytes(body)):
+                raise GraphError("the rows' state has no valid code")
+            state = State(Projection.from_row(row["projection"]), row["made"], row["since"])
+        except (KeyError, ValueError, TypeError) as error:
+            raise GraphError(f"the rows' state cannot be read ({error!r})") from None
+        self._sealed = (body, code), state
+        return state
+
+    def apply(self, changes: Iterable[Change], projection: Projection) -> None:
+        """Write changed rows and the state after them, in one transaction, or as a part of this thread's.
+
+        Raises
+        ------
+        GraphError
+            The changes do not fit the rows. Nothing is written.
+        """
+        with _damage_as_graph_errors(), self._database.writing(self._timeout_s) as tx:
+            state = self.state()
+            self._write(tx, list(changes), projection.seq)
+            self._put_state(tx, State(projection, state.made if state else uuid4().hex, state.since if state else 0))
+
+    def rebuild(self, changes: Iterable[Change], projection: Projection) -> None:
+        """Replace all rows and the state, in one transaction, or as a part of this thread's."""
+        with self._database.writing(self._timeout_s) as tx:
+            for name in ("clear_edges", "clear_nodes", "clear_gone"):
+                tx.run(name, self._database.tenant)
+            self._write(tx, list(changes), projection.seq)
+            self._put_state(tx, State(projection, uuid4().hex, projection.seq))
+
+    def _put_state(self, tx: Transaction, state: State) -> None:
+        stated = {"projection": state.projection.as_row(), "made": state.made, "since": state.since}
+        body = orjson.dumps({**stated, "key": self._seal.name})
+        tx.run("put_state", self._database.tenant, body, self._seal.code(body))
+
+    def _write(self, tx: Transaction, changes: Sequence[Change], seq: int) -> None:
+        kinds, tenant = _kinds(), self._database.tenant
+        ids: dict[tuple[int, str], int] = {}
+
+        def id_of(kind: int, key: str) -> int:
+            found = ids.get((kind, key))
+            if found is None:
+                row = tx.one("node_id", tenant, kind, key)
+                if row is None:
+                    raise GraphError(f"there is no node {key}")
+                found = ids[kind, key] = row[0]
+            return found
+
+        def ends(change: Change) -> tuple[int, int, int]:
+            one, other = kinds.ends[change.table]
+            return id_of(one, change.key[0]), kinds.number[change.table], id_of(other, change.key[1])
+
+        def sealed(change: Change) -> tuple[int, bytes]:
+            body = orjson.dumps(change.new, option=orjson.OPT_SORT_KEYS)
+            return self._code(change.table, change.key, seq, body), body
+
+        nodes, edges = (
+            _sorted([one for one in changes if isinstance(one.key, str)]),
+            _sorted([one for one in changes if not isinstance(one.key, str)]),
+        )
+        _all(tx, "delete_edge", [(tenant, *ends(one)) for one in edges.gone])
+        for one in nodes.gone:
+            place = id_of(kinds.number[one.table], str(one.key))
+            if tx.one("edge_at", tenant, place, tenant, place):
+                raise GraphError(f"a removed node {one.key} still has edges")
+        _all(tx, "delete_node", [(tenant, kinds.number[one.table], one.key) for one in nodes.gone])
+        removed = [
+            (tenant, kinds.number[one.table], *((one.key, "") if isinstance(one.key, str) else one.key), seq)
+            for one in chain(edges.gone, nodes.gone)
+        ]
+        tx.many("put_gone", removed)
+        used = [_is_use(one) for one in nodes.changed]
+        _all(
+            tx,
+            "update_node_use",
+            [
+                (seq, *sealed(one), tenant, kinds.number[one.table], one.key)
+                for one, is_use in zip(nodes.changed, used, strict=True)
+                if is_use
+            ],
+        )
+        _all(
+            tx,
+            "update_node",
+            [
+                (seq, seq, *sealed(one), tenant, kinds.number[one.table], one.key)
+                for one, is_use in zip(nodes.changed, used, strict=True)
+                if not is_use
+            ],
+        )
+        last = (tx.one("last_node") or (0,))[0] if nodes.new else 0
+        for number, one in enumerate(nodes.new, start=last + 1):
+            ids[kinds.number[one.table], str(one.key)] = number
+        _all(
+            tx,
+            "insert_node",
+            (
+                (number, tenant, kinds.number[one.table], one.key, seq, seq, *sealed(one))
+                for number, one in enumerate(nodes.new, start=last + 1)
+            ),
+            len(nodes.new),
+        )
+        _all(tx, "update_edge", [(seq, *sealed(one), tenant, *ends(one)) for one in edges.changed])
+        new = sorted((ends(one), one) for one in edges.new) if edges.new else []
+        _all(tx, "insert_edge", ((tenant, *at, seq, seq, *sealed(one)) for at, one in new), len(new))
+
+    def _checked(self, table: str, key: Key, seq: int, body: bytes, code: int) -> Row:
+        if not isinstance(body, bytes) or code != self._code(table, key, seq, body):
+            raise GraphError(f"a row of {table} is not what was written")
+        row: Row = orjson.loads(body)
+        return row
+
+    def _code(self, table: str, key: Key, seq: int, body: bytes) -> int:
+        place = key if isinstance(key, str) else "\x00".join(key)
+        return self._seal.short_code(f"{table}\x00{place}\x00{seq}\x00".encode("utf-8", "surrogatepass") + body)
+
+    def _read(self, asked: Callable[[Transaction], T]) -> T:
+        """Return an answer; if the rows are damaged, ask again after `on_damage`."""
+        try:
+            with _damage_as_graph_errors(), self._database.reading() as tx:
+                return asked(tx)
+        except GraphError as error:
+            if type(error) is not GraphError:
+                raise
+            self.on_damage(error)
+        with _damage_as_graph_errors(), self._database.reading() as tx:
+            return asked(tx)
+
+
+class _Sorted(NamedTuple):
+    new: list[Change]
+    changed: list[Change]
+    gone: list[Change]
+
+
+def _sorted(changes: Iterable[Change]) -> _Sorted:
+    found = _Sorted([], [], [])
+    for change in changes:
+        if change.old is None:
+            if change.new is not None:
+                found.new.append(change)
+        elif change.new is None:
+            found.gone.append(change)
+        else:
+            found.changed.append(change)
+    return found
+
+
+def _is_use(change: Change) -> bool:
+    """Return whether only the use of a memory has changed."""
+    if change.table != "Memory":
+        return False
+    old, new = (dict[str, Any](row or {}) for row in (change.old, change.new))
+    for name in _USE:
+        old.pop(name, None)
+        new.pop(name, None)
+    return old == new
+
+
+def _all(tx: Transaction, name: str, values: Iterable[Sequence[Any]], count: int | None = None) -> None:
+    """Run a statement for each of many rows, every one of which it must change."""
+    if count is None:
+        values = list(values)
+        count = len(values)
+    try:
+        if count and tx.many(name, values) != count:
+            raise GraphError("changed rows are not there")
+    except ConflictError:
+        raise GraphError("new rows are there already") from None
+
+
+@contextmanager
+def _damage_as_graph_errors() -> Iterator[None]:
+    try:
+        yield
+    except DamagedDatabaseError as error:
+        raise GraphError(error.loggable) from None
+
+
+def _refuse(error: GraphError) -> NoReturn:
+    raise error
