@@ -249,7 +249,7 @@ class Backups:
     ) -> tuple[list[Part], set[str], str]:
         """Verify what is copied; return it, the ids of the keys that signed it, and the SHA-256 of the events."""
         journal, after, end = self._journal, base.seq if base else 0, boundary.chain.seq
-        reached = base if base else journal.start
+        reached = base or journal.start
         for commit in journal.replay(reached, until=end):
             reached = commit.after
             if progress:

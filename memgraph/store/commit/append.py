@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from memgraph.errors import InvalidInputError
 from memgraph.fold import Workspace, check
-from memgraph.fold.tasks import PIN
 from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.journal.vectors import row_sha256
 from memgraph.model.events.memories import (
@@ -20,7 +19,7 @@ from memgraph.model.events.store import EmbeddingSwitched
 from memgraph.model.ids import new_id
 from memgraph.model.memory import AgentMemory, Vector
 from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.ports import Embedder, Key, Row
+from memgraph.ports import Embedder, Key
 from memgraph.store.commit.access import PendingAccess
 from memgraph.store.commit.requests import check_effect, next_commit_id
 from memgraph.store.commit.vectors import VectorModel, check_model, checked_vector, vector_model
@@ -160,19 +159,14 @@ class Appender:
 
 
 class _Present:
-    """Today's rows as the checks read them: without asking the graph for what is known anyway."""
+    """Today's rows as the checks read them: without asking for what is known anyway."""
 
     def __init__(self, projector: Projector, made_ids: Collection[str]) -> None:
         self._projector = projector
         self._made_ids = made_ids
+        self.get = projector.rows.get
         self.edges_at = projector.rows.edges_at
         self.sources = projector.rows.sources
-
-    def get(self, table: str, key: Key) -> Row | None:
-        """Return a row; the pins are few, and are read at once."""
-        if table == PIN:
-            self._projector.rows.load((PIN,))
-        return self._projector.rows.get(table, key)
 
     def has(self, table: str, key: Key) -> bool:
         """Return whether a row exists."""
