@@ -141,6 +141,11 @@ class Journal:
         return self.database.path
 
     @property
+    def head_path(self) -> Path:
+        """The head file."""
+        return self._heads.path
+
+    @property
     def start(self) -> Chain:
         """The point before the first event."""
         return Chain(self.store_id)

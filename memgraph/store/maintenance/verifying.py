@@ -182,6 +182,7 @@ def inspect(
                 _rows(projector, drawn, recorded.sample, found)
                 _sums(projector, found)
     found.rows, found.began_at, found.backup = recorded.tables(), recorded.began_at, recorded.backup
+    found.head = projector.journal.head_path
     return found
 
 
