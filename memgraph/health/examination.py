@@ -250,7 +250,7 @@ def check_modes(config: AgentMemoryConfig, head: Path | None, store_id: str, rep
 
 def _private(home: Path) -> Iterator[Path]:
     """Yield the database and the accessible folders that hold memories, with their files; a folder closed to others protects its files."""
-    yield from (home / f"{FILE}{suffix}" for suffix in ("", "-wal"))
+    yield from [path for path in (home / FILE, home / f"{FILE}-wal") if _is_open(path)][:1]
     for name in ("cache", "graph", "index", "past", QUARANTINE, legacy.FOLDER, legacy.KEPT):
         folder = home / name
         if folder.is_dir() and _is_open(folder):
