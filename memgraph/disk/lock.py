@@ -96,5 +96,5 @@ class ProcessLock:
 
 
 def writer_lock(folder: Path) -> ProcessLock:
-    """Return the lock that the writer of a journal holds, given the journal's folder."""
+    """Return the lock that the writer of a store holds, given the store's directory."""
     return ProcessLock(folder / "lock", "the journal's writer lock")

@@ -10,10 +10,10 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 import numpy as np
@@ -22,33 +22,21 @@ from numpy.typing import NDArray
 from memgraph.config import AgentMemoryConfig, config_path, default_settings, load_config
 from memgraph.diagnostics.reports import report_finding
 from memgraph.disk.files import beyond, size_on_disk
-from memgraph.disk.folders import TemporaryFolder
 from memgraph.disk.lock import writer_lock
 from memgraph.embedding import embed_query, setting_of
-from memgraph.errors import (
-    DamagedJournalError,
-    JournalError,
-    KeyMissingError,
-    MemGraphError,
-    MissingExtraError,
-    ReadOnlyError,
-    StorageError,
-)
+from memgraph.errors import JournalError, KeyMissingError, MemGraphError, ReadOnlyError, StorageError
 from memgraph.fold.tasks import WORKING
 from memgraph.index import snapshot
 from memgraph.index.analyser import analyse
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.index.supersession import superseded
-from memgraph.journal.baseline.header import checked_header, unverified_place
-from memgraph.journal.closed.files import FileState, names_in, states_in
+from memgraph.journal import legacy
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import FileKeys, configured_keys, configured_ring
+from memgraph.journal.keys.providers import FileKeys, configured_keys
 from memgraph.journal.keys.ring import KeyRing, check_presence, check_validity, key_place, name_of
-from memgraph.journal.legacy import read_manifest
-from memgraph.journal.opening import lost_journal, made_from_events, opened, refuse_foreign
-from memgraph.journal.segments import Segments
-from memgraph.journal.swap import is_planned
+from memgraph.journal.opening import FILE, id_of, is_store, lost_journal, made_from_events, refuse_foreign
+from memgraph.journal.sql import DamagedDatabaseError
 from memgraph.journal.vectors import NamedVectors
 from memgraph.lifecycle.contradictions.resolution import pairs_among
 from memgraph.lifecycle.dedup.near_duplicates import PHASE, groups, linked, may_be_one, without_parts
@@ -62,16 +50,14 @@ from memgraph.model.timestamps import days_between, epoch_days, to_iso
 from memgraph.ports import Embedder, Key, Row
 from memgraph.settings import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
 from memgraph.store import AgentMemoryStore
-from memgraph.store.backup.restoring import file_of
 from memgraph.store.maintenance.verification import LastBackup, Verification
 from memgraph.store.maintenance.verifying import inspect
 from memgraph.store.opening import DATABASE, open_projector
 from memgraph.store.projection.bulk import no_collections
 from memgraph.store.projection.place import place_of
-from memgraph.store.repair import Condition, as_it_is, examine
+from memgraph.store.repair import QUARANTINE, Condition, Unwitnessed, as_stored, condition_of
 from memgraph.store.store import PastStore
 
-_NAMES = {"head": "head file", "checkpoint": "checkpoint", "manifest": "manifest of closed segments"}
 SAMPLE = 50
 """Number of memories whose rows are compared with their events."""
 Tables = Mapping[str, Mapping[Key, Row]]
@@ -101,25 +87,25 @@ def examine_home(home: str | None) -> Report:
 
     report = Report()
     config = check_settings(home, report)
-    before = _segments(config)
-    store_id = check_store(config, report)
-    condition = None
-    if store_id is not None:
-        condition = check_journal(config, store_id, report)
-        check_locks(config.home, report)
-        found = check_projections(config, store_id, condition, report)
-        check_modes(config, store_id, report)
-        check_size(config, report)
-        if found is not None:
-            now = to_iso(datetime.now(UTC))
-            check_backups(found, config, now, report)
-            check_memories(found.rows, config, now, report)
-        else:
-            report.unseen.append("the memories and backups, because the journal cannot be read")
+    now = to_iso(datetime.now(UTC))
+    named, found = None, None
+    with ExitStack() as stack:
+        store_id = check_store(config, report)
+        if store_id is not None:
+            journal = check_journal(config, store_id, report, stack)
+            check_locks(config, journal, report)
+            if journal is not None:
+                named, found = journal.named, check_projections(config, journal, report)
+            check_modes(config, journal.head_path if journal else None, store_id, report)
+            check_size(config, report)
+            if found is not None:
+                check_backups(found, config, now, report)
+                check_memories(found.rows, config, now, report)
+            else:
+                report.unseen.append("the memories and backups, because the journal cannot be read")
     check_disk_space(config.home, report)
-    check_model(default_embedder(config), condition.named if condition else None, report)
-    if _segments(config) == before:  # else another process has replaced files, such as by a purge, while they were read
-        _tell(report, config, store_id, lambda: to_iso(datetime.now(UTC)))
+    check_model(default_embedder(config), named, report)
+    _tell(report, config, store_id, lambda: to_iso(datetime.now(UTC)))
     return report
 
 
@@ -138,24 +124,16 @@ def health_of(store: AgentMemoryStore) -> Health:
     check_store(config, report)
     report.found["graph"] = {}
     found = check_inspection(lambda: store.inspection(sample=SAMPLE), config, report)
-    check_modes(config, store.store_id, report)
+    check_modes(config, found.head if found else None, store.store_id, report)
     check_size(config, report)
     check_disk_space(config.home, report)
     check_model(store.embedder, None, report)
     if found is not None:
-        check_tail(found.torn_events, found.torn_bytes, extent(config.home / "journal")[1], report)
+        report.passed("journal", value=sum(store.sizes()))
         check_backups(found, config, store.now(), report)
         check_memories(found.rows, config, store.now(), report)
     _tell(report, config, store.store_id, store.now)
     return report.health()
-
-
-def _segments(config: AgentMemoryConfig) -> list[FileState] | None:
-    """Return what identifies the journal's files; None if its folder cannot be read."""
-    try:
-        return states_in(config.home / "journal")
-    except OSError:
-        return None
 
 
 def _tell(report: Report, config: AgentMemoryConfig, store_id: str | None, now: Callable[[], str]) -> None:
@@ -215,11 +193,12 @@ def check_store(config: AgentMemoryConfig, report: Report) -> str | None:
     """Return the store's id, or None if there is no store."""
     home, store_id = config.home, None
     try:
-        manifest = home / "journal" / "manifest.json"
-        if manifest.exists():
-            store_id = read_manifest(manifest)
+        if is_store(home):
+            store_id = id_of(home)
         else:
             refuse_foreign(home)
+    except DamagedDatabaseError as error:
+        report.error("store", str(error), "run `memgraph repair --from-backup FILE`")
     except MemGraphError as error:
         report.refused("store", error)
     except OSError as error:
@@ -229,9 +208,9 @@ def check_store(config: AgentMemoryConfig, report: Report) -> str | None:
     return store_id
 
 
-def check_locks(home: Path, report: Report) -> None:
+def check_locks(config: AgentMemoryConfig, journal: Journal | None, report: Report) -> None:
     """Report which process holds the writer lock."""
-    lock = writer_lock(home / "journal")
+    lock = journal.database.lock() if journal else writer_lock(config.home)
     report.found["locks"] = {"journal": {"held": False}}
     if lock.is_held():
         pid, taken_at = lock.holder(), lock.taken_at()
@@ -251,10 +230,9 @@ def _is_alive(pid: int | None) -> bool | None:
     return True
 
 
-def check_modes(config: AgentMemoryConfig, store_id: str, report: Report) -> None:
+def check_modes(config: AgentMemoryConfig, head: Path | None, store_id: str, report: Report) -> None:
     """Report files that other users may read or change: keys, head files, and everything that holds memories."""
-    head = HeadFile.of(config.home / "journal", config.keys_home, store_id)
-    outside = [FileKeys(config.keys_home).path(store_id), head.path]
+    outside = [FileKeys(config.keys_home).path(store_id), *([head] if head else [])]
     exposed = [path for path in (*_private(config.home), *outside) if _is_open(path)]
     for path in exposed:
         mode = "0700" if path.is_dir() else "0600"
@@ -263,8 +241,9 @@ def check_modes(config: AgentMemoryConfig, store_id: str, report: Report) -> Non
 
 
 def _private(home: Path) -> Iterator[Path]:
-    """Yield the accessible folders that hold memories, with their files; a folder closed to others protects its files."""
-    for name in ("journal", "graph", "index", "past"):
+    """Yield the database and the accessible folders that hold memories, with their files; a folder closed to others protects its files."""
+    yield from [path for path in (home / FILE, home / f"{FILE}-wal") if _is_open(path)][:1]
+    for name in ("cache", "graph", "index", "past", QUARANTINE, legacy.FOLDER, legacy.KEPT):
         folder = home / name
         if folder.is_dir() and _is_open(folder):
             yield folder
@@ -452,14 +431,14 @@ def _contradictions(index: Index, in_force: Mask, config: AgentMemoryConfig, rep
     report.compare("contradictions", number, config.health.open_contradictions, what, advice)
 
 
-def check_journal(config: AgentMemoryConfig, store_id: str, report: Report) -> Condition | None:
-    """Verify the journal as opening does, and compare it with its witnesses outside the store."""
-    head = HeadFile.of(config.home / "journal", config.keys_home, store_id)
-    events, size = extent(config.home / "journal")
-    path = FileKeys(config.keys_home).path(store_id)
+def check_journal(config: AgentMemoryConfig, store_id: str, report: Report, stack: ExitStack) -> Unwitnessed | None:
+    """Verify the journal as opening does, and compare it with its head file; return it, open until the stack is closed, if it can be read."""
+    path, head = FileKeys(config.keys_home).path(store_id), HeadFile(config.keys_home, store_id).path
     report.found["key"] = {"provider": config.key_provider, "place": None, "path": str(path), "present": None}
-    report.found["head"] = {"path": str(head.path), "present": head.path.is_file()}
-    report.found["journal"] = {"events": events, "bytes": size, "torn": None}
+    report.found["head"] = {"path": str(head), "present": head.is_file()}
+    report.found["journal"] = {"events": 0, "bytes": 0, "archived_events": 0, "baseline": None, "kept": None}
+    missing = {"lag_events": None, "note": "created when next needed"}
+    report.found |= {"graph": {"path": str(config.home / "graph"), **missing}, "index": {**missing}}
     try:
         keys = configured_keys(config)
         where, remedy = key_place(keys, store_id)
@@ -469,23 +448,27 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report) -> C
     except MemGraphError as error:
         report.refused("key", error)
         return None
+    size = 0
     try:
+        if legacy.is_there(config.home) and not (config.home / FILE).exists():
+            what = f"{config.home / legacy.FOLDER} is the journal of an earlier release, which was not moved into the database yet"
+            report.warning("journal", what, "the next use of the store moves it")
+            return None
+        journal = stack.enter_context(as_stored(config, store_id, ring if ring.active else None))
+        size = sum(journal.sizes())
+        report.found["journal"] |= {"events": journal.stored_events(), "bytes": size}
+        report.found["head"] = {"path": str(journal.head_path), "present": journal.head_path.is_file()}
         if ring.active is None:
-            if events:
+            if journal.stored_events():
                 what = f"the signing key is missing: {where}"
                 report.error("key", what, remedy)
                 report.refusals.append(KeyMissingError(what))
             elif made := made_from_events(config.home):
                 raise lost_journal(config.home, made)
             return None
-        if is_planned(config.home / "journal"):
-            report.warning(
-                "journal", "a resealing is under way, or was cut off", "the next use of the store completes it"
-            )
-            return None
-        condition = examine(config.home, store_id, ring, keys_home=config.keys_home, by_checkpoint=True)
-        checked_header(Segments(config.home / "journal", 0), store_id, ring)
-        _keys(condition, ring, config, report)
+        journal.load()
+        condition = condition_of(journal)
+        _keys(journal, ring, config, report)
     except KeyMissingError as error:
         report.refused("key", error)
         return None
@@ -493,18 +476,22 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report) -> C
         report.refused("journal", error, value=size)
         return None
     report.passed("key")
-    torn = {"events": condition.torn_events, "bytes": condition.torn_bytes} if condition.torn_events else None
-    report.found["journal"] |= {"events": condition.seq, "torn": torn}
+    kept, baseline = config.home / legacy.KEPT, journal.baseline
+    report.found["journal"] |= {
+        "events": condition.seq,
+        "archived_events": journal.archived_until(),
+        "baseline": {"seq": baseline.seq, "made_at": baseline.made_at} if baseline else None,
+        "kept": str(kept) if kept.exists() else None,
+    }
     _witnesses(condition, report)
-    check_tail(condition.torn_events, condition.torn_bytes, size, report)
+    report.passed("journal", value=size)
     report.passed("head")
-    return condition
+    return journal
 
 
-def _keys(condition: Condition, ring: KeyRing, config: AgentMemoryConfig, report: Report) -> None:
+def _keys(journal: Journal, ring: KeyRing, config: AgentMemoryConfig, report: Report) -> None:
     """Report keys that events need and that are missing or have expired: opening refuses the store then."""
-    place = unverified_place(config.home / "journal")
-    needed = condition.used.needed_after(place[0] if place else 0)
+    needed = journal.used.needed_after(journal.base.seq)
     try:
         check_presence(needed, ring)
         check_validity(needed, ring, days=config.key_verification_days, now=lambda: to_iso(datetime.now(UTC)))
@@ -512,27 +499,15 @@ def _keys(condition: Condition, ring: KeyRing, config: AgentMemoryConfig, report
         report.refused("key", error)
 
 
-def check_tail(torn_events: int, torn_bytes: int, size: int, report: Report) -> None:
-    """Report a final commit that a crash has cut short; `size` is that of the whole journal in bytes."""
-    if torn_events:
-        torn = f"{torn_events:,} events, {torn_bytes:,} bytes"
-        what = f"the journal's final commit is incomplete ({torn}); it was never acknowledged"
-        report.warning("journal", what, "the next write removes it", value=size)
-    report.passed("journal", value=size)
-
-
 def _witnesses(condition: Condition, report: Report) -> None:
     accept = "run `memgraph repair --accept-head` to accept the journal as it is"
-    for witness in condition.contradicting[:1]:  # the head file before the checkpoint: accepting one settles both
-        name = f"the {_NAMES[witness.kind]} {witness.path}"
+    for witness in condition.contradicting:
+        name = f"the head file {witness.path}"
         if witness.state != "missing":  # opening makes a missing one
             report.refusals.append(JournalError(f"{name} contradicts the journal"))
         if witness.state == "ahead":
             what = f"the journal ends at event {condition.seq}, but {name} names {witness.seq}: it was truncated or is an old copy"  # fmt: skip
             report.error("head", what, f"restore the journal from a backup, or {accept}")
-        elif witness.state == "other" and witness.kind == "manifest":
-            what = f"{name} names another content of the segment that ends with event {witness.seq}"
-            report.error("head", what, f"run `memgraph purge --complete`, restore a backup, or {accept}")
         elif witness.state == "other":
             what = f"{name} names an event {witness.seq} that differs from the journal's"
             report.error("head", what, f"restore both from one backup, or {accept}")
@@ -542,51 +517,26 @@ def _witnesses(condition: Condition, report: Report) -> None:
             report.error("head", f"{name} is missing, so a truncation would go unnoticed", f"restore it, or {accept} and create it")  # fmt: skip
 
 
-def extent(folder: Path) -> tuple[int, int]:
-    """Return the number of lines in the journal's segments, and of bytes in their files."""
-    events = size = 0
-    for name in names_in(folder):
-        try:
-            with opened(folder, name) as stream:
-                while block := stream.read(1 << 20):
-                    events += block.count(b"\n")
-            size += file_of(folder, name).stat().st_size
-        except (OSError, DamagedJournalError, MissingExtraError):
-            continue  # the verification reports why
-    return events, size
-
-
-def check_projections(
-    config: AgentMemoryConfig, store_id: str, condition: Condition | None, report: Report
-) -> Verification | None:
+def check_projections(config: AgentMemoryConfig, journal: Journal, report: Report) -> Verification | None:
     """Verify vectors, graph and index as they are on disk, and fold the journal; report how far graph and index lag behind it."""
-    missing = {"lag_events": None, "note": "created when next needed"}
-    report.found |= {"graph": {"path": str(config.home / "graph"), **missing}, "index": missing}
-    ring = configured_ring(config, store_id) if condition is not None else None
-    if ring is None:
-        return None
-    journal = as_it_is(config.home, store_id, ring, keys_home=config.keys_home)
     _index(config, journal, report)
     graph = report.found["graph"]
-    is_there = (config.home / DATABASE).exists()
-    if not is_there:
-        graph |= {"lag_events": journal.tail.seq, "note": "created at the next use"}
     try:
         place = place_of(config.home)
-        elsewhere = None if is_there else TemporaryFolder(Path(gettempdir()), "memgraph-doctor-")
-    except (StorageError, OSError) as error:
+    except StorageError as error:
         report.error("store", str(error))
         return None
     report.found["store"]["refused_writes"] = journal.refused_writes() or place.refused or None
-    projector = open_projector(config.engine, journal, elsewhere.path if elsewhere else place.folder)
+    projector = open_projector(config.engine, journal, place.folder)
     try:
+        is_there = projector.has_rows()
         if is_there:
             graph["bytes"] = projector.database.size_bytes() + size_on_disk(config.home / "graph")
+        else:
+            graph |= {"lag_events": journal.tail.seq, "note": "created at the next use"}
         return check_inspection(lambda: inspect(projector, sample=SAMPLE, with_graph=is_there), config, report)
     finally:
-        projector.database.close()
-        if elsewhere:
-            elsewhere.remove()
+        projector.release()
 
 
 def check_inspection(
@@ -623,7 +573,7 @@ def _verified(found: Verification, config: AgentMemoryConfig, report: Report) ->
     graph, vectors = report.found["graph"], found.by_part["vectors"]
     report.found["vectors"] = {"named": found.vectors, "damaged": vectors}
     if vectors:
-        what = f"{vectors:,} of {found.vectors:,} vectors under {config.home / 'journal' / 'vectors'} are damaged or missing"
+        what = f"{vectors:,} of {found.vectors:,} vectors in {config.home / FILE} are damaged or missing"
         report.error("vectors", what, "run `memgraph embed --repair` to recompute them; until then their memories are found by text alone")  # fmt: skip
     report.passed("vectors", value=vectors, limit=0)
     if found.graph_seq is not None:

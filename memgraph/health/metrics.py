@@ -21,7 +21,6 @@ from memgraph.diagnostics.reporting import dead_letters_of
 from memgraph.disk.files import free_bytes, size_on_disk
 from memgraph.errors import ReadOnlyError
 from memgraph.index.supersession import superseded
-from memgraph.journal.closed.files import ARCHIVE, files_in
 from memgraph.lifecycle.contradictions.resolution import pairs_among
 from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.sleep import episodes_since
@@ -55,7 +54,7 @@ def metrics_of(store: AgentMemoryStore) -> list[Metric]:
 
 def _files(store: AgentMemoryStore, lag: int | None) -> Iterator[Metric]:
     config, home = store.config, store.config.home
-    segments = [path for path in (home / "journal").glob("*.jsonl*") if path.is_file()]
+    sizes = store.sizes()
     info = (store.store_id, release(), config.engine, store.vector_model.name or "none")
     yield Metric(
         "memgraph_store_info",
@@ -66,15 +65,11 @@ def _files(store: AgentMemoryStore, lag: int | None) -> Iterator[Metric]:
     )
     yield _one("memgraph_scrape_timestamp_seconds", "When these metrics were computed, in Unix time.", time.time())
     yield _count("memgraph_journal_events_total", "Events that the journal recorded.", store.reader.index.offset.seq)
-    yield _one("memgraph_journal_segments", "Files of the journal that hold events.", len(segments))
-    yield _one("memgraph_journal_bytes", "Size of these files.", sum(path.stat().st_size for path in segments))
-    archived = files_in(home / "journal" / ARCHIVE)
-    yield _one("memgraph_archive_bytes", "Size of the archived ones.", sum(path.stat().st_size for path in archived))
+    yield _one("memgraph_journal_bytes", "Size of these events, without archived ones.", sizes.events)
+    yield _one("memgraph_archive_bytes", "Size of the archived ones, compressed.", sizes.archive)
     yield _one("memgraph_store_bytes", "Size of everything in the store's directory.", size_on_disk(home))
     yield _one("memgraph_store_limit_bytes", "The setting max_memory_mb; 0: none.", config.max_memory_mb * 1_000_000)
-    yield _one(
-        "memgraph_disk_free_bytes", "Bytes by which the journal can grow.", free_bytes(home / "journal" / "lock")
-    )
+    yield _one("memgraph_disk_free_bytes", "Bytes by which the journal can grow.", free_bytes(home / "lock"))
     yield Metric(
         "memgraph_graph_lag_events",
         "gauge",

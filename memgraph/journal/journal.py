@@ -141,6 +141,11 @@ class Journal:
         return self.database.path
 
     @property
+    def head_path(self) -> Path:
+        """The head file."""
+        return self._heads.path
+
+    @property
     def start(self) -> Chain:
         """The point before the first event."""
         return Chain(self.store_id)
@@ -541,6 +546,10 @@ class Journal:
             self._tell_refused(error)
             raise
 
+    def named_by_head(self) -> Head | None:
+        """Return what the head file states; None if there is none."""
+        return self._heads.read()
+
     def _compare(self, head: Head | None) -> None:
         """Compare the journal with its head file."""
         if head is None:
@@ -568,7 +577,7 @@ class Journal:
 
     def load(self) -> None:
         """Load the journal: by what its head states if the key that signs vouches for that, else event by event."""
-        head = self._heads.read()
+        head = self.named_by_head()
         with self.database.reading() as tx:
             found = tx.one("head", self.database.tenant)
             last = tx.one("last_event", self.database.tenant)

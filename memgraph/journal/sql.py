@@ -17,7 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from memgraph import assets
 from memgraph.disk.files import make_private_file, make_private_folder, read_only_message, refused_writes
-from memgraph.disk.lock import FORKED, ProcessLock
+from memgraph.disk.lock import FORKED, writer_lock
 from memgraph.errors import (
     BusyError,
     ClosedError,
@@ -88,6 +88,10 @@ class WriterLock(Protocol):
 
     def holder(self) -> int | None:
         """Return the process that took it last, if that is known."""
+        ...
+
+    def taken_at(self) -> float | None:
+        """Return when it was last taken, in seconds since the epoch, if that is known."""
         ...
 
 
@@ -369,7 +373,7 @@ class SQLite(Database):
 
     def lock(self) -> WriterLock:
         """Return the lock of writers: a file beside the database, which names the holder's process."""
-        return ProcessLock(self.path.with_name("lock"), "the journal's writer lock")
+        return writer_lock(self.path.parent)
 
     def erase(self) -> None:
         """Overwrite what was deleted before: merge the write-ahead log into the file, and truncate it."""
@@ -633,6 +637,9 @@ class _AdvisoryLock:
         return True
 
     def holder(self) -> int | None:
+        return None
+
+    def taken_at(self) -> float | None:
         return None
 
 

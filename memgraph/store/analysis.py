@@ -10,6 +10,7 @@ import numpy as np
 
 from memgraph.graph.guard import check_values
 from memgraph.graph.queries import named_query
+from memgraph.journal.journal import Sizes
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Name, checked
 from memgraph.model.link import EXPLICIT_RELATIONS
@@ -57,6 +58,10 @@ class Queries:
         """
         self._projector.catch_up()
         return self._projector.first_lag
+
+    def sizes(self) -> Sizes:
+        """Return the bytes of the journal's parts."""
+        return self._projector.journal.sizes()
 
     def cypher(self, query: str, /, **params: Any) -> Rows:
         """Run a read-only Cypher query on the graph, in a separate process that isolates its failures.

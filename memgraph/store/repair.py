@@ -31,7 +31,7 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import configured_keys
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.opening import FILE, Identity, add_store, id_of, identify, identity_in, opened
-from memgraph.journal.sql import DamagedDatabaseError, SQLite
+from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.payload import MAX_WHOLE, Payload, Whole
 from memgraph.model.events.store import (
@@ -226,7 +226,7 @@ def repair_store(
         )
     with _reported(config, clock), _unwitnessed(config, keys) as journal:
         journal.read_to_end()
-        found = _condition(journal)
+        found = condition_of(journal)
         if accept_head is None:
             if any(witness.state != "missing" for witness in found.contradicting):  # opening makes a missing one
                 _report(config, JournalError("a witness contradicts the journal"), clock)
@@ -237,13 +237,13 @@ def repair_store(
             raise JournalError(f"the journal in {journal.path} matches its head file: there is nothing to accept")
         by, time = accepted_by or f"memgraph {release()}", clock or utc_now
         with journal.locked():
-            if _condition(journal) != found:
+            if condition_of(journal) != found:
                 raise _changed(journal)
             first: list[Payload] = [] if found.seq else [StoreCreated(created_by=by)]
             now = max(to_iso(time()), journal.tail.timestamp)
             journal.append([CommitDraft("system", [*first, _record_of(found, now, by, reason)], actor="user")], now)
             journal.accept_end()
-            return _condition(journal)
+            return condition_of(journal)
 
 
 def baseline_problem(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> str | None:
@@ -343,7 +343,7 @@ def cut_journal(
         with journal.committing() as tx:
             tx.run("remove_events_after", journal.database.tenant, expected.kept.seq)
             journal.put_head(tx)  # `tail` is where the damage begins
-            found = _condition(journal)
+            found = condition_of(journal)
             payloads: list[Payload] = [] if found.seq else [StoreCreated(created_by=by)]
             payloads.append(
                 JournalCut(
@@ -464,11 +464,14 @@ def quarantine_folder(home: Path, now: str) -> Path:
     raise StorageError("has too many folders of this moment", path=home / QUARANTINE)
 
 
-class _Unwitnessed(Journal):
+class Unwitnessed(Journal):
     """A journal that is read regardless of its head and its head file."""
 
     def refresh(self) -> None:
         """Do nothing: it is read to its end by `read_to_end`."""
+
+    def _compare(self, head: Head | None) -> None:
+        """Compare nothing: `condition_of` says what the head file states."""
 
     def _write_head_file(self) -> None:
         """Write nothing until the end is accepted."""
@@ -495,26 +498,31 @@ class _Unwitnessed(Journal):
             return None
         return head if head is None or head.seq <= MAX_WHOLE else None
 
-    @property
-    def head_path(self) -> Path:
-        """The head file."""
-        return self._heads.path
+    def stored_events(self) -> int:
+        """Return the number of the last event in the database, verified or not; 0 if there is none, or it cannot be read."""
+        return _last_seq(self)
 
 
 @contextmanager
-def _unwitnessed(config: AgentMemoryConfig, keys: KeyProvider | None) -> Iterator[_Unwitnessed]:
+def _unwitnessed(config: AgentMemoryConfig, keys: KeyProvider | None) -> Iterator[Unwitnessed]:
     """Give the journal of a store, which is not read yet."""
     store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
+    with as_stored(config, store_id, ring) as journal:
+        yield journal
+
+
+@contextmanager
+def as_stored(config: AgentMemoryConfig, store_id: str, ring: KeyRing | None) -> Iterator[Unwitnessed]:
+    """Give the journal of an existing store, which is not read yet. Without keys it cannot be verified."""
     database = opened(config.home)
     try:
-        identity = identity_in(database) or Identity(store_id)
-        yield _journal(config, database, identity, ring)
+        yield _journal(config, database, identity_in(database) or Identity(store_id), ring)
     finally:
         database.close()
 
 
-def _journal(config: AgentMemoryConfig, database: SQLite, identity: Identity, ring: KeyRing) -> _Unwitnessed:  # type: ignore[type-arg, unused-ignore]
-    return _Unwitnessed(
+def _journal(config: AgentMemoryConfig, database: Database, identity: Identity, ring: KeyRing | None) -> Unwitnessed:
+    return Unwitnessed(
         database,
         config.home,
         identity.store_id,
@@ -530,7 +538,8 @@ def _local(config: AgentMemoryConfig) -> tuple[KeyProvider, ...]:
     return (FileKeys(config.keys_home),)
 
 
-def _condition(journal: _Unwitnessed) -> Condition:
+def condition_of(journal: Unwitnessed) -> Condition:
+    """Compare the end of what was read with the head file."""
     end = journal.tail
     named, path = journal.named_by_head(), journal.head_path
     if named is None:
@@ -547,7 +556,7 @@ def _condition(journal: _Unwitnessed) -> Condition:
     return Condition(journal.path, end.seq, end.signature, (witness,))
 
 
-def _damage_in(journal: _Unwitnessed) -> Damage | None:
+def _damage_in(journal: Unwitnessed) -> Damage | None:
     try:
         journal.read_to_end()
     except DamagedJournalError as error:
@@ -557,7 +566,7 @@ def _damage_in(journal: _Unwitnessed) -> Damage | None:
     return None
 
 
-def _damage(journal: _Unwitnessed, problem: str, *, is_later_release: bool = False) -> Damage:
+def _damage(journal: Unwitnessed, problem: str, *, is_later_release: bool = False) -> Damage:
     kept = journal.tail
     later, known = 0, kept.seq
     for line in _readable(journal, kept.seq):
@@ -642,7 +651,7 @@ def _rest(present: Sequence[Line], end: Head, store_id: str, ring: KeyRing) -> I
             run = []
 
 
-def _made_usable(config: AgentMemoryConfig, store_id: str, ring: KeyRing, place: Path) -> _Unwitnessed:
+def _made_usable(config: AgentMemoryConfig, store_id: str, ring: KeyRing, place: Path) -> Unwitnessed:
     """Return the journal of a store, to be filled anew; a database that cannot be used at all is put aside, and a new one begun."""
     path = config.home / FILE
     identity = Identity(store_id)
@@ -673,7 +682,7 @@ def _check_store(home: Path, store_id: str, path: Path) -> None:
         raise BackupError(f"is a backup of another store, {store_id}; the one at {home} is {found}", path=path)
 
 
-def _known_seq(journal: _Unwitnessed) -> int:
+def _known_seq(journal: Unwitnessed) -> int:
     """Return the last event that the present journal and its head file name."""
     named = journal.named_by_head()
     return max(_last_seq(journal), named.seq if named else 0)

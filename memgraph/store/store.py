@@ -112,6 +112,7 @@ class Delegating:
 
     cypher = _delegated("_queries", Queries.cypher)
     graph_lag = _delegated("_queries", Queries.graph_lag)
+    sizes = _delegated("_queries", Queries.sizes)
     query = _delegated("_queries", Queries.query)
     to_networkx = _delegated("_queries", Queries.to_networkx)
 

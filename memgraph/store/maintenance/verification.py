@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from memgraph.ports import Key, Row
@@ -70,8 +71,6 @@ class Verification:
         The last event in the graph; None if it cannot be read.
     differing : int
         Number of deviations; `first` holds the first ones, `by_part` counts them by part.
-    torn_events, torn_bytes : int
-        Size of a final commit that was cut short by a crash; the next writer drops it.
     seconds : dict
         Time taken by part.
     rows : dict
@@ -80,6 +79,8 @@ class Verification:
         Of an inspection: time of the first event.
     backup : LastBackup or None
         Of an inspection: the last backup that the journal names.
+    head : Path or None
+        Of an inspection: the head file.
     """
 
     is_deep: bool
@@ -93,12 +94,11 @@ class Verification:
     differing: int = 0
     by_part: Counter[str] = field(default_factory=Counter)
     first: list[Difference] = field(default_factory=list)
-    torn_events: int = 0
-    torn_bytes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     rows: Mapping[str, Mapping[Key, Row]] = field(default_factory=dict, repr=False)
     began_at: str | None = None
     backup: LastBackup | None = None
+    head: Path | None = None
 
     def note(self, difference: Difference) -> None:
         """Record a deviation."""

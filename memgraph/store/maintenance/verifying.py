@@ -175,6 +175,7 @@ def inspect(
                 _digests(projector, recorded.digest, recorded, found, progress)
                 _rows(projector, drawn, recorded.sample, found)
     found.rows, found.began_at, found.backup = recorded.tables(), recorded.began_at, recorded.backup
+    found.head = projector.journal.head_path
     return found
 
 

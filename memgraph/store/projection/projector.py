@@ -461,9 +461,20 @@ class Projector:
                     if index is not None and index.changed * share > len(index):
                         self._save_index()
             finally:
-                self.graph.close()
-                if not self._is_shared:
-                    self.database.close()
+                self.release()
+
+    def release(self) -> None:
+        """Close the graph, and the rows' database if it is not the journal's; save nothing."""
+        self.graph.close()
+        if not self._is_shared:
+            self.database.close()
+
+    def has_rows(self) -> bool:
+        """Return whether rows were ever written."""
+        try:
+            return self.stored.state() is not None
+        except GraphError:
+            return True
 
 
 def _index_of(changes: Iterable[Change]) -> Index:

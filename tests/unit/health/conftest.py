@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from tests.tables import tables
+
 
 @pytest.fixture
 def bytes_of(store: Any) -> Callable[[], bytes]:
     """Return everything that the journal holds."""
 
     def read() -> bytes:
-        folder = store.config.home / "journal"
-        return b"".join(path.read_bytes() for path in sorted(folder.glob("*.jsonl")))
+        return repr(tables(store.config.home)).encode()
 
     return read

@@ -91,7 +91,7 @@ def test_a_restored_store_has_the_backup_that_it_comes_from(
 def test_it_reads_the_journal_no_second_time(memory: MemGraph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     memory.commands.remember("The vault holds the deploy key")
     memory.backup(tmp_path / "a.tar.gz")
-    monkeypatch.setattr("memgraph.journal.reading.JournalReader.lines", None)
+    monkeypatch.setattr("memgraph.journal.journal.Journal.lines", None)
     assert check(memory).value == 0
 
 

@@ -17,6 +17,7 @@ from memgraph.health import examination as of_memories
 from memgraph.interfaces.cli.group import cli
 from memgraph.model.results.learning import MergeResult
 from memgraph.model.results.maintenance import Health, HealthCheck, HealthLimits
+from tests.tables import change_payload
 
 NAMES = {
     *("store", "permissions", "quota", "disk", "model", "vectors", "graph", "graph lag", "journal"),
@@ -216,8 +217,7 @@ def test_the_graph_is_compared_with_the_fold_and_not_with_itself(store: Any) -> 
 def test_a_journal_that_was_changed(memory: MemGraph) -> None:
     memory.commands.remember("The vault holds the deploy key")
     assert memory.health().healthy
-    (segment,) = (memory.store.config.home / "journal").glob("*.jsonl")
-    segment.write_bytes(segment.read_bytes().replace(b"vault", b"fault"))
+    change_payload(memory.store.config.home, "vault", "fault")
     assert [one.status for one in memory.health().checks if one.name == "journal"] == ["error"]
 
 
@@ -257,7 +257,7 @@ def test_doctor_says_the_same_and_its_exit_code_counts_errors_alone(
         "\nwarning: 11 working memories are older than 7 days, so they are void\n  to do: `memgraph session prune`"
         in printed
     )
-    (tmp_path / "store" / "journal").chmod(0o755)
+    (tmp_path / "store" / "memgraph.db").chmod(0o644)
     code, printed = doctor("--json")
     document = json.loads(printed)
     assert (code, document["healthy"]) == (1, False)

@@ -88,9 +88,10 @@ def _of_the_store(found: dict[str, Any]) -> Iterator[str]:
         yield f"{name:<12}{plain(place or 'unknown')}: {state}"
     journal = found["journal"]
     yield f"journal     {count(journal['events'], 'event')}, {journal['bytes']:,} bytes"
-    if torn := journal["torn"]:
-        incomplete = f"{count(torn['events'], 'event')}, {count(torn['bytes'], 'byte')}"
-        yield f"            its final commit is incomplete ({incomplete}); the next write removes it"
+    if baseline := journal["baseline"]:
+        yield f"            compacted: {count(journal['archived_events'], 'event')} archived, baseline of {baseline['made_at'][:10]}"
+    if journal["kept"]:
+        yield f"            {plain(journal['kept'])} is kept; `memgraph migrate --finish` removes it"
     for place, (name, lock) in enumerate(found["locks"].items()):
         yield f"{'' if place else 'locks':<12}{name} {_holder(lock)}"
     if vectors := found.get("vectors"):

@@ -86,7 +86,6 @@ def _document(found: Verification) -> dict[str, Any]:
         "deep": found.is_deep,
         **{name: getattr(found, name) for name in names},
         "first": [difference._asdict() for difference in found.first],
-        "torn": {"events": found.torn_events, "bytes": found.torn_bytes},
     }
 
 
@@ -100,9 +99,6 @@ def _lines(found: Verification) -> list[str]:
     lines += [f"  {plain(str(difference))}" for difference in found.first]
     if found.differing > len(found.first):
         lines.append(f"  … and {found.differing - len(found.first):,} more")
-    if found.torn_events:
-        torn = f"{count(found.torn_events, 'event')}, {count(found.torn_bytes, 'byte')}"
-        lines.append(f"An incomplete commit follows the last event ({torn}); the next write removes it.")
     return lines
 
 
