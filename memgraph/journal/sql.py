@@ -163,6 +163,14 @@ class Database(ABC):
     def shrink(self) -> None:
         """Give back the space of what was removed."""
 
+    def check(self) -> None:  # noqa: B027 - a server checks its pages itself
+        """Check that tables and indexes agree.
+
+        Raises
+        ------
+        DamagedDatabaseError
+        """
+
     @abstractmethod
     def size_bytes(self) -> int:
         """Return the size of its files."""
@@ -320,6 +328,18 @@ class SQLite(Database):
             self._connection().raw.execute("VACUUM")
             self._connection().raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def check(self) -> None:
+        """Check every page of the file, and that tables and indexes agree.
+
+        Raises
+        ------
+        DamagedDatabaseError
+        """
+        with self._errors():
+            (found,) = self._connection().raw.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != "ok":
+            raise self._damaged(found)
+
     def size_bytes(self) -> int:
         """Return the size of the file and its write-ahead log."""
         total = 0
@@ -371,6 +391,11 @@ class SQLite(Database):
     def _sql(self, name: str) -> str:
         return statements()[name]
 
+    def _damaged(self, problem: object) -> DamagedDatabaseError:
+        what = " ".join(str(problem).split())
+        advice = "`memgraph repair` says what can be kept, `memgraph repair --from-backup FILE` restores it"
+        return DamagedDatabaseError(f"is damaged: {what}; {advice}", path=self.path)
+
     @contextmanager
     def _errors(self, timeout_s: float = _WAIT_S) -> Iterator[None]:
         try:
@@ -384,7 +409,7 @@ class SQLite(Database):
             if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
                 raise ReadOnlyError(read_only_message(f"{self.path} may not be written")) from None
             if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-                raise DamagedDatabaseError(f"is damaged: {error}", path=self.path) from None
+                raise self._damaged(error) from None
             if isinstance(error, sqlite3.OperationalError):
                 raise StorageError(f"cannot be used: {error}", path=self.path) from None
             raise
