@@ -13,7 +13,18 @@ from pydantic import ValidationError
 
 from memgraph.errors import InvalidInputError, PayloadError, ScopeError, UnknownEventError
 from memgraph.journal import envelope
-from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, CommitDraft, Event, KeyOf, LineError, Sealed, canonical, parsed, seal
+from memgraph.journal.envelope import (
+    FIRST_SIGNATURE,
+    Chain,
+    CommitDraft,
+    Event,
+    KeyOf,
+    LineError,
+    Sealed,
+    canonical,
+    parsed,
+    seal,
+)
 from memgraph.journal.keys import key_from_secret
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted

@@ -57,11 +57,16 @@ def test_a_truncated_journal_is_refused_naming_both_numbers(
     assert (refused.value.seq, refused.value.head_seq) == (kept, 5)
 
 
-def test_a_missing_database_is_refused(stocked: Journal, open_one: Open) -> None:
+def test_a_missing_database_is_refused_if_something_was_made_from_it(stocked: Journal, open_one: Open) -> None:
     stocked.close()
     for path in stocked.home.glob("memgraph.db*"):
         path.unlink()
-    assert open_one().store_id != stocked.store_id, "nothing is left that names the store"
+    (stocked.home / "cache").mkdir(exist_ok=True)
+    (stocked.home / "cache" / "rows").write_bytes(b"x")
+    for _ in range(2):
+        with pytest.raises(JournalError, match=r"memgraph\.db holds no events, but .*cache was made from some: restore"):
+            open_one()
+    assert list(stocked.home.glob("memgraph.db*")) == []
 
 
 def test_a_journal_truncated_while_it_is_open_is_refused(stocked: Journal, sql: Sql, write: Any, added: Any) -> None:

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from memgraph.errors import StorageError
-from memgraph.journal.vectors import DamagedRow, NamedRows, holds
-from memgraph.journal.vectors import VectorFile
+from memgraph.journal.vectors import DamagedRow, NamedRows, VectorFile, holds
 from memgraph.model.events.memories import MemoryAdded, VectorRef
 from memgraph.model.events.reembedding import MemoryReembedded, PlacedVector, VectorsLost
 from memgraph.model.events.store import EmbeddingSwitched

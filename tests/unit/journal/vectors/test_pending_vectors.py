@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from memgraph.errors import StorageError
-from memgraph.journal.vectors import MadeVectors
-from memgraph.journal.vectors import VectorFile
+from memgraph.journal.vectors import MadeVectors, VectorFile
 
 FIRST = 3
 
