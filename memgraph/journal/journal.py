@@ -47,11 +47,12 @@ from memgraph.journal.envelope import (
 )
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.keys.ring import KeyRing
-from memgraph.journal.keys.use import KeyHistory, KeyUse
+from memgraph.journal.keys.use import KeyHistory, KeyUse, replaced_in
 from memgraph.journal.sql import Database, Transaction
 from memgraph.journal.vectors import NamedVectors, Vectors
 from memgraph.logs import logger_of
 from memgraph.model.events.erasure import MemoryPurged
+from memgraph.model.events.store import KeyRotated
 from memgraph.ports import Progress, SigningKey
 
 logger = logger_of(__name__)
@@ -197,9 +198,10 @@ class Journal:
         return seal_of(self._key.secret if self._key else self._no_key, purpose, self.store_id)
 
     def former_seals(self, purpose: str) -> Iterator[Seal]:
-        """Iterate over the seals for one purpose of each key that signs or signed the journal and is there."""
-        for use in reversed(self.used.uses):
-            key = self._ring.find(use.key_id) if self._ring else None
+        """Iterate over the seals for one purpose of each key that signs or signed the journal and is there, also of freed ones."""
+        freed = replaced_in(self._lines_of(KeyRotated.TYPE))
+        for key_id in dict.fromkeys([*(use.key_id for use in reversed(self.used.uses)), *sorted(freed)]):
+            key = self._ring.find(key_id) if self._ring else None
             if key is not None:
                 yield seal_of(key.secret, purpose, self.store_id)
 
@@ -677,6 +679,8 @@ class Journal:
                 yield tx
         except BaseException as error:
             self.tail, self.named, self.used, self._key, self.baseline = before
+            for vectors in self._vectors.values():
+                vectors.forget()  # they may have been read meanwhile
             if isinstance(error, DiskFullError):
                 self.on_full()
             raise
