@@ -346,7 +346,14 @@ def stored(row: Sequence[Any]) -> Line:
         A column has another type.
     """
     seq, type_, head, payload, salt, signature = row
-    one_of = ((seq, int), (type_, str), (head, bytes), (payload, bytes | None), (salt, bytes | None), (signature, bytes))
+    one_of = (
+        (seq, int),
+        (type_, str),
+        (head, bytes),
+        (payload, bytes | None),
+        (salt, bytes | None),
+        (signature, bytes),
+    )
     if not all(isinstance(value, kind) for value, kind in one_of):
         raise LineError("the bytes are not in canonical form")
     return Line(seq, type_, head, payload, salt, signature)

@@ -89,6 +89,8 @@ class Journal:
 
     Attributes
     ----------
+    path : Path or str
+        What it is called in messages: the database.
     tail : Chain
         The end of what was verified.
     named, used : NamedVectors, KeyHistory
@@ -114,6 +116,7 @@ class Journal:
         lock_timeout_s: float,
     ) -> None:
         self.database = database
+        self.path = database.path
         self.home = home
         self.store_id = store_id
         self.notices: list[str] = []
@@ -136,11 +139,6 @@ class Journal:
         self.on_refused: Callable[[JournalError], None] = lambda _error: None
         self.on_unverified: Callable[[], None] = lambda: None
         self.on_full: Callable[[], None] = lambda: None
-
-    @property
-    def path(self) -> Path:
-        """What the journal is called in messages: the database's file."""
-        return self.database.path
 
     @property
     def start(self) -> Chain:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+
 import orjson
 
 from memgraph.journal.envelope import Event, Line

@@ -24,7 +24,7 @@ CHANGES = {
     "payload not JSON": "UPDATE event SET payload = x'7b' WHERE seq = 3",
     "payload as text": "UPDATE event SET payload = CAST(payload AS TEXT) WHERE seq = 3",
     "salt": "UPDATE event SET salt = randomblob(16) WHERE seq = 3",
-    "head": "UPDATE event SET head = CAST(replace(CAST(head AS TEXT), '\"actor\":\"agent\"', '\"actor\":\"user\"') AS BLOB) WHERE seq = 3",
+    "head": 'UPDATE event SET head = CAST(replace(CAST(head AS TEXT), \'"actor":"agent"\', \'"actor":"user"\') AS BLOB) WHERE seq = 3',
     "head with spaces": "UPDATE event SET head = CAST(head || x'20' AS BLOB) WHERE seq = 3",
     "signature": "UPDATE event SET signature = randomblob(32) WHERE seq = 3",
     "short signature": "UPDATE event SET signature = substr(signature, 1, 31) WHERE seq = 3",
@@ -53,7 +53,9 @@ def contents(journal: Journal) -> list[str]:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_changed_event_is_neither_replayed_nor_verified(small: Journal, open_one: Open, sql: Sql, change: str) -> None:
+def test_a_changed_event_is_neither_replayed_nor_verified(
+    small: Journal, open_one: Open, sql: Sql, change: str
+) -> None:
     sql(CHANGES[change])
     for read in (lambda: open_one().verify(), lambda: list(open_one().replay()), small.verify):
         with pytest.raises(DamagedJournalError, match=r"memgraph repair") as refused:
@@ -73,7 +75,9 @@ def test_without_a_head_the_opening_finds_it(small: Journal, open_one: Open, sql
 
 @pytest.mark.parametrize("seq", [2, 3, 5])
 def test_what_is_read_alone_is_verified_too(small: Journal, open_one: Open, sql: Sql, seq: int) -> None:
-    sql("UPDATE event SET payload = CAST(replace(CAST(payload AS TEXT), 'Memory', 'Mammal') AS BLOB) WHERE seq = ?", seq)
+    sql(
+        "UPDATE event SET payload = CAST(replace(CAST(payload AS TEXT), 'Memory', 'Mammal') AS BLOB) WHERE seq = ?", seq
+    )
     journal = open_one()
     with pytest.raises(DamagedJournalError, match=f"event {seq}: the payload is not the one that was signed"):
         list(journal.events_after(0))
@@ -107,17 +111,16 @@ def test_a_head_that_is_missing_or_that_the_key_does_not_vouch_for_is_not_believ
     assert (again.notices, again.verify()) == ([], 6)
 
 
-def test_events_after_the_head_are_damage(small: Journal, open_one: Open, sql: Sql, head_path: Any) -> None:
+def test_events_after_the_head_are_damage(small: Journal, open_one: Open, sql: Sql) -> None:
     """An older row of the head beside newer events: nobody writes that."""
-    ((seq, signature, body, code),) = sql("SELECT seq, signature, body, code FROM head")
-    head = head_path(small).read_bytes()
     sql("INSERT INTO event SELECT tenant, 6, type, head, payload, salt, signature FROM event WHERE seq = 5")
-    assert (seq, head_path(small).read_bytes()) == (5, head)
     with pytest.raises(DamagedJournalError, match="it ends with event 6, its head names event 5"):
         open_one()
 
 
-def test_events_of_another_store_are_damage(small: Journal, open_one: Open, sql: Sql, write: Any, added: Added, tmp_path: Any) -> None:
+def test_events_of_another_store_are_damage(
+    small: Journal, open_one: Open, sql: Sql, write: Any, added: Added, tmp_path: Any
+) -> None:
     other = open_one("other")
     write(other, added(9))
     other.close()
@@ -236,14 +239,16 @@ def test_a_database_that_is_none_is_refused_by_name(small: Journal, open_one: Op
         for suffix in ("-wal", "-shm"):
             path.with_name(FILE + suffix).unlink(missing_ok=True)
         path.write_bytes(data)
-        with pytest.raises(MemGraphError, match="memgraph.db") as refused:
+        with pytest.raises(MemGraphError, match=r"memgraph\.db") as refused:
             open_one().verify()
         assert "memgraph repair" in str(refused.value)
 
 
 def test_a_later_release_is_refused(small: Journal, open_one: Open, sql: Sql) -> None:
     sql("PRAGMA user_version = 99")
-    with pytest.raises(JournalError, match=r"memgraph\.db: version 99 of its tables is unknown .* install a newer memgraph"):
+    with pytest.raises(
+        JournalError, match=r"memgraph\.db: version 99 of its tables is unknown .* install a newer memgraph"
+    ):
         open_one()
 
 
@@ -304,7 +309,9 @@ def test_an_index_that_lost_an_event_is_found(small: Journal, open_one: Open, sq
     path = small.home / FILE
     with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         raw.execute("PRAGMA writable_schema = ON")
-        raw.execute("UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'made_vector') WHERE name = 'event_type'")
+        raw.execute(
+            "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'made_vector') WHERE name = 'event_type'"
+        )
     journal = open_one()
     with pytest.raises(MemGraphError, match="memgraph repair"):
         journal.verify()

@@ -64,7 +64,9 @@ def test_a_missing_database_is_refused_if_something_was_made_from_it(stocked: Jo
     (stocked.home / "cache").mkdir(exist_ok=True)
     (stocked.home / "cache" / "rows").write_bytes(b"x")
     for _ in range(2):
-        with pytest.raises(JournalError, match=r"memgraph\.db holds no events, but .*cache was made from some: restore"):
+        with pytest.raises(
+            JournalError, match=r"memgraph\.db holds no events, but .*cache was made from some: restore"
+        ):
             open_one()
     assert list(stocked.home.glob("memgraph.db*")) == []
 

@@ -138,7 +138,9 @@ def test_a_payload_that_came_back_is_told_and_erased_again(
         journal.erase({3})
     sql("UPDATE event SET payload = ?, salt = ? WHERE seq = 3", payload, salt)
     again = open_one()
-    with pytest.raises(JournalError, match=r"event 3 was purged and has a payload again; run `memgraph purge --complete`"):
+    with pytest.raises(
+        JournalError, match=r"event 3 was purged and has a payload again; run `memgraph purge --complete`"
+    ):
         again.verify()
     assert again.unpurged(again.purged_seqs()) == [3]
     with again.locked():

@@ -139,7 +139,9 @@ class TestTheCopy:
             note.write_bytes(other.path.with_suffix(".json").read_bytes())
         assert make().rows(4).tobytes() == saved.tobytes()
 
-    def test_one_that_is_cut_or_replaced_while_it_is_open_is_made_anew(self, saved: np.ndarray, vectors: Vectors) -> None:
+    def test_one_that_is_cut_or_replaced_while_it_is_open_is_made_anew(
+        self, saved: np.ndarray, vectors: Vectors
+    ) -> None:
         vectors.path.unlink()
         assert vectors.rows(4).tobytes() == saved.tobytes()
         assert vectors.epoch == 1
@@ -340,7 +342,9 @@ class TestInAStore:
             open_store().verify()
         assert (refused.value.row, refused.value.memory_id) == (1, ids[1])
 
-    def test_memories_whose_row_is_missing_have_no_vector(self, store: Any, open_store: Any, sql: Sql, tmp_path: Path) -> None:
+    def test_memories_whose_row_is_missing_have_no_vector(
+        self, store: Any, open_store: Any, sql: Sql, tmp_path: Path
+    ) -> None:
         ids = [store.insert_memory({"type": "episodic", "content": f"memory {n}"}).id for n in range(3)]
         store.close()
         sql("DELETE FROM vector WHERE place = 2")

@@ -126,7 +126,9 @@ class TestCutOff:
         assert turn(again).key_id == made.key_id  # and makes no third one
         assert len(keys.keys(journal.store_id)) == 2
 
-    def test_before_the_transaction_ended(self, journal: Journal, keys: FileKeys, open_one: Any, turn: Any, write: Any, added: Any) -> None:
+    def test_before_the_transaction_ended(
+        self, journal: Journal, keys: FileKeys, open_one: Any, turn: Any, write: Any, added: Any
+    ) -> None:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(Journal, "put_head", _broken)
             with pytest.raises(KeyboardInterrupt):
@@ -311,7 +313,9 @@ class TestReseal:
         reseal(open_one(), now=lambda: NOW, resealed_by="tests")
         assert open_one().verify() == 6
 
-    def test_an_archive_and_a_purged_event_stay_what_they_are(self, journal: Journal, open_one: Any, turn: Any, write: Any, added: Any) -> None:
+    def test_an_archive_and_a_purged_event_stay_what_they_are(
+        self, journal: Journal, open_one: Any, turn: Any, write: Any, added: Any
+    ) -> None:
         for number in (1, 2, 3):
             write(journal, added(number))
         with journal.locked(), journal.committing() as tx:
