@@ -255,18 +255,25 @@ class Database(ABC):
                 raw.close()
 
     def _connection(self) -> _Connection:
+        self._require_open()
+        found: _Connection | None = getattr(self._here, "connection", None)
+        if found is None:
+            found = self._here.connection = _Connection(self._new())
+        return found
+
+    def _new(self) -> Any:
+        """Return a new connection, which `close` closes."""
+        with self._errors():
+            raw = self._connected()
+        with self._guard:
+            self._all.append(raw)
+        return raw
+
+    def _require_open(self) -> None:
         if self._pid != os.getpid():
             raise ClosedError(FORKED)
         if self._users <= 0:
             raise ClosedError("the store is closed; open it again")
-        found: _Connection | None = getattr(self._here, "connection", None)
-        if found is None:
-            with self._errors():
-                raw = self._connected()
-            with self._guard:
-                self._all.append(raw)
-            found = self._here.connection = _Connection(raw)
-        return found
 
     def _end(self, connection: _Connection, how: str) -> None:
         try:
@@ -301,8 +308,12 @@ class SQLite(Database):
         if not self._is_fixed and not path.exists():
             make_private_folder(path.parent)
             make_private_file(path, b"")
-        with self._errors():
-            self._prepare(self._connection().raw)
+        try:
+            with self._errors():
+                self._prepare(self._connection().raw)
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def made_if_possible(cls, path: Path) -> SQLite | None:
@@ -415,9 +426,10 @@ class SQLite(Database):
                 raise ReadOnlyError(read_only_message(f"{self.path} may not be written")) from None
             if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 raise self._damaged(error) from None
-            if isinstance(error, sqlite3.OperationalError):
-                raise StorageError(f"cannot be used: {error}", path=self.path) from None
-            raise
+            if isinstance(error, sqlite3.ProgrammingError):
+                self._require_open()
+                raise
+            raise StorageError(f"cannot be used: {error}", path=self.path) from None
 
 
 class Postgres(Database):
@@ -447,8 +459,12 @@ class Postgres(Database):
         self._vendor = psycopg
         self._url = url
         self.path: str = without_password(url)
-        with self._errors():
-            self._prepare(self._connection().raw)
+        try:
+            with self._errors():
+                self._prepare(self._connection().raw)
+        except BaseException:
+            self.close()
+            raise
 
     def lock(self) -> WriterLock:
         """Return the lock of writers: one of the server's advisory locks, which ends with its connection."""
@@ -506,8 +522,12 @@ class Postgres(Database):
             raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return
         raw.execute("BEGIN")
-        raw.execute(f"SET LOCAL lock_timeout = {max(1, int(1000 * timeout_s)):d}")
-        raw.execute("SELECT seq FROM head WHERE tenant = %s FOR UPDATE", (self.tenant,))
+        try:
+            raw.execute(f"SET LOCAL lock_timeout = {max(1, int(1000 * timeout_s)):d}")
+            raw.execute("SELECT seq FROM head WHERE tenant = %s FOR UPDATE", (self.tenant,))
+        except self._vendor.Error:
+            raw.execute("ROLLBACK")
+            raise
 
     @cache  # noqa: B019 - as many as there are statements
     def _sql(self, name: str) -> str:
@@ -537,6 +557,7 @@ class _AdvisoryLock:
     def __init__(self, database: Postgres) -> None:
         self._database = database
         self._raw: Any = None
+        self._is_mine = False
 
     def acquire(self, timeout_s: float) -> None:
         until = time.monotonic() + timeout_s
@@ -546,16 +567,20 @@ class _AdvisoryLock:
             time.sleep(_LOOK_S)
 
     def try_acquire(self) -> bool:
-        with self._database._errors():  # noqa: SLF001 - the same module
-            if self._raw is None or self._raw.closed:
-                self._raw = self._database._connected()  # noqa: SLF001
+        if self._is_mine:  # the server would give it once more to the same connection
+            return False
+        if self._raw is None or self._raw.closed:
+            self._raw = self._database._new()  # noqa: SLF001 - the same module
+        with self._database._errors():  # noqa: SLF001
             found = self._raw.execute(
                 "SELECT pg_try_advisory_lock(hashtext('memgraph writer'), hashtext(%s))", (self._database.name,)
             )
-            return bool(found.fetchone()[0])
+            self._is_mine = bool(found.fetchone()[0])
+        return self._is_mine
 
     def release(self) -> None:
-        if self._raw is not None:
+        if self._is_mine:
+            self._is_mine = False
             with suppress(Exception):  # a lost connection holds no lock
                 self._raw.execute("SELECT pg_advisory_unlock_all()")
 

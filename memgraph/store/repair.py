@@ -353,9 +353,10 @@ def cut_journal(
             )
             if found.contradicting:
                 payloads.append(_record_of(found, now, by, reason))
-            journal.append([CommitDraft("system", payloads, actor="user")], now)
+            (commit,) = journal.append([CommitDraft("system", payloads, actor="user")], now)
         journal.accept_end()
-        return Cut(found.seq, expected.lost, place, size, journal.tail.seq)
+        recorded = next(event.seq for event in commit.events if isinstance(event.payload, JournalCut))
+        return Cut(found.seq, expected.lost, place, size, recorded)
 
 
 def restore_journal(
