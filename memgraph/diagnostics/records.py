@@ -86,7 +86,7 @@ class SecurityRecord(DiagnosticRecord):
     key_ids : list of str
         The missing or expired keys, as `token_of` shows them.
     segment, offset, seq
-        File of the journal, byte offset in it, and number of the event that was refused.
+        File of the journal, and number of the event that was refused; an offset is only in records of releases 0.1 and 0.2.
     """
 
     kind: Literal["security"] = "security"

@@ -255,6 +255,13 @@ def unseal(line: Line, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[Ev
         The line is authentic, but its payload matches no schema of this release.
     """
     head, signature = verified(line, chain, key)
+    payload, content = _payload(head, _content(line, head))
+    event = _event(head, payload, content, signature)
+    return event, Chain(chain.store_id, event.seq, signature, event.timestamp)
+
+
+def _content(line: Line, head: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a line's payload if it is the one that its head names."""
     if line.payload is None or line.salt is None:
         raise LineError("the payload is missing and no purge names it")
     if hashlib.sha256(line.salt + line.payload).hexdigest() != head["payload_sha256"]:
@@ -267,9 +274,7 @@ def unseal(line: Line, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[Ev
         raise LineError("the payload is not JSON") from None
     except orjson.JSONEncodeError:
         raise LineError("the line is nested too deeply") from None
-    payload, content = _payload(head, content)
-    event = _event(head, payload, content, signature)
-    return event, Chain(chain.store_id, event.seq, signature, event.timestamp)
+    return content
 
 
 class PurgedHead(NamedTuple):
@@ -304,12 +309,48 @@ def unseal_alone(line: Line, store_id: str, key: SigningKey | KeyOf | None) -> E
     LineError, PayloadError, UnknownEventError
         As `unseal`.
     """
+    return unseal(line, _before(line, store_id), key)[0]
+
+
+def content_alone(line: Line, store_id: str, key: SigningKey | KeyOf | None) -> dict[str, Any]:
+    """Verify one line without the line before it, and return its payload as it was written, in whatever version; no schema is applied.
+
+    Raises
+    ------
+    LineError
+        It is not what was signed.
+    """
+    return _content(line, verified(line, _before(line, store_id), key)[0])
+
+
+def _before(line: Line, store_id: str) -> Chain:
     try:
         head = orjson.loads(line.head)
-        before = Chain(store_id, head["seq"] - 1, head["prev_signature"])
+        return Chain(store_id, head["seq"] - 1, head["prev_signature"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
         raise LineError("the line is not an envelope with a head") from None
-    return unseal(line, before, key)[0]
+
+
+def stored(row: Sequence[Any]) -> Line:
+    """Return the event of a row of the table; not verified.
+
+    Raises
+    ------
+    LineError
+        A column has another type.
+    """
+    seq, type_, head, payload, salt, signature = row
+    one_of = (
+        (seq, int),
+        (type_, str),
+        (head, bytes),
+        (payload, bytes | None),
+        (salt, bytes | None),
+        (signature, bytes),
+    )
+    if not all(isinstance(value, kind) for value, kind in one_of):
+        raise LineError("the bytes are not in canonical form")
+    return Line(seq, type_, head, payload, salt, signature)
 
 
 def parsed(data: bytes) -> Line:
@@ -331,7 +372,7 @@ def parsed(data: bytes) -> Line:
         raw_salt = None if salt is None else bytes.fromhex(salt)
         payload = None if content is None else canonical(content)
         line = Line(head["seq"], head["type"], canonical(head), payload, raw_salt, bytes.fromhex(signature))
-        if line.data != data.rstrip(b" "):
+        if line.data != (data.rstrip(b" ") if payload is None else data):
             raise LineError("the bytes are not in canonical form")
     except orjson.JSONEncodeError:
         raise LineError("the line is nested too deeply") from None

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -38,8 +38,10 @@ from memgraph.journal.envelope import (
     SignatureError,
     UnknownEnvelopeError,
     canonical,
+    content_alone,
     parsed,
     seal,
+    stored,
     unseal,
     unseal_alone,
     unseal_purged,
@@ -86,6 +88,8 @@ class Journal:
 
     Attributes
     ----------
+    path : Path or str
+        What it is called in messages: the database.
     tail : Chain
         The end of what was verified.
     named, used : NamedVectors, KeyHistory
@@ -111,6 +115,7 @@ class Journal:
         lock_timeout_s: float,
     ) -> None:
         self.database = database
+        self.path = database.path
         self.home = home
         self.store_id = store_id
         self.notices: list[str] = []
@@ -134,11 +139,6 @@ class Journal:
         self.on_refused: Callable[[JournalError], None] = lambda _error: None
         self.on_unverified: Callable[[], None] = lambda: None
         self.on_full: Callable[[], None] = lambda: None
-
-    @property
-    def path(self) -> Path:
-        """What the journal is called in messages: the database's file."""
-        return self.database.path
 
     @property
     def head_path(self) -> Path:
@@ -259,15 +259,16 @@ class Journal:
             key = key_of if self._ring else None
             try:
                 if line.is_purged:
-                    head, chain = unseal_purged(line, chain, key)
+                    head, after = unseal_purged(line, chain, key)
                     if not self.is_purged(head.seq):
                         raise LineError("the payload is missing and no purge names it")
                     here, is_last = head.commit_id, head.last
                 else:
-                    event, chain = unseal(line, chain, key)
+                    event, after = unseal(line, chain, key)
                     here, is_last = event.commit_id, event.last
             except LineError as error:
                 raise self._refused(error, chain) from None
+            chain = after
             if commit_id not in (None, here):
                 raise self.damaged("a commit has no end", chain.seq)
             commit_id = here
@@ -307,6 +308,7 @@ class Journal:
         also : callable
             Called with each verified commit, in order.
         """
+        self.database.check()
         count, purged = 0, self.purged_seqs()
         for commit in self.replay():
             if came_back := [event.seq for event in commit.events if event.seq in purged]:
@@ -328,10 +330,9 @@ class Journal:
             with self.database.reading() as tx:
                 found = tx.one("archive_after", self.database.tenant, after)
                 if found is not None:
-                    lines = [line for line in self._unpacked(found[3]) if after < line.seq <= end]
+                    lines = [line for line in self._unpacked(*found) if after < line.seq <= end]
                 else:
-                    rows = tx.rows("events_after", self.database.tenant, after, end, _BATCH)
-                    lines = [Line(*row) for row in rows]
+                    lines = self._stored(tx.rows("events_after", self.database.tenant, after, end, _BATCH))
             if not lines:
                 return
             yield from lines
@@ -357,16 +358,34 @@ class Journal:
             found: list[Line] = []
             for first, _last, types in list(tx.rows("archives", self.database.tenant)):
                 if type_ in orjson.loads(types):
-                    packed = tx.one("archive_after", self.database.tenant, first - 1)
-                    found += [line for line in self._unpacked(packed[3] if packed else b"") if line.type == type_]
+                    found += [line for line in self._archived(tx, first) if line.type == type_]
             rows = tx.rows("events_of_type", self.database.tenant, type_, self.tail.seq if until is None else until)
-            return found + [Line(*row) for row in rows]
+            return found + self._stored(rows)
 
-    def _unpacked(self, body: bytes) -> list[Line]:
+    def _stored(self, rows: Iterable[tuple[Any, ...]]) -> list[Line]:
+        lines: list[Line] = []
+        for row in list(rows):
+            try:
+                lines.append(stored(row))
+            except LineError as error:
+                raise self.damaged(str(error), row[0] if isinstance(row[0], int) else None) from None
+        return lines
+
+    def _archived(self, tx: Transaction, first: int) -> list[Line]:
+        """Return the lines of the part of the archive that begins with an event."""
+        found = tx.one("archive_after", self.database.tenant, first - 1)
+        return self._unpacked(*found) if found else []
+
+    def _unpacked(self, first: int, last: int, types: str, body: bytes) -> list[Line]:
+        """Return the lines of a part of the archive, which must be what its row says."""
         try:
-            return [parsed(data) for data in zlib.decompress(body).splitlines()]
-        except (zlib.error, LineError) as error:
-            raise self.damaged(f"an archived event cannot be read: {error}", None) from None
+            lines = [parsed(data) for data in zlib.decompress(body).splitlines()]
+            said = first, last, orjson.loads(types)
+        except (zlib.error, LineError, TypeError, ValueError) as error:
+            raise self.damaged(f"an archived event cannot be read: {error}", first) from None
+        if not lines or said != (lines[0].seq, lines[-1].seq, _types(lines)):
+            raise self.damaged("the archive does not hold the events that it names", first)
+        return lines
 
     def events_after(self, seq: int) -> Iterator[Event]:
         """Iterate over the events after this one, each verified on its own."""
@@ -385,6 +404,19 @@ class Journal:
         """
         try:
             return unseal_alone(line, self.store_id, self._keys_at(line.seq))
+        except LineError as error:
+            raise self.damaged(str(error), line.seq) from None
+
+    def content(self, line: Line) -> dict[str, Any]:
+        """Verify one line on its own and return its payload as it was written; no schema is applied.
+
+        Raises
+        ------
+        DamagedJournalError
+            The line is not what was signed.
+        """
+        try:
+            return content_alone(line, self.store_id, self._keys_at(line.seq))
         except LineError as error:
             raise self.damaged(str(error), line.seq) from None
 
@@ -409,7 +441,10 @@ class Journal:
         ring = self._ring
         key: KeyOf | None = None if ring is None else lambda key_id: ring.verifying(key_id, None)
         for line in self._lines_of(MemoryPurged.TYPE, _AT_ANY_TIME):
-            payload = unseal_alone(line, self.store_id, key).payload
+            try:
+                payload = unseal_alone(line, self.store_id, key).payload
+            except LineError as error:
+                raise self.damaged(str(error), line.seq) from None
             if isinstance(payload, MemoryPurged):
                 yield line.seq, payload
 
@@ -429,10 +464,8 @@ class Journal:
             tx.many("purge_event", ((tenant, seq) for seq in sorted(seqs)))
             for first, last, types in list(tx.rows("archives", tenant)):
                 if any(first <= seq <= last for seq in seqs):
-                    packed = tx.one("archive_after", tenant, first - 1)
-                    lines = self._unpacked(packed[3] if packed else b"")
-                    body = packed_lines(line.purged() if line.seq in seqs else line for line in lines)
-                    tx.run("put_archive", tenant, first, last, types, body)
+                    lines = [line.purged() if line.seq in seqs else line for line in self._archived(tx, first)]
+                    tx.run("put_archive", tenant, first, last, types, packed_lines(lines))
 
     def rows_of_baseline(self) -> tuple[Baseline, list[BaselineRow]] | None:
         """Return the baseline and its rows, as it is now: a purge or a compaction by another process may have replaced it.
@@ -494,8 +527,7 @@ class Journal:
 
     def _stored_head(self) -> tuple[int, str]:
         with self.database.reading() as tx:
-            found = tx.one("head_of_chain", self.database.tenant)
-        return (found[0], found[1].hex()) if found else (0, self.start.signature)
+            return self._end_in(tx)
 
     def is_replaced(self) -> bool:
         """Tell, at the cost of one look-up, whether another event has the number of the tail: the journal was resealed or restored."""
@@ -503,7 +535,7 @@ class Journal:
             return False
         with self.database.reading() as tx:
             here = tx.one("signature_of", self.database.tenant, self.tail.seq)
-        return here is None or here[0].hex() != self.tail.signature
+        return here is None or _hex(here[0]) != self.tail.signature
 
     def refresh(self) -> None:
         """Verify and read what was appended since.
@@ -517,10 +549,9 @@ class Journal:
         """
         head = self._heads.read()  # before the events: a writer may append and move it meanwhile
         with self.database.reading() as tx:
-            end = tx.one("head_of_chain", self.database.tenant)
+            seq, _ = self._end_in(tx)
             here = tx.one("signature_of", self.database.tenant, self.tail.seq) if self.tail.seq else None
-        seq = end[0] if end else 0
-        if self.tail.seq > self.base.seq and (here is None or here[0].hex() != self.tail.signature):
+        if self.tail.seq > self.base.seq and (here is None or _hex(here[0]) != self.tail.signature):
             if seq >= self.tail.seq or here is not None:
                 raise ReplacedJournalError(
                     f"the journal in {self.path} was replaced (resealed or restored from a backup) while this process had it open; "
@@ -584,9 +615,10 @@ class Journal:
             baseline = tx.one("baseline_header", self.database.tenant)
         self.baseline = header_of(baseline[0], self.path, self.store_id, self._ring) if baseline else None
         is_known = found is not None and self._take_head(*found)
-        end = (last[0], last[1].hex()) if last else (self.base.seq, self.base.signature)
+        end = (last[0], _hex(last[1])) if last else (self.base.seq, self.base.signature)
         if is_known and end != (self.tail.seq, self.tail.signature):
-            raise self.damaged(f"it ends with event {end[0]}, its head names event {self.tail.seq}", end[0] + 1)
+            reason = f"it ends with event {end[0]}, its head names event {self.tail.seq}"
+            raise self.damaged(reason, min(end[0], self.tail.seq) + 1)
         if not is_known:
             self.tail, self.named = self.base, self.baseline.named if self.baseline else NamedVectors()
             self._use(self.baseline.used if self.baseline else KeyHistory())
@@ -600,7 +632,8 @@ class Journal:
     def _take_head(self, seq: int, signature: bytes, body: bytes, code: str) -> bool:
         """Begin at the stored head, unless no active key vouches for what it states; return whether it does."""
         active = self._ring.active if self._ring else None
-        if active is None or not hmac.compare_digest(self._code(active, seq, signature, body), code):
+        is_typed = isinstance(signature, bytes) and isinstance(body, bytes) and isinstance(code, str)
+        if active is None or not is_typed or not hmac.compare_digest(self._code(active, seq, signature, body), code):
             return False
         stated = orjson.loads(body)
         named = NamedVectors(**stated["named"])
@@ -655,6 +688,9 @@ class Journal:
             self._take_over_baseline()
             _ = self.signing_key  # another process may have rotated to one that is missing here
             self._take_over_baseline()
+            if self.has_changed():  # a head that was not believed, of events that are verified
+                with self.committing() as tx:
+                    self.put_head(tx)
             yield
         finally:
             self.holds_lock = False
@@ -675,6 +711,8 @@ class Journal:
                 yield tx
         except BaseException as error:
             self.tail, self.named, self.used, self._key, self.baseline = before
+            for vectors in self._vectors.values():
+                vectors.forget()  # they may have been read meanwhile
             if isinstance(error, DiskFullError):
                 self.on_full()
             raise
@@ -739,7 +777,7 @@ class Journal:
 
     def _end_in(self, tx: Transaction) -> tuple[int, str]:
         found = tx.one("head_of_chain", self.database.tenant)
-        return (found[0], found[1].hex()) if found else (0, self.start.signature)
+        return (found[0], _hex(found[1])) if found and isinstance(found[0], int) else (0, self.start.signature)
 
     def _note(self, commit: Committed) -> None:
         self.tail = commit.after
@@ -798,6 +836,20 @@ class Journal:
         for vectors in self._vectors.values():
             vectors.save()
         self.database.close()
+
+
+def _hex(signature: object) -> str:
+    """Return a stored signature in hexadecimal; of anything else nothing that is one."""
+    return signature.hex() if isinstance(signature, bytes) else ""
+
+
+def archive_row(lines: Sequence[Line]) -> tuple[int, int, str, bytes]:
+    """Return the row of a part of the archive: first and last event, their types, and their lines."""
+    return lines[0].seq, lines[-1].seq, orjson.dumps(_types(lines)).decode(), packed_lines(lines)
+
+
+def _types(lines: Iterable[Line]) -> list[str]:
+    return sorted({line.type for line in lines})
 
 
 def packed_lines(lines: Iterable[Line]) -> bytes:

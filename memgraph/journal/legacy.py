@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -61,27 +62,58 @@ def move(journal: Journal, folder: Path) -> None:
     DamagedJournalError, KeyMissingError
         The journal is not what was signed; nothing is moved.
     """
-    with journal.database.writing(journal.lock_timeout_s) as tx:
-        journal.put(tx, _whole_commits(folder))
-        journal.load()
-        for model, count in journal.named.rows.items():
-            _move_vectors(folder, journal.vectors(model, journal.named.dimension_of(model) or 0), count)
-        if journal.has_key:
-            journal.put_head(tx)
+    database, journal.path = journal.path, folder
+    try:
+        with journal.database.writing(journal.lock_timeout_s) as tx:
+            journal.put(tx, _whole_commits(folder))
+            journal.load()
+            for model, count in journal.named.rows.items():
+                _move_vectors(folder, journal.vectors(model, journal.named.dimension_of(model) or 0), count)
+            if journal.has_key:
+                journal.put_head(tx)
+    finally:
+        journal.path = database
     logger.info("moved %d events of an earlier release into %s", journal.tail.seq, journal.path)
 
 
-def finish(home: Path) -> Path:
-    """Give a moved journal's folder the name under which it is kept; return it."""
+def finish(home: Path) -> Path | None:
+    """Give a moved journal's folder the name under which it is kept; return it, or None if that is taken."""
     kept = home / KEPT
-    (home / FOLDER).rename(kept)
+    try:
+        (home / FOLDER).rename(kept)
+    except OSError as error:
+        logger.warning(
+            "%s was moved into the database and is not used any more, but cannot be renamed: %s",
+            home / FOLDER,
+            error.strerror,
+        )
+        return None
     return kept
 
 
 def lines(folder: Path) -> Iterator[Line]:
-    """Iterate over the lines; not verified."""
+    """Iterate over the lines in the order of their numbers; their signatures are not verified.
+
+    Raises
+    ------
+    DamagedJournalError
+        One cannot be read, or is missing.
+    """
+    seq = 0
     for path in segments(folder):
-        yield from _lines(path)
+        for offset, line in _lines(path):
+            if line.seq != seq + 1:
+                raise DamagedJournalError(
+                    f"byte {offset}: event {line.seq} does not follow event {seq}", path=path, seq=seq + 1
+                )
+            seq = line.seq
+            yield line
+
+
+def readable(folder: Path) -> Iterator[Line]:
+    """Iterate over the lines up to the first that cannot be read."""
+    with suppress(DamagedJournalError):
+        yield from lines(folder)
 
 
 def _whole_commits(folder: Path) -> Iterator[Line]:
@@ -103,9 +135,7 @@ def segments(folder: Path) -> list[Path]:
     JournalError
         It was written by a version between releases.
     """
-    if others := [path.name for path in folder.iterdir() if path.name in ("baseline.json", "archive", "segments.json")]:
-        others = [name for name in others if name != "segments.json"]
-    if others or any(folder.glob("*.jsonl.zst")):
+    if (folder / "baseline.json").exists() or (folder / "archive").exists() or any(folder.glob("*.jsonl.zst")):
         raise JournalError(
             f"{folder} was compacted or compressed by a development version, which this release does not read; restore a backup, or export "
             "the store with the version that wrote it"
@@ -113,7 +143,7 @@ def segments(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.jsonl"))
 
 
-def _lines(path: Path) -> Iterator[Line]:
+def _lines(path: Path) -> Iterator[tuple[int, Line]]:
     offset = 0
     try:
         with path.open("rb") as file:
@@ -121,7 +151,7 @@ def _lines(path: Path) -> Iterator[Line]:
                 if not data.endswith(b"\n"):
                     return  # torn
                 try:
-                    yield parsed(data[:-1])
+                    yield offset, parsed(data[:-1])
                 except LineError as error:
                     raise DamagedJournalError(f"byte {offset}: {error}", path=path) from None
                 offset += len(data)

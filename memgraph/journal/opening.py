@@ -96,7 +96,7 @@ def open_journal(
         def loaded(ring: KeyRing | None) -> Journal:
             nonlocal database
             if ring is None and database.refused is None and identity_in(database) is None:
-                database = _temporary(home, "the signing key is missing")  # nothing unverified gets into the store
+                database = temporary(home, "the signing key is missing")  # nothing unverified gets into the store
             journal = Journal(database, home, identity.store_id, ring, heads=heads, lock_timeout_s=lock_timeout_s)
             with timed(logger, logging.INFO, "opened the journal") as counts:
                 if identity_in(database) is None:
@@ -125,15 +125,8 @@ def open_journal(
     except BaseException:
         database.close()
         raise
-    if (
-        legacy.is_there(home)
-        and database.refused is None
-        and legacy.read_manifest(_manifest(home))[0] == journal.store_id
-    ):
-        kept = legacy.finish(home)
-        journal.notices.append(
-            f"the journal of an earlier release was moved into {database.path}; {kept} is kept until `memgraph migrate --finish`"
-        )
+    if legacy.is_there(home) and database.refused is None:
+        _finish_move(journal)
     return journal
 
 
@@ -142,11 +135,12 @@ def opened(home: Path) -> Database:
     path = home / FILE
     if not path.exists():
         database = SQLite.made_if_possible(path)
-        return _temporary(home, "it may not be written") if database is None else database
+        return temporary(home, "it may not be written") if database is None else database
     return SQLite(path)
 
 
-def _temporary(home: Path, why: str) -> Database:
+def temporary(home: Path, why: str) -> SQLite:
+    """Return a database in a temporary folder, for a store that is only read."""
     try:
         parent = Path(gettempdir())
         remove_abandoned(parent, "memgraph-moved-")
@@ -172,6 +166,17 @@ def _move(journal: Journal, identity: Identity) -> None:
                 legacy.move(journal, journal.home / legacy.FOLDER)
         finally:
             database.refused = refused
+
+
+def _finish_move(journal: Journal) -> None:
+    """Put the moved folder aside, unless another process has done so."""
+    with journal.database.lock().held(journal.lock_timeout_s):
+        if not legacy.is_there(journal.home) or legacy.read_manifest(_manifest(journal.home))[0] != journal.store_id:
+            return
+        if (kept := legacy.finish(journal.home)) is not None:
+            journal.notices.append(
+                f"the journal of an earlier release was moved into {journal.path}; {kept} is kept until `memgraph migrate --finish`"
+            )
 
 
 def _identified(home: Path, database: Database, lock_timeout_s: float) -> Identity:

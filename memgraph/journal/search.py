@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import orjson
 
@@ -59,14 +58,6 @@ def named_in(line: Line, needles: Mapping[bytes, str]) -> list[str]:
     if len(needles) == 1:
         return [memory_id for needle, memory_id in needles.items() if needle in payload]
     return [needles[named] for named in needles.keys() & set(_ID.findall(payload))]
-
-
-def payload_in(journal: Journal, line: Line) -> Any:
-    """Return a line's payload as stored: it was verified when it was written or moved."""
-    try:
-        return orjson.loads(line.payload or b"")
-    except ValueError:  # changed since: verification will report it
-        return journal.event(line).content
 
 
 def _beginning(name: str, value: str) -> bytes:

@@ -186,6 +186,14 @@ class Database(ABC):
     def shrink(self) -> None:
         """Give back the space of what was removed."""
 
+    def check(self) -> None:  # noqa: B027 - a server checks its pages itself
+        """Check that tables and indexes agree.
+
+        Raises
+        ------
+        DamagedDatabaseError
+        """
+
     @abstractmethod
     def size_bytes(self) -> int:
         """Return the size of its files."""
@@ -298,17 +306,11 @@ class Database(ABC):
         if found is not None:
             yield found
             return
-        if self._pid != os.getpid():
-            raise ClosedError(FORKED)
-        if self._users <= 0:
-            raise ClosedError("the store is closed; open it again")
+        self._require_open()
         with self._guard:
             found = self._idle.pop() if self._idle else None
         if found is None:
-            with self._errors():
-                found = _Connection(self._connected())
-            with self._guard:
-                self._all.append(found.raw)
+            found = _Connection(self._new())
         self._here.connection = found
         try:
             yield found
@@ -317,6 +319,20 @@ class Database(ABC):
             if found.is_usable:
                 with self._guard:
                     self._idle.append(found)
+
+    def _new(self) -> Any:
+        """Return a new connection, which `close` closes."""
+        with self._errors():
+            raw = self._connected()
+        with self._guard:
+            self._all.append(raw)
+        return raw
+
+    def _require_open(self) -> None:
+        if self._pid != os.getpid():
+            raise ClosedError(FORKED)
+        if self._users <= 0:
+            raise ClosedError("the store is closed; open it again")
 
     def _roll_back(self, connection: _Connection) -> None:
         try:
@@ -361,8 +377,12 @@ class SQLite(Database):
         if not self._is_fixed and not path.exists():
             make_private_folder(path.parent)
             make_private_file(path, b"")
-        with self._errors(), self._connection() as connection:
-            self._prepare(connection.raw)
+        try:
+            with self._errors(), self._connection() as connection:
+                self._prepare(connection.raw)
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def made_if_possible(cls, path: Path) -> SQLite | None:
@@ -397,6 +417,18 @@ class SQLite(Database):
         with suppress(BusyError), self._errors(), self._connection() as connection:
             connection.raw.execute("VACUUM")
             connection.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def check(self) -> None:
+        """Check every page of the file, and that tables and indexes agree.
+
+        Raises
+        ------
+        DamagedDatabaseError
+        """
+        with self._errors():
+            (found,) = self._connection().raw.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != "ok":
+            raise self._damaged(found)
 
     def size_bytes(self) -> int:
         """Return the size of the file and its write-ahead log."""
@@ -457,6 +489,11 @@ class SQLite(Database):
     def _sql(self, name: str) -> str:
         return statements()[name]
 
+    def _damaged(self, problem: object) -> DamagedDatabaseError:
+        what = " ".join(str(problem).split())
+        advice = "`memgraph repair` says what can be kept, `memgraph repair --from-backup FILE` restores it"
+        return DamagedDatabaseError(f"is damaged: {what}; {advice}", path=self.path)
+
     @contextmanager
     def _errors(self, timeout_s: float = _WAIT_S) -> Iterator[None]:
         try:
@@ -470,12 +507,13 @@ class SQLite(Database):
             if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
                 raise ReadOnlyError(read_only_message(f"{self.path} may not be written")) from None
             if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-                raise DamagedDatabaseError(f"is damaged: {error}", path=self.path) from None
+                raise self._damaged(error) from None
             if isinstance(error, sqlite3.IntegrityError):
                 raise ConflictError(f"refuses a row: {error}", path=self.path) from None
-            if isinstance(error, sqlite3.OperationalError):
-                raise StorageError(f"cannot be used: {error}", path=self.path) from None
-            raise
+            if isinstance(error, sqlite3.ProgrammingError):
+                self._require_open()
+                raise
+            raise StorageError(f"cannot be used: {error}", path=self.path) from None
 
 
 class Postgres(Database):
@@ -505,8 +543,12 @@ class Postgres(Database):
         self._vendor = psycopg
         self._url = url
         self.path: str = without_password(url)
-        with self._errors(), self._connection() as connection:
-            self._prepare(connection.raw)
+        try:
+            with self._errors(), self._connection() as connection:
+                self._prepare(connection.raw)
+        except BaseException:
+            self.close()
+            raise
 
     def lock(self) -> WriterLock:
         """Return the lock of writers: one of the server's advisory locks, which ends with its connection."""
@@ -564,8 +606,12 @@ class Postgres(Database):
             raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return
         raw.execute("BEGIN")
-        raw.execute(f"SET LOCAL lock_timeout = {max(1, int(1000 * timeout_s)):d}")
-        raw.execute("SELECT seq FROM head WHERE tenant = %s FOR UPDATE", (self.tenant,))
+        try:
+            raw.execute(f"SET LOCAL lock_timeout = {max(1, int(1000 * timeout_s)):d}")
+            raw.execute("SELECT seq FROM head WHERE tenant = %s FOR UPDATE", (self.tenant,))
+        except self._vendor.Error:
+            raw.execute("ROLLBACK")
+            raise
 
     def _is_in_transaction(self, raw: Any) -> bool:
         return bool(raw.info.transaction_status)
@@ -600,6 +646,7 @@ class _AdvisoryLock:
     def __init__(self, database: Postgres) -> None:
         self._database = database
         self._raw: Any = None
+        self._is_mine = False
 
     def acquire(self, timeout_s: float) -> None:
         until = time.monotonic() + timeout_s
@@ -609,16 +656,20 @@ class _AdvisoryLock:
             time.sleep(_LOOK_S)
 
     def try_acquire(self) -> bool:
-        with self._database._errors():  # noqa: SLF001 - the same module
-            if self._raw is None or self._raw.closed:
-                self._raw = self._database._connected()  # noqa: SLF001
+        if self._is_mine:  # the server would give it once more to the same connection
+            return False
+        if self._raw is None or self._raw.closed:
+            self._raw = self._database._new()  # noqa: SLF001 - the same module
+        with self._database._errors():  # noqa: SLF001
             found = self._raw.execute(
                 "SELECT pg_try_advisory_lock(hashtext('memgraph writer'), hashtext(%s))", (self._database.name,)
             )
-            return bool(found.fetchone()[0])
+            self._is_mine = bool(found.fetchone()[0])
+        return self._is_mine
 
     def release(self) -> None:
-        if self._raw is not None:
+        if self._is_mine:
+            self._is_mine = False
             with suppress(Exception):  # a lost connection holds no lock
                 self._raw.execute("SELECT pg_advisory_unlock_all()")
 

@@ -12,15 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-import orjson
-
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.errors import InvalidInputError
 from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.projection import SCHEMA_VERSION, digest_after
 from memgraph.journal.baseline import Baseline, packed_rows
 from memgraph.journal.envelope import Chain, Committed, Event, Line
-from memgraph.journal.journal import Journal, packed_lines
+from memgraph.journal.journal import Journal, archive_row
 from memgraph.journal.keys.ring import KeyHistory
 from memgraph.journal.opening import id_of
 from memgraph.journal.sql import Transaction
@@ -194,8 +192,7 @@ def _archive(journal: Journal, tx: Transaction) -> int:
     """Move the events before the baseline into the archive; return their number."""
     archived, moved = journal.archived_until(), 0
     for part in _parts(journal.every_line(archived, until=journal.base.seq)):
-        types = orjson.dumps(sorted({line.type for line in part})).decode()
-        tx.run("put_archive", journal.database.tenant, part[0].seq, part[-1].seq, types, packed_lines(part))
+        tx.run("put_archive", journal.database.tenant, *archive_row(part))
         moved += len(part)
     tx.run("remove_events_until", journal.database.tenant, journal.base.seq)
     return moved

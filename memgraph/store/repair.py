@@ -25,12 +25,13 @@ from memgraph.errors import (
     MemGraphError,
     StorageError,
 )
+from memgraph.journal import legacy
 from memgraph.journal.envelope import Chain, CommitDraft, Line, LineError, unseal, unseal_alone, unseal_purged
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import configured_keys
 from memgraph.journal.keys.ring import KeyRing
-from memgraph.journal.opening import FILE, Identity, add_store, id_of, identify, identity_in, opened
+from memgraph.journal.opening import FILE, Identity, add_store, id_of, identify, identity_in, opened, temporary
 from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.payload import MAX_WHOLE, Payload, Whole
@@ -224,7 +225,7 @@ def repair_store(
         raise InvalidInputError(
             "must be the result of an earlier repair_store() call", field="accept_head", value=accept_head
         )
-    with _reported(config, clock), _unwitnessed(config, keys) as journal:
+    with _reported(config, clock), _unwitnessed(config, keys, changes=accept_head is not None) as journal:
         journal.read_to_end()
         found = condition_of(journal)
         if accept_head is None:
@@ -278,7 +279,7 @@ def drop_baseline(config: AgentMemoryConfig | None = None, *, keys: KeyProvider 
         An event does not verify. Nothing is changed.
     """
     config = config or load_config()
-    with _reported(config), _unwitnessed(config, keys) as journal:
+    with _reported(config), _unwitnessed(config, keys, changes=True) as journal:
         journal.read_to_end()
         with journal.locked(), journal.committing() as tx:
             tx.run("remove_baseline", journal.database.tenant)
@@ -329,7 +330,7 @@ def cut_journal(
     if expected.is_later_release:
         raise JournalError(f"{expected.problem}; that is no damage: install a newer memgraph, nothing was cut")
     by, time = cut_by or f"memgraph {release()}", clock or utc_now
-    with _unwitnessed(config, keys) as journal, journal.held():
+    with _unwitnessed(config, keys, changes=True) as journal, journal.held():
         if _damage_in(journal) != expected:
             raise _changed(journal)
         if expected.is_in_history:
@@ -360,9 +361,10 @@ def cut_journal(
             )
             if found.contradicting:
                 payloads.append(_record_of(found, now, by, reason))
-            journal.append([CommitDraft("system", payloads, actor="user")], now)
+            (commit,) = journal.append([CommitDraft("system", payloads, actor="user")], now)
         journal.accept_end()
-        return Cut(found.seq, expected.lost, place, size, journal.tail.seq)
+        recorded = next(event.seq for event in commit.events if isinstance(event.payload, JournalCut))
+        return Cut(found.seq, expected.lost, place, size, recorded)
 
 
 def restore_journal(
@@ -504,19 +506,35 @@ class Unwitnessed(Journal):
 
 
 @contextmanager
-def _unwitnessed(config: AgentMemoryConfig, keys: KeyProvider | None) -> Iterator[Unwitnessed]:
-    """Give the journal of a store, which is not read yet."""
+def _unwitnessed(
+    config: AgentMemoryConfig, keys: KeyProvider | None, *, changes: bool = False
+) -> Iterator[Unwitnessed]:
+    """Give the journal of a store, which is not read yet. One of an earlier release is read in a copy, or moved if it is changed."""
     store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
-    with as_stored(config, store_id, ring) as journal:
+    with as_stored(config, store_id, ring, changes=changes) as journal:
         yield journal
 
 
 @contextmanager
-def as_stored(config: AgentMemoryConfig, store_id: str, ring: KeyRing | None) -> Iterator[Unwitnessed]:
+def as_stored(
+    config: AgentMemoryConfig, store_id: str, ring: KeyRing | None, *, changes: bool = False
+) -> Iterator[Unwitnessed]:
     """Give the journal of an existing store, which is not read yet. Without keys it cannot be verified."""
-    database = opened(config.home)
+    folder = config.home / legacy.FOLDER
+    is_earlier = legacy.is_there(config.home) and not (config.home / FILE).exists()
+    database = opened(config.home) if changes or not is_earlier else temporary(config.home, "it is only examined")
     try:
-        yield _journal(config, database, identity_in(database) or Identity(store_id), ring)
+        found = identity_in(database)
+        is_earlier = found is None and legacy.is_there(config.home)
+        identity = found or Identity(*legacy.read_manifest(folder / "manifest.json") if is_earlier else (store_id,))
+        journal = _journal(config, database, identity, ring)
+        if is_earlier:
+            journal.path, refused, database.refused = folder, database.refused, None
+            with database.writing(config.lock_timeout_s) as tx:
+                add_store(database, *identity)
+                journal.put(tx, legacy.readable(folder))
+            database.refused = refused
+        yield journal
     finally:
         database.close()
 

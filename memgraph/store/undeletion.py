@@ -11,7 +11,7 @@ from memgraph.errors import NotFoundError
 from memgraph.fold.last_state import LastState, last_known
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
-from memgraph.journal.search import histories, lines_of, named_in, payload_in
+from memgraph.journal.search import histories, lines_of, named_in
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
@@ -56,7 +56,7 @@ def undeletions(
     needles = {memory_id.encode(): memory_id for memory_id in memory_ids}
     for line in journal.lines() if needles else ():
         if line.type == MemoryAdded.TYPE or line.type == MemoryUndeleted.TYPE:
-            memory = payload_in(journal, line)["memory"]
+            memory = journal.content(line)["memory"]
             order.previous.setdefault(memory["id"], memory.get("previous_id"))  # a restated one was not added
         for named in named_in(line, needles):
             events[named].append(journal.event(line))
@@ -82,9 +82,9 @@ def undeletions(
 
 def deleted_ids(journal: Journal, beginning: str) -> list[str]:
     """Return the ids with this prefix that were ever deleted or removed by a reset; two passes over the journal."""
-    found = [payload_in(journal, line)["id"] for line in lines_of(journal, MemoryDeleted.TYPE, id=beginning)]
+    found = [journal.content(line)["id"] for line in lines_of(journal, MemoryDeleted.TYPE, id=beginning)]
     for line in lines_of(journal, StoreReset.TYPE):
-        found += [one for one in payload_in(journal, line).get("removed", ()) if one.startswith(beginning)]
+        found += [one for one in journal.content(line).get("removed", ()) if one.startswith(beginning)]
     return list(dict.fromkeys(found))
 
 
@@ -97,7 +97,7 @@ class Deleted(NamedTuple):
 
 def deleted_of(journal: Journal, source: str, is_live: IsLive) -> list[Deleted]:
     """Return a source's deleted memories in id order; two passes over the journal, the second only if there are any."""
-    memories = (payload_in(journal, line)["memory"] for line in lines_of(journal, MemoryAdded.TYPE, source=source))
+    memories = (journal.content(line)["memory"] for line in lines_of(journal, MemoryAdded.TYPE, source=source))
     added = {memory["id"] for memory in memories if memory.get("source") == source}
     return deleted(journal, sorted(one for one in added if not is_live(one)))
 
@@ -115,7 +115,7 @@ def deleted(journal: Journal, memory_ids: Sequence[str]) -> list[Deleted]:
 
 def reasons_of_deletion(journal: Journal) -> dict[str, str | None]:
     """Return the stated reasons of the memories' latest deletions, by id; one pass over the journal."""
-    deletions = (payload_in(journal, line) for line in lines_of(journal, MemoryDeleted.TYPE))
+    deletions = (journal.content(line) for line in lines_of(journal, MemoryDeleted.TYPE))
     return {one["id"]: one.get("reason") for one in deletions}
 
 

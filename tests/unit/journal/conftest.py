@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from memgraph.journal.envelope import CommitDraft, Committed
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import FileKeys
-from memgraph.journal.opening import open_journal
+from memgraph.journal.opening import FILE, open_journal
 from memgraph.model.events.memories import MemoryAdded
 from memgraph.model.events.payload import Payload
 from memgraph.model.ids import source_id
@@ -66,9 +68,14 @@ def write() -> Callable[..., list[Committed]]:
 
 
 @pytest.fixture
-def segment() -> Callable[[Journal], Path]:
-    """Return the newest file of a journal."""
-    return lambda journal: max(journal.folder.glob("*.jsonl"))
+def sql(tmp_path: Path) -> Callable[..., list[tuple[Any, ...]]]:
+    """Run a statement on a journal's database past memgraph, as whoever can write the file may; return the rows."""
+
+    def run(statement: str, *values: Any, name: str = "store") -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(tmp_path / name / FILE, isolation_level=None)) as raw:
+            return raw.execute(statement, values).fetchall()
+
+    return run
 
 
 @pytest.fixture

@@ -1,129 +1,317 @@
-"""Every changed byte of a journal is detected."""
+"""No event is served or derived from that is not what was signed, in its place."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import closing
 from typing import Any
 
 import pytest
 
-from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError
-from memgraph.journal.journal import Journal
+from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, MemGraphError, TruncatedJournalError
+from memgraph.journal.journal import Journal, ReplacedJournalError, archive_row
+from memgraph.journal.opening import FILE
 from memgraph.model.events.memories import MemoryAdded
 
 Open = Callable[..., Journal]
-Paths = Callable[[Journal], Path]
+Sql = Callable[..., Any]
 Added = Callable[..., MemoryAdded]
+
+CHANGES = {
+    "payload": "UPDATE event SET payload = CAST(replace(CAST(payload AS TEXT), 'Memory 2', 'Memory 7') AS BLOB) WHERE seq = 3",
+    "payload gone": "UPDATE event SET payload = NULL, salt = NULL WHERE seq = 3",
+    "payload not JSON": "UPDATE event SET payload = x'7b' WHERE seq = 3",
+    "payload as text": "UPDATE event SET payload = CAST(payload AS TEXT) WHERE seq = 3",
+    "salt": "UPDATE event SET salt = randomblob(16) WHERE seq = 3",
+    "head": 'UPDATE event SET head = CAST(replace(CAST(head AS TEXT), \'"actor":"agent"\', \'"actor":"user"\') AS BLOB) WHERE seq = 3',
+    "head with spaces": "UPDATE event SET head = CAST(head || x'20' AS BLOB) WHERE seq = 3",
+    "signature": "UPDATE event SET signature = randomblob(32) WHERE seq = 3",
+    "short signature": "UPDATE event SET signature = substr(signature, 1, 31) WHERE seq = 3",
+    "signature as text": "UPDATE event SET signature = hex(signature) WHERE seq = 3",
+    "type": "UPDATE event SET type = 'memory.deleted' WHERE seq = 3",
+    "type is a number": "UPDATE event SET type = 7 WHERE seq = 3",
+    "event gone": "DELETE FROM event WHERE seq = 3",
+    "first event gone": "DELETE FROM event WHERE seq = 1",
+    "numbers moved": "UPDATE event SET seq = 99 WHERE seq = 3",
+    "another in its place": "UPDATE event SET (head, payload, salt, signature) = (SELECT head, payload, salt, signature FROM event WHERE seq = 2) WHERE seq = 3",
+}
+"""What is done to the third event of five."""
 
 
 @pytest.fixture
 def small(journal: Journal, write: Callable[..., Any], added: Added) -> Journal:
     write(journal, added(1))
     write(journal, added(2), added(3))
+    write(journal, added(4))
     return journal
 
 
-def undetected(path: Path, open_one: Open, flips: list[tuple[int, int]]) -> list[tuple[int, int, bytes]]:
-    data = path.read_bytes()
-    missed = []
-    for position, mask in flips:
-        flipped = bytearray(data)
-        flipped[position] ^= mask
-        path.write_bytes(bytes(flipped))
-        try:
-            open_one()
-        except JournalError:
-            continue
-        missed.append((position, mask, data[position - 20 : position + 20]))
-    path.write_bytes(data)
-    return missed
+def contents(journal: Journal) -> list[str]:
+    events = [event for commit in journal.replay() for event in commit.events]
+    return [event.payload.memory.content for event in events if isinstance(event.payload, MemoryAdded)]
 
 
-def test_a_flipped_byte_is_detected(small: Journal, segment: Paths, open_one: Open) -> None:
-    size = segment(small).stat().st_size
-    flips = [(at, (0x01, 0x20, 0x80, 0xFF)[at // 5 % 4]) for at in range(0, size, 5)] + [(size - 1, 0x01)]
-    assert undetected(segment(small), open_one, flips) == []
-    assert open_one().tail == small.tail
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_changed_event_is_neither_replayed_nor_verified(
+    small: Journal, open_one: Open, sql: Sql, change: str
+) -> None:
+    sql(CHANGES[change])
+    for read in (lambda: open_one().verify(), lambda: list(open_one().replay()), small.verify):
+        with pytest.raises(DamagedJournalError, match=r"memgraph repair") as refused:
+            read()
+        assert refused.value.path == small.home / FILE
+        assert refused.value.seq in (1, 3, 6)
+        assert str(refused.value.path) in str(refused.value)
 
 
-@pytest.mark.long
-def test_every_flipped_bit_is_detected(small: Journal, segment: Paths, open_one: Open) -> None:
-    size = segment(small).stat().st_size
-    flips = [(at, 1 << bit) for at in range(size) for bit in range(8)]
-    assert undetected(segment(small), open_one, flips) == []
-
-
-def test_the_message_names_the_position(small: Journal, segment: Paths, open_one: Open) -> None:
-    path = segment(small)
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(lines[0] + lines[1].replace(b"Memory 1", b"Memory X") + b"".join(lines[2:]))
-    with pytest.raises(DamagedJournalError, match="backup") as refused:
+@pytest.mark.parametrize("change", CHANGES)
+def test_without_a_head_the_opening_finds_it(small: Journal, open_one: Open, sql: Sql, change: str) -> None:
+    sql(CHANGES[change])
+    sql("DELETE FROM head")
+    with pytest.raises(DamagedJournalError):
         open_one()
-    assert (refused.value.path, refused.value.offset, refused.value.seq) == (path, len(lines[0]), 2)
-    assert str(path) in str(refused.value)
+
+
+@pytest.mark.parametrize("seq", [2, 3, 5])
+def test_what_is_read_alone_is_verified_too(small: Journal, open_one: Open, sql: Sql, seq: int) -> None:
+    sql(
+        "UPDATE event SET payload = CAST(replace(CAST(payload AS TEXT), 'Memory', 'Mammal') AS BLOB) WHERE seq = ?", seq
+    )
+    journal = open_one()
+    with pytest.raises(DamagedJournalError, match=f"event {seq}: the payload is not the one that was signed"):
+        list(journal.events_after(0))
+    (line,) = [line for line in journal.lines_of(MemoryAdded.TYPE) if line.seq == seq]
+    with pytest.raises(DamagedJournalError):
+        journal.content(line)
 
 
 @pytest.mark.parametrize(
-    "order", [[0, 2, 1, 3], [0, 1, 1, 2, 3], [0, 1, 3, 2], [1, 2, 3], [0, 2, 3], [0, 1, 2, 3, 3], [0, 1, 2, 3, 0]]
+    "forged",
+    [
+        "UPDATE head SET seq = 2, signature = (SELECT signature FROM event WHERE seq = 2)",
+        "UPDATE head SET body = CAST(replace(CAST(body AS TEXT), 'timestamp', 'timestamq') AS BLOB)",
+        "UPDATE head SET body = x''",
+        "UPDATE head SET code = '0'",
+        "UPDATE head SET code = ''",
+        "UPDATE head SET signature = randomblob(32)",
+        "DELETE FROM head",
+    ],
 )
-def test_lines_dropped_repeated_or_moved_are_damage(
-    small: Journal, segment: Paths, open_one: Open, order: list[int]
+def test_a_head_that_is_missing_or_that_the_key_does_not_vouch_for_is_not_believed(
+    small: Journal, open_one: Open, sql: Sql, write: Any, added: Added, forged: str
 ) -> None:
-    lines = segment(small).read_bytes().splitlines(keepends=True)
-    segment(small).write_bytes(b"".join(lines[at] for at in order))
-    with pytest.raises(JournalError):
+    sql(forged)
+    journal = open_one()
+    assert (journal.tail, journal.named, journal.used) == (small.tail, small.named, small.used)
+    if not forged.startswith("DELETE"):
+        assert journal.notices == ["the head of the journal did not match it; all events were verified"]
+    write(journal, added(9))
+    again = open_one()
+    assert (again.notices, again.verify()) == ([], 6)
+
+
+def test_events_after_the_head_are_damage(small: Journal, open_one: Open, sql: Sql) -> None:
+    """An older row of the head beside newer events: nobody writes that."""
+    sql("INSERT INTO event SELECT tenant, 6, type, head, payload, salt, signature FROM event WHERE seq = 5")
+    with pytest.raises(DamagedJournalError, match="it ends with event 6, its head names event 5"):
         open_one()
 
 
 def test_events_of_another_store_are_damage(
-    small: Journal, segment: Paths, open_one: Open, write: Any, added: Added
+    small: Journal, open_one: Open, sql: Sql, write: Any, added: Added, tmp_path: Any
 ) -> None:
     other = open_one("other")
     write(other, added(9))
-    segment(small).write_bytes(segment(small).read_bytes() + segment(other).read_bytes().splitlines(keepends=True)[1])
-    with pytest.raises(DamagedJournalError):
+    other.close()
+    rows = sql("SELECT * FROM event WHERE seq = 2", name="other")
+    sql("INSERT INTO event VALUES (?, 6, ?, ?, ?, ?, ?)", 1, *rows[0][2:])
+    sql("DELETE FROM head")
+    with pytest.raises(DamagedJournalError, match=r"event 6: "):
         open_one()
-    segment(small).write_bytes(segment(other).read_bytes())
-    with pytest.raises(KeyMissingError, match="not this key's"):  # every line is of another key: then the key is wrong
+    sql("DELETE FROM event")
+    for row in sql("SELECT * FROM event", name="other"):
+        sql("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+    with pytest.raises(KeyMissingError, match="not this key's"):  # every event is of another key: then the key is wrong
         open_one()
 
 
-def test_damage_to_an_open_journal_is_detected(
-    small: Journal, segment: Paths, open_one: Open, write: Any, added: Added
+def test_damage_to_an_open_journal_is_found_when_it_is_read_on(
+    small: Journal, open_one: Open, sql: Sql, write: Any, added: Added
 ) -> None:
     reader = open_one()
-    write(small, added(4))
-    segment(small).write_bytes(segment(small).read_bytes().replace(b"Memory 4", b"Memory X"))
+    write(small, added(7))
+    sql("UPDATE event SET payload = CAST(replace(CAST(payload AS TEXT), 'Memory 7', 'Memory X') AS BLOB) WHERE seq = 6")
     with pytest.raises(DamagedJournalError):
         reader.refresh()
+    with pytest.raises(DamagedJournalError):
+        write(reader, added(8))
 
 
-def test_a_damaged_journal_is_left_unchanged(small: Journal, segment: Paths, open_one: Open) -> None:
-    damaged = segment(small).read_bytes().replace(b"Memory 2", b"Memory X")
-    segment(small).write_bytes(damaged)
+def test_a_rolled_back_database_is_refused_by_who_has_it_open(
+    journal: Journal, open_one: Open, sql: Sql, write: Any, added: Added, tmp_path: Any
+) -> None:
+    write(journal, added(1))
+    before = {name: sql(f"SELECT * FROM {name}") for name in ("event", "head")}
+    write(journal, added(2))
+    reader = open_one()
+    for name, rows in before.items():
+        sql(f"DELETE FROM {name}")
+        for row in rows:
+            sql(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", *row)
+    for read in (open_one, reader.refresh, lambda: write(reader, added(3))):
+        with pytest.raises(TruncatedJournalError, match="repair --accept-head"):
+            read()
+
+
+def test_another_history_of_the_same_length_is_refused(
+    journal: Journal, open_one: Open, sql: Sql, write: Any, added: Added
+) -> None:
+    write(journal, added(1))
+    before = {name: sql(f"SELECT * FROM {name}") for name in ("event", "head")}
+    write(journal, added(2))
+    for name, rows in before.items():
+        sql(f"DELETE FROM {name}")
+        for row in rows:
+            sql(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", *row)
+    from memgraph.journal.head_file import Head
+
+    fresh = open_one
+    with pytest.raises(TruncatedJournalError):
+        fresh()
+    journal._heads.replace(Head(2, before["event"][1][-1].hex()))  # as an acceptance does
+    other = fresh()
+    write(other, added(3))
+    with pytest.raises(ReplacedJournalError, match="open the store again"):
+        journal.refresh()
+    assert contents(fresh()) == ["Memory 1", "Memory 3"]
+
+
+def test_a_commit_without_its_end_is_damage(small: Journal, open_one: Open, sql: Sql) -> None:
+    sql("DELETE FROM event WHERE seq > 3")
+    sql("DELETE FROM head")
+    with pytest.raises(DamagedJournalError, match="a commit has no end"):
+        open_one()
+
+
+def test_a_damaged_journal_is_left_unchanged(small: Journal, open_one: Open, sql: Sql) -> None:
+    sql(CHANGES["payload"])
+    sql("DELETE FROM head")
+    before = sql("SELECT * FROM event")
     with pytest.raises(DamagedJournalError):
         open_one()
-    assert segment(small).read_bytes() == damaged
+    assert sql("SELECT * FROM event") == before
 
 
-def test_verify_finds_damage_after_opening(small: Journal, segment: Paths) -> None:
-    segment(small).write_bytes(segment(small).read_bytes().replace(b"Memory 1", b"Memory X"))
-    with pytest.raises(DamagedJournalError):
-        small.verify()
+def test_no_byte_of_the_file_can_be_changed_so_that_something_else_is_served(
+    small: Journal, open_one: Open, sql: Sql, request: pytest.FixtureRequest
+) -> None:
+    """Every page is touched: either the change is refused, or it was in unused space and everything is as before."""
+    written = contents(small)
+    small.close()
+    sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    path = small.home / FILE
+    data = path.read_bytes()
+    used = [at for at in range(0, len(data), 1 if request.config.getoption("--long") else 37) if data[at]]
+    refused = 0
+    for at in used:
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << at % 8
+        path.write_bytes(bytes(flipped))
+        for suffix in ("-wal", "-shm"):
+            path.with_name(FILE + suffix).unlink(missing_ok=True)
+        try:
+            journal = open_one()
+            journal.verify()
+            found = contents(journal), [line.seq for line in journal.lines_of(MemoryAdded.TYPE)]
+            journal.close()
+        except (MemGraphError, ValueError):
+            refused += 1
+            continue
+        assert found == (written, [2, 3, 4, 5]), at
+    assert refused > len(used) // 4
 
 
-@pytest.mark.parametrize("manifest", ["", "{}", "[]", '{"format": 1}', '{"format": 99, "store_id": "x"}', "\x00"])
-def test_a_damaged_manifest_is_refused(small: Journal, open_one: Open, manifest: str) -> None:
-    (small.folder / "manifest.json").write_text(manifest)
-    with pytest.raises(JournalError, match=r"manifest|format"):
+def test_a_database_that_is_none_is_refused_by_name(small: Journal, open_one: Open) -> None:
+    small.close()
+    path = small.home / FILE
+    for data in (b"garbage" * 1_000, path.read_bytes()[:5_000]):
+        for suffix in ("-wal", "-shm"):
+            path.with_name(FILE + suffix).unlink(missing_ok=True)
+        path.write_bytes(data)
+        with pytest.raises(MemGraphError, match=r"memgraph\.db") as refused:
+            open_one().verify()
+        assert "memgraph repair" in str(refused.value)
+
+
+def test_a_later_release_is_refused(small: Journal, open_one: Open, sql: Sql) -> None:
+    sql("PRAGMA user_version = 99")
+    with pytest.raises(
+        JournalError, match=r"memgraph\.db: version 99 of its tables is unknown .* install a newer memgraph"
+    ):
         open_one()
 
 
-def test_a_journal_without_its_manifest_is_not_a_new_store(small: Journal, open_one: Open, segment: Paths) -> None:
-    (small.folder / "manifest.json").unlink()
-    before = segment(small).read_bytes()
-    with pytest.raises(Exception, match="has no manifest"):
-        open_one()
-    assert segment(small).read_bytes() == before
-    assert not (small.folder / "manifest.json").exists()
+class TestArchive:
+    """Events that a compaction has archived are verified like all others."""
+
+    @pytest.fixture
+    def archived(self, small: Journal, sql: Sql) -> Journal:
+        lines = list(small.every_line(until=4))
+        with small.locked(), small.committing() as tx:
+            tx.run("put_archive", 1, *archive_row(lines))
+            tx.run("remove_events_until", 1, 4)
+        return small
+
+    def test_it_is_read_like_the_rest(self, archived: Journal, open_one: Open) -> None:
+        journal = open_one()
+        assert journal.verify() == 5
+        assert contents(journal) == ["Memory 1", "Memory 2", "Memory 3", "Memory 4"]
+        assert [line.seq for line in journal.lines_of(MemoryAdded.TYPE)] == [2, 3, 4, 5]
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "UPDATE archive SET body = x'00'",
+            "UPDATE archive SET body = substr(body, 1, length(body) - 9)",
+            "UPDATE archive SET body = ''",
+            "DELETE FROM archive",
+            "UPDATE archive SET first = 2",
+            "UPDATE archive SET last = 3",
+        ],
+    )
+    def test_a_changed_one_is_refused(self, archived: Journal, open_one: Open, sql: Sql, change: str) -> None:
+        sql(change)
+        with pytest.raises(JournalError, match=r"memgraph repair"):
+            open_one().verify()
+
+    def test_types_that_were_taken_off_it_are_refused(self, archived: Journal, open_one: Open, sql: Sql) -> None:
+        sql("UPDATE archive SET types = '[]'")
+        with pytest.raises(JournalError):
+            open_one().verify()
+
+    def test_its_purged_payloads_are_erased(self, archived: Journal, open_one: Open, sql: Sql) -> None:
+        from memgraph.journal.envelope import CommitDraft
+        from memgraph.model.events.store import MemoryPurged, ranges_of
+        from tests.unit.journal.conftest import NOW
+
+        with archived.locked(), archived.committing():
+            archived.append([CommitDraft("system", [MemoryPurged(ranges=ranges_of({3}), purged_at=NOW)])], NOW)
+            archived.erase({3})
+        journal = open_one()
+        assert journal.verify() == 6
+        assert contents(journal) == ["Memory 1", "Memory 3", "Memory 4"]
+
+
+def test_an_index_that_lost_an_event_is_found(small: Journal, open_one: Open, sql: Sql) -> None:
+    """Else what is looked up by its type would be missing without a word."""
+    small.close()
+    path = small.home / FILE
+    with closing(sqlite3.connect(path, isolation_level=None)) as raw:
+        raw.execute("PRAGMA writable_schema = ON")
+        raw.execute(
+            "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'made_vector') WHERE name = 'event_type'"
+        )
+    journal = open_one()
+    with pytest.raises(MemGraphError, match="memgraph repair"):
+        journal.verify()

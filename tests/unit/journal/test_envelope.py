@@ -13,7 +13,18 @@ from pydantic import ValidationError
 
 from memgraph.errors import InvalidInputError, PayloadError, ScopeError, UnknownEventError
 from memgraph.journal import envelope
-from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, CommitDraft, LineError, canonical, seal, unseal
+from memgraph.journal.envelope import (
+    FIRST_SIGNATURE,
+    Chain,
+    CommitDraft,
+    Event,
+    KeyOf,
+    LineError,
+    Sealed,
+    canonical,
+    parsed,
+    seal,
+)
 from memgraph.journal.keys.ring import key_from_secret
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryLinked
 from memgraph.model.events.records import RetrievalRecorded
@@ -31,6 +42,16 @@ HEAD_FIELDS = [
 Added = Callable[..., MemoryAdded]
 
 
+def data_of(sealed: Sealed) -> list[bytes]:
+    """Return events as releases 0.1 and 0.2 wrote them: lines of canonical JSON."""
+    return [line.data for line in sealed.lines]
+
+
+def unseal(data: bytes, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[Event, Chain]:
+    """Verify such a line."""
+    return envelope.unseal(parsed(data), chain, key)
+
+
 @pytest.fixture
 def key() -> SigningKey:
     return key_from_secret(b"k" * 32)
@@ -43,7 +64,7 @@ def lines(key: SigningKey, added: Added) -> list[bytes]:
         CommitDraft("global", [added(1), added(2)]),
         CommitDraft("global", [MemoryDeleted(id=added(1).memory.id)]),
     ]
-    return seal(drafts, START, key, NOW).data.splitlines()
+    return data_of(seal(drafts, START, key, NOW))
 
 
 def read(lines: list[bytes], key: SigningKey | None, chain: Chain = START) -> list[Any]:
@@ -103,7 +124,7 @@ class TestFormat:
     def test_reading_returns_what_was_sealed(self, key: SigningKey, added: Added) -> None:
         draft = CommitDraft("task", [added(1, task_id="t", content="Ünï 数据 \U0001f600")], task_id="t", actor="user")
         sealed = seal([draft], START, key, NOW)
-        assert read(sealed.data.splitlines(), key) == sealed.events
+        assert read(data_of(sealed), key) == sealed.events
         event = sealed.events[0]
         assert (event.write_scope, event.task_id, event.actor, event.timestamp) == ("task", "t", "user", NOW)
         assert sealed.chain == Chain("store-1", 1, event.signature, NOW)
@@ -113,13 +134,14 @@ class TestFormat:
         assert (events[0].occurred_at, events[0].timestamp) == ("2020-01-01T00:00:00.000Z", NOW)
 
     def test_salts_differ_so_equal_payloads_cannot_be_recognised(self, key: SigningKey, added: Added) -> None:
-        sealed = [seal([CommitDraft("global", [added(1)])], START, key, NOW).data for _ in range(2)]
+        sealed = [data_of(seal([CommitDraft("global", [added(1)])], START, key, NOW))[0] for _ in range(2)]
         digests = {orjson.loads(data)["head"]["payload_sha256"] for data in sealed}
         assert len(digests) == 2
 
     def test_a_line_has_a_maximum_size(self, key: SigningKey, added: Added, monkeypatch: pytest.MonkeyPatch) -> None:
         draft = CommitDraft("global", [added(1)])
-        size = len(seal([draft], START, key, NOW).data) - 1
+        (line,) = seal([draft], START, key, NOW).lines
+        size = len(line.head) + len(line.payload or b"")
         monkeypatch.setattr(envelope, "MAX_LINE_BYTES", size + 1)
         seal([draft], START, key, NOW)
         monkeypatch.setattr(envelope, "MAX_LINE_BYTES", size)
@@ -185,7 +207,7 @@ class TestRefused:
     def test_a_head_without_a_field(self, lines: list[bytes], key: SigningKey, field: str) -> None:
         envelope = orjson.loads(lines[0])
         del envelope["head"][field]
-        with pytest.raises(LineError, match="fields"):
+        with pytest.raises(LineError, match=r"fields|an envelope with a head"):
             unseal(canonical(envelope), START, key)
 
     def test_a_head_with_a_field_too_many(self, lines: list[bytes], key: SigningKey) -> None:
@@ -215,7 +237,7 @@ class TestRefused:
     def test_a_line_from_another_history_of_the_same_store(
         self, lines: list[bytes], key: SigningKey, added: Added
     ) -> None:
-        other = seal([CommitDraft("global", [added(1), added(3)])], START, key, NOW).data.splitlines()
+        other = data_of(seal([CommitDraft("global", [added(1), added(3)])], START, key, NOW))
         with pytest.raises(LineError, match="does not follow"):
             read([lines[0], other[1]], key)
 
@@ -297,7 +319,7 @@ class TestPayloads:
         }
         draft = CommitDraft("system", [RetrievalRecorded(query_id=new_id(), **record)])
         sealed = seal([draft], START, key, NOW)
-        assert read(sealed.data.splitlines(), key) == sealed.events
+        assert read(data_of(sealed), key) == sealed.events
 
     def test_every_one_has_a_name_and_a_scope(self) -> None:
         for (name, version), kind in PAYLOADS.items():

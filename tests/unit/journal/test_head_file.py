@@ -16,6 +16,13 @@ from memgraph.model.events.memories import MemoryAdded
 
 Open = Callable[..., Journal]
 Paths = Callable[[Journal], Path]
+Sql = Callable[..., Any]
+
+
+def cut(sql: Sql, kept: int) -> None:
+    """Leave the first events, as an older copy of the database would hold them."""
+    sql("DELETE FROM event WHERE seq > ?", kept)
+    sql("DELETE FROM head")
 
 
 @pytest.fixture
@@ -40,46 +47,47 @@ def test_a_shorter_number_overwrites_a_longer_one_completely(
         open_one()
 
 
-@pytest.mark.parametrize("kept", [1, 2, 4])
+@pytest.mark.parametrize("kept", [0, 1, 2, 4])
 def test_a_truncated_journal_is_refused_naming_both_numbers(
-    stocked: Journal, segment: Paths, open_one: Open, kept: int
+    stocked: Journal, sql: Sql, open_one: Open, kept: int
 ) -> None:
-    lines = segment(stocked).read_bytes().splitlines(keepends=True)
-    segment(stocked).write_bytes(b"".join(lines[:kept]))
+    cut(sql, kept)
     with pytest.raises(TruncatedJournalError, match=rf"event {kept}, .* 5 were") as refused:
         open_one()
     assert (refused.value.seq, refused.value.head_seq) == (kept, 5)
 
 
-def test_an_emptied_journal_is_refused(stocked: Journal, segment: Paths, open_one: Open) -> None:
-    segment(stocked).write_bytes(b"")
-    with pytest.raises(TruncatedJournalError):
-        open_one()
-    segment(stocked).unlink()
-    with pytest.raises(TruncatedJournalError):
-        open_one()
+def test_a_missing_database_is_refused_if_something_was_made_from_it(stocked: Journal, open_one: Open) -> None:
+    stocked.close()
+    for path in stocked.home.glob("memgraph.db*"):
+        path.unlink()
+    (stocked.home / "cache").mkdir(exist_ok=True)
+    (stocked.home / "cache" / "rows").write_bytes(b"x")
+    for _ in range(2):
+        with pytest.raises(
+            JournalError, match=r"memgraph\.db holds no events, but .*cache was made from some: restore"
+        ):
+            open_one()
+    assert list(stocked.home.glob("memgraph.db*")) == []
 
 
-def test_a_journal_truncated_while_it_is_open_is_refused(
-    stocked: Journal, segment: Paths, write: Any, added: Any
-) -> None:
-    lines = segment(stocked).read_bytes().splitlines(keepends=True)
-    segment(stocked).write_bytes(b"".join(lines[:2]))
+def test_a_journal_truncated_while_it_is_open_is_refused(stocked: Journal, sql: Sql, write: Any, added: Any) -> None:
+    cut(sql, 2)
     with pytest.raises(JournalError):
         write(stocked, added(9))
 
 
-def test_a_truncated_journal_stays_refused(stocked: Journal, segment: Paths, head_path: Paths, open_one: Open) -> None:
+def test_a_truncated_journal_stays_refused(stocked: Journal, sql: Sql, head_path: Paths, open_one: Open) -> None:
     head = head_path(stocked).read_bytes()
-    data = segment(stocked).read_bytes()
-    short = b"".join(data.splitlines(keepends=True)[:3])
-    segment(stocked).write_bytes(short)
+    before = sql("SELECT * FROM event WHERE seq > 3")
+    cut(sql, 3)
     for _ in range(2):
         with pytest.raises(TruncatedJournalError):
             open_one()
     assert head_path(stocked).read_bytes() == head
-    assert segment(stocked).read_bytes() == short
-    segment(stocked).write_bytes(data)
+    assert sql("SELECT MAX(seq) FROM event") == [(3,)]
+    for row in before:
+        sql("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
     assert open_one().tail == stocked.tail
 
 
@@ -95,11 +103,11 @@ def test_a_missing_head_is_adopted_with_a_notice(stocked: Journal, head_path: Pa
         assert len(again.notices) == 1
 
 
-def test_an_outdated_head_is_updated(stocked: Journal, head_path: Paths, open_one: Open) -> None:
+def test_an_outdated_head_is_updated(stocked: Journal, head_path: Paths, open_one: Open, sql: Sql) -> None:
     """After a power failure it may name an earlier event."""
     head = head_path(stocked).read_bytes()
-    lines = [json.loads(line) for line in (stocked.folder / "000000000001.jsonl").read_bytes().splitlines()]
-    head_path(stocked).write_text(json.dumps({"seq": 3, "signature": lines[2]["signature"]}))
+    ((signature,),) = sql("SELECT signature FROM event WHERE seq = 3")
+    head_path(stocked).write_text(json.dumps({"seq": 3, "signature": signature.hex()}))
     again = open_one()
     with again.locked():
         assert again.notices == []

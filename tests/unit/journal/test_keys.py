@@ -44,7 +44,7 @@ def test_files_of_the_store_are_readable_only_by_their_owner(
     journal: Journal, write: Callable[..., Any], added: Any
 ) -> None:
     write(journal, added(1))
-    for path in journal.folder.rglob("*.json*"):
+    for path in journal.home.glob("memgraph.db*"):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
 
 
@@ -60,10 +60,12 @@ def test_a_key_is_made_only_for_an_empty_journal(
 
 
 def test_a_store_without_events_gets_its_key_later(
-    journal: Journal, keys: FileKeys, open_one: Callable[..., Journal], head_path: Callable[[Journal], Path]
+    journal: Journal, keys: FileKeys, open_one: Callable[..., Journal], head_path: Any, sql: Any
 ) -> None:
-    for path in (*journal.folder.glob("*.jsonl"), keys.path(journal.store_id), head_path(journal)):
-        path.unlink()  # as if the first process had died between making the folder and its first event
+    for path in (keys.path(journal.store_id), head_path(journal)):
+        path.unlink()  # as if the first process had died between naming the store and its first event
+    for table in ("event", "head"):
+        sql(f"DELETE FROM {table}")
     assert open_one().tail.seq == 1
     assert keys.path(journal.store_id).exists()
 
@@ -162,8 +164,8 @@ class TestMissing:
         with pytest.raises(KeyMissingError):
             open_store(security_mode=mode, allow_unsigned_replay=True)
 
-    def test_dev_reads_and_never_writes(self, lost: str, open_store: Callable[..., Any], tmp_path: Path) -> None:
-        before = {path.name: path.read_bytes() for path in (tmp_path / "store" / "journal").glob("*.jsonl")}
+    def test_dev_reads_and_never_writes(self, lost: str, open_store: Any, tmp_path: Path, sql: Any) -> None:
+        before = sql("SELECT * FROM event")
         store = open_store(security_mode="dev", allow_unsigned_replay=True)
         assert store.get_memory(lost).content == "What was learned"
         assert store.get_stats().total == 1
@@ -177,11 +179,11 @@ class TestMissing:
                 write()
         assert store.record_access(lost).access_count == 0
         store.close()
-        assert {path.name: path.read_bytes() for path in (tmp_path / "store" / "journal").glob("*.jsonl")} == before
+        assert sql("SELECT * FROM event") == before
         assert not (tmp_path / "keys" / "keys" / f"{store.store_id}.json").exists()
 
-    def test_dev_still_refuses_damage(self, lost: str, open_store: Callable[..., Any], tmp_path: Path) -> None:
-        path = next((tmp_path / "store" / "journal").glob("*.jsonl"))
-        path.write_bytes(path.read_bytes().replace(b"What was learned", b"What was burned!"))
+    def test_dev_still_refuses_damage(self, lost: str, open_store: Any, sql: Any) -> None:
+        changed = "CAST(replace(CAST(payload AS TEXT), 'What was learned', 'What was burned!') AS BLOB)"
+        sql(f"UPDATE event SET payload = {changed}")
         with pytest.raises(Exception, match="not the one that was signed"):
             open_store(security_mode="dev", allow_unsigned_replay=True)

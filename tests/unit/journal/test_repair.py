@@ -1,4 +1,4 @@
-"""Accepting a journal that its head file or checkpoint contradicts, and refusing real damage."""
+"""Accepting a journal that its head file contradicts, and refusing real damage."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ import pytest
 
 import memgraph
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, MemGraphError, TruncatedJournalError
-from memgraph.interfaces.cli.tasks.handoff import accept
 from memgraph.journal.journal import Journal
 from memgraph.model.events.memories import MemoryAdded
 from memgraph.model.events.store import JournalRepaired
 from memgraph.store import repair_store
-from memgraph.store.repair import Condition, examine
+from memgraph.store.repair import Condition
+from memgraph.testing import FakeClock
 
 Open = Callable[..., Journal]
 Paths = Callable[[Journal], Path]
+Sql = Callable[..., Any]
 MOMENT = "2026-02-03T10:00:00.000Z"
 
 
@@ -32,34 +33,26 @@ def stocked(journal: Journal, write: Callable[..., Any], added: Callable[..., Me
 
 
 @pytest.fixture
-def look(tmp_path: Path, keys: Any) -> Callable[[Journal], Condition]:
-    def examined(journal: Journal, **options: Any) -> Condition:
-        return examine(
-            tmp_path / "store", journal.store_id, keys.key(journal.store_id), keys_home=tmp_path / "keys", **options
-        )
-
-    return examined
+def config(tmp_path: Path) -> memgraph.AgentMemoryConfig:
+    return memgraph.AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
 
 
 @pytest.fixture
-def settle(tmp_path: Path, keys: Any) -> Callable[[Journal, Condition], Condition]:
-    def accepted(journal: Journal, found: Condition) -> Condition:
-        return accept(
-            tmp_path / "store",
-            journal.store_id,
-            keys.key(journal.store_id),
-            keys_home=tmp_path / "keys",
-            expected=found,
-            now=lambda: MOMENT,
-            accepted_by="ada",
-            reason="an old copy, on purpose",
-        )
-
-    return accepted
+def look(config: Any) -> Callable[[], Condition]:
+    return lambda: repair_store(config)
 
 
-def cut(path: Path, kept: int) -> None:
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:kept]))
+@pytest.fixture
+def settle(config: Any) -> Callable[[Condition], Condition]:
+    clock = FakeClock(MOMENT)
+    given = {"accepted_by": "ada", "reason": "an old copy, on purpose", "clock": clock}
+    return lambda found: repair_store(config, accept_head=found, **given)  # type: ignore[arg-type]
+
+
+def cut(sql: Sql, kept: int) -> None:
+    """Leave the first events, as an older copy of the database would hold them."""
+    sql("DELETE FROM event WHERE seq > ?", kept)
+    sql("DELETE FROM head")
 
 
 def last_event(journal: Journal) -> Any:
@@ -70,11 +63,11 @@ def states(found: Condition) -> dict[str, str]:
     return {witness.kind: witness.state for witness in found.witnesses}
 
 
-def break_head(case: str, path: Path, journal: Journal, segment: Path) -> None:
+def break_head(case: str, path: Path, journal: Journal, sql: Sql) -> None:
     if case == "truncated":
-        cut(segment, 3)
+        cut(sql, 3)
     elif case == "emptied":
-        segment.write_bytes(b"")
+        cut(sql, 0)
     elif case == "missing":
         path.unlink()
     elif case == "damaged":
@@ -100,15 +93,15 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_an_acceptance_is_reported_recorded_and_permanent(
-    stocked: Journal, head_path: Paths, segment: Paths, open_one: Open, look: Any, settle: Any, case: str
+    stocked: Journal, head_path: Paths, sql: Sql, open_one: Open, look: Any, settle: Any, case: str
 ) -> None:
     state, seq, lost = CASES[case]
-    break_head(case, head_path(stocked), stocked, segment(stocked))
-    found = look(stocked)
+    break_head(case, head_path(stocked), stocked, sql)
+    found = look()
     assert (found.seq, len(found.lost), states(found)["head"]) == (seq, lost, state)
     assert list(found.lost) == list(range(seq + 1, 6))[:lost]
 
-    then = settle(stocked, found)
+    then = settle(found)
 
     again = open_one()
     assert again.notices == []
@@ -121,152 +114,78 @@ def test_an_acceptance_is_reported_recorded_and_permanent(
     assert [(witness.kind, witness.state) for witness in record.witnesses] == [("head", state)]
     assert json.loads(head_path(again).read_text()) == {"seq": then.seq, "signature": event.signature}
     assert not then.contradicting
-    assert not look(again).contradicting
+    assert not look().contradicting
 
 
-def test_examining_changes_nothing(
-    stocked: Journal, head_path: Paths, segment: Paths, look: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Journal, "_maybe_checkpoint", lambda journal: journal.checkpoint())  # one is always due
-    stocked.verify()
-    cut(segment(stocked), 3)
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".pid"}
-    assert look(stocked).lost
-    assert look(stocked, by_checkpoint=True).lost
+def test_examining_changes_nothing(stocked: Journal, head_path: Paths, sql: Sql, look: Any) -> None:
+    cut(sql, 3)
+    head, before = head_path(stocked).read_bytes(), sql("SELECT * FROM event")
+    assert list(look().lost) == [4, 5]
+    assert head_path(stocked).read_bytes() == head
     head_path(stocked).unlink()
-    assert states(look(stocked)) == {"head": "missing", "checkpoint": "ahead"}
-    del before[head_path(stocked)]
-    assert before == {
-        path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".pid"
-    }
-
-
-def test_a_whole_journal_has_nothing_to_accept(stocked: Journal, look: Any, settle: Any) -> None:
-    found = look(stocked)
-    assert (found.contradicting, len(found.lost), found.torn_events) == ((), 0, 0)
-    with pytest.raises(JournalError, match="nothing to accept"):
-        settle(stocked, found)
-
-
-def test_the_checkpoint_only_determines_which_events_are_verified(
-    stocked: Journal, look: Any, write: Any, added: Any
-) -> None:
-    stocked.verify()
-    write(stocked, added(7))
-    assert look(stocked, by_checkpoint=True) == look(stocked)
-
-
-def test_a_journal_behind_its_checkpoint_can_be_accepted(
-    stocked: Journal, head_path: Paths, segment: Paths, open_one: Open, look: Any, settle: Any
-) -> None:
-    stocked.verify()
-    cut(segment(stocked), 2)
-    head_path(stocked).unlink()
-    for _ in range(2):
-        with pytest.raises(TruncatedJournalError, match="repair --accept-head"):
-            open_one()
-    found = look(stocked)
-    assert states(found) == {"head": "missing", "checkpoint": "ahead"}
-    assert list(found.lost) == [3, 4, 5]
-    settle(stocked, found)
-    again = open_one()
-    assert again.notices == []
-    assert again.verify() == 3
-
-
-def test_only_the_examined_condition_is_accepted(
-    stocked: Journal, head_path: Paths, look: Any, settle: Any, write: Any, added: Any, segment: Paths
-) -> None:
-    head_path(stocked).unlink()
-    found = look(stocked)
-    write(stocked, added(8))
-    head_path(stocked).unlink()
-    before = segment(stocked).read_bytes()
-    with pytest.raises(JournalError, match="changed"):
-        settle(stocked, found)
-    assert segment(stocked).read_bytes() == before
+    assert states(look()) == {"head": "missing"}
+    assert (sql("SELECT * FROM event"), sql("SELECT * FROM head")) == (before, [])
     assert not head_path(stocked).exists()
 
 
-@pytest.mark.parametrize("line", [0, 2, 4])
-def test_a_broken_chain_is_not_repaired(
-    stocked: Journal, head_path: Paths, segment: Paths, look: Any, line: int
+def test_a_whole_journal_has_nothing_to_accept(stocked: Journal, look: Any, settle: Any) -> None:
+    found = look()
+    assert (found.contradicting, len(found.lost)) == ((), 0)
+    with pytest.raises(JournalError, match="nothing to accept"):
+        settle(found)
+
+
+def test_only_the_examined_condition_is_accepted(
+    stocked: Journal, head_path: Paths, look: Any, settle: Any, write: Any, added: Any, sql: Sql
 ) -> None:
-    lines = segment(stocked).read_bytes().splitlines(keepends=True)
-    del lines[line]
-    segment(stocked).write_bytes(b"".join([*lines, lines[0]] if line == 4 else lines))
     head_path(stocked).unlink()
-    with pytest.raises(DamagedJournalError):
-        look(stocked)
+    found = look()
+    write(stocked, added(8))
+    head_path(stocked).unlink()
+    before = sql("SELECT * FROM event")
+    with pytest.raises(JournalError, match="changed"):
+        settle(found)
+    assert sql("SELECT * FROM event") == before
+    assert not head_path(stocked).exists()
 
 
-def test_a_flipped_byte_is_not_repaired(stocked: Journal, head_path: Paths, segment: Paths, look: Any) -> None:
-    segment(stocked).write_bytes(segment(stocked).read_bytes().replace(b"Memory 2", b"Memory X"))
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM event WHERE seq = 1",
+        "DELETE FROM event WHERE seq = 3",
+        "UPDATE event SET seq = 9 WHERE seq = 5",
+        "UPDATE event SET payload = CAST(replace(CAST(payload AS TEXT), 'Memory 2', 'Memory X') AS BLOB)",
+        "UPDATE event SET signature = randomblob(32) WHERE seq = 5",
+    ],
+)
+def test_a_broken_chain_is_not_accepted(stocked: Journal, head_path: Paths, sql: Sql, look: Any, change: str) -> None:
+    sql(change)
     head_path(stocked).write_text("damaged")
     with pytest.raises(DamagedJournalError):
-        look(stocked)
+        look()
 
 
-def test_a_torn_tail_is_reported_and_removed_only_by_an_acceptance(
-    stocked: Journal, head_path: Paths, segment: Paths, open_one: Open, look: Any, settle: Any
+def test_after_a_crash_between_record_and_head_file_the_call_can_be_repeated(
+    stocked: Journal, sql: Sql, open_one: Open, look: Any, settle: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = segment(stocked).read_bytes()
-    segment(stocked).write_bytes(whole[:-20])  # part of the last commit, which the head file names
-    torn = len(whole[:-20]) - len(b"".join(whole.splitlines(keepends=True)[:4]))
-    found = look(stocked)
-    assert (found.seq, found.torn_events, found.torn_bytes) == (4, 1, torn)
-    assert segment(stocked).read_bytes() == whole[:-20]
-    settle(stocked, found)
-    record = last_event(open_one()).payload
-    assert (record.dropped_bytes, record.events_lost) == (torn, 1)
-
-
-def test_after_a_crash_between_record_and_head_the_call_can_be_repeated(
-    stocked: Journal, segment: Paths, open_one: Open, look: Any, settle: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cut(segment(stocked), 2)
+    cut(sql, 2)
 
     def crash(self: Any, head: Any) -> None:
         raise KeyboardInterrupt
 
-    found = look(stocked)
+    found = look()
     with monkeypatch.context() as patched:
-        patched.setattr("memgraph.store.repair.HeadFile.replace", crash)
+        patched.setattr("memgraph.journal.head_file.HeadFile.replace", crash)
         with pytest.raises(KeyboardInterrupt):
-            settle(stocked, found)
+            settle(found)
     with pytest.raises(TruncatedJournalError):
         open_one()
-    settle(stocked, look(stocked))
+    settle(look())
     assert open_one().verify() == 4
     assert [type(event.payload) for commit in open_one().replay() for event in commit.events].count(
         JournalRepaired
     ) == 2
-
-
-class TestTornTails:
-    def test_a_reader_reports_a_torn_tail_without_removing_it(
-        self, stocked: Journal, open_one: Open, segment: Paths, head_path: Paths, write: Any, added: Any
-    ) -> None:
-        head, before = head_path(stocked).read_bytes(), segment(stocked).stat().st_size
-        write(stocked, added(5), added(6))
-        head_path(stocked).write_bytes(head)
-        data = segment(stocked).read_bytes()[:-30]
-        segment(stocked).write_bytes(data)
-        again = open_one()
-        assert again.torn_tail() == (2, len(data) - before)
-        assert segment(stocked).read_bytes() == data
-        write(again, added(7))
-        assert again.torn_tail() == (0, 0)
-
-    def test_a_commit_being_written_is_not_torn(
-        self, stocked: Journal, open_one: Open, segment: Paths, added: Any
-    ) -> None:
-        again = open_one()
-        with stocked.locked():
-            with segment(stocked).open("ab") as file:
-                file.write(b'{"head":')
-            assert again.torn_tail() == (0, 0)
-        assert again.torn_tail() == (1, 8)
 
 
 def test_an_adoption_is_reported_once(stocked: Journal, head_path: Paths, open_one: Open) -> None:
@@ -275,16 +194,6 @@ def test_an_adoption_is_reported_once(stocked: Journal, head_path: Paths, open_o
     assert len(open_one().notices) == 1
     assert head_path(stocked).read_bytes() == head
     assert open_one().notices == []
-
-
-def test_a_head_at_the_checkpoint_is_compared_although_events_follow(
-    stocked: Journal, head_path: Paths, open_one: Open, write: Any, added: Any
-) -> None:
-    stocked.verify()
-    write(stocked, added(9))
-    head_path(stocked).write_text(json.dumps({"seq": 5, "signature": "f" * 64}))
-    with pytest.raises(DamagedJournalError, match="repair --accept-head"):
-        open_one()
 
 
 class TestTheDoor:
@@ -299,8 +208,9 @@ class TestTheDoor:
         store = open_store()
         store.insert_memories([{"type": "episodic", "content": f"lost {n}"} for n in range(3)])
         store.close()
-        shutil.rmtree(tmp_path / "store" / "journal")
-        shutil.copytree(tmp_path / "backup" / "journal", tmp_path / "store" / "journal")
+        for path in (tmp_path / "store").glob("memgraph.db*"):
+            path.unlink()
+        shutil.copy(tmp_path / "backup" / "memgraph.db", tmp_path / "store" / "memgraph.db")
         with pytest.raises(TruncatedJournalError, match="repair --accept-head"):
             open_store()
 

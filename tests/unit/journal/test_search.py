@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.journal.search import events_of, histories, holds, lines_of, payload_in
+from memgraph.journal.search import events_of, histories, holds, lines_of
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryLinked
 
 
@@ -42,7 +42,7 @@ def test_what_is_found_is_what_reading_everything_finds(journal: Any) -> None:
 
 def test_a_field_is_found_by_how_its_value_begins(journal: Any) -> None:
     found = [
-        payload_in(journal, line)["memory"]["source"] for line in lines_of(journal, MemoryAdded.TYPE, source="notes o")
+        journal.content(line)["memory"]["source"] for line in lines_of(journal, MemoryAdded.TYPE, source="notes o")
     ]
     assert found == ["notes of May"]
     assert len(list(lines_of(journal, MemoryAdded.TYPE, source="notes"))) == 2

@@ -34,8 +34,8 @@ def record(content: str, **fields: Any) -> dict[str, Any]:
 
 def read(kind: str, content: dict[str, Any]) -> Event:
     """Sign an event of version 1 and read it."""
-    line = seal([CommitDraft("global", [PAYLOADS[kind, 1].parse(content)])], START, KEY, NOW).data.rstrip(b"\n")
-    assert b'"event_version":1' in line
+    (line,) = seal([CommitDraft("global", [PAYLOADS[kind, 1].parse(content)])], START, KEY, NOW).lines
+    assert b'"event_version":1' in line.head
     event, chain = unseal(line, START, KEY)
     assert event.seq == chain.seq == 1
     return event
@@ -102,7 +102,7 @@ def test_a_field_of_version_2_is_refused_in_version_1() -> None:
     made = MemoryAdded.parse({"memory": {**record(LESSON), "lesson": "Look."}})
     sealed = seal([CommitDraft("global", [_AsVersion1(**dict(made))])], START, KEY, NOW)
     with pytest.raises(PayloadError, match=r"memory\.lesson"):
-        unseal(sealed.data.rstrip(b"\n"), START, KEY)
+        unseal(sealed.lines[0], START, KEY)
 
 
 class _AsVersion1(MemoryAdded):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import logging
 from collections.abc import Callable
@@ -10,26 +11,25 @@ from typing import Any
 
 import pytest
 
-from memgraph.disk.lock import ProcessLock
 from memgraph.disk.seal import ReplacedKeyError
-from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, StorageError
-from memgraph.journal import swap
-from memgraph.journal.envelope import Chain, CommitDraft, seal
-from memgraph.journal.journal import Journal
+from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError
+from memgraph.journal.envelope import Chain, CommitDraft, canonical, seal
+from memgraph.journal.journal import Journal, archive_row
 from memgraph.journal.keys.providers import EnvKeys, FileKeys
-from memgraph.journal.keys.ring import key_from_secret, key_id_in, replaced_in, uses_in
+from memgraph.journal.keys.ring import key_from_secret, replaced_in, uses_in
 from memgraph.journal.rotation import reseal
+from memgraph.model.events.store import MemoryPurged, ranges_of
 from memgraph.ports import SigningKey
 from tests.unit.journal.conftest import NOW
 
+Sql = Callable[..., Any]
 LATER = "2026-03-03T09:00:00.001Z"
 """31 days after the rotation."""
 FIRST, SECOND, THIRD = ("ab" * 32, "cd" * 32, "ef" * 32)
 
 
 def lines_of(journal: Journal) -> list[dict[str, Any]]:
-    text = "".join(path.read_text() for path in sorted(journal.folder.glob("*.jsonl")))
-    return [json.loads(line) for line in text.splitlines()]
+    return [json.loads(line.data) for line in journal.every_line()]
 
 
 def ids(journal: Journal) -> list[str]:
@@ -49,11 +49,6 @@ def test_a_new_key_signs_and_both_verify(rotated: Journal, open_one: Callable[..
     assert [event.key_id for event in again.events_after(0)] == [line["head"]["key_id"] for line in lines_of(rotated)]
 
 
-def test_without_a_checkpoint_every_event_is_verified_with_its_own_key(rotated: Journal, open_one: Any) -> None:
-    (rotated.folder / "verified.json").unlink()
-    assert open_one().used == rotated.used
-
-
 def test_a_process_that_has_the_journal_open_follows(
     journal: Journal, open_one: Any, turn: Any, write: Any, added: Any
 ) -> None:
@@ -68,49 +63,40 @@ def test_a_process_that_has_the_journal_open_follows(
 
 
 def test_the_earlier_key_signs_nothing_after_its_rotation(
-    rotated: Journal, keys: FileKeys, open_one: Any, segment: Callable[[Journal], Path], added: Any, head_path: Any
+    rotated: Journal, keys: FileKeys, open_one: Any, sql: Sql, added: Any
 ) -> None:
     """Whoever has stolen it can neither append to the journal nor alter its history."""
     stolen = keys.find(rotated.store_id, rotated.used.uses[0].key_id)
     assert stolen is not None
-    forged = seal([CommitDraft("global", [added(9)])], rotated.tail, stolen, NOW).data
-    path, whole = segment(rotated), segment(rotated).read_bytes()
-    path.write_bytes(whole + forged)
-    with pytest.raises(DamagedJournalError, match="it was signed with key file:store:1-"):
-        open_one()
-    with pytest.raises(DamagedJournalError, match="it was signed with key file:store:1-"):
-        rotated.refresh()
-    lines = whole.splitlines(keepends=True)
-    chain = Chain(rotated.store_id)
-    for line in lines[:1]:
-        head = json.loads(line)
-        chain = Chain(rotated.store_id, 1, head["signature"], head["head"]["timestamp"])
-    other_past = seal([CommitDraft("global", [added(9)])], chain, stolen, NOW).data
-    path.write_bytes(lines[0] + other_past + b"".join(lines[2:]))
-    with pytest.raises(DamagedJournalError):
+    (forged,) = seal([CommitDraft("global", [added(9)])], rotated.tail, stolen, NOW).lines
+    insert = "INSERT INTO event (tenant, seq, type, head, payload, salt, signature) VALUES (1, ?, ?, ?, ?, ?, ?)"
+    sql(insert, *forged)
+    sql("UPDATE head SET seq = 5, signature = ?", forged.signature)
+    for read in (open_one, rotated.refresh):
+        with pytest.raises(DamagedJournalError, match="it was signed with key file:store:1-"):
+            read()
+    sql("DELETE FROM event WHERE seq = 5")
+    ((signature,),) = sql("SELECT signature FROM event WHERE seq = 1")
+    chain = Chain(rotated.store_id, 1, signature.hex(), NOW)
+    (forged,) = seal([CommitDraft("global", [added(9)])], chain, stolen, NOW).lines
+    sql("DELETE FROM event WHERE seq = 2")
+    sql(insert, *forged)
+    with pytest.raises(DamagedJournalError, match="event 3 does not follow event 2"):
         open_one()
 
 
-def test_a_checkpoint_of_the_earlier_key_proves_nothing(
-    rotated: Journal, keys: FileKeys, open_one: Any, segment: Callable[[Journal], Path]
+def test_a_head_of_the_earlier_key_proves_nothing(
+    rotated: Journal, keys: FileKeys, open_one: Any, sql: Sql, added: Any
 ) -> None:
-    """Else whoever has stolen it could have altered bytes taken as verified."""
-    import hashlib
-    import hmac
-
-    from memgraph.journal.envelope import canonical
-
+    """Else whoever has stolen it could have events taken as verified."""
     stolen = keys.find(rotated.store_id, rotated.used.uses[0].key_id)
     assert stolen is not None
-    rotated.checkpoint()
-    path, checkpoint = segment(rotated), rotated.folder / "verified.json"
-    altered = path.read_bytes().replace(b'"Memory 1"', b'"Memory 7"')
-    path.write_bytes(altered)
-    body = json.loads(checkpoint.read_text())["body"]
-    body["sha256"] = hashlib.sha256(altered).hexdigest()
-    mac = hmac.digest(stolen.secret, b"memgraph checkpoint\x1f" + canonical(body), "sha256").hex()
-    checkpoint.write_text(json.dumps({"body": body, "hmac": mac}))
-    with pytest.raises(DamagedJournalError, match="not the one that was signed"):
+    (forged,) = seal([CommitDraft("global", [added(9)])], rotated.tail, stolen, NOW).lines
+    sql("INSERT INTO event VALUES (1, ?, ?, ?, ?, ?, ?)", *forged)
+    ((body,),) = sql("SELECT body FROM head")
+    code = rotated._code(stolen, 5, forged.signature, body)
+    sql("UPDATE head SET seq = 5, signature = ?, code = ?", forged.signature, code)
+    with pytest.raises(DamagedJournalError, match="it was signed with key file:store:1-"):
         open_one()
 
 
@@ -161,6 +147,20 @@ class TestCutOff:
         assert turn(again).key_id == made.key_id  # and makes no third one
         assert len(keys.keys(journal.store_id)) == 2
 
+    def test_before_the_transaction_ended(
+        self, journal: Journal, keys: FileKeys, open_one: Any, turn: Any, write: Any, added: Any
+    ) -> None:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Journal, "put_head", _broken)
+            with pytest.raises(KeyboardInterrupt):
+                turn(journal)
+        assert (journal.tail.seq, len(journal.used.uses)) == (1, 1)
+        write(journal, added(1))
+        again = open_one()
+        assert (again.verify(), ids(again)) == (2, ["file:store:1"] * 2)
+        turn(again)
+        assert len(keys.keys(journal.store_id)) == 2
+
 
 class TestOtherProviders:
     @pytest.fixture
@@ -189,23 +189,23 @@ class TestOtherProviders:
         back = EnvKeys({"MEMGRAPH_KEY": f"{FIRST} {SECOND}"})
         with pytest.raises(KeyMissingError, match="was replaced"):
             turn(journal, back)
-        reseal(journal, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
+        reseal(journal, now=lambda: NOW, resealed_by="tests")
         with pytest.raises(KeyMissingError, match="was replaced"):
             turn(opened(SECOND, FIRST), back)
 
-    def test_every_missing_key_is_named(self, opened: Any, turn: Any) -> None:
+    def test_every_missing_key_is_named(self, opened: Any, turn: Any, sql: Sql) -> None:
         opened(FIRST)
         for active, *earlier in ((SECOND, FIRST), (THIRD, SECOND, FIRST)):
             turn(opened(active, *earlier), EnvKeys({"MEMGRAPH_KEY": " ".join((active, *earlier))}))
         journal = opened(THIRD, SECOND, FIRST)
-        for has_checkpoint in (True, False):
+        for has_head in (True, False):
             with pytest.raises(KeyMissingError, match="keys import") as refused:
                 opened(THIRD)
             wanted = [use.key_id for use in journal.used.uses[:-1]]
             assert refused.value.key_ids == wanted
             assert all(key_id in str(refused.value) for key_id in wanted)
-            if has_checkpoint:
-                (journal.folder / "verified.json").unlink()
+            if has_head:
+                sql("DELETE FROM head")
         with pytest.raises(KeyMissingError):
             opened()
 
@@ -281,7 +281,7 @@ class TestExpiry:
 
     def test_resealing_frees_it(self, rotated: Journal, open_one: Any, tmp_path: Path) -> None:
         journal = open_one(now=LATER, verification_days=None)
-        reseal(journal, keys_home=tmp_path / "keys", now=lambda: LATER, resealed_by="tests")
+        reseal(journal, now=lambda: LATER, resealed_by="tests")
         assert open_one(now="2027-01-01T00:00:00.000Z").verify() == 5
 
 
@@ -290,7 +290,7 @@ class TestReseal:
     def resealed(self, rotated: Journal, tmp_path: Path) -> list[dict[str, Any]]:
         """Return the lines before it."""
         before = lines_of(rotated)
-        reseal(rotated, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
+        reseal(rotated, now=lambda: NOW, resealed_by="tests")
         return before
 
     def test_it_changes_signatures_alone(self, rotated: Journal, resealed: Any, open_one: Any) -> None:
@@ -312,50 +312,73 @@ class TestReseal:
         assert event["payload"]["seq"] == 4
         assert event["payload"]["freed_key_ids"] == [resealed[0]["head"]["key_id"]]
 
-    def test_the_former_journal_is_refused(self, rotated: Journal, open_one: Any, segment: Any, tmp_path: Path) -> None:
-        before = segment(rotated).read_bytes()
-        reseal(rotated, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
-        segment(rotated).write_bytes(before)
+    def test_the_former_journal_is_refused(self, rotated: Journal, open_one: Any, sql: Sql) -> None:
+        before = {name: sql(f"SELECT * FROM {name}") for name in ("event", "head")}
+        reseal(rotated, now=lambda: NOW, resealed_by="tests")
+        for name, rows in before.items():
+            sql(f"DELETE FROM {name}")
+            for row in rows:
+                sql(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", *row)
         with pytest.raises(JournalError):
             open_one()
+
+    def test_it_is_all_or_nothing(self, rotated: Journal, open_one: Any, write: Any, added: Any) -> None:
+        before = list(rotated.every_line())
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Journal, "append", _broken)
+            with pytest.raises(KeyboardInterrupt):
+                reseal(rotated, now=lambda: NOW, resealed_by="tests")
+        assert list(rotated.every_line()) == before
+        write(rotated, added(5))
+        assert open_one().verify() == 5
+        reseal(open_one(), now=lambda: NOW, resealed_by="tests")
+        assert open_one().verify() == 6
+
+    def test_an_archive_and_a_purged_event_stay_what_they_are(
+        self, journal: Journal, open_one: Any, turn: Any, write: Any, added: Any
+    ) -> None:
+        for number in (1, 2, 3):
+            write(journal, added(number))
+        with journal.locked(), journal.committing() as tx:
+            tx.run("put_archive", 1, *archive_row(list(journal.every_line(until=3))))
+            tx.run("remove_events_until", 1, 3)
+            event = MemoryPurged(ranges=ranges_of({2}), purged_at=NOW)
+            journal.append([CommitDraft("system", [event])], NOW)
+            journal.erase({2})
+        turn(journal)
+        reseal(journal, now=lambda: NOW, resealed_by="tests")
+        again = open_one()
+        assert (again.verify(), again.archived_until()) == (7, 3)
+        assert [line.seq for line in again.every_line() if line.is_purged] == [2]
 
     def test_seals_change(self, journal: Journal, turn: Any, open_one: Any, tmp_path: Path) -> None:
         turn(journal)
         before = journal.seal("graph").sealed("the state at an event that is signed anew")
-        reseal(journal, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
+        reseal(journal, now=lambda: NOW, resealed_by="tests")
         with pytest.raises(ReplacedKeyError):
             open_one().seal("graph").unsealed(before)
+
+    def test_what_a_freed_key_has_sealed_is_known_as_long_as_the_key_is_there(
+        self, journal: Journal, turn: Any, open_one: Any
+    ) -> None:
+        """Such as the receipts of purges."""
+        code = journal.seal("receipt").code(b"row")
+        turn(journal)
+        reseal(journal, now=lambda: NOW, resealed_by="tests")
+        assert [one.fits(code, b"row") for one in open_one().former_seals("receipt")] == [False, True]
 
     def test_who_has_the_journal_open_is_told(
         self, rotated: Journal, open_one: Any, tmp_path: Path, write: Any, added: Any
     ) -> None:
         other = open_one()
-        reseal(rotated, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
-        for use in (other.refresh, lambda: write(other, added(7)), lambda: write(rotated, added(7))):
+        reseal(rotated, now=lambda: NOW, resealed_by="tests")
+        for use in (other.refresh, lambda: write(other, added(7))):
             with pytest.raises(JournalError, match="open the store again"):
                 use()
-        other.checkpoint()  # as at its end
+        write(rotated, added(7))
         again = open_one()
         assert again.notices == []
-        assert again.verify() == 5
-
-    def test_several_segments_stay_several(
-        self, open_one: Any, turn: Any, write: Any, added: Any, tmp_path: Path
-    ) -> None:
-        from memgraph.journal.segments import JournalLimits
-
-        journal = open_one(limits=JournalLimits(2_000, 3))
-        for number in range(6):
-            write(journal, added(number))
-        turn(journal)
-        names = sorted(path.name for path in journal.folder.glob("*.jsonl"))
-        assert len(names) > 2
-        reseal(journal, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
-        assert sorted(path.name for path in journal.folder.glob("*.jsonl")) == names
-        again = open_one(limits=JournalLimits(2_000, 3))
-        assert again.verify() == 9
-        write(again, added(9))
-        assert open_one(limits=JournalLimits(2_000, 3)).tail == again.tail
+        assert again.verify() == 6
 
     def test_a_rotation_after_it_works(
         self, rotated: Journal, resealed: Any, open_one: Any, turn: Any, tmp_path: Path, write: Any, added: Any
@@ -364,126 +387,23 @@ class TestReseal:
         turn(journal)
         write(journal, added(5))
         assert open_one().verify() == 7
-        reseal(journal, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
+        reseal(journal, now=lambda: NOW, resealed_by="tests")
         assert open_one().verify() == 8
 
     def test_with_one_key_there_is_nothing_to_do(self, journal: Journal, tmp_path: Path) -> None:
         with pytest.raises(JournalError, match="nothing to reseal"):
-            reseal(journal, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
+            reseal(journal, now=lambda: NOW, resealed_by="tests")
 
-    def test_a_damaged_journal_is_not_laundered(
-        self, rotated: Journal, open_one: Any, segment: Any, tmp_path: Path
-    ) -> None:
-        path = segment(rotated)
-        path.write_bytes(path.read_bytes().replace(b'"Memory 1"', b'"Memory 7"'))
-        before = path.read_bytes()
+    def test_a_damaged_journal_is_not_laundered(self, rotated: Journal, sql: Sql) -> None:
+        sql("UPDATE event SET payload = CAST(replace(CAST(payload AS TEXT), 'Memory 1', 'Memory 7') AS BLOB)")
+        before = sql("SELECT * FROM event")
         with pytest.raises(DamagedJournalError):
-            reseal(rotated, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
-        assert path.read_bytes() == before
-
-    @pytest.mark.parametrize("flipped", ["plan.json", "000000000001.jsonl", "segments.json"])
-    def test_flipped_bits_in_what_was_prepared_are_refused(
-        self, rotated: Journal, open_one: Any, tmp_path: Path, flipped: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        from memgraph.journal import swap
-
-        monkeypatch.setattr(swap, "complete", lambda *_, **__: None)  # it dies before
-        reseal(rotated, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
-        monkeypatch.undo()
-        place = rotated.folder / "replacement" / flipped
-        before = sorted((path.name, path.read_bytes()) for path in rotated.folder.glob("*.json*"))
-        data = place.read_bytes()
-        for at in range(0, len(data), max(1, len(data) // 40)):
-            flip = bytearray(data)
-            flip[at] ^= 1
-            place.write_bytes(flip)
-            with pytest.raises(JournalError):
-                open_one()
-            assert sorted((path.name, path.read_bytes()) for path in rotated.folder.glob("*.json*")) == before
-        place.write_bytes(data)
-        assert open_one().verify() == 5
-        assert not (rotated.folder / "replacement").exists()
+            reseal(rotated, now=lambda: NOW, resealed_by="tests")
+        assert sql("SELECT * FROM event") == before
 
 
-class TestReplacement:
-    def test_its_folder_is_durable_before_it_is_final(
-        self, rotated: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        synced: list[tuple[Path, bool]] = []
-        sync_folder = swap.sync_folder
-
-        def noted(path: Path) -> None:
-            synced.append((path, swap.is_planned(rotated.folder)))
-            sync_folder(path)
-
-        monkeypatch.setattr(swap, "sync_folder", noted)
-        reseal(rotated, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
-        assert (rotated.folder, False) in synced
-
-    def test_a_leftover_does_not_close_a_read_only_store(
-        self, rotated: Journal, open_one: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        left = swap.staging(rotated.folder) / "000000000001.jsonl"
-        left.write_bytes(b"")
-
-        def refuse(lock: ProcessLock, timeout_s: float) -> None:
-            raise StorageError("cannot be locked: Read-only file system", path=rotated.folder / "lock")
-
-        with monkeypatch.context() as patched:
-            patched.setattr(ProcessLock, "acquire", refuse)
-            assert open_one().tail == rotated.tail
-        assert left.exists()
-        open_one()
-        assert not left.exists()
-
-
-class TestResealingThatWasCutOff:
-    """It died when the replacement was final and no segment was in place yet."""
-
-    @pytest.fixture
-    def cut_off(self, rotated: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
-        from memgraph.journal import swap
-
-        with monkeypatch.context() as patched:
-            patched.setattr(swap, "complete", lambda *_, **__: None)
-            reseal(rotated, keys_home=tmp_path / "keys", now=lambda: NOW, resealed_by="tests")
-        assert swap.is_planned(rotated.folder)
-        return rotated
-
-    def test_who_has_the_journal_open_appends_nothing_that_would_be_replaced(
-        self, rotated: Journal, request: pytest.FixtureRequest, open_one: Any, write: Any, added: Any
-    ) -> None:
-        other = open_one()
-        request.getfixturevalue("cut_off")
-        with pytest.raises(JournalError, match="was replaced"):
-            write(other, added(7))
-        again = open_one()
-        assert again.verify() == 5
-        write(again, added(7))
-        assert open_one().verify() == 6
-
-    def test_whoever_identifies_the_store_completes_it(
-        self, cut_off: Journal, keys: FileKeys, tmp_path: Path, caplog: Any
-    ) -> None:
-        from memgraph.journal.opening import identify
-
-        identify(tmp_path / "store", keys, keys_home=tmp_path / "keys")
-        assert "completed a resealing that was cut off" in caplog.text
-        assert not (cut_off.folder / "replacement").exists()
-        assert len(lines_of(cut_off)) == 5
-
-    def test_without_its_key_it_is_refused_and_can_be_completed_later(
-        self, cut_off: Journal, keys: FileKeys, open_one: Any
-    ) -> None:
-        path = keys.path(cut_off.store_id)
-        stored = path.read_bytes()
-        document = json.loads(stored)
-        path.write_text(json.dumps({**document["earlier"][0], "store_id": cut_off.store_id}))
-        with pytest.raises(KeyMissingError, match="keys import") as refused:
-            open_one()
-        assert refused.value.key_ids == [document["key_id"]]
-        path.write_bytes(stored)
-        assert open_one().verify() == 5
+def _broken(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def test_the_raw_scan_agrees_with_the_verified_history(rotated: Journal, turn: Any) -> None:
@@ -521,8 +441,6 @@ def test_ids_of_a_users_own_provider_are_read_as_they_were_written(
     assert [use.key_id for use in uses_in(journal.lines()).uses] == odd
     assert uses_in(journal.lines()) == journal.used
     assert replaced_in(journal.lines()) == {odd[0]}
-    assert {key_id_in(line.data) for line in journal.lines()} == set(odd)
-    assert key_id_in(b'{"head":{"key_id":"\\x"}}') is None
     assert open_one(keys=keys).verify() == 3
 
 
@@ -545,16 +463,12 @@ class TestUnverified:
         assert journal.is_read_only
 
     def test_an_invalid_signature_is_read_but_never_written_after(
-        self, rotated: Journal, open_one: Any, segment: Any, write: Any, added: Any
+        self, rotated: Journal, open_one: Any, sql: Sql, head_path: Any, write: Any, added: Any
     ) -> None:
-        path = segment(rotated)
-        lines = path.read_bytes().splitlines(keepends=True)
-        envelope = json.loads(lines[-1])
-        good = envelope["signature"].encode()
-        path.write_bytes(b"".join(lines[:-1]) + lines[-1].replace(good, b"0" * 64))
-        (rotated.folder / "verified.json").unlink()
-        head = json.dumps({"seq": 3, "signature": json.loads(lines[2])["signature"]})
-        (rotated.folder.parents[1] / "keys" / "heads" / rotated.store_id).write_text(head)
+        sql("UPDATE event SET signature = zeroblob(32) WHERE seq = 4")
+        sql("DELETE FROM head")
+        ((signature,),) = sql("SELECT signature FROM event WHERE seq = 3")
+        head_path(rotated).write_text(json.dumps({"seq": 3, "signature": signature.hex()}))
         with pytest.raises(DamagedJournalError, match="signature"):
             open_one()
         journal = open_one(allow_unverified=True)
@@ -571,21 +485,15 @@ class TestUnverified:
 
     @pytest.mark.parametrize("change", [{"envelope_version": 2}, {"event_version": 99}, {"type": "memory.invented"}])
     def test_versions_and_schemas_are_never_bypassed(
-        self, rotated: Journal, keys: FileKeys, open_one: Any, segment: Any, change: dict[str, Any]
+        self, rotated: Journal, keys: FileKeys, open_one: Any, sql: Sql, head_path: Any, change: dict[str, Any]
     ) -> None:
-        import hmac
-
-        from memgraph.journal.envelope import canonical
-
-        key = rotated.signing_key
-        path = segment(rotated)
-        *lines, last = path.read_bytes().splitlines(keepends=True)
-        envelope = json.loads(last)
-        envelope["head"] |= change
-        envelope["signature"] = hmac.digest(key.secret, canonical(envelope["head"]), "sha256").hex()
-        path.write_bytes(b"".join(lines) + canonical(envelope) + b"\n")
-        (rotated.folder / "verified.json").unlink()
-        (rotated.folder.parents[1] / "keys" / "heads" / rotated.store_id).unlink()
+        ((head,),) = sql("SELECT head FROM event WHERE seq = 4")
+        forged = canonical(json.loads(head) | change)
+        signature = hmac.digest(rotated.signing_key.secret, forged, "sha256")
+        type_ = json.loads(forged)["type"]
+        sql("UPDATE event SET head = ?, type = ?, signature = ? WHERE seq = 4", forged, type_, signature)
+        sql("DELETE FROM head")
+        head_path(rotated).unlink()
         keys.path(rotated.store_id).unlink()
         with pytest.raises(JournalError, match=r"unknown to this release|does not know"):
             open_one(allow_unverified=True)
