@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -12,7 +14,7 @@ from memgraph.config import AgentMemoryConfig
 from memgraph.diagnostics.quotas import report_quota
 from memgraph.diagnostics.reporting import check_targets
 from memgraph.diagnostics.security import reason_of, report_finding, report_security
-from memgraph.disk.files import clear_folder, free_bytes
+from memgraph.disk.files import clear, free_bytes
 from memgraph.errors import InvalidInputError, JournalError, StorageError
 from memgraph.graph.connection import VENDORS
 from memgraph.journal.journal import Journal
@@ -93,14 +95,23 @@ def known_id(home: Path) -> str | None:
 def open_projector(engine: str, journal: Journal, folder: Path) -> Projector:
     """Return a journal's projections, all under `folder`: rows, index, and the graph of an engine."""
     path = folder / DATABASE
-    clear_folder(path)
+    places = [path.with_name(f"{path.name}{suffix}") for suffix in ("", "-wal", "-shm")]
+    for place in places:
+        if os.path.lexists(place) and not is_own_file(place):  # else SQLite would write through a link
+            clear(place)
     try:
         database = SQLite(path, is_durable=False)  # the journal holds what a power failure takes
     except DamagedDatabaseError:
-        for suffix in ("", "-wal", "-shm"):
-            path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
+        for place in places:
+            place.unlink(missing_ok=True)
         database = SQLite(path, is_durable=False)
     return Projector(journal, database, folder, VENDORS[engine])
+
+
+def is_own_file(path: Path) -> bool:
+    """Return whether a path is a file with this one name."""
+    found = path.lstat()
+    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
 
 
 def utc_now() -> datetime:
