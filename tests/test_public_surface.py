@@ -90,7 +90,7 @@ PACKAGES = {
     "memgraph.model.results.retrieval": "Explanation Hop RetrievalConfig RetrievalQuery RetrievalResult ScoredMemory StageReport",
     "memgraph.model.similarity": "cosine_similarity",
     "memgraph.ports": (
-        "Annotation Annotator Clock Embedder Extractor GraphEngine KeyProvider LanguageModel SigningKey TokenCounter"
+        "Annotation Annotator Clock Embedder Extractor KeyProvider LanguageModel SigningKey TokenCounter"
     ),
     "memgraph.retrieval": "MemoryRetrieval agent_context create_enriched_system_prompt format_context_for_prompt task_context",
     "memgraph.store": "AgentMemoryStore repair_store",
