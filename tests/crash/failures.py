@@ -171,7 +171,7 @@ FAILURES = (
         says="the journal under … has no manifest.json, but it holds events; restore the file from a backup",
     ),
     Failure(
-        "journal, head file and checkpoint are empty or missing, but graph or index exist",
+        "journal, head file and checkpoint are empty or missing, but rows or index exist",
         "refuses",
         says="the journal under … holds no events, but … made from some: restore the journal from a backup or, to start over, remove …",
     ),
