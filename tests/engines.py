@@ -14,6 +14,7 @@ from typing import Any
 
 from memgraph.disk.seal import Seal
 from memgraph.graph.connection import VENDORS
+from memgraph.graph.copy import GraphCopy
 from memgraph.graph.engine import EmbeddedEngine
 from memgraph.ports import Change, Key, Row
 from memgraph.testing import InMemoryEngine
@@ -85,6 +86,13 @@ class Snapshots:
         found = list(islice(takewhile(lambda one: one[1] > seq, reversed(self._changed.items())), most + 1))
         rows = [(table, key, self.tables[table].get(key)) for (table, key), _ in found]
         return rows if len(rows) <= most else None
+
+
+class Graph(GraphCopy):
+    """The graph of some rows, in the engine that is tested in this process."""
+
+    def __init__(self, folder: Path, rows: Snapshots, **options: Any) -> None:
+        super().__init__(folder, VENDORS[vendor_name()], SEAL, rows.snapshot, **options)
 
 
 def examples(few: int, *, at_length: int) -> int:
