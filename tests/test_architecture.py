@@ -105,7 +105,15 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "event_time",
         "history",
     ),
-    "graph": ("schema columns zeroed_memory", "connection", "worker", "storage", "rows", "guard queries", "engine"),
+    "graph": (
+        "schema columns zeroed_memory wire",
+        "statements connection child process",
+        "worker",
+        "storage",
+        "rows",
+        "guard queries",
+        "engine copy",
+    ),
     "interfaces": (
         "operations refusals lookups resident",
         "adk anthropic langchain langgraph llama_index openai_agents pydantic_ai agents",
