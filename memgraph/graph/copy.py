@@ -294,9 +294,9 @@ class GraphCopy:
                     return False
         statements = [[query, params] for query, params in updates(changes or ())]
         if statements or opening:
-            child.copy = copy
             updating = [orjson.dumps({"run": statements})] if statements else []
             child.ask([*opening, *updating], self._child_limits(_WRITE_TIMEOUT_S))
+        child.copy = copy
         copy.seq, copy.mark = seq, mark
         return True
 
