@@ -9,13 +9,17 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice, takewhile
+from pathlib import Path
+from typing import Any
 
+from memgraph.disk.seal import Seal
 from memgraph.graph.connection import VENDORS
 from memgraph.graph.copy import GraphCopy
 from memgraph.ports import Change, Key, Row
 
 VARIABLE = "TESTED_ENGINE"
 LONG = "TESTED_AT_LENGTH"
+SEAL = Seal(b"t" * 32)
 
 
 def vendor_name() -> str:
