@@ -43,7 +43,8 @@ _BEGUN = {"lock", "lock.pid"}
 _NO_EVENTS = {"config.toml", "graph.lock", "graph.lock.pid", "journal", "past", "server"}
 """Entries that a store's directory may hold without events."""
 _MADE_FROM_EVENTS = (
-    "memgraph.db",
+    "memgraph.db*",
+    "graph/base-*",
     "graph/memgraph.kuzu",
     "graph/memgraph.ladybug",
     "index/index.npz",

@@ -832,7 +832,8 @@ def test_a_store_without_its_journal_is_reported_and_can_be_started_again(scene:
     shutil.rmtree(scene.home / "journal")
     with pytest.raises(memgraph.JournalError, match="to start over"):
         scene.open()
-    lose(scene.home)
+    named[0].unlink()
+    shutil.rmtree(named[1])
     with scene.open() as store:
         assert store.get_all_memories() == []
         store.insert_memory(episode := {"type": "episodic", "content": "life begins anew"})

@@ -104,6 +104,7 @@ def template(tmp_path_factory: pytest.TempPathFactory, known: Known) -> Lab:
         store.rebuild()
         store.insert_memory({"type": "episodic", "content": "The Albatross has left the Basswood for the Nutmegtree"})
         assert MemGraph(store).recall("where does the Lapwing nest").memories
+    lab.did(*READERS["query"])
     lab.did("list", "--as-of", PAST)  # last: from here on it is kept under this name
     assert Attacker(lab.home, known, random.Random(0)).graph.stat().st_size
     return lab

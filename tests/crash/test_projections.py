@@ -245,10 +245,11 @@ WAYS: dict[str, list[Callable[[Any, Any, Any], None]]] = {
         older_index,
         index_of_another_version,
         log_of_noise,
+        directory_as_rows,
         crashed_and_log_gone,
         crashed_and_rows_gone,
     ],
-    GRAPH: [rows_of_another_store, directory_as_rows, crashed_and_rows_of_another_store],
+    GRAPH: [rows_of_another_store, crashed_and_rows_of_another_store],
     INDEX: [directory_as_index, file_as_index_folder, index_of_another_store],
 }
 
