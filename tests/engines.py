@@ -9,11 +9,17 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice, takewhile
+from pathlib import Path
+from typing import Any
 
+from memgraph.disk.seal import Seal
+from memgraph.graph.connection import VENDORS
+from memgraph.graph.copy import GraphCopy
 from memgraph.ports import Change, Key, Row
 
 VARIABLE = "TESTED_ENGINE"
 LONG = "TESTED_AT_LENGTH"
+SEAL = Seal(b"t" * 32)
 
 
 def vendor_name() -> str:
@@ -66,6 +72,13 @@ class Snapshots:
         found = list(islice(takewhile(lambda one: one[1] > seq, reversed(self._changed.items())), most + 1))
         rows = [(table, key, self.tables[table].get(key)) for (table, key), _ in found]
         return rows if len(rows) <= most else None
+
+
+class Graph(GraphCopy):
+    """The graph of some rows, in the engine that is tested in this process."""
+
+    def __init__(self, folder: Path, rows: Snapshots, **options: Any) -> None:
+        super().__init__(folder, VENDORS[vendor_name()], SEAL, rows.snapshot, **options)
 
 
 def examples(few: int, *, at_length: int) -> int:

@@ -91,7 +91,7 @@ PACKAGES = {
     ),
     "memgraph.model.similarity": "cosine_similarity",
     "memgraph.ports": (
-        "Annotation Annotator Clock Embedder Extractor GraphEngine KeyProvider LanguageModel SigningKey TokenCounter"
+        "Annotation Annotator Clock Embedder Extractor KeyProvider LanguageModel SigningKey TokenCounter"
     ),
     "memgraph.retrieval": "MemoryRetrieval agent_context create_enriched_system_prompt format_context_for_prompt task_context",
     "memgraph.store": "AgentMemoryStore repair_store",

@@ -1,1 +1,1 @@
-"""The projection on disk: rows stored as nodes and edges in an embedded Kùzu graph."""
+"""The graph that answers Cypher: a copy of today's rows in an embedded Kùzu database."""

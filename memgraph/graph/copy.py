@@ -280,7 +280,7 @@ class GraphCopy:
             copy = child.copy if _is_owner(child, self) and child.is_alive else None
             changes = rows.changed_since(copy.seq, most) if copy and rows.mark(copy.seq) == copy.mark else None
             if changes is None:
-                child.copy = None
+                child.copy = copy = None
                 for base_seq, path, code in self._bases():
                     base_mark = rows.mark(base_seq) if base_seq <= seq else None
                     changes = None if base_mark is None else rows.changed_since(base_seq, most)
@@ -289,13 +289,13 @@ class GraphCopy:
                         copy = _Copy(self, folder, base_seq, base_mark or "")
                         opening = [self._opening(folder.path / "graph", _POOL_BYTES)]
                         break
-                else:
-                    return False
+        if copy is None:
+            return False
         statements = [[query, params] for query, params in updates(changes or ())]
         if statements or opening:
-            child.copy = copy
             updating = [orjson.dumps({"run": statements})] if statements else []
             child.ask([*opening, *updating], self._child_limits(_WRITE_TIMEOUT_S))
+        child.copy = copy
         copy.seq, copy.mark = seq, mark
         return True
 

@@ -425,8 +425,8 @@ class SQLite(Database):
         ------
         DamagedDatabaseError
         """
-        with self._errors():
-            (found,) = self._connection().raw.execute("PRAGMA integrity_check(1)").fetchone()
+        with self._errors(), self._connection() as connection:
+            (found,) = connection.raw.execute("PRAGMA integrity_check(1)").fetchone()
         if found != "ok":
             raise self._damaged(found)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -11,7 +13,7 @@ from pathlib import Path
 from memgraph.config import AgentMemoryConfig
 from memgraph.diagnostics.reporting import check_targets
 from memgraph.diagnostics.reports import reason_of, report_finding, report_quota, report_security
-from memgraph.disk.files import free_bytes
+from memgraph.disk.files import clear, free_bytes
 from memgraph.errors import InvalidInputError, JournalError, NotAStoreError, StorageError
 from memgraph.graph.connection import VENDORS
 from memgraph.journal.excerpt import Excerpt
@@ -93,13 +95,23 @@ def open_projector(engine: str, journal: Journal, folder: Path) -> Projector:
     database: Database = journal.database
     if folder != journal.home or isinstance(journal, Excerpt):
         path = folder / FILE
+        places = [path.with_name(f"{path.name}{suffix}") for suffix in ("", "-wal", "-shm")]
+        for place in places:
+            if os.path.lexists(place) and not is_own_file(place):  # else SQLite would write through a link
+                clear(place)
         try:
             database = SQLite(path, is_durable=False)  # the journal holds what a power failure takes
         except DamagedDatabaseError:
-            for suffix in ("", "-wal", "-shm"):
-                path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
+            for place in places:
+                place.unlink(missing_ok=True)
             database = SQLite(path, is_durable=False)
     return Projector(journal, database, folder, VENDORS[engine])
+
+
+def is_own_file(path: Path) -> bool:
+    """Return whether a path is a file with this one name."""
+    found = path.lstat()
+    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
 
 
 def utc_now() -> datetime:

@@ -156,7 +156,7 @@ class Reader:
     def rows(self, memory_ids: Sequence[str]) -> list[Row]:
         """Return these memories' rows in this order, without deleted ones: for bulk reading. Do not modify them."""
         with self._projector.reading():
-            rows = self._projector.rows.memories(memory_ids)
+            rows = self._projector.memories(memory_ids)
             self.on_read(rows)
             return rows
 

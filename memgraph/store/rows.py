@@ -222,7 +222,7 @@ class Rows:
     def count(self) -> int:
         """Return the number of rows."""
         names, tenant = ("count_nodes", "count_edges"), self._database.tenant
-        return self._read(lambda tx: sum((tx.one(name, tenant) or (0,))[0] for name in names))
+        return self._read(lambda tx: sum(int((tx.one(name, tenant) or (0,))[0]) for name in names))
 
     def state(self) -> State | None:
         """Return the state that the rows are in; None if none were ever written.

@@ -229,7 +229,7 @@ class Scene:
 
     @property
     def graph(self) -> Path:
-        return self.home / "graph" / "memgraph.kuzu"
+        return self.home / "memgraph.db"
 
     @property
     def index(self) -> Path:

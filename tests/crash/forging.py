@@ -11,12 +11,12 @@ import json
 import os
 import random
 import re
+import sqlite3
 import string
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import orjson
@@ -65,31 +65,28 @@ def put(path: Path, data: bytes) -> None:
 class Attacker:
     """Edits the files of one store. The store is closed."""
 
-    def __init__(self, home: Path, engine: str, known: Known, chance: random.Random) -> None:
+    def __init__(self, home: Path, known: Known, chance: random.Random) -> None:
         self._home = home
-        self._engine = engine
         self._known = known
         self._chance = chance
         (self._past,) = (home / "past").iterdir()
         self.places: dict[str, Callable[[str], Forgery]] = {
+            "rows": lambda where: self._in_rows(where, self.rows),
+            "rows, by SQLite": self._by_sqlite,
             "graph": lambda where: self._in_rows(where, self.graph),
-            "log": lambda where: self._in_rows(where, self.log),
-            "graph, note resealed": self._with_note,
-            "graph, by the engine": self._by_engine,
             "index": lambda where: self._in_index(where, home / "index" / "index.npz"),
-            "note": lambda where: self._in_note(where, "opened.json", "note"),
-            "upkeep": lambda where: self._in_note(where, "upkeep.json", "upkeep"),
-            "past: graph": lambda where: self._in_rows(where, self._past / "graph" / self.graph.name),
+            "past: rows": lambda where: self._in_rows(where, self._past / "memgraph.db"),
             "past: index": lambda where: self._in_index(where, self._past / "index" / "index.npz"),
         }
 
     @property
-    def graph(self) -> Path:
-        return self._home / "graph" / f"memgraph.{self._engine}"
+    def rows(self) -> Path:
+        return self._home / "memgraph.db"
 
     @property
-    def log(self) -> Path:
-        return self.graph.with_name(self.graph.name + ".wal")
+    def graph(self) -> Path:
+        (path,) = (self._home / "graph").glob("base-*")
+        return path
 
     def forge(self, place: str) -> Forgery:
         """Make one edit at a place."""
@@ -136,40 +133,6 @@ class Attacker:
             return hashlib.sha256(data).hexdigest()
         return blake3(data, key=key).hexdigest() if key else blake3(data).hexdigest()
 
-    def _seal(self, name: str, change: Callable[[dict[str, Any]], None], part: str) -> None:
-        """Change a note, with a code over it."""
-        path = self.graph.with_name(name)
-        sealed = orjson.loads(path.read_bytes())
-        change(sealed[part])
-        data = orjson.dumps({part: sealed[part], "code": self._code(orjson.dumps(sealed[part]))})
-        put(path, data.ljust(path.stat().st_size)[: path.stat().st_size])
-
-    def _with_note(self, where: str) -> Forgery:
-        found = self._in_rows(where, self.graph)
-        self._vouch()
-        return found
-
-    def _vouch(self) -> None:
-        """Rewrite the note to match the present files."""
-        log = self._code(self.log.read_bytes()) if self.log.exists() else None
-
-        def change(note: dict[str, Any]) -> None:
-            note |= {"file": self._code(self.graph.read_bytes()), "log": log, "is_open": False, "unclean": 0}
-
-        self._seal("opened.json", change, "note")
-
-    def _in_note(self, where: str, name: str, part: str) -> Forgery:
-        def change(said: dict[str, Any]) -> None:
-            key = self._chance.choice([key for key, value in said.items() if isinstance(value, int | float | str)])
-            value = said[key]
-            if isinstance(value, str):
-                said[key] = "".join(chr(self._digit(ord(char))) for char in value)
-            elif not isinstance(value, bool):  # there the code alone is another
-                said[key] = type(value)(re.sub(r"[1-9]", lambda _: self._chance.choice("123456789"), str(value)))
-
-        self._seal(name, change, part)
-        return Forgery(where, "what it says")
-
     def _in_index(self, where: str, path: Path) -> Forgery:
         with np.load(io.BytesIO(path.read_bytes()[_CODE_DIGITS:]), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -190,36 +153,19 @@ class Attacker:
         put(path, self._code(buffer.getvalue()).encode() + buffer.getvalue())
         return Forgery(where, what, marks)
 
-    def _by_engine(self, where: str) -> Forgery:
-        """Open the file with the engine, change column, record and sums as memgraph would, and forge all codes."""
-        module = import_module(self._engine)
-        database = module.Database(str(self.graph), max_db_size=1 << 34, buffer_pool_size=1 << 28)
-        connection = module.Connection(database)
-
-        def run(query: str, **params: Any) -> list[Any]:
-            result = connection.execute(query, params)
-            rows = [result.get_next() for _ in range(result.get_num_tuples())]
-            result.close()
-            return rows
-
-        memory_id, record = self._chance.choice(run("MATCH (r:MemoryRow) RETURN r.id, r.record"))
-        row = orjson.loads(record)
-        word = self._chance.choice(WORD.findall(row["content"].encode())).decode()
-        mark = "Zq" + "".join(self._chance.choices(string.ascii_lowercase, k=len(word) - 2))
-        run("MATCH (m:Memory {id: $id}) SET m.content = $c", id=memory_id, c=row["content"].replace(word, mark))
-        forged = record.replace(word, mark)
-        code = int(self._code(forged.encode())[:16], 16) >> 1
-        run("MATCH (r:MemoryRow {id: $id}) SET r.record = $r, r.code = $c", id=memory_id, r=forged, c=code)
-        [[state]] = run("MATCH (p:Projection) RETURN p.state")
-        said = orjson.loads(state)["said"]
-        said["sums"]["hashes"] = str(int(said["sums"]["hashes"]) + self._chance.randrange(1 << 40))
-        sealed = orjson.dumps({"said": said, "code": self._code(orjson.dumps(said))}).decode()
-        run("MATCH (p:Projection) SET p.state = $s", s=sealed)
-        run("CHECKPOINT")
-        connection.close()
-        database.close()
-        self._vouch()
-        return Forgery(where, "a record, its code, the sums", [mark])
+    def _by_sqlite(self, where: str) -> Forgery:
+        """Change a row and the state as memgraph would, with codes that are made without the key."""
+        with closing(sqlite3.connect(self.rows)) as raw, raw:
+            rows = raw.execute("SELECT id, body FROM node WHERE body LIKE '%\"content\"%'").fetchall()
+            number, body = self._chance.choice(rows)
+            word = self._chance.choice(WORD.findall(orjson.loads(body)["content"].encode())).decode()
+            mark = "Zq" + "".join(self._chance.choices(string.ascii_lowercase, k=len(word) - 2))
+            forged = body.replace(word.encode(), mark.encode())
+            code = int(self._code(forged)[:16], 16) >> 1
+            raw.execute("UPDATE node SET body = ?, code = ? WHERE id = ?", (forged, code, number))
+            ((state,),) = raw.execute("SELECT body FROM state").fetchall()
+            raw.execute("UPDATE state SET code = ?", (self._code(state),))
+        return Forgery(where, "a row, its code, the state's", [mark])
 
 
 def flip(path: Path, chance: random.Random) -> str:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.projections import lose
+from tests.projections import ROWS, keep, lose
 
 KILLS, INTERRUPTS = 3, 1
 LONG_KILLS, LONG_INTERRUPTS = 500, 250
@@ -47,9 +47,8 @@ def no_projections(folder: Path) -> None:
     lose(folder / "store")
 
 
-def graph_behind(folder: Path) -> None:
-    (folder / "store" / "memgraph.db").unlink()
-    shutil.copyfile(folder.parent / "early-graph", folder / "store" / "memgraph.db")
+def rows_behind(folder: Path) -> None:
+    keep(folder.parent / "early", folder / "store", [ROWS])
 
 
 def torn(folder: Path) -> None:
@@ -69,8 +68,8 @@ PLOTS = [
     Plot("corrections by a person", "corrections", as_it_is),
     Plot("resets", "resets", as_it_is),
     Plot("a rebuild", "rebuild", as_it_is, is_long=False),
-    Plot("a graph that is brought up", "living", graph_behind),
-    Plot("graph and index rebuilt", "living", no_projections),
+    Plot("rows that are brought up", "living", rows_behind),
+    Plot("rows and index rebuilt", "living", no_projections),
     Plot("a torn commit that is cut away", "living", torn),
 ]
 
@@ -85,7 +84,7 @@ class Stage:
         self._stocked = folder / "stocked"
         self._stocked.mkdir()
         nursery.run("history", self._stocked, "stock")
-        shutil.copyfile(self._stocked / "store" / "memgraph.db", folder / "early-graph")
+        keep(self._stocked / "store", folder / "early", [ROWS])
         nursery.run("history", self._stocked, "more")
 
     def set(self, plot: Plot) -> Path:
@@ -152,7 +151,7 @@ class Trial:
         assert "torn commit" in rows["the process is killed, anywhere"].note
         self.may_say = [
             rows["the last commit is incomplete and was not acknowledged"],
-            rows["the graph is damaged, or another store's"],
+            rows["the rows are damaged, or another store's"],
         ]
 
     def run(self, scenes: list[tuple[Plot, int]]) -> None:

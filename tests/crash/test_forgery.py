@@ -24,6 +24,7 @@ from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeEmbedder
 from tests.crash.forging import Attacker, Forgery, Known, flip
 from tests.engines import vendor_name
+from tests.projections import keep
 
 BIRDS = "Albatross Bullfinch Cormorant Dotterel Eiderduck Flamingo Goldfinch Hornbill Kingfisher Lapwing Mockingbird Nightingale".split()
 TREES = "Alderwood Basswood Cottonwood Driftwood Elderberry Firethorn Greengage Hackberry Juniperus Larchwood Mahogany Nutmegtree".split()
@@ -103,8 +104,9 @@ def template(tmp_path_factory: pytest.TempPathFactory, known: Known) -> Lab:
         store.rebuild()
         store.insert_memory({"type": "episodic", "content": "The Albatross has left the Basswood for the Nutmegtree"})
         assert MemGraph(store).recall("where does the Lapwing nest").memories
+    lab.did(*READERS["query"])
     lab.did("list", "--as-of", PAST)  # last: from here on it is kept under this name
-    assert Attacker(lab.home, vendor_name(), known, random.Random(0)).log.stat().st_size
+    assert Attacker(lab.home, known, random.Random(0)).graph.stat().st_size
     return lab
 
 
@@ -128,17 +130,17 @@ SHOWN = {
     **dict.fromkeys(("list", "query", "export", "search", "as of"), _ALL), "recall": {"Kingfisher"}, "show": {BIRDS[3], TREES[3]},
 }  # fmt: skip
 """The output that readers must show."""
-GRAPH_WAYS = (
-    ("graph", "graph", "log", "note"),
-    ("log", *["graph, note resealed"] * 3),
-    ["graph, by the engine"] * 4,  # which takes the log into the file
-)
-MAIN = ("graph", "log", "graph, note resealed", "note", "graph, by the engine", "upkeep")
-PAST_PLACES = ("past: graph", "past: index")
+GRAPH_WAYS = (("rows", "graph"), ["rows, by SQLite"] * 4, ("graph", "rows"))
+MAIN = ("rows", "rows, by SQLite", "graph")
+PAST_PLACES = ("past: rows", "past: index")
 OF_INDEX = "the index snapshot"
 OF_GRAPH = (
-    "differs from its state when it was closed: it was changed since", "has no valid seal", "differs from what was written", "state record", "earlier release",
-)  # fmt: skip
+    "is not what was written",
+    "no valid code",
+    "do not match their digest",
+    "is damaged",
+    "is not as this store wrote it",
+)
 QUIET = "nothing said: not looked at, or the journal was used instead"
 FIRST = ("recall", "query", "export")
 """The first reader in the short form, one for each way of changing the graph."""
@@ -187,12 +189,12 @@ def test_nothing_forged_is_served_or_derived_from(
     began, edits, trials = time.monotonic(), 0, 0
     while edits < (1_000 if is_long else 24):
         lab = copies()
-        attacker = Attacker(lab.home, vendor_name(), known, chance)
+        attacker = Attacker(lab.home, known, chance)
         if is_long:
             name, where = chance.choice(names), [MAIN[trials % len(MAIN)], "index", PAST_PLACES[trials % 2]]
         else:  # each way of changing the graph in turn, and all else beside it
             name, way = FIRST[trials], GRAPH_WAYS[trials]
-            where = [*way, "index", "upkeep", *PAST_PLACES]
+            where = [*way, "index", *PAST_PLACES]
         forgeries = [attacker.forge(place) for place in where]
         edits, trials = edits + len(forgeries), trials + 1
         first[name] += 1
@@ -216,14 +218,14 @@ def test_nothing_forged_is_served_or_derived_from(
 def test_sleep_derives_nothing_from_forged_data(template: Lab, tmp_path: Path, known: Known, rows: Any) -> None:
     """Otherwise a procedure with a forged last step would be proposed, signed and stored."""
     lab = template.copy(tmp_path / "copy")
-    path = Attacker(lab.home, vendor_name(), known, random.Random(0)).graph
+    path = Attacker(lab.home, known, random.Random(0)).rows
     before, data = path.stat(), path.read_bytes()
     assert b"Push the tag" in data
     path.write_bytes(data.replace(b"Push the tag", b"Mail the key"))
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     code, _, errors = lab.run("sleep")
     assert code == 0
-    row = rows["graph, its log or the index are edited, with lengths, times and digests adjusted to match"]
+    row = rows["rows, graph or index are edited, with lengths, times and digests adjusted to match"]
     assert [row.fits(line.removeprefix("memgraph: ")) for line in errors.splitlines()] == [True]
     lab.did("verify", "--deep")
     proposals = lab.did("proposals")
@@ -239,9 +241,7 @@ def test_a_view_of_the_past_is_not_accepted_as_the_store_or_another_view(templat
     (other,) = (lab.home / "past" / path.name for path in (template.home / "past").iterdir())
     (view,) = (path for path in (lab.home / "past").iterdir() if path != other)
     for victim in (lab.home, other):
-        for part in ("graph", "index"):
-            shutil.rmtree(victim / part)
-            shutil.copytree(view / part, victim / part)
+        keep(view, victim)
     for command in (("list", "--json"), ("list", "--json", "--as-of", later)):
         output = lab.did(*command)
         assert [bird for bird in BIRDS if bird not in output] == [], command
@@ -257,11 +257,11 @@ def test_flipped_bytes_are_repaired_or_change_nothing(
     began, total = time.monotonic(), 400 if is_long else 8
     for number in range(total):
         lab = copies()
-        attacker = Attacker(lab.home, vendor_name(), known, chance)
-        graph, past = attacker.graph.parent, next((lab.home / "past").iterdir())
+        attacker = Attacker(lab.home, known, chance)
+        past = next((lab.home / "past").iterdir())
         paths = (
-            attacker.graph, attacker.log, lab.home / "index" / "index.npz", graph / "opened.json", graph / "upkeep.json",
-            past / "graph" / attacker.graph.name, past / "index" / "index.npz", past / "graph" / "opened.json",
+            attacker.rows, attacker.graph, lab.home / "index" / "index.npz",
+            past / "memgraph.db", past / "index" / "index.npz",
         )  # fmt: skip
         path = paths[number % len(paths)]
         where = flip(path, chance)

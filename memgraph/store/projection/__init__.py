@@ -1,1 +1,1 @@
-"""Projections: keep graph and index up to date with the journal."""
+"""Projections: keep rows and index up to date with the journal."""

@@ -21,7 +21,7 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreReset
-from memgraph.ports import Change, Key, Progress
+from memgraph.ports import Change, Key, Progress, Row
 from memgraph.store.projection.bulk import in_bulk
 from memgraph.store.projection.replayed_rows import replayed
 from memgraph.store.rows import Rows, State
@@ -396,6 +396,16 @@ class Projector:
         """The index if it is in memory and current, without loading it."""
         index = self._index
         return index if index is not None and index.offset.seq == self.projection.seq else None
+
+    def memories(self, memory_ids: Sequence[str]) -> list[Row]:
+        """Return these memories' rows in this order, without deleted ones. Rows of which the index has one that is missing are rebuilt."""
+        rows, index = self.rows.memories(memory_ids), self.loaded_index
+        if len(rows) < len(memory_ids) and index is not None:
+            found = {row["id"] for row in rows}
+            if any(index.slot(one) >= 0 for one in memory_ids if one not in found):
+                self._restore(GraphError("a row of Memory is not what was written: it is missing"))
+                rows = self.rows.memories(memory_ids)
+        return rows
 
     def _bring_up(self, index: Index) -> bool:
         """Update the index to the rows' state; return False if it must be rebuilt."""

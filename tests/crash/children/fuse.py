@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
+from functools import partial
 from typing import Any
 
-import kuzu
 import memgraph.journal.segments
 import numpy as np
 from places import say
@@ -61,8 +62,6 @@ class Fuse:
             self._wrap(module, "sync_data", f"before the sync of {what}")
         self._wrap(np, "savez", "before the index is saved")
         self._wrap(FakeEmbedder, "embed", "before texts are embedded")
-        self._wrap(kuzu.Database, "__init__", "before the graph is opened")
-        self._wrap(kuzu.Database, "close", "before the graph is closed")
         self._wrap_execute()
         self._wrap_open()
         self._wrap_write()
@@ -77,13 +76,19 @@ class Fuse:
         setattr(owner, name, wrapped)
 
     def _wrap_execute(self) -> None:
-        real = kuzu.Connection.execute
+        pass_ = self.pass_
 
-        def executing(connection: Any, query: Any, *args: Any, **options: Any) -> Any:
-            self.pass_(f"before {_statement(query)}")
-            return real(connection, query, *args, **options)
+        class Connection(sqlite3.Connection):
+            def execute(self, statement: str, *args: Any) -> Any:
+                if (verb := statement.split(maxsplit=1)[0]) in {"BEGIN", "COMMIT", "DELETE", "INSERT", "UPDATE"}:
+                    pass_(f"before {verb}")
+                return super().execute(statement, *args)
 
-        kuzu.Connection.execute = executing
+            def executemany(self, statement: str, values: Any) -> Any:
+                pass_(f"before {statement.split(maxsplit=1)[0]}")
+                return super().executemany(statement, values)
+
+        sqlite3.connect = partial(sqlite3.connect, factory=Connection)  # type: ignore[assignment]
 
     def _wrap_open(self) -> None:
         real = os.open
@@ -108,7 +113,3 @@ class Fuse:
             return real(descriptor, data)
 
         os.write = writing
-
-
-def _statement(query: Any) -> str:
-    return query.split()[0] if isinstance(query, str) else "a prepared statement"

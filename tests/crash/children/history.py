@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from fuse import Fuse
-from memgraph.graph.rows.writing import BulkLimits, RowWriter
 from memgraph.journal.segments import JournalLimits
 from places import MoodyEmbedder, opened, say
 
 import memgraph.store.opening
 from memgraph import AgentMemoryStore, MemoryCommands
 from memgraph.extraction.readers import BuildLogReader
-from memgraph.graph.connection import KUZU
 from memgraph.lifecycle import ingest
 from memgraph.model.ids import source_id
 
@@ -95,14 +93,8 @@ def singles() -> list[Step]:
 
 
 def bulk() -> list[Step]:
-    """Commits of many events: by statements, and by COPY."""
-
-    def copy_early(store: AgentMemoryStore) -> None:
-        engine = store._projector.rows
-        engine._writer = RowWriter(KUZU, engine._folder, BulkLimits(new_rows=1_000))
-
+    """Commits of many events."""
     return [
-        copy_early,
         lambda store: store.insert_memories([memory(number) for number in range(100, 120)]),
         lambda store: store.insert_memories([memory(number) for number in range(200, 315)]),
     ]
@@ -195,7 +187,7 @@ HISTORIES: dict[str, Callable[[], list[Step]]] = {
 def work(folder: Path, steps: list[Step]) -> None:
     """Open the store, run the steps, close it."""
     fuse.lay()
-    with opened(folder, graph_idle_s=60.0) as store:
+    with opened(folder) as store:
         acknowledge(store)
         try:
             for step in steps:

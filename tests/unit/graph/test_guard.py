@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from memgraph.errors import QueryError
-from memgraph.graph import engine as module
+from memgraph.graph import copy as module
 from memgraph.graph.copy import QueryLimits
 from memgraph.graph.guard import MAX_QUERY_CHARS, check_read_only
 from memgraph.model.ids import source_id
 from memgraph.ports import Change
-from tests.engines import Engine
+from tests.engines import Graph, Snapshots
 
 HOSTILE = {
     "create": "CREATE (:Tag {id: 'x'})",
@@ -285,14 +285,6 @@ def parameters_of(query: str) -> dict[str, str]:
     return {word: "memory" for word in ("word", "set") if f"${word}" in query}
 
 
-def test_the_engine_runs_honest_queries(stocked: Any) -> None:
-    """All of them on one connection, which is opened once: a user's query opens the file in another process."""
-    with stocked._projector.reading(), stocked._projector.engine._session.use() as connection:
-        found = {name: connection.run(query, parameters_of(query)) for name, query in HONEST.items()}
-    assert len(found) > 20
-    assert sum(bool(rows) for rows in found.values()) > len(found) // 2
-
-
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in OF_EACH_KIND else pytest.mark.long) for name in HONEST]
 )
@@ -360,26 +352,28 @@ def test_several_statements_do_not_run_even_past_the_guard(stocked: Any, monkeyp
 
 
 @pytest.fixture(scope="module")
-def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
     limits = QueryLimits(timeout_s=0.1, grace_s=0.1, memory_bytes=200 << 20)
-    engine = Engine(tmp_path_factory.mktemp("limited") / "graph", queries=limits)
+    rows = Snapshots()
     ids = [source_id("guard", number) for number in range(6)]
     memories = [Change("Memory", one, None, {"id": one, "type": "episodic", "content": "x"}) for one in ids]
     ends = [(one, other) for one in ids for other in ids if one != other]
     links = [Change("RELATED_TO", end, None, {"created_at": "2026-01-01T00:00:00.000Z"}) for end in ends]
-    engine.apply([Change("Tag", "t", None, {"id": "t"}), *memories, *links], {"seq": 1})
-    yield engine
-    engine.close()
+    rows.take([Change("Tag", "t", None, {"id": "t"}), *memories, *links])
+    graph = Graph(tmp_path_factory.mktemp("limited") / "graph", rows, limits=limits)
+    yield graph
+    graph.close()
 
 
 def test_a_query_that_takes_long_is_stopped(tmp_path: Path) -> None:
-    engine = Engine(tmp_path / "graph", queries=QueryLimits(timeout_s=0.2, grace_s=10))
-    engine.apply([Change("Tag", "t", None, {"id": "t"})], {"seq": 1})
+    rows = Snapshots()
+    rows.take([Change("Tag", "t", None, {"id": "t"})])
+    graph = Graph(tmp_path / "graph", rows, limits=QueryLimits(timeout_s=0.2, grace_s=10))
     ranges = " ".join(f"UNWIND range(1, 10000) AS x{n}" for n in range(3))
     with pytest.raises(QueryError, match=r"0\.2 s"):
-        engine.cypher(f"{ranges} RETURN sum(x0 * x1 * x2) AS x", {})
-    assert engine.cypher("MATCH (t:Tag) RETURN count(*) > 0 AS x", {}) == [{"x": True}]
-    engine.close()
+        graph.query(f"{ranges} RETURN sum(x0 * x1 * x2) AS x", {})
+    assert graph.query("MATCH (t:Tag) RETURN count(*) > 0 AS x", {}) == [{"x": True}]
+    graph.close()
 
 
 EXHAUSTING = {
@@ -415,12 +409,12 @@ OF_EACH_DANGER = {
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in OF_EACH_DANGER else pytest.mark.long) for name in EXHAUSTING]
 )
-def test_admitted_queries_end_in_any_case(stocked: Any, limited: Engine, name: str) -> None:
+def test_admitted_queries_end_in_any_case(stocked: Any, limited: Graph, name: str) -> None:
     """Either the engine's own limits end it, or the end of its process does."""
     check_read_only(EXHAUSTING[name])
     start = time.monotonic()
     with pytest.raises(QueryError):
-        limited.cypher(EXHAUSTING[name], {})
+        limited.query(EXHAUSTING[name], {})
     assert time.monotonic() - start < 15
     assert stocked.cypher("MATCH (m:Memory) RETURN count(*) > 0 AS x") == [{"x": True}]
 
@@ -430,20 +424,3 @@ def test_the_number_of_rows_is_limited(stocked: Any) -> None:
     assert len(stocked.cypher(many.format(10))) == QueryLimits().rows
     with pytest.raises(QueryError, match="LIMIT"):
         stocked.cypher(many.format(11))
-
-
-def test_a_memory_is_shown_without_its_record(stocked: Any) -> None:
-    (row,) = stocked.cypher("MATCH (m:Memory) RETURN m LIMIT 1")
-    assert row["m"]["content"]
-    assert "record" not in row["m"]
-
-
-def test_a_message_names_what_is_refused() -> None:
-    with pytest.raises(QueryError, match="DELETE"):
-        check_read_only("MATCH (m) DELETE m")
-    with pytest.raises(QueryError, match="starts with SHOW"):
-        check_read_only("SHOW TABLES")
-    with pytest.raises(QueryError, match="position 8"):
-        check_read_only("RETURN 1; RETURN 2")
-    with pytest.raises(QueryError, match="20,000"):
-        check_read_only(HOSTILE["huge"])

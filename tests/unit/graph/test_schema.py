@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, get_args
-
-import pytest
+from typing import get_args
 
 from memgraph import assets
-from memgraph.graph.connection import Connection
 from memgraph.graph.schema import tables
 from memgraph.model.link import EXPLICIT_RELATIONS, Relation
 from memgraph.model.memory import MemoryRecord
-from tests.engines import Engine
 
 ABOUT_THE_VECTOR = {"vector_row", "vector_sha256", "seq"}
 RECORDS = ("entities", "action_log", "errors_encountered", "common_errors")
@@ -103,29 +98,3 @@ def test_the_files_are_numbered() -> None:
     names = list(assets.texts("schema", ".cypher"))
     assert names == sorted(names)
     assert [int(name.split("_")[0]) for name in names] == list(range(1, len(names) + 1))
-
-
-def test_missing_tables_are_created_in_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So a process killed meanwhile leaves none of them, and a new store syncs the disk once."""
-    said: list[str] = []
-    real = Connection.run
-
-    def run(connection: Connection, query: str, *given: Any) -> Any:
-        said.append(query)
-        return real(connection, query, *given)
-
-    monkeypatch.setattr(Connection, "run", run)
-    engine = Engine(tmp_path / "graph")
-    assert engine.state() is None
-    made = [query for query in said if query.startswith("CREATE")]
-    assert len(made) == len(tables()) + 1  # including the row of the projection's state
-    start = said.index("BEGIN TRANSACTION")
-    assert said[start + 1 : said.index("COMMIT")] == made
-
-    with engine.open(), engine._session.use() as connection:
-        real(connection, "DROP TABLE RECALLED")
-    engine.release()
-    said.clear()
-    assert list(engine.scan("RECALLED")) == []
-    assert [query for query in said if query.startswith("CREATE")] == [tables()["RECALLED"].statement]
-    engine.close()

@@ -2,74 +2,67 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 import pytest
-from memgraph.store.projection.index_building import index_from
 
 import memgraph
 from memgraph.errors import DamagedJournalError, GraphError, VectorDamageError
 from memgraph.journal.vectors import row_sha256
+from memgraph.ports import Change
 from memgraph.store.maintenance.verifying import refuse, verify
+from tests.projections import ROWS
 
 Open = Callable[..., Any]
 SECRET = "quetzalcoatl"
 
-CORRUPTIONS: dict[str, tuple[str, str, str, str]] = {
-    # statement, table, column, problem
-    "a column": ("MATCH (m:Memory {id: $id}) SET m.title = 'quetzalcoatl'", "Memory", "title", "differs"),
-    "a column set to nothing": ("MATCH (m:Memory {id: $id}) SET m.tags = NULL", "Memory", "tags", "differs"),
-    "a list": ("MATCH (m:Memory {id: $id}) SET m.tags = ['a', 'b']", "Memory", "tags", "differs"),
-    "a time": (
-        "MATCH (m:Memory {id: $id}) SET m.created_at = timestamp('2020-01-01')", "Memory", "created_at", "differs",
-    ),
-    "the record": (
-        "MATCH (m:MemoryRow {id: $id}) SET m.record = regexp_replace(m.record, 'MARS', 'quetzalcoatl')",
-        "Memory", "record", "the row of memory {id} differs from what was written",
-    ),
-    "the record's code": (
-        "MATCH (m:MemoryRow {id: $id}) SET m.code = 7",
-        "Memory", "record", "the row of memory {id} differs from what was written",
-    ),
-    "a column outside of the digest": ("MATCH (m:Memory {id: $id}) SET m.seq = 1", "Memory", "seq", "differs"),
-    "where a vector lies": ("MATCH (m:Memory {id: $id}) SET m.vector_row = 1", "Memory", "vector_row", "differs"),
+
+def memory_with(**fields: Any) -> Callable[[Any, str], list[Change]]:
+    """Return what changes the fields of a memory."""
+
+    def changes(store: Any, memory_id: str) -> list[Change]:
+        row = store._projector.rows.get("Memory", memory_id)
+        after = {name: value for name, value in {**row, **fields}.items() if value is not None}
+        return [Change("Memory", memory_id, row, after)]
+
+    return changes
+
+
+def every(table: str, **fields: Any) -> Callable[[Any, str], list[Change]]:
+    """Return what changes the fields of all rows of a table; without any: what removes them."""
+    return lambda store, _id: [
+        Change(table, key, row, {**row, **fields} if fields else None) for key, row in store._projector.rows.scan(table)
+    ]
+
+
+CORRUPTIONS: dict[str, tuple[Callable[[Any, str], list[Change]], str, str, str]] = {
+    # changes, table, column, problem
+    "a column": (memory_with(title="quetzalcoatl"), "Memory", "title", "differs"),
+    "a column set to nothing": (memory_with(tags=None), "Memory", "tags", "differs"),
+    "a column outside of the digest": (memory_with(seq=1), "Memory", "seq", "differs"),
+    "where a vector lies": (memory_with(vector_row=1), "Memory", "vector_row", "differs"),
     "a memory too many": (
-        "CREATE (:Memory {id: 'odd', content: 'quetzalcoatl'})", "Memory", "", "not in the journal",
+        lambda store, one: [Change("Memory", "odd", None, {**store._projector.rows.get("Memory", one), "id": "odd"})],
+        "Memory", "", "not in the journal",
     ),
-    "a memory missing": ("MATCH (m:Memory {id: $id}) DETACH DELETE m", "Memory", "", "missing"),
-    "a link missing": ("MATCH ()-[e:SUPERSEDES]->() DELETE e", "SUPERSEDES", "", "missing"),
-    "a link's property": ("MATCH ()-[e:SUPERSEDES]->() SET e.score = 0.75", "SUPERSEDES", "score", "differs"),
+    "a link missing": (every("SUPERSEDES"), "SUPERSEDES", "", "missing"),
+    "a link's property": (every("SUPERSEDES", score=0.75), "SUPERSEDES", "score", "differs"),
     "a link too many": (
-        "MATCH (a:Memory {id: $id}), (b:Memory {id: $id}) CREATE (a)-[:RELATED_TO]->(b)",
-        "RELATED_TO", "", "not in the journal",
+        lambda _store, one: [Change("RELATED_TO", (one, one), None, {})], "RELATED_TO", "", "not in the journal",
     ),
-    "a link twice": (
-        "MATCH (a)-[e:SUPERSEDES]->(b) CREATE (a)-[:SUPERSEDES {score: 0.5, reason: 'newer', created_at: e.created_at}]->(b)",
-        "SUPERSEDES", "", "twice",
+    "an edge to a tag missing": (every("TAGGED"), "TAGGED", "", "missing"),
+    "a tag too many": (
+        lambda _store, _id: [Change("Tag", "odd", None, {"id": "odd", "name": "quetzalcoatl"})],
+        "Tag", "", "not in the journal",
     ),
-    "an edge to a tag missing": (
-        "MATCH (:Memory {id: $id})-[e:TAGGED]->() DELETE e", "TAGGED", "", "missing",
-    ),
-    "what a memory is about": (
-        "MATCH (:Memory {id: $id})-[e:MENTIONS]->() SET e.about = NOT e.about", "MENTIONS", "about", "differs",
-    ),
-    "a predecessor too many": (
-        "MATCH (a:Memory {id: $id}) CREATE (a)-[:NEXT]->(a)", "NEXT", "", "not in the journal",
-    ),
-    "a tag too many": ("CREATE (:Tag {id: 'odd', name: 'quetzalcoatl'})", "Tag", "", "not in the journal"),
-    "a project's last memory": ("MATCH (p:Project) SET p.last_memory_id = 'x'", "Project", "last_memory_id", "differs"),
-    "a recall": ("MATCH (r:Recall) SET r.total_tokens = 7", "Recall", "total_tokens", "differs"),
-    "a recall's result": ("MATCH (:Recall)-[e:RECALLED]->() SET e.score = 9.0", "RECALLED", "score", "differs"),
-    "a recall missing": ("MATCH (r:Recall) DETACH DELETE r", "Recall", "", "missing"),
-    "a build": ("MATCH (b:Build) SET b.name = 'quetzalcoatl'", "Build", "name", "differs"),
+    "a recall": (every("Recall", total_tokens=7), "Recall", "total_tokens", "differs"),
+    "a recall's result": (every("RECALLED", score=9.0), "RECALLED", "score", "differs"),
+    "a build": (every("Build", name="quetzalcoatl"), "Build", "name", "differs"),
 }  # fmt: skip
-OFTEN = {
-    "the record", "a column outside of the digest", "a memory too many", "a memory missing", "a link twice",
-    "a recall's result",
-}  # fmt: skip
-"""One for each kind of row and of problem. The others are much like them, and tried with --long only."""
 
 
 @pytest.fixture
@@ -82,47 +75,40 @@ def lived(lived: tuple[Any, list[str]]) -> tuple[Any, str]:
     return store, ids[0]
 
 
-@pytest.mark.embedded
-def test_any_corruption_of_the_graph_is_reported(lived: tuple[Any, str], request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("name", CORRUPTIONS)
+def test_any_corruption_of_the_rows_is_reported(lived: tuple[Any, str], name: str) -> None:
     store, memory_id = lived
-    is_long = request.config.getoption("--long")
+    changes, table, column, problem = CORRUPTIONS[name]
     projector = store._projector
     assert store.verification(deep=True).differing == 0
-    corruptions = {name: corruption for name, corruption in CORRUPTIONS.items() if is_long or name in OFTEN}
-    assert is_long or corruptions.keys() == OFTEN
-    for name, (statement, table, column, problem) in corruptions.items():
-        with projector.reading(), projector.engine._session.use() as connection:
-            connection.run("BEGIN TRANSACTION")
-            connection.run(statement, {"id": memory_id} if "$id" in statement else {})
-            found, plain = verify(projector, deep=True), verify(projector)
-            connection.run("ROLLBACK")
-        projector.engine.release()  # a row that was changed and rolled back may conflict with the next change of it
-        named = {(one.part, one.table, one.column, one.problem) for one in found.first}
-        assert ("graph", table, column, problem.format(id=memory_id)) in named, (name, found)
-        assert found.differing >= len(found.first) > 0, name
-        assert SECRET not in repr(found), name
-        assert plain.differing, name
-        with pytest.raises(GraphError, match=f"{table}.*memgraph rebuild"):
-            refuse(found, projector)
-    assert store.verification(deep=True).differing == 0
+    projector.rows.apply(changes(store, memory_id), projector.projection)
+    found = verify(projector, deep=True)
+    assert ("graph", table, column, problem) in {(one.part, one.table, one.column, one.problem) for one in found.first}
+    assert found.differing >= len(found.first) > 0
+    assert SECRET not in repr(found)
+    with pytest.raises(GraphError, match="memgraph rebuild"):
+        refuse(found, projector)
+    store.rebuild()
+    store.verify(deep=True)
 
 
-@pytest.mark.embedded
-def test_a_rebuild_repairs_the_graph(lived: tuple[Any, str]) -> None:
+def test_rows_that_this_store_did_not_write_are_reported(lived: tuple[Any, str]) -> None:
     store, _ = lived
-    with store._projector.reading(), store._projector.engine._session.use() as connection:
-        connection.run("MATCH (m:Memory) SET m.title = 'x'")
-    with pytest.raises(GraphError, match="values of columns"):
+    with closing(sqlite3.connect(store.config.home / ROWS)) as raw, raw:
+        raw.execute("UPDATE node SET code = 7")
+    assert ("Memory", "a row of Memory is not what was written") in {
+        (one.table, one.problem) for one in store.verification(deep=True).first
+    }
+    with pytest.raises(GraphError, match="a row of Memory is not what was written"):
         store.verify()
     store.rebuild()
     store.verify(deep=True)
 
 
-@pytest.mark.embedded
 def test_a_state_that_deviates_from_the_journal(lived: tuple[Any, str]) -> None:
     store, _ = lived
     projector = store._projector
-    projector.engine.apply([], {**projector.projection.as_row(), "digest": "0" * 64})
+    projector.rows.apply([], projector.projection.with_digest(0))
     found = store.verification(deep=True)
     assert [(one.table, one.column) for one in found.first] == [("Projection", "digest")]
 
@@ -169,7 +155,7 @@ def test_any_corruption_of_the_index_is_reported(lived: tuple[Any, str]) -> None
         found = store.verification(deep=True)
         assert {one.part for one in found.first} == {"index"}, part
         assert (part, memory_id) in {(one.table, one.key) for one in found.first}, part
-        store._projector._indexes.index = index_from(store._projector.engine, store._projector.projection)
+        store.rebuild()
     spoil_column(store.reader.index, 0)
     assert store.verification().differing == 0
     with pytest.raises(GraphError, match="index"):
@@ -239,7 +225,7 @@ def test_verified_items_are_counted(lived: tuple[Any, str]) -> None:
     memories = len(list(store.every_memory()))
     assert plain.nodes == deep.indexed == memories
     assert plain.edges == len(store.every_link())
-    assert deep.nodes == len(store.cypher("MATCH (n) WHERE NOT label(n) IN ['Projection', 'MemoryRow'] RETURN n.id"))
+    assert deep.nodes == len(store.cypher("MATCH (n) RETURN n.id"))
     assert deep.edges == len(store.cypher("MATCH ()-[e]->() RETURN label(e)"))
     assert plain.vectors == deep.vectors >= memories
     assert plain.digest == deep.digest == store.digest()

@@ -192,8 +192,7 @@ class TestRebuilding:
         store, _ = lived
         expected = seen(store)
         store.flush()
-        with store._projector.reading():
-            store._projector.rows.apply([], replace(store._projector.projection, schema_version="of old"))
+        store._projector.rows.apply([], replace(store._projector.projection, schema_version="of old"))
         store.close()
         rebuilds: list[int] = []
         real = module.Projector.rebuild
