@@ -241,8 +241,7 @@ class Journal:
         try:
             yield from self._walk(after or self.start, self.tail.seq if until is None else min(until, self.tail.seq))
         except JournalError as error:
-            self._tell_refused(error)
-            raise
+            raise self._explained(error) from None
 
     def _walk(self, chain: Chain, until: int) -> Iterator[Committed]:
         history = self.used.until(chain.seq + 1)
@@ -553,10 +552,7 @@ class Journal:
             here = tx.one("signature_of", self.database.tenant, self.tail.seq) if self.tail.seq else None
         if self.tail.seq > self.base.seq and (here is None or _hex(here[0]) != self.tail.signature):
             if seq >= self.tail.seq or here is not None:
-                raise ReplacedJournalError(
-                    f"the journal in {self.path} was replaced (resealed or restored from a backup) while this process had it open; "
-                    "open the store again"
-                )
+                raise self._replaced()
             witness = "this process, which has it open,"
             raise TruncatedJournalError(path=self.path, seq=None, head_seq=self.tail.seq, witness=witness)
         self._read_on(seq)
@@ -574,8 +570,7 @@ class Journal:
             for commit in self._walk(self.tail, until):
                 self._note(commit)
         except JournalError as error:
-            self._tell_refused(error)
-            raise
+            raise self._explained(error) from None
 
     def named_by_head(self) -> Head | None:
         """Return what the head file states; None if there is none."""
@@ -814,8 +809,18 @@ class Journal:
             f"adopted a journal of {self.tail.seq} events that had no head file: a truncation before now would go unnoticed"
         )
 
-    def _tell_refused(self, error: JournalError) -> None:
+    def _explained(self, error: JournalError) -> JournalError:
+        """Return the error of a refused event: nobody has forged anything if the journal was replaced while it was read."""
+        if self.is_replaced():
+            return self._replaced()
         self.on_refused(error)
+        return error
+
+    def _replaced(self) -> ReplacedJournalError:
+        return ReplacedJournalError(
+            f"the journal in {self.path} was replaced (resealed or restored from a backup) while this process had it open; "
+            "open the store again"
+        )
 
     def _warn_if_unverified(self) -> None:
         """Log an error, each time that events are read although nothing proves who wrote them."""

@@ -14,7 +14,7 @@ from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, 
 from memgraph.journal import legacy
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.head_file import HeadFile
-from memgraph.journal.journal import Journal
+from memgraph.journal.journal import Journal, ReplacedJournalError
 from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.keys.ring import (
     DEFAULT_VERIFICATION_DAYS,
@@ -102,7 +102,10 @@ def open_journal(
                 if identity_in(database) is None:
                     _move(journal, identity)
                 else:
-                    journal.load()
+                    try:
+                        journal.load()
+                    except ReplacedJournalError:
+                        journal.load()  # another process has signed it anew meanwhile
                 counts["events"] = journal.tail.seq
             return journal
 
