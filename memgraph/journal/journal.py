@@ -581,7 +581,7 @@ class Journal:
         if head is None:
             self._adopt()
             return
-        if self.tail.seq < head.seq:
+        if self.tail.seq < head.seq and not self._has_reached(head.seq):
             witness = f"its head file {self._heads.path}"
             raise TruncatedJournalError(path=self.path, seq=self.tail.seq, head_seq=head.seq, witness=witness)
         if head.seq and self.signature_of(head.seq) not in (head.signature, None):
@@ -594,6 +594,11 @@ class Journal:
             )
         if head.seq < self.tail.seq and self.holds_lock:
             self._write_head_file()
+
+    def _has_reached(self, seq: int) -> bool:
+        """Return whether an event is in the database, although this thread's block of reads does not see it yet."""
+        with self.database.paused():
+            return self._stored_head()[0] >= seq
 
     def signature_of(self, seq: int) -> str | None:
         """Return the signature of an event; None if it is not there."""

@@ -269,9 +269,9 @@ class Database(ABC):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """End this thread's block of reads for a block; afterwards it goes on, and sees the database as it is by then."""
+        """End this thread's block of reads, if it is in one, for a block; afterwards it goes on, and sees the database as it is by then."""
         connection: _Connection | None = getattr(self._here, "connection", None)
-        if connection is None:
+        if connection is None or connection.is_writing:
             yield
             return
         self._roll_back(connection)
