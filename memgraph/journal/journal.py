@@ -98,6 +98,8 @@ class Journal:
         Called with the error when a replay is refused; and at each replay whose signatures are not verified.
     on_full : callable
         Called when the journal cannot be written for lack of disk space.
+    appended : int
+        How often this object has appended commits.
     has_key : bool
         Whether there are keys to verify with; without, nothing can be written.
     notices : list of str
@@ -130,6 +132,7 @@ class Journal:
         self._lock = database.lock()
         self._is_adopted = False
         self._in_commit = 0
+        self.appended = 0
         self._purged: frozenset[int] = frozenset()
         self._vectors: dict[str, Vectors] = {}
         self.baseline: Baseline | None = None
@@ -738,6 +741,7 @@ class Journal:
                 )
             time = max(now, self.tail.timestamp)
             sealed = seal(drafts, self.tail, self.signing_key, time)
+            self.appended += 1
             self.put(tx, sealed.lines)
             commits, start = [], 0
             for draft in drafts:

@@ -415,11 +415,11 @@ class AgentMemoryStore(Delegating):
     def _carry_out(self, call: Callable[[], T], *, is_repeatable: bool) -> T:
         """Run a use of the open store. If the journal was replaced while it waited for the lock, and it has committed nothing, run it again on the new one."""
         self._check_open()
-        journal, seq = self._journal, self._journal.tail.seq
+        journal, appended = self._journal, self._journal.appended
         try:
             return call()
         except ReplacedJournalError:
-            if not is_repeatable or journal.tail.seq != seq:
+            if not is_repeatable or journal.appended != appended:
                 raise
             self._check_open()
             if self._journal is journal:
