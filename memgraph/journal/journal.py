@@ -136,8 +136,8 @@ class Journal:
         self.on_full: Callable[[], None] = lambda: None
 
     @property
-    def path(self) -> Path:
-        """What the journal is called in messages: the database's file."""
+    def path(self) -> Path | str:
+        """What the journal is called in messages: the database's file, or its address without a password."""
         return self.database.path
 
     @property

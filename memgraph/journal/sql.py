@@ -13,8 +13,6 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import urlsplit, urlunsplit
-
 from memgraph import assets
 from memgraph.disk.files import make_private_file, make_private_folder, read_only_message, refused_writes
 from memgraph.disk.lock import FORKED, writer_lock
@@ -23,15 +21,15 @@ from memgraph.errors import (
     ClosedError,
     DiskFullError,
     JournalError,
+    MemGraphError,
     MissingExtraError,
     ReadOnlyError,
     StorageError,
 )
+from memgraph.settings import ADDRESS, Server
 
 SCHEMA_VERSION = 1
 """Version of the tables; a database of a later version is refused."""
-SERVERS = ("postgresql://", "postgres://")
-"""How the address of a database server begins."""
 _NAME = re.compile(r"^-- name: (\w+)[^\n]*\n", re.MULTILINE)
 _PAGES = 1_000
 """Pages after which SQLite merges its write-ahead log into the file."""
@@ -137,6 +135,8 @@ class Database(ABC):
         Number of the store in it; the first column of every key.
     name : str
         Name of the store in it; empty in a file, which holds one.
+    has_tables : bool
+        Whether anything was ever stored in it.
     path : Path or str
         Its name in messages.
     refused : str or None
@@ -149,6 +149,7 @@ class Database(ABC):
     def __init__(self, name: str) -> None:
         self.name = name
         self.tenant = 1
+        self.has_tables = True
         self._here = threading.local()
         self._all: list[Any] = []
         self._guard = threading.Lock()
@@ -187,13 +188,33 @@ class Database(ABC):
     def _errors(self, timeout_s: float = _WAIT_S) -> AbstractContextManager[None]:
         """Raise the vendor's errors in a block as ours."""
 
+    def _is_lost(self, raw: Any) -> bool:  # noqa: ARG002
+        """Return whether a connection has ended without being closed."""
+        return False
+
+    def _begun(self, *, is_writing: bool, timeout_s: float) -> _Connection:
+        """Begin a transaction on this thread's connection; if that is lost, on another one."""
+        connection = self._connection()
+        try:
+            with self._errors(timeout_s):
+                self._begin(connection.raw, is_writing=is_writing, timeout_s=timeout_s)
+            return connection
+        except MemGraphError:
+            is_lost = self._is_lost(connection.raw)
+            self._end(connection, "ROLLBACK")
+            if not is_lost:
+                raise
+        connection = self._connection()
+        with self._errors(timeout_s):
+            self._begin(connection.raw, is_writing=is_writing, timeout_s=timeout_s)
+        return connection
+
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         """Begin a block that sees one state of the database. Nests, also in `writing`."""
         connection = self._connection()
         if connection.depth == 0:
-            with self._errors():
-                self._begin(connection.raw, is_writing=False, timeout_s=_WAIT_S)
+            connection = self._begun(is_writing=False, timeout_s=_WAIT_S)
         connection.depth += 1
         try:
             yield Transaction(connection.raw, self._sql, self._errors)
@@ -221,8 +242,7 @@ class Database(ABC):
             return
         if self.refused:
             raise ReadOnlyError(read_only_message(self.refused))
-        with self._errors(timeout_s):
-            self._begin(connection.raw, is_writing=True, timeout_s=timeout_s)
+        connection = self._begun(is_writing=True, timeout_s=timeout_s)
         connection.depth, connection.is_writing = 1, True
         try:
             yield Transaction(connection.raw, self._sql, self._errors)
@@ -258,15 +278,21 @@ class Database(ABC):
         found: _Connection | None = getattr(self._here, "connection", None)
         if found is None:
             with self._errors():
-                raw = self._connected()
-            with self._guard:
-                self._all.append(raw)
-            found = self._here.connection = _Connection(raw)
+                found = self._here.connection = _Connection(self._another())
         return found
+
+    def _another(self) -> Any:
+        """Return a new connection, which is closed with the database."""
+        raw = self._connected()
+        with self._guard:
+            self._all.append(raw)
+        return raw
 
     def _end(self, connection: _Connection, how: str) -> None:
         try:
             with self._errors():
+                if self._is_lost(connection.raw):
+                    raise StorageError("was lost", path=self.path)
                 connection.raw.execute(how)
         except (StorageError, ReadOnlyError, BusyError):
             with suppress(Exception):  # the connection is lost; the next block makes another
@@ -408,6 +434,8 @@ class Postgres(Database):
         ``postgresql://user@host:port/database``.
     name : str
         Name of the store.
+    creates : bool
+        Whether missing tables are made.
 
     Raises
     ------
@@ -417,17 +445,22 @@ class Postgres(Database):
         The extra ``postgres`` is not installed.
     """
 
-    def __init__(self, url: str, name: str) -> None:
+    def __init__(self, url: str, name: str, *, creates: bool = True) -> None:
         super().__init__(name)
+        self.tenant = 0  # until its name is looked up
         try:
             import psycopg
         except ImportError:
             raise MissingExtraError("Stores on PostgreSQL", package="psycopg", extra="postgres") from None
         self._vendor = psycopg
         self._url = url
-        self.path: str = without_password(url)
-        with self._errors():
-            self._prepare(self._connection().raw)
+        self.path: str = str(Server(url, name))
+        try:
+            with self._errors():
+                self._prepare(self._connection().raw, creates=creates)
+        except BaseException:
+            self.close()
+            raise
 
     def lock(self) -> WriterLock:
         """Return the lock of writers: one of the server's advisory locks, which ends with its connection."""
@@ -456,29 +489,47 @@ class Postgres(Database):
     def _tables(self) -> list[str]:
         return re.findall(r"CREATE TABLE (\w+)", "\n".join(statements().values()))
 
-    def _prepare(self, raw: Any) -> None:
-        raw.execute("SELECT pg_advisory_lock(hashtext('memgraph schema'))")
-        try:
-            raw.execute("CREATE SCHEMA IF NOT EXISTS memgraph")
-            raw.execute("CREATE TABLE IF NOT EXISTS memgraph_version (version INTEGER NOT NULL)")
-            found = raw.execute("SELECT version FROM memgraph_version").fetchone()
-            if found and found[0] > SCHEMA_VERSION:
-                raise JournalError(
-                    f"{self.path}: version {found[0]} of its tables is unknown to this release; install a newer memgraph"
-                )
-            if not found:
-                with raw.transaction():
+    def _prepare(self, raw: Any, *, creates: bool) -> None:
+        is_standby, is_fixed = raw.execute(
+            "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'"
+        ).fetchone()
+        if is_standby or is_fixed:
+            self.refused = f"{self.path} is {'a standby, which may only be read' if is_standby else 'read-only'}"
+        version = self._version(raw)
+        if version is None and creates and self.refused is None:
+            with raw.transaction():
+                raw.execute("SELECT pg_advisory_xact_lock(hashtext('memgraph schema'))")
+                version = self._version(raw)
+                if version is None:
+                    raw.execute("CREATE SCHEMA IF NOT EXISTS memgraph")
+                    raw.execute("CREATE TABLE memgraph_version (version INTEGER NOT NULL)")
                     for name in statements():
                         if name.startswith("create_"):
                             raw.execute(self._sql(name))
                     raw.execute("INSERT INTO memgraph_version VALUES (%s)", (SCHEMA_VERSION,))
-        except self._vendor.errors.ReadOnlySqlTransaction:
-            self.refused = f"{self.path} is a standby, which may only be read"
-        finally:
-            raw.execute("SELECT pg_advisory_unlock(hashtext('memgraph schema'))")
+                    version = SCHEMA_VERSION
+        if version is not None and version > SCHEMA_VERSION:
+            raise JournalError(
+                f"{self.path}: version {version} of its tables is unknown to this release; install a newer memgraph"
+            )
+        self.has_tables = version is not None
+
+    def _version(self, raw: Any) -> int | None:
+        if raw.execute("SELECT to_regclass('memgraph.memgraph_version')").fetchone()[0] is None:
+            return None
+        found = raw.execute("SELECT version FROM memgraph.memgraph_version").fetchone()
+        return int(found[0]) if found else None
 
     def _connected(self) -> Any:
-        return self._vendor.connect(self._url, autocommit=True, options="-c search_path=memgraph", connect_timeout=10)
+        try:
+            return self._vendor.connect(
+                self._url, autocommit=True, options="-c search_path=memgraph", connect_timeout=10
+            )
+        except self._vendor.ProgrammingError:  # its message may quote the password
+            raise StorageError(f"is no address of a database: {ADDRESS}", path=self.path) from None
+
+    def _is_lost(self, raw: Any) -> bool:
+        return bool(raw.closed)
 
     def _begin(self, raw: Any, *, is_writing: bool, timeout_s: float) -> None:
         if not is_writing:
@@ -486,7 +537,10 @@ class Postgres(Database):
             return
         raw.execute("BEGIN")
         raw.execute(f"SET LOCAL lock_timeout = {max(1, int(1000 * timeout_s)):d}")
-        raw.execute("SELECT seq FROM head WHERE tenant = %s FOR UPDATE", (self.tenant,))
+        if self.tenant:
+            raw.execute("SELECT seq FROM head WHERE tenant = %s FOR UPDATE", (self.tenant,))
+        else:
+            raw.execute("SELECT pg_advisory_xact_lock(hashtext('memgraph schema'))")  # two stores never get one number
 
     @cache  # noqa: B019 - as many as there are statements
     def _sql(self, name: str) -> str:
@@ -504,8 +558,8 @@ class Postgres(Database):
             raise ReadOnlyError(read_only_message(f"{self.path}: {_first_line(error)}")) from None
         except vendor.errors.DiskFull:
             raise DiskFullError("no space is left on the server", path=self.path) from None
-        except vendor.OperationalError as error:
-            raise StorageError(f"cannot be reached: {_first_line(error)}", path=self.path) from None
+        except (vendor.OperationalError, vendor.InterfaceError) as error:
+            raise StorageError(f"cannot be used: {_first_line(error)}", path=self.path) from None
         except vendor.Error as error:
             raise StorageError(f"refuses: {_first_line(error)}", path=self.path) from None
 
@@ -516,6 +570,7 @@ class _AdvisoryLock:
     def __init__(self, database: Postgres) -> None:
         self._database = database
         self._raw: Any = None
+        self._is_mine = False
 
     def acquire(self, timeout_s: float) -> None:
         until = time.monotonic() + timeout_s
@@ -525,15 +580,27 @@ class _AdvisoryLock:
             time.sleep(_LOOK_S)
 
     def try_acquire(self) -> bool:
+        if self._is_mine and not self._raw.closed:
+            return False
+        try:
+            self._is_mine = self._taken()
+        except StorageError:
+            if self._raw is None or not self._raw.closed:
+                raise
+            self._is_mine = self._taken()  # the connection was lost since it was used last
+        return self._is_mine
+
+    def _taken(self) -> bool:
         with self._database._errors():  # noqa: SLF001 - the same module
             if self._raw is None or self._raw.closed:
-                self._raw = self._database._connected()  # noqa: SLF001
+                self._raw = self._database._another()  # noqa: SLF001
             found = self._raw.execute(
                 "SELECT pg_try_advisory_lock(hashtext('memgraph writer'), hashtext(%s))", (self._database.name,)
             )
             return bool(found.fetchone()[0])
 
     def release(self) -> None:
+        self._is_mine = False
         if self._raw is not None:
             with suppress(Exception):  # a lost connection holds no lock
                 self._raw.execute("SELECT pg_advisory_unlock_all()")
@@ -557,14 +624,6 @@ class _AdvisoryLock:
 
     def taken_at(self) -> float | None:
         return None
-
-
-def without_password(url: str) -> str:
-    """Return an address without its password, for messages."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    user = parts.username
-    return urlunsplit((parts.scheme, f"{user}@{host}" if user else host, parts.path, "", ""))
 
 
 def _first_line(error: Exception) -> str:

@@ -63,7 +63,7 @@ def migrate(
     config = config or load_config()
     provider, time_of = keys or configured_keys(config), clock or utc_now
     started, started_at = time.perf_counter(), to_iso(time_of())
-    store_id, _ = identify(config.home, provider, keys_home=config.keys_home)
+    store_id, _ = identify(config.home, provider, keys_home=config.keys_home, server=config.server)
     journal = open_store_journal(config, provider, lambda: to_iso(time_of()))
     try:
         read = _Read()
@@ -103,7 +103,7 @@ def finish(config: AgentMemoryConfig | None = None) -> Path | None:
         There is no store, or the system refuses.
     """
     config = config or load_config()
-    id_of(config.home)
+    id_of(config.home, config.server)
     kept = config.home / KEPT
     if not kept.exists():
         return None
