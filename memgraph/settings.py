@@ -194,7 +194,8 @@ class ServerSettings(Model):
         description="Address of the PostgreSQL database that holds the store, as it was given as home. Empty: a file in home.",
     )
     tenant: Name = Field(
-        default=DEFAULT_TENANT, description="Name of the store in the PostgreSQL database; one database holds many stores."
+        default=DEFAULT_TENANT,
+        description="Name of the store in the PostgreSQL database; one database holds many stores.",
     )
 
     @property

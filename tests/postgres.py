@@ -19,13 +19,20 @@ def binaries() -> Path | None:
     """Return the folder of ``initdb`` and ``pg_ctl``; None if PostgreSQL is not installed."""
     found = shutil.which("initdb")
     packaged = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda one: int(one.parts[-3]))
-    return Path(found).parent if found else packaged[-1].parent if packaged else None
+    return Path(found).resolve().parent if found else packaged[-1].parent if packaged else None
+
+
+_RULES = """\
+host all tester 127.0.0.1/32 trust
+host replication tester 127.0.0.1/32 trust
+host all all 127.0.0.1/32 scram-sha-256
+"""
 
 
 class Server:
     """A server: `user` may do everything, and others log in with a password."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, of: Server | None = None) -> None:
         found = binaries()
         if found is None:
             pytest.skip("PostgreSQL is not installed (Debian: postgresql)")
@@ -34,19 +41,16 @@ class Server:
         self._owner = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
         self.data = folder / "data"
         self.port = _free_port()
-        self.data.mkdir()
         if self._owner:
             os.chown(folder, self._owner.pw_uid, self._owner.pw_gid)
-            os.chown(self.data, self._owner.pw_uid, self._owner.pw_gid)
-        self.run("initdb", "--username=tester", "--auth=trust", "--encoding=UTF8", "--no-sync", "--pgdata", str(self.data))
-        rules = "local all all trust\nhost all tester 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\nhost replication all 127.0.0.1/32 trust\n"
-        self.write("pg_hba.conf", rules)
-        self.set_up()
-
-    def set_up(self) -> None:
-        """Write the settings: no other server's socket or port is touched."""
+        if of is None:
+            self.run("initdb", "--username=tester", "--auth=trust", "--encoding=UTF8", "--no-sync", "--pgdata", str(self.data))  # fmt: skip
+            self.write("pg_hba.conf", _RULES)
+        else:
+            self.run("pg_basebackup", "-R", "--checkpoint=fast", "--no-sync", "-d", of.address(), "-D", str(self.data))
+        # no other server's socket or port is touched
         self.write(
-            "postgresql.auto.conf",
+            "postgresql.conf",
             f"listen_addresses = '127.0.0.1'\nport = {self.port}\nunix_socket_directories = ''\nfsync = off\nmax_connections = 60\n",
         )
 
@@ -89,12 +93,12 @@ class Server:
 
 
 @contextmanager
-def running() -> Iterator[Server]:
-    """Run a server as long as a block."""
+def running(*, standby_of: Server | None = None) -> Iterator[Server]:
+    """Run a server, or a standby of another one, as long as a block."""
     folder = Path(mkdtemp(prefix="memgraph-pg-"))
     server = None
     try:
-        server = Server(folder)
+        server = Server(folder, of=standby_of)
         server.start()
         yield server
     finally:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from memgraph.config import AgentMemoryConfig
 from memgraph.diagnostics.delivery import Repeats
@@ -70,7 +70,7 @@ def report_security(
             reason=reason,
             mode=config.security_mode,
             key_ids=[*map(token_of, error.key_ids[:_MAX_KEYS])] if isinstance(error, KeyMissingError) else [],
-            segment=token_of(os.path.basename(place.path)) if place else None,
+            segment=token_of(Path(place.path).name) if place else None,
             seq=place.seq if place else None,
         )
 

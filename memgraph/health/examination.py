@@ -598,7 +598,9 @@ def _verified(found: Verification, config: AgentMemoryConfig, report: Report) ->
     graph, vectors = report.found["graph"], found.by_part["vectors"]
     report.found["vectors"] = {"named": found.vectors, "damaged": vectors}
     if vectors:
-        what = f"{vectors:,} of {found.vectors:,} vectors in {config.server or config.home / FILE} are damaged or missing"
+        what = (
+            f"{vectors:,} of {found.vectors:,} vectors in {config.server or config.home / FILE} are damaged or missing"
+        )
         report.error("vectors", what, "run `memgraph embed --repair` to recompute them; until then their memories are found by text alone")  # fmt: skip
     report.passed("vectors", value=vectors, limit=0)
     if found.graph_seq is not None:

@@ -219,9 +219,7 @@ def identity_in(database: Database) -> Identity | None:
     return Identity(found[1], found[2])
 
 
-def identify(
-    home: Path, keys: KeyProvider, *, keys_home: Path, server: Server | None = None
-) -> tuple[str, KeyRing]:
+def identify(home: Path, keys: KeyProvider, *, keys_home: Path, server: Server | None = None) -> tuple[str, KeyRing]:
     """Return the id and the keys of an existing store; create nothing.
 
     Raises

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
+
 from memgraph import assets
 from memgraph.disk.files import make_private_file, make_private_folder, read_only_message, refused_writes
 from memgraph.disk.lock import FORKED, writer_lock

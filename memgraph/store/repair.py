@@ -506,7 +506,9 @@ class Unwitnessed(Journal):
 @contextmanager
 def _unwitnessed(config: AgentMemoryConfig, keys: KeyProvider | None) -> Iterator[Unwitnessed]:
     """Give the journal of a store, which is not read yet."""
-    store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home, server=config.server)
+    store_id, ring = identify(
+        config.home, keys or configured_keys(config), keys_home=config.keys_home, server=config.server
+    )
     with as_stored(config, store_id, ring) as journal:
         yield journal
 
@@ -683,7 +685,9 @@ def _check_store(config: AgentMemoryConfig, store_id: str, path: Path) -> None:
     except MemGraphError:
         return  # damaged or missing: the backup has it
     if found != store_id:
-        raise BackupError(f"is a backup of another store, {store_id}; the one at {config.server or home} is {found}", path=path)
+        raise BackupError(
+            f"is a backup of another store, {store_id}; the one at {config.server or home} is {found}", path=path
+        )
 
 
 def _known_seq(journal: Unwitnessed) -> int:
