@@ -24,7 +24,17 @@ from memgraph.model.results.retrieval import PromptBudget
 from memgraph.model.results.retrieval import RetrievalBudget as RetrievalBudget  # noqa: PLC0414 - public here
 from memgraph.model.results.tasks import TurnSettings
 from memgraph.privacy.access import AgentPermissions
-from memgraph.settings import OUTSIDE_THE_STORE, DiagnosticSettings, JournalSettings, SecuritySettings
+from memgraph.settings import (
+    DEFAULT_TENANT,
+    OUTSIDE_THE_STORE,
+    DiagnosticSettings,
+    JournalSettings,
+    SecuritySettings,
+    Server,
+    ServerSettings,
+    is_address,
+    without_password,
+)
 
 DEFAULT_HOME = "~/.memgraph"
 OLLAMA_PREFIX = "ollama:"
@@ -36,7 +46,7 @@ NO_HOME = "set HOME, or MEMGRAPH_HOME and MEMGRAPH_KEYS_HOME: the system does no
 _environment: ContextVar[Mapping[str, str] | None] = ContextVar("memgraph_environment", default=None)
 
 
-class AgentMemoryConfig(DiagnosticSettings, JournalSettings, SecuritySettings):
+class AgentMemoryConfig(DiagnosticSettings, JournalSettings, SecuritySettings, ServerSettings):
     """Settings of a store. Values that are not given come from ``MEMGRAPH_*``, then from the store's ``config.toml``.
 
     The description of a field says what it sets; `memgraph docs settings` lists them all.
@@ -179,9 +189,13 @@ class AgentMemoryConfig(DiagnosticSettings, JournalSettings, SecuritySettings):
         upper = _from_environment(_environment.get()) | given
         home = upper.setdefault("home", DEFAULT_HOME)
         try:
-            path = _absolute(Path(home))
-        except (TypeError, ValueError):
+            path, server = _place(home, upper.get("tenant"))
+        except (TypeError, ValueError) as error:
+            if isinstance(home, str) and "://" in home:  # whose password must not be quoted
+                raise ConfigError(f"home {error}") from None
             return upper  # the field's own validation reports the error
+        if server is not None:
+            upper |= {"home": path, "database": server.address}
         return {**_by_field(_read_toml(path / "config.toml")), **upper}
 
     @field_validator("home", "keys_home")
@@ -197,7 +211,7 @@ def _is_table(kind: Any) -> bool:
 _ENVIRONMENT = {
     f"MEMGRAPH_{name.upper()}": name
     for name, field in AgentMemoryConfig.model_fields.items()
-    if not _is_table(field.annotation)
+    if not _is_table(field.annotation) and name != "database"
 }
 """Settings by environment variable. Tables have none."""
 
@@ -237,11 +251,25 @@ class Setting(NamedTuple):
 
 def config_path(home: str | Path | None = None, *, environment: Mapping[str, str] | None = None) -> Path:
     """Return the path of a store's settings file, without reading it."""
-    named = home or _from_environment(environment).get("home", DEFAULT_HOME)
+    return home_of(home, environment=environment)[0] / "config.toml"
+
+
+def home_of(
+    home: str | Path | None = None, *, environment: Mapping[str, str] | None = None
+) -> tuple[Path, Server | None]:
+    """Return a store's directory, and its place on a server if it has one, without reading its settings."""
+    given = _from_environment(environment)
     try:
-        return _absolute(Path(named)) / "config.toml"
+        return _place(home or given.get("home", DEFAULT_HOME), given.get("tenant"))
     except (TypeError, ValueError) as error:
         raise ConfigError(f"home {error}") from None
+
+
+def _place(home: str | Path, tenant: object) -> tuple[Path, Server | None]:
+    if not is_address(home):
+        return _absolute(Path(home)), None
+    server = Server(str(home), str(tenant or DEFAULT_TENANT))
+    return _absolute(_of_user(lambda: platformdirs.user_data_path("memgraph") / "servers" / server.folder)), server
 
 
 def settings_in_force(
@@ -259,6 +287,8 @@ def settings_in_force(
         name, _, inner = setting.name.partition(".")
         source = next((kind for kind, given in sources.items() if name in given), "default")
         value = getattr(config, name)
+        if name == "database" and value:
+            value, source = without_password(value), next(kind for kind, given in sources.items() if "home" in given)
         if inner:  # a table comes as a whole from its first source
             given = sources[source][name] if source != "default" else {}
             if not isinstance(given, Model) and inner not in _by_field(given, type(value)):

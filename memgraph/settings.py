@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 from contextvars import ContextVar
-from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
+from typing import Annotated, Any, Literal, NamedTuple, Self
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, field_validator, model_validator
 
-from memgraph.model.base import Address, Model
+from memgraph.model.base import Address, Model, Name
 from memgraph.model_server import is_this_machine
 
 
@@ -160,5 +161,79 @@ class SecuritySettings(Model):
         return "prod"
 
 
-OUTSIDE_THE_STORE = frozenset({*SecuritySettings.model_fields, *DiagnosticSettings.model_fields} - {"security_mode"})
+ADDRESS = "postgresql://USER@HOST/DATABASE"
+"""How the address of a server's database is written."""
+_SCHEMES = ("postgresql", "postgres")
+_SECRETS = ("password", "sslpassword", "passfile")
+DEFAULT_TENANT = "default"
+
+
+class Server(NamedTuple):
+    """A store's place on a database server: the database's address, which may hold a password, and the name of the store in it."""
+
+    address: str
+    tenant: str
+
+    def __repr__(self) -> str:
+        return f"{without_password(self.address)} (tenant {self.tenant})"
+
+    @property
+    def folder(self) -> str:
+        """The name of the local folder of this store, the same whatever the password is."""
+        address = without_password(self.address).replace("postgres://", "postgresql://", 1)
+        return hashlib.sha256(f"{address}\x1f{self.tenant}".encode()).hexdigest()[:24]
+
+
+class ServerSettings(Model):
+    """Where a store is that lives on a database server. Arguments and the environment alone set them."""
+
+    database: str = Field(
+        default="",
+        repr=False,
+        max_length=4_000,
+        description="Address of the PostgreSQL database that holds the store, as it was given as home. Empty: a file in home.",
+    )
+    tenant: Name = Field(
+        default=DEFAULT_TENANT,
+        description="Name of the store in the PostgreSQL database; one database holds many stores.",
+    )
+
+    @property
+    def server(self) -> Server | None:
+        """The store's place on a database server; None if it is a file in its directory."""
+        return Server(self.database, self.tenant) if self.database else None
+
+
+def is_address(home: object) -> bool:
+    """Return whether a store's place is the address of a database server.
+
+    Raises
+    ------
+    ValueError
+        It is meant to be one, but is not. The message does not quote it.
+    """
+    if not isinstance(home, str) or "://" not in home:
+        return False
+    try:
+        parts = urlsplit(home)
+        _ = parts.port
+    except ValueError:
+        raise ValueError(f"is no address of a database: {ADDRESS}") from None
+    if parts.scheme not in _SCHEMES or not parts.path.strip("/"):
+        raise ValueError(f"is no address of a database: {ADDRESS}")
+    return True
+
+
+def without_password(address: str) -> str:
+    """Return a database's address without its password, for messages."""
+    parts = urlsplit(address)
+    user, _, host = parts.netloc.rpartition("@")
+    user = user.partition(":")[0]
+    query = "&".join(one for one in parts.query.split("&") if one.partition("=")[0] not in _SECRETS)
+    return urlunsplit((parts.scheme, f"{user}@{host}" if user else host, parts.path, query, ""))
+
+
+OUTSIDE_THE_STORE = frozenset(
+    {*SecuritySettings.model_fields, *DiagnosticSettings.model_fields, *ServerSettings.model_fields} - {"security_mode"}
+)
 """Settings that the store's own ``config.toml`` cannot set, because who can write it could then run programs, pass off forged events, or choose where data goes."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.config import AgentMemoryConfig, config_path, default_settings, load_config
+from memgraph.config import AgentMemoryConfig, config_path, default_settings, home_of, load_config
 from memgraph.diagnostics.reports import report_finding
 from memgraph.disk.files import beyond, size_on_disk
 from memgraph.disk.lock import writer_lock
@@ -183,18 +183,21 @@ def check_settings(home: str | None, report: Report) -> AgentMemoryConfig:
         report.error(
             "settings", str(error), "`memgraph config init` shows every setting; with --force it replaces the file"
         )
-    named = os.environ.get("MEMGRAPH_KEYS_HOME")
-    if named:
-        return AgentMemoryConfig.model_construct(home=path.parent, keys_home=Path(named).expanduser().absolute())
-    return AgentMemoryConfig.model_construct(home=path.parent)
+    folder, server = home_of(home)
+    known_by_place: dict[str, Any] = {"home": folder}
+    if server is not None:
+        known_by_place |= {"database": server.address, "tenant": server.tenant}
+    if named := os.environ.get("MEMGRAPH_KEYS_HOME"):
+        known_by_place["keys_home"] = Path(named).expanduser().absolute()
+    return AgentMemoryConfig.model_construct(**known_by_place)
 
 
 def check_store(config: AgentMemoryConfig, report: Report) -> str | None:
     """Return the store's id, or None if there is no store."""
     home, store_id = config.home, None
     try:
-        if is_store(home):
-            store_id = id_of(home)
+        if config.server or is_store(home):
+            store_id = id_of(home, config.server) if is_store(home, config.server) else None
         else:
             refuse_foreign(home)
     except DamagedDatabaseError as error:
@@ -204,7 +207,8 @@ def check_store(config: AgentMemoryConfig, report: Report) -> str | None:
     except OSError as error:
         report.error("store", f"{home} cannot be read: {error.strerror}", "check its permissions")
     report.passed("store")
-    report.found["store"] = {"path": str(home), "exists": home.exists(), "id": store_id}
+    exists = store_id is not None if config.server else home.exists()
+    report.found["store"] = {"path": str(config.server or home), "exists": exists, "id": store_id}
     return store_id
 
 
@@ -450,7 +454,7 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report, stac
         return None
     size = 0
     try:
-        if legacy.is_there(config.home) and not (config.home / FILE).exists():
+        if config.server is None and not (config.home / FILE).exists():
             what = f"{config.home / legacy.FOLDER} is the journal of an earlier release, which was not moved into the database yet"
             report.warning("journal", what, "the next use of the store moves it")
             return None
@@ -573,7 +577,9 @@ def _verified(found: Verification, config: AgentMemoryConfig, report: Report) ->
     graph, vectors = report.found["graph"], found.by_part["vectors"]
     report.found["vectors"] = {"named": found.vectors, "damaged": vectors}
     if vectors:
-        what = f"{vectors:,} of {found.vectors:,} vectors in {config.home / FILE} are damaged or missing"
+        what = (
+            f"{vectors:,} of {found.vectors:,} vectors in {config.server or config.home / FILE} are damaged or missing"
+        )
         report.error("vectors", what, "run `memgraph embed --repair` to recompute them; until then their memories are found by text alone")  # fmt: skip
     report.passed("vectors", value=vectors, limit=0)
     if found.graph_seq is not None:

@@ -9,6 +9,7 @@ from tempfile import gettempdir
 from typing import NamedTuple
 from uuid import uuid4
 
+from memgraph.disk.files import make_private_folder
 from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, NotAStoreError, StorageError
 from memgraph.journal import legacy
@@ -26,11 +27,12 @@ from memgraph.journal.keys.ring import (
     missing_keys,
     uses_in,
 )
-from memgraph.journal.sql import Database, SQLite
+from memgraph.journal.sql import Database, Postgres, SQLite
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreCreated
 from memgraph.model.ids import stored_form
 from memgraph.ports import KeyProvider, SigningKey
+from memgraph.settings import Server
 
 logger = logger_of(__name__)
 
@@ -58,6 +60,7 @@ def open_journal(
     lock_timeout_s: float = 10.0,
     allow_unverified: bool = False,
     verification_days: int | None = DEFAULT_VERIFICATION_DAYS,
+    server: Server | None = None,
 ) -> Journal:
     """Open a store's journal; create it if the directory is new or empty, and move there what an earlier release wrote.
 
@@ -67,6 +70,8 @@ def open_journal(
         Returns the time; called when a journal is created, and if its key was rotated.
     allow_unverified : bool
         Open read-only if a key is missing or a signature is invalid (``dev`` with the explicit setting); otherwise raise.
+    server : Server, optional
+        Where the store is, if it is not a file in the directory, which then holds caches.
     verification_days : int or None
         Days for which a key verifies events after its rotation; None: for ever, as resealing needs.
 
@@ -80,13 +85,19 @@ def open_journal(
         The journal cannot be trusted.
     """
     made = made_from_events(home)  # checked before the journal: another process may be writing its first event
-    if not is_store(home):
+    if server is None and not is_store(home):
         refuse_foreign(home)
         if made:
             raise lost_journal(home, made)
-    database = opened(home)
+    database = opened(home, server)
     try:
-        identity = identity_in(database) or _identified(home, database, lock_timeout_s)
+        identity = identity_in(database)
+        if identity is None and server is not None:
+            if made:
+                raise lost_journal(home, made, server)
+            if database.refused:
+                raise StorageError(f"has no store of this name, and {database.refused}", path=str(server))
+        identity = identity or _identified(home, database, lock_timeout_s)
         key = keys.key(identity.store_id)
         if key is None and _is_empty(database, home):
             key = keys.create(identity.store_id)
@@ -123,7 +134,7 @@ def open_journal(
             needed = journal.used.needed_after(journal.base.seq)
             check_validity(needed, ring, days=verification_days, now=now)
         if made and journal.tail.seq == 0:
-            raise lost_journal(home, made)
+            raise lost_journal(home, made, server)
         _make_first_event(journal, key, created_by, now)
     except BaseException:
         database.close()
@@ -133,8 +144,11 @@ def open_journal(
     return journal
 
 
-def opened(home: Path) -> Database:
+def opened(home: Path, server: Server | None = None, *, creates: bool = True) -> Database:
     """Open a store's database; if the directory may not be written and holds only an earlier release's journal, one in a temporary folder."""
+    if server is not None:
+        make_private_folder(home)
+        return Postgres(server.address, server.tenant, creates=creates)
     path = home / FILE
     if not path.exists():
         database = SQLite.made_if_possible(path)
@@ -203,6 +217,8 @@ def add_store(database: Database, store_id: str, copy_id: str | None = None) -> 
 
 def identity_in(database: Database) -> Identity | None:
     """Return the identity of the store in a database; None if there is none yet."""
+    if not database.has_tables:
+        return None
     with database.reading() as tx:
         found = tx.one("tenant_named", database.name)
     if found is None:
@@ -211,7 +227,7 @@ def identity_in(database: Database) -> Identity | None:
     return Identity(found[1], found[2])
 
 
-def identify(home: Path, keys: KeyProvider, *, keys_home: Path, lock_timeout_s: float = 10.0) -> tuple[str, KeyRing]:  # noqa: ARG001
+def identify(home: Path, keys: KeyProvider, *, keys_home: Path, server: Server | None = None) -> tuple[str, KeyRing]:
     """Return the id and the keys of an existing store; create nothing.
 
     Raises
@@ -221,14 +237,14 @@ def identify(home: Path, keys: KeyProvider, *, keys_home: Path, lock_timeout_s: 
     KeyMissingError
         The key is missing.
     """
-    store_id = id_of(home)
+    store_id = id_of(home, server)
     key = keys.key(store_id)
     if key is None:
         raise _key_missing(home, store_id, keys)
     return store_id, KeyRing(store_id, keys, FileKeys(keys_home), active=key)
 
 
-def id_of(home: Path) -> str:
+def id_of(home: Path, server: Server | None = None) -> str:
     """Return the id of an existing store; create nothing.
 
     Raises
@@ -238,23 +254,33 @@ def id_of(home: Path) -> str:
     JournalError
         It cannot be read.
     """
-    if (home / FILE).exists():
-        database = SQLite(home / FILE)
+    if server is not None or (home / FILE).exists():
+        database = opened(home, server, creates=False)
         try:
             found = identity_in(database)
         finally:
             database.close()
         if found is not None:
             return found.store_id
+    if server is not None:
+        if made := made_from_events(home):
+            raise lost_journal(home, made, server)
+        raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=str(server))
     if legacy.is_there(home):
         return legacy.read_manifest(_manifest(home))[0]
     refuse_foreign(home)
     raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=home)
 
 
-def is_store(home: Path) -> bool:
-    """Return whether a directory holds a store, of this or an earlier release."""
-    return (home / FILE).exists() or legacy.is_there(home)
+def is_store(home: Path, server: Server | None = None) -> bool:
+    """Return whether there is a store, of this or an earlier release, in a directory or on a server."""
+    if server is None:
+        return (home / FILE).exists() or legacy.is_there(home)
+    database = opened(home, server, creates=False)
+    try:
+        return identity_in(database) is not None
+    finally:
+        database.close()
 
 
 def _manifest(home: Path) -> Path:
@@ -309,12 +335,12 @@ def made_from_events(home: Path) -> list[Path]:
     return list(dict.fromkeys(path.parent for path in found))
 
 
-def lost_journal(home: Path, made: Sequence[Path]) -> JournalError:
+def lost_journal(home: Path, made: Sequence[Path], server: Server | None = None) -> JournalError:
     """Return the error for a store whose events are gone while files made from them exist."""
     names = " and ".join(map(str, made))
     were = "was" if len(made) == 1 else "were"
     return JournalError(
-        f"the journal in {home / FILE} holds no events, but {names} {were} made from some: restore the journal "
+        f"the journal in {server or home / FILE} holds no events, but {names} {were} made from some: restore the journal "
         f"from a backup or, to start over, remove {names}"
     )
 

@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import urlsplit, urlunsplit
 
 from memgraph import assets
 from memgraph.disk.files import make_private_file, make_private_folder, read_only_message, refused_writes
@@ -28,11 +27,10 @@ from memgraph.errors import (
     ReadOnlyError,
     StorageError,
 )
+from memgraph.settings import ADDRESS, Server
 
 SCHEMA_VERSION = 1
 """Version of the tables; a database of a later version is refused."""
-SERVERS = ("postgresql://", "postgres://")
-"""How the address of a database server begins."""
 _NAME = re.compile(r"^-- name: (\w+)[^\n]*\n", re.MULTILINE)
 _PAGES = 1_000
 """Pages after which SQLite merges its write-ahead log into the file."""
@@ -163,6 +161,8 @@ class Database(ABC):
 
     path: Path | str
     refused: str | None = None
+    has_tables = True
+    """Whether there are tables to look into."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -219,8 +219,7 @@ class Database(ABC):
         """Begin a block that sees one state of the database. Nests, also in `writing`."""
         with self._connection() as connection:
             if connection.depth == 0:
-                with self._errors():
-                    self._begin(connection.raw, is_writing=False, timeout_s=_WAIT_S)
+                self._begin_on(connection, is_writing=False, timeout_s=_WAIT_S)
             connection.depth += 1
             try:
                 yield Transaction(connection.raw, self._sql, self._errors)
@@ -248,8 +247,7 @@ class Database(ABC):
                 return
             if self.refused:
                 raise ReadOnlyError(read_only_message(self.refused))
-            with self._errors(timeout_s):
-                self._begin(connection.raw, is_writing=True, timeout_s=timeout_s)
+            self._begin_on(connection, is_writing=True, timeout_s=timeout_s)
             connection.depth, connection.is_writing = 1, True
             try:
                 yield Transaction(connection.raw, self._sql, self._errors)
@@ -280,8 +278,7 @@ class Database(ABC):
             yield
         finally:
             self._here.connection = connection
-            with self._errors():
-                self._begin(connection.raw, is_writing=False, timeout_s=_WAIT_S)
+            self._begin_on(connection, is_writing=False, timeout_s=_WAIT_S)
 
     def retain(self) -> None:
         """Let another object use it, which closes it, too."""
@@ -333,6 +330,23 @@ class Database(ABC):
             raise ClosedError(FORKED)
         if self._users <= 0:
             raise ClosedError("the store is closed; open it again")
+
+    def _begin_on(self, connection: _Connection, *, is_writing: bool, timeout_s: float) -> None:
+        """Begin a transaction; if the connection is lost, on another one in its place."""
+        try:
+            with self._errors(timeout_s):
+                self._begin(connection.raw, is_writing=is_writing, timeout_s=timeout_s)
+        except MemGraphError:
+            if not self._is_lost(connection.raw):
+                self._roll_back(connection)
+                raise
+            connection.raw = self._new()
+            with self._errors(timeout_s):
+                self._begin(connection.raw, is_writing=is_writing, timeout_s=timeout_s)
+
+    def _is_lost(self, raw: Any) -> bool:  # noqa: ARG002
+        """Whether a connection was closed by the other side."""
+        return False
 
     def _roll_back(self, connection: _Connection) -> None:
         try:
@@ -525,6 +539,8 @@ class Postgres(Database):
         ``postgresql://user@host:port/database``.
     name : str
         Name of the store.
+    creates : bool
+        Whether missing tables are made.
 
     Raises
     ------
@@ -534,18 +550,19 @@ class Postgres(Database):
         The extra ``postgres`` is not installed.
     """
 
-    def __init__(self, url: str, name: str) -> None:
+    def __init__(self, url: str, name: str, *, creates: bool = True) -> None:
         super().__init__(name)
+        self.tenant = 0  # until its name is looked up
         try:
             import psycopg
         except ImportError:
             raise MissingExtraError("Stores on PostgreSQL", package="psycopg", extra="postgres") from None
         self._vendor = psycopg
         self._url = url
-        self.path: str = without_password(url)
+        self.path: str = str(Server(url, name))
         try:
             with self._errors(), self._connection() as connection:
-                self._prepare(connection.raw)
+                self._prepare(connection.raw, creates=creates)
         except BaseException:
             self.close()
             raise
@@ -577,29 +594,47 @@ class Postgres(Database):
     def _tables(self) -> list[str]:
         return re.findall(r"CREATE TABLE (\w+)", "\n".join(statements().values()))
 
-    def _prepare(self, raw: Any) -> None:
-        raw.execute("SELECT pg_advisory_lock(hashtext('memgraph schema'))")
-        try:
-            raw.execute("CREATE SCHEMA IF NOT EXISTS memgraph")
-            raw.execute("CREATE TABLE IF NOT EXISTS memgraph_version (version INTEGER NOT NULL)")
-            found = raw.execute("SELECT version FROM memgraph_version").fetchone()
-            if found and found[0] > SCHEMA_VERSION:
-                raise JournalError(
-                    f"{self.path}: version {found[0]} of its tables is unknown to this release; install a newer memgraph"
-                )
-            if not found:
-                with raw.transaction():
+    def _prepare(self, raw: Any, *, creates: bool) -> None:
+        is_standby, is_fixed = raw.execute(
+            "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'"
+        ).fetchone()
+        if is_standby or is_fixed:
+            self.refused = f"{self.path} is {'a standby, which may only be read' if is_standby else 'read-only'}"
+        version = self._version(raw)
+        if version is None and creates and self.refused is None:
+            with raw.transaction():
+                raw.execute("SELECT pg_advisory_xact_lock(hashtext('memgraph schema'))")
+                version = self._version(raw)
+                if version is None:
+                    raw.execute("CREATE SCHEMA IF NOT EXISTS memgraph")
+                    raw.execute("CREATE TABLE memgraph_version (version INTEGER NOT NULL)")
                     for name in statements():
                         if name.startswith("create_"):
                             raw.execute(self._sql(name))
                     raw.execute("INSERT INTO memgraph_version VALUES (%s)", (SCHEMA_VERSION,))
-        except self._vendor.errors.ReadOnlySqlTransaction:
-            self.refused = f"{self.path} is a standby, which may only be read"
-        finally:
-            raw.execute("SELECT pg_advisory_unlock(hashtext('memgraph schema'))")
+                    version = SCHEMA_VERSION
+        if version is not None and version > SCHEMA_VERSION:
+            raise JournalError(
+                f"{self.path}: version {version} of its tables is unknown to this release; install a newer memgraph"
+            )
+        self.has_tables = version is not None
+
+    def _version(self, raw: Any) -> int | None:
+        if raw.execute("SELECT to_regclass('memgraph.memgraph_version')").fetchone()[0] is None:
+            return None
+        found = raw.execute("SELECT version FROM memgraph.memgraph_version").fetchone()
+        return int(found[0]) if found else None
 
     def _connected(self) -> Any:
-        return self._vendor.connect(self._url, autocommit=True, options="-c search_path=memgraph", connect_timeout=10)
+        try:
+            return self._vendor.connect(
+                self._url, autocommit=True, options="-c search_path=memgraph", connect_timeout=10
+            )
+        except self._vendor.ProgrammingError:  # its message may quote the password
+            raise StorageError(f"is no address of a database: {ADDRESS}", path=self.path) from None
+
+    def _is_lost(self, raw: Any) -> bool:
+        return bool(raw.closed)
 
     def _begin(self, raw: Any, *, is_writing: bool, timeout_s: float) -> None:
         if not is_writing:
@@ -608,9 +643,13 @@ class Postgres(Database):
         raw.execute("BEGIN")
         try:
             raw.execute(f"SET LOCAL lock_timeout = {max(1, int(1000 * timeout_s)):d}")
-            raw.execute("SELECT seq FROM head WHERE tenant = %s FOR UPDATE", (self.tenant,))
+            if self.tenant:
+                raw.execute("SELECT seq FROM head WHERE tenant = %s FOR UPDATE", (self.tenant,))
+            else:  # two stores never get one number
+                raw.execute("SELECT pg_advisory_xact_lock(hashtext('memgraph schema'))")
         except self._vendor.Error:
-            raw.execute("ROLLBACK")
+            if not raw.closed:
+                raw.execute("ROLLBACK")
             raise
 
     def _is_in_transaction(self, raw: Any) -> bool:
@@ -634,8 +673,8 @@ class Postgres(Database):
             raise ConflictError(f"refuses a row: {_first_line(error)}", path=self.path) from None
         except vendor.errors.DiskFull:
             raise DiskFullError("no space is left on the server", path=self.path) from None
-        except vendor.OperationalError as error:
-            raise StorageError(f"cannot be reached: {_first_line(error)}", path=self.path) from None
+        except (vendor.OperationalError, vendor.InterfaceError) as error:
+            raise StorageError(f"cannot be used: {_first_line(error)}", path=self.path) from None
         except vendor.Error as error:
             raise StorageError(f"refuses: {_first_line(error)}", path=self.path) from None
 
@@ -656,20 +695,28 @@ class _AdvisoryLock:
             time.sleep(_LOOK_S)
 
     def try_acquire(self) -> bool:
-        if self._is_mine:  # the server would give it once more to the same connection
+        if self._is_mine and not self._raw.closed:
             return False
+        try:
+            self._is_mine = self._taken()
+        except StorageError:
+            if self._raw is None or not self._raw.closed:
+                raise
+            self._is_mine = self._taken()  # the connection was lost since it was used last
+        return self._is_mine
+
+    def _taken(self) -> bool:
         if self._raw is None or self._raw.closed:
             self._raw = self._database._new()  # noqa: SLF001 - the same module
         with self._database._errors():  # noqa: SLF001
             found = self._raw.execute(
                 "SELECT pg_try_advisory_lock(hashtext('memgraph writer'), hashtext(%s))", (self._database.name,)
             )
-            self._is_mine = bool(found.fetchone()[0])
-        return self._is_mine
+            return bool(found.fetchone()[0])
 
     def release(self) -> None:
-        if self._is_mine:
-            self._is_mine = False
+        self._is_mine = False
+        if self._raw is not None:
             with suppress(Exception):  # a lost connection holds no lock
                 self._raw.execute("SELECT pg_advisory_unlock_all()")
 
@@ -692,14 +739,6 @@ class _AdvisoryLock:
 
     def taken_at(self) -> float | None:
         return None
-
-
-def without_password(url: str) -> str:
-    """Return an address without its password, for messages."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    user = parts.username
-    return urlunsplit((parts.scheme, f"{user}@{host}" if user else host, parts.path, "", ""))
 
 
 def _first_line(error: Exception) -> str:

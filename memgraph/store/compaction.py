@@ -236,7 +236,7 @@ def _opened(
     checked(bool, closed_tasks, "closed_tasks")
     config = config or load_config()
     limit = _moment(now()[:7] + "-01" if before is None else before)
-    id_of(config.home)  # creates nothing
+    id_of(config.home, config.server)  # creates nothing
     return open_store_journal(config, keys, now, with_expired_keys=True), limit, config.archive_retention_days
 
 

@@ -65,9 +65,10 @@ def open_store_journal(
             lock_timeout_s=config.lock_timeout_s,
             allow_unverified=config.security_mode == "dev" and config.allow_unsigned_replay,
             verification_days=None if with_expired_keys else config.key_verification_days,
+            server=config.server,
         )
     except JournalError as error:
-        tell(reason_of(error), store_id=known_id(config.home), error=error)
+        tell(reason_of(error), store_id=known_id(config), error=error)
         raise
     if not journal.has_key:
         tell("dev_bypass", store_id=journal.store_id)
@@ -78,14 +79,14 @@ def open_store_journal(
 
 
 def _report_full(config: AgentMemoryConfig, journal: Journal, now: Callable[[], str]) -> None:
-    free = free_bytes(journal.path)
+    free = free_bytes(config.home)
     report_quota(config, "disk", now=now, store_id=journal.store_id, value=free, limit=0, unit="bytes")
 
 
-def known_id(home: Path) -> str | None:
-    """Return the id in a store's manifest, if it can be read."""
+def known_id(config: AgentMemoryConfig) -> str | None:
+    """Return a store's id, if it can be read."""
     try:
-        return id_of(home)
+        return id_of(config.home, config.server)
     except (StorageError, JournalError, NotAStoreError):
         return None
 

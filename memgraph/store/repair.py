@@ -84,13 +84,13 @@ class Condition:
 
     Attributes
     ----------
-    path : Path
+    path : Path or str
         The database.
     seq, signature : int, str
         The last event of the last whole commit.
     """
 
-    path: Path
+    path: Path | str
     seq: int
     signature: str
     witnesses: tuple[Witness, ...]
@@ -115,7 +115,7 @@ class Damage:
     ----------
     problem : str
         What is wrong, and where.
-    path : Path
+    path : Path or str
         The database.
     kept : Chain
         The end of the last whole commit that verifies.
@@ -130,7 +130,7 @@ class Damage:
     """
 
     problem: str
-    path: Path
+    path: Path | str
     kept: Chain
     later_events: int
     known_seq: int
@@ -404,7 +404,7 @@ def restore_journal(
     ring = KeyRing.from_providers(last.store_id, provider, *_local(config))
     if ring.active is None:
         raise KeyMissingError(f"the signing key of the store {last.store_id} is missing: {ring.remedy}")
-    _check_store(config.home, last.store_id, chain[-1].path)
+    _check_store(config, last.store_id, chain[-1].path)
     now = to_iso(time())
     place = quarantine_folder(config.home, now)
     journal = _made_usable(config, last.store_id, ring, place)
@@ -510,7 +510,9 @@ def _unwitnessed(
     config: AgentMemoryConfig, keys: KeyProvider | None, *, changes: bool = False
 ) -> Iterator[Unwitnessed]:
     """Give the journal of a store, which is not read yet. One of an earlier release is read in a copy, or moved if it is changed."""
-    store_id, ring = identify(config.home, keys or configured_keys(config), keys_home=config.keys_home)
+    store_id, ring = identify(
+        config.home, keys or configured_keys(config), keys_home=config.keys_home, server=config.server
+    )
     with as_stored(config, store_id, ring, changes=changes) as journal:
         yield journal
 
@@ -522,7 +524,11 @@ def as_stored(
     """Give the journal of an existing store, which is not read yet. Without keys it cannot be verified."""
     folder = config.home / legacy.FOLDER
     is_earlier = legacy.is_there(config.home) and not (config.home / FILE).exists()
-    database = opened(config.home) if changes or not is_earlier else temporary(config.home, "it is only examined")
+    database = (
+        opened(config.home, config.server, creates=False)
+        if changes or not is_earlier
+        else temporary(config.home, "it is only examined")
+    )
     try:
         found = identity_in(database)
         is_earlier = found is None and legacy.is_there(config.home)
@@ -673,12 +679,15 @@ def _made_usable(config: AgentMemoryConfig, store_id: str, ring: KeyRing, place:
     """Return the journal of a store, to be filled anew; a database that cannot be used at all is put aside, and a new one begun."""
     path = config.home / FILE
     identity = Identity(store_id)
+    database: Database
     try:
-        database = SQLite(path)
+        database = opened(config.home, config.server)
         found = identity_in(database)
         if found is not None:
             return _journal(config, database, found, ring)
     except (StorageError, JournalError):
+        if config.server:
+            raise
         for one in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
             with suppress(FileNotFoundError):
                 one.rename(place / one.name)
@@ -688,16 +697,19 @@ def _made_usable(config: AgentMemoryConfig, store_id: str, ring: KeyRing, place:
     return _journal(config, database, identity, ring)
 
 
-def _check_store(home: Path, store_id: str, path: Path) -> None:
+def _check_store(config: AgentMemoryConfig, store_id: str, path: Path) -> None:
     """Refuse a backup of another store, and a place that is no store."""
-    if not home.is_dir() or not any(home.iterdir()):
+    home = config.home
+    if not config.server and (not home.is_dir() or not any(home.iterdir())):
         raise BackupError(f"there is no store at {home}: `memgraph restore` makes one from this backup", path=path)
     try:
-        found = id_of(home)
+        found = id_of(home, config.server)
     except MemGraphError:
         return  # damaged or missing: the backup has it
     if found != store_id:
-        raise BackupError(f"is a backup of another store, {store_id}; the one at {home} is {found}", path=path)
+        raise BackupError(
+            f"is a backup of another store, {store_id}; the one at {config.server or home} is {found}", path=path
+        )
 
 
 def _known_seq(journal: Unwitnessed) -> int:
@@ -836,4 +848,4 @@ def _reported(config: AgentMemoryConfig, clock: Clock | None = None) -> Iterator
 
 def _report(config: AgentMemoryConfig, error: JournalError, clock: Clock | None = None) -> None:
     time: Callable[[], object] = clock or utc_now
-    report_finding(config, error, now=lambda: to_iso(time()), store_id=known_id(config.home))  # type: ignore[arg-type]
+    report_finding(config, error, now=lambda: to_iso(time()), store_id=known_id(config))  # type: ignore[arg-type]

@@ -23,11 +23,12 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.opening import add_store, identity_in
-from memgraph.journal.sql import SCHEMA_VERSION, Database, Postgres, SQLite, without_password
+from memgraph.journal.sql import SCHEMA_VERSION, Database, Postgres, SQLite
 from memgraph.model.events.memories import MemoryAdded
 from memgraph.model.events.store import MemoryPurged, ranges_of
 from memgraph.model.ids import source_id
 from memgraph.model.memory import MemoryRecord
+from memgraph.settings import without_password
 
 NOW = "2026-02-01T09:00:00.000Z"
 STORE, OTHER = source_id("tests", 1), source_id("tests", 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -82,6 +83,9 @@ def start_learning(memory: MemGraph, client: str, delay_s: float) -> None:
     try:
         subprocess.run(
             [*command, str(config.home), str(config.keys_home), client, f"{delay_s:.3f}"],
+            env={**os.environ, "MEMGRAPH_HOME": config.database, "MEMGRAPH_TENANT": config.tenant}
+            if config.server
+            else None,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

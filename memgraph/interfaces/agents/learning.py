@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
+from memgraph.config import home_of
 from memgraph.disk.lock import ProcessLock
 from memgraph.errors import MemGraphError, SourceError
 from memgraph.extraction.readers import TranscriptReader
@@ -30,7 +31,8 @@ def learn(home: str, keys_home: str, client: str) -> None:
     while waiting_jobs(Path(home), client) - failed and lock.try_acquire():
         try:
             recover_jobs(Path(home), client)
-            with MemGraph.open(home, keys_home=keys_home) as memory:
+            place = None if home_of()[0] == Path(home) else home  # the environment's may be on a server
+            with MemGraph.open(place, keys_home=keys_home) as memory:
                 failed |= learn_from_jobs(memory, client, failed)
         finally:
             lock.release()

@@ -47,6 +47,11 @@ def connect(settings: Settings, agent: str | None, dry_run: bool, fills: bool, a
             raise click.UsageError("name the agent to connect, such as claude-code")
         _list(settings, config.home, config.keys_home)
         return
+    if config.server:
+        raise Refused(
+            f"the store is on a server, {config.server}, whose address may be secret and is written into no program's settings: connect "
+            "a store in a directory, or set MEMGRAPH_HOME and MEMGRAPH_TENANT where the agent runs and add `memgraph mcp` there yourself"
+        )
     from memgraph.interfaces.agents.clients.catalogue import connector_of, transcripts_of
     from memgraph.interfaces.agents.connecting.connector import connect as connect_program
 

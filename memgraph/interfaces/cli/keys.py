@@ -130,9 +130,9 @@ def import_(settings: Settings, file: Path) -> None:
         config = load_config({"home": settings.home})
         added = import_keys(file, config)
     lines = [f"Added {plain(one)}." for one in added] or ["The key file has all of them."]
-    if not is_store(config.home):
+    if not is_store(config.home, config.server):
         lines.append(
-            f"There is no store at {plain(str(config.home))} yet; `memgraph restore FILE` restores one with these keys."
+            f"There is no store at {plain(str(config.server or config.home))} yet; `memgraph restore FILE` restores one with these keys."
         )
     emit(settings, {"added": added}, lines)
 

@@ -225,6 +225,32 @@ class MigrationReport(Model):
     seconds: Seconds
 
 
+class MoveResult(Model):
+    """A store that was moved to another database: the place it was in, which is left as it is, the new one, and what was verified there.
+
+    Attributes
+    ----------
+    source, target : str
+        A directory, or the address of a database without its password, and the tenant.
+    home : str
+        The directory of the settings and caches of the new store.
+    digest : str
+        Digest of the state, the same in both.
+    damaged_vectors : int
+        Number of vectors that are not what their events say, in both.
+    """
+
+    source: Text
+    target: Text
+    home: Text
+    store_id: Name
+    events: Count
+    vectors: Count
+    digest: Name
+    damaged_vectors: Count = 0
+    seconds: Seconds
+
+
 HealthStatus = Literal["ok", "warning", "error"]
 
 

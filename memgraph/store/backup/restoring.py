@@ -99,6 +99,10 @@ def restore(
     checked(Callback, progress, "progress")
     checked(Whole | None, until, "until")
     settings = load_config({"home": home, **config})
+    if settings.server:
+        raise StorageError(
+            "restore into a directory, and then run `memgraph move --to` with this address", path=str(settings.server)
+        )
     time_of = clock or utc_now
     provider = keys or configured_keys(settings)
     restoring = _Restoring(settings, config, provider, lambda: to_iso(time_of()), progress)

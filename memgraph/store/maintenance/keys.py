@@ -79,7 +79,7 @@ def list_keys(
         There is no store.
     """
     config = config or load_config()
-    store_id = id_of(config.home)
+    store_id = id_of(config.home, config.server)
     history, archived = _history(config, store_id)
     provider = keys or configured_keys(config)
     local = FileKeys(config.keys_home)
@@ -110,7 +110,7 @@ def list_keys(
 
 def _history(config: AgentMemoryConfig, store_id: str) -> tuple[KeyHistory, KeyHistory]:
     """Return which keys the events name that are needed, and which ones are named by those that a baseline stands for."""
-    database = opened(config.home)
+    database = opened(config.home, config.server)
     try:
         heads = HeadFile(config.keys_home, store_id)
         journal = Journal(database, config.home, store_id, None, heads=heads, lock_timeout_s=config.lock_timeout_s)
@@ -160,7 +160,7 @@ def rotate_key(
         The provider has no new key, or a key that events need is missing or has expired.
     """
     config = config or load_config()
-    id_of(config.home)
+    id_of(config.home, config.server)
     provider, now = keys or configured_keys(config), _now(clock)
     journal = open_store_journal(config, provider, now)
     try:
@@ -185,7 +185,7 @@ def reseal_store(
         The journal does not verify, or all of it is signed with the present key.
     """
     config = config or load_config()
-    id_of(config.home)
+    id_of(config.home, config.server)
     now = _now(clock)
     journal = open_store_journal(config, keys, now, with_expired_keys=True)
     try:
@@ -245,8 +245,8 @@ def import_keys(path: Path, config: AgentMemoryConfig | None = None) -> list[str
     except OSError as error:
         raise StorageError(f"the keys cannot be read: {error.strerror}", path=path) from None
     local = FileKeys(config.keys_home)
-    if is_store(config.home):
-        store_id = id_of(config.home)
+    if is_store(config.home, config.server):
+        store_id = id_of(config.home, config.server)
         return _added(keys_in(data, str(path), store_id, advice=_WRONG_EXPORT), local, store_id)
     refuse_foreign(config.home)
     named = store_named_in(data)

@@ -16,22 +16,37 @@ from pathlib import Path
 import orjson
 
 from memgraph.config import AgentMemoryConfig, load_config
-from memgraph.disk.files import clear
-from memgraph.errors import GraphError, StorageError
+from memgraph.disk.files import clear, make_private_folder, write_private
+from memgraph.errors import GraphError, InvalidInputError, StorageError
 from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.envelope import CommitDraft, Line
+from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import configured_keys
 from memgraph.journal.legacy import KEPT
-from memgraph.journal.opening import id_of, identify
+from memgraph.journal.opening import (
+    FILE,
+    Identity,
+    add_store,
+    id_of,
+    identify,
+    identity_in,
+    is_store,
+    opened,
+    refuse_foreign,
+)
+from memgraph.journal.sql import Transaction
+from memgraph.journal.vectors import NamedRows
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.earlier import UPCASTERS
 from memgraph.model.events.store import StoreMigrated
-from memgraph.model.results.maintenance import MigrationReport
+from memgraph.model.results.maintenance import MigrationReport, MoveResult
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.opening import open_projector, open_store_journal, release, utc_now
 from memgraph.store.projection.projector import Projector
+from memgraph.store.projection.replayed_rows import replayed
+from memgraph.store.purge.receipts import FOLDER as RECEIPTS
 
 
 def migrate(
@@ -62,7 +77,7 @@ def migrate(
     config = config or load_config()
     provider, time_of = keys or configured_keys(config), clock or utc_now
     started, started_at = time.perf_counter(), to_iso(time_of())
-    store_id, _ = identify(config.home, provider, keys_home=config.keys_home)
+    store_id, _ = identify(config.home, provider, keys_home=config.keys_home, server=config.server)
     journal = open_store_journal(config, provider, lambda: to_iso(time_of()))
     try:
         read = _Read()
@@ -102,7 +117,7 @@ def finish(config: AgentMemoryConfig | None = None) -> Path | None:
         There is no store, or the system refuses.
     """
     config = config or load_config()
-    id_of(config.home)
+    id_of(config.home, config.server)
     kept = config.home / KEPT
     if not kept.exists():
         return None
@@ -111,6 +126,131 @@ def finish(config: AgentMemoryConfig | None = None) -> Path | None:
     except OSError as error:
         raise StorageError(f"cannot be removed: {error.strerror}", path=kept) from None
     return kept
+
+
+def move(
+    to: str | Path,
+    config: AgentMemoryConfig | None = None,
+    *,
+    tenant: str | None = None,
+    keys: KeyProvider | None = None,
+    clock: Clock | None = None,
+    progress: Progress | None = None,
+) -> MoveResult:
+    """Copy a store into another database: a directory, or a PostgreSQL database by its address. The source stays as it is.
+
+    Every event and every vector is verified in the new place, in one transaction. Settings and receipts are copied. Keys and head file stay
+    where they are, for both are one store: after the next event in the new place, the old one counts as an old copy and is refused.
+
+    Parameters
+    ----------
+    tenant : str, optional
+        Name of the store in a PostgreSQL database; default: the setting.
+    progress : callable, optional
+        Called with (done, total) events.
+
+    Raises
+    ------
+    InvalidInputError
+        The new place is the old one.
+    StorageError, NotAStoreError
+        There is no store, or there is one in the new place, or something else. Nothing is changed.
+    JournalError
+        An event is not what was signed. Nothing is changed.
+    """
+    checked(Callback, progress, "progress")
+    config = config or load_config()
+    started = time.perf_counter()
+    target = load_config({"home": to, "keys_home": config.keys_home, "tenant": tenant})
+    if (target.home, target.server) == (config.home, config.server):
+        raise InvalidInputError("must name another place than that of the store", field="to", value=_shown(target))
+    id_of(config.home, config.server)
+    if is_store(target.home, target.server):
+        raise StorageError("holds a store already; name another place", path=_shown(target))
+    if target.server is None:
+        refuse_foreign(target.home)
+        if target.home.exists() and any(target.home.iterdir()):
+            raise StorageError("is not empty; name a new directory", path=target.home)
+    source = open_store_journal(config, keys, lambda: to_iso((clock or utc_now)()))
+    try:
+        with source.locked():
+            moved = _moved(source, config, target, progress)
+    finally:
+        source.close()
+    make_private_folder(target.home)
+    for path in [config.home / "config.toml", *sorted((config.home / RECEIPTS).glob("*.json"))]:
+        if path.is_file():
+            copy = target.home / path.relative_to(config.home)
+            make_private_folder(copy.parent)
+            write_private(copy, path.read_bytes())
+    return moved.model_copy(update={"seconds": round(time.perf_counter() - started, 3)})
+
+
+def _moved(
+    source: Journal, config: AgentMemoryConfig, target: AgentMemoryConfig, progress: Progress | None
+) -> MoveResult:
+    """Copy a journal and its vectors in one transaction, and compare; what fails leaves nothing in the new place."""
+    digest = replayed(source, source.tail.seq, progress)[1].digest
+    named = NamedRows.of_lines(source.lines())
+    damaged = list(named.damaged(source.vectors))
+    identity = identity_in(source.database) or Identity(source.store_id)
+    database = opened(target.home, target.server)
+    try:
+        with database.lock().held(config.lock_timeout_s), database.writing(config.lock_timeout_s) as tx:
+            if identity_in(database) is not None:
+                raise StorageError("holds a store already; name another place", path=_shown(target))
+            add_store(database, *identity)
+            heads = HeadFile(config.keys_home, *identity)
+            journal = Journal(
+                database, target.home, source.store_id, source.ring, heads=heads, lock_timeout_s=config.lock_timeout_s
+            )
+            _copy(source, journal, tx)
+            journal.read_to_end()
+            journal.rows_of_baseline()
+            journal.put_head(tx)
+            if (
+                journal.tail != source.tail
+                or replayed(journal, journal.tail.seq)[1].digest != digest
+                or list(named.damaged(journal.vectors)) != damaged
+            ):
+                raise StorageError("does not hold what was written there; nothing was moved", path=_shown(target))
+    except BaseException:
+        database.close()
+        if target.server is None:
+            for path in target.home.glob(f"{FILE}*"):
+                path.unlink()
+        raise
+    database.close()
+    return MoveResult(
+        source=_shown(config),
+        target=_shown(target),
+        home=str(target.home),
+        store_id=source.store_id,
+        events=source.tail.seq,
+        vectors=len(named),
+        digest=f"{digest:064x}",
+        damaged_vectors=len(damaged),
+        seconds=0.0,
+    )
+
+
+def _copy(source: Journal, journal: Journal, tx: Transaction) -> None:
+    """Copy events, archive, baseline and vectors into the transaction that is open."""
+    tenant, archived = journal.database.tenant, 0
+    with source.database.reading() as old:
+        while part := old.one("archive_after", source.database.tenant, archived):
+            archived = part[1]
+            tx.run("put_archive", tenant, *part)
+        if baseline := old.one("baseline", source.database.tenant):
+            tx.run("put_baseline", tenant, *baseline)
+        journal.put(tx, source.every_line(archived))
+        for model, count in source.named.rows.items():
+            vectors = old.rows("vectors_from", source.database.tenant, model, 0, count)
+            tx.many("put_vector", ((tenant, model, *one) for one in vectors))
+
+
+def _shown(config: AgentMemoryConfig) -> str:
+    return str(config.server or config.home)
 
 
 def _bring_up(

@@ -55,15 +55,15 @@ def opened(
     if settings.is_recorded and settings.as_of is None:
         raise click.UsageError("--recorded has no effect without --as-of WHEN: give both")
     with logs_shown(settings), _options_named():
-        from memgraph.config import config_path, load_config
+        from memgraph.config import home_of, load_config
         from memgraph.journal.opening import is_store
 
-        home = config_path(settings.home).parent
-        was_there = is_store(home)
+        home, server = home_of(settings.home)
+        was_there = is_store(home, server)
         if settings.as_of is not None and not was_there:
             from memgraph.interfaces.cli.base.commands import Refused
 
-            raise Refused(f"there is no store at {home}, so --as-of has nothing to read")
+            raise Refused(f"there is no store at {server or home}, so --as-of has nothing to read")
         given = load_config({"home": settings.home, **config})
         embedder = settings.embedder
         if embedder is None and embeds and was_there:
@@ -94,7 +94,7 @@ def opened(
             yield memory
         if reads and not was_there:
             if not settings.as_json and (not asks or sys.stderr.isatty()):
-                notice(f"there is no store at {home} yet; the first command that learns creates it")
+                notice(f"there is no store at {server or home} yet; the first command that learns creates it")
             return
         # otherwise a mistyped name would look like an empty store; a hook's or program's log needs no such line
         if is_lasting and not was_there and not settings.as_json and sys.stderr.isatty():

@@ -37,7 +37,7 @@ def reembed(settings: Settings, model: str) -> None:
             "none is not a model; to stop embedding, set embedding_model to none: the store keeps its vectors"
         )
     home = Path(config.home)
-    if not is_store(home):  # do not create a store at a mistyped path
+    if not is_store(home, config.server):  # do not create a store at a mistyped path
         raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=home)
     embedder = default_embedder(config)
     (probed,) = embed_each(embedder, [_PROBE])

@@ -156,12 +156,12 @@ def _metrics(settings: Settings) -> None:
         raise click.UsageError(
             "--prometheus is a format of its own, of the store as it is: leave out --json, --as-of and --agent"
         )
-    from memgraph.config import config_path
+    from memgraph.config import home_of
     from memgraph.journal.opening import is_store
 
-    home = config_path(settings.home).parent
-    if not is_store(home):
-        raise Refused(f"there is no store at {home}, so there is nothing to measure")
+    home, server = home_of(settings.home)
+    if not is_store(home, server):
+        raise Refused(f"there is no store at {server or home}, so there is nothing to measure")
     with opened(settings) as memory:
         from memgraph.health.metrics import exposition, metrics_of
 

@@ -1,4 +1,4 @@
-"""``migrate``: bring a store to this release, and report what was found."""
+"""``migrate`` and ``move``: bring a store to this release, or into another database."""
 
 from __future__ import annotations
 
@@ -40,6 +40,25 @@ def migrate(settings: Settings, dry_run: bool, finish: bool, file: str | None) -
 
         write_files({Path(file): found.model_dump_json(indent=2).encode() + b"\n"})
     emit(settings, found, _lines(found))
+
+
+@click.command(cls=Command)
+@click.option("--to", required=True, metavar="PLACE", help="A new directory, or postgresql://USER@HOST/DATABASE.")
+@click.option("--tenant", metavar="NAME", help="The store's name in the PostgreSQL database.")
+@pass_settings
+def move(settings: Settings, to: str, tenant: str | None) -> None:
+    """Copy the store into another database, verify it there, and leave the old one as it is."""
+    from memgraph.config import load_config
+    from memgraph.store.maintenance import migration
+
+    with logs_shown(settings), progress(settings, "verifying") as bar:
+        found = migration.move(to, load_config({"home": settings.home}), tenant=tenant, progress=bar)
+    lines = [
+        f"Moved {count(found.events, 'event')} and {count(found.vectors, 'vector')} to {plain(found.target)}, and verified them there.",
+        f"Digest of the state {found.digest}, in both.",
+        f"The old store, {plain(found.source)}, is left as it is; once the new one is written, it is refused as an old copy.",
+    ]
+    emit(settings, found, lines)
 
 
 def _lines(found: MigrationReport) -> list[str]:
