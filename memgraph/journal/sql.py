@@ -66,9 +66,12 @@ class Database(Protocol):
     ----------
     tenant : int
         Number of the store in it; the first column of every key.
+    refused : str or None
+        Why it may not be written; None if it may.
     """
 
     tenant: int
+    refused: str | None
 
     def reading(self) -> Any:
         """Begin a block that sees one state of the database (a context manager that gives a `Transaction`). Nests, also in `writing`."""
@@ -126,11 +129,13 @@ class SQLite:
         Made if it is missing, mode 0600, unless it may not be written: then it is read as it is.
     is_durable : bool
         Whether a commit is on the disk when it returns. Else a power failure may take the last ones: what they hold must be elsewhere.
+    refused : str, optional
+        Why it is only read: as it is, without a log and locks.
     """
 
     tenant = 1
 
-    def __init__(self, path: Path, *, is_durable: bool = True) -> None:
+    def __init__(self, path: Path, *, is_durable: bool = True, refused: str | None = None) -> None:
         self.path = path
         self._synchronous = "FULL" if is_durable else "NORMAL"
         self._here = threading.local()
@@ -139,7 +144,7 @@ class SQLite:
         self._lock = threading.Lock()
         self._is_closed = False
         self._pid = os.getpid()
-        self.refused = refused_writes(path.parent, *([path] if path.exists() else []))
+        self.refused = refused or refused_writes(path.parent, *([path] if path.exists() else []))
         if self.refused is None and not path.exists():
             make_private_folder(path.parent)
             make_private_file(path, b"")

@@ -105,6 +105,10 @@ def open_projector(engine: str, journal: Journal, folder: Path) -> Projector:
         for place in places:
             place.unlink(missing_ok=True)
         database = SQLite(path, is_durable=False)
+    except StorageError as error:  # such as on a full disk, which has no room for the log
+        if not path.is_file():
+            raise
+        database = SQLite(path, refused=str(error))
     return Projector(journal, database, folder, VENDORS[engine])
 
 

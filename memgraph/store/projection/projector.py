@@ -193,6 +193,8 @@ class Projector:
         If the rows cannot be written after the journal has accepted the commit, the commit stands, and they are caught up later.
         """
         before, commits, timeout_s = self.journal.tail.chain.seq, list[Committed](), self.journal.lock_timeout_s
+        if self.database.refused is not None:  # such as on a full disk: the journal says so itself
+            return [event for commit in self.journal.append(drafts, now) for event in commit.events]
         try:
             with self._committing(timeout_s) as shows:
                 with timed(logger, logging.DEBUG, "appended to the journal") as counts:

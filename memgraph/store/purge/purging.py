@@ -253,6 +253,7 @@ class Purging:
             rewrite_segments(journal.segments, payload.seqs(), journal.signing_key)
             renew_baseline(journal, payload.seqs(), self._now())
             self._close_views()
+            self._projector.graph.forget()
             removed = remove_leftovers(self._home)
             self._projector.rebuild()
             self._projector.forget()
