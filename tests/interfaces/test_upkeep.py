@@ -400,7 +400,7 @@ class TestDoctor:
             "from pathlib import Path\n"
             "from memgraph.disk.lock import ProcessLock\n"
             "home = Path(sys.argv[1])\n"
-            "held = [ProcessLock(home / 'journal' / 'lock', 'x'), ProcessLock(home / 'graph.lock', 'y')]\n"
+            "held = [ProcessLock(home / 'journal' / 'lock', 'x')]\n"
             "[lock.acquire(1) for lock in held]\n"
             "print('held', flush=True); sys.stdin.read()\n"
         )
