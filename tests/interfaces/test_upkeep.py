@@ -85,6 +85,7 @@ class TestVerify:
             home=tmp_path / "store", keys_home=tmp_path / "user" / "keys", embedding_model="none"
         )
         with AgentMemoryStore(config) as store:
+            store.digest()  # brings the rows to the journal's end
             rows = store._projector.rows
             changes = [Change("Memory", key, row, {**row, "embedded_at": "tampered"}) for key, row in rows.scan("Memory")]
             rows.apply(changes, store._projector.projection)
