@@ -87,7 +87,9 @@ class TestVerify:
         with AgentMemoryStore(config) as store:
             store.digest()  # brings the rows to the journal's end
             rows = store._projector.rows
-            changes = [Change("Memory", key, row, {**row, "embedded_at": "tampered"}) for key, row in rows.scan("Memory")]
+            changes = [
+                Change("Memory", key, row, {**row, "embedded_at": "tampered"}) for key, row in rows.scan("Memory")
+            ]
             rows.apply(changes, store._projector.projection)
         result = kept("verify", "--deep", "--json")
         assert result.exit_code == 1
