@@ -392,11 +392,20 @@ class SQLite(Database):
             make_private_folder(path.parent)
             make_private_file(path, b"")
         try:
-            with self._errors(), self._connection() as connection:
-                self._prepare(connection.raw)
-        except BaseException:
+            self._open()
+        except (DamagedDatabaseError, JournalError, BusyError):
             self.close()
             raise
+        except MemGraphError as error:  # such as on a full disk, which has no room for the log
+            if self._is_fixed or not (path.exists() and path.stat().st_size):
+                self.close()
+                raise
+            self._is_fixed, self.refused = True, str(error)
+            self._open()
+
+    def _open(self) -> None:
+        with self._errors(), self._connection() as connection:
+            self._prepare(connection.raw)
 
     @classmethod
     def made_if_possible(cls, path: Path) -> SQLite | None:

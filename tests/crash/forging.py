@@ -156,7 +156,7 @@ class Attacker:
     def _by_sqlite(self, where: str) -> Forgery:
         """Change a row and the state as memgraph would, with codes that are made without the key."""
         with closing(sqlite3.connect(self.rows)) as raw, raw:
-            rows = raw.execute("SELECT id, body FROM node WHERE body LIKE '%\"content\"%'").fetchall()
+            rows = raw.execute("SELECT id, body FROM node WHERE CAST(body AS TEXT) LIKE '%\"content\"%'").fetchall()
             number, body = self._chance.choice(rows)
             word = self._chance.choice(WORD.findall(orjson.loads(body)["content"].encode())).decode()
             mark = "Zq" + "".join(self._chance.choices(string.ascii_lowercase, k=len(word) - 2))

@@ -125,8 +125,8 @@ def test_nothing_remembered_asked_or_secret_is_logged(
         raise GraphError("the graph engine refused", engine_says=f"could not read {TEXT}")
 
     with monkeypatch.context() as broken:  # the engine quotes what it was given
-        broken.setattr("memgraph.graph.engine.EmbeddedEngine.apply", fail)
-        broken.setattr("memgraph.graph.engine.EmbeddedEngine.rebuild", fail)
+        broken.setattr("memgraph.store.rows.Rows.apply", fail)
+        broken.setattr("memgraph.store.rows.Rows.rebuild", fail)
         again = open_store()
         again.insert_memory({"type": "episodic", "content": TEXT})
         refused(again.digest)
@@ -141,8 +141,8 @@ def test_nothing_remembered_asked_or_secret_is_logged(
     assert [line for line in said if MARKER in line.lower()] == []
     assert [line for line in said if any(secret in line for secret in secrets)] == []
     text = "\n".join(said)
-    for what in ("opened the journal", "appended to the journal", "wrote to graph and index", "rebuilt graph and index",
-                 "built the index", "brought the graph up", "ranked for a recall", "answered a query", "read a source", "rebuilding the graph from the journal: the graph engine refused"):  # fmt: skip
+    for what in ("opened the journal", "appended to the journal", "wrote rows", "rebuilt rows and index",
+                 "built the index", "brought the rows up", "ranked for a recall", "answered a query", "read a source", "rebuilding the rows from the journal: the graph engine refused"):  # fmt: skip
         assert what in text, what
     assert store.store_id
 

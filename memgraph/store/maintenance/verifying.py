@@ -24,7 +24,6 @@ from memgraph.model.base import Callback, Count, checked
 from memgraph.model.events.payload import MAX_WHOLE
 from memgraph.model.events.store import BackupMade, StoreRestored
 from memgraph.ports import Change, Key, Progress, Row
-from memgraph.store.commit.vectors import rows_in_use
 from memgraph.store.maintenance.verification import Difference, LastBackup, Verification
 from memgraph.store.projection.projector import Projector
 from memgraph.store.query import Reader
@@ -112,7 +111,7 @@ def verify(projector: Projector, *, deep: bool = False, progress: Progress | Non
         recorded = Recorded(until=found.graph_seq, deep=deep)
         _journal(projector, recorded, found, progress)
         with found.timed("vectors"):
-            _vectors(projector, recorded, found, rows_in_use(projector.index), progress)
+            _vectors(projector, recorded, found, _rows_in_use(projector), progress)
         with found.timed("graph"):
             expected = recorded.tables()
             if deep:
@@ -177,6 +176,13 @@ def inspect(
     found.rows, found.began_at, found.backup = recorded.tables(), recorded.began_at, recorded.backup
     found.head = projector.journal.head_path
     return found
+
+
+def _rows_in_use(projector: Projector) -> frozenset[int]:
+    """Return the vector rows that memories use. The index says the same, but rows that deviate are rebuilt before it is made of them."""
+    model, ignored = projector.named.model, Verification(is_deep=False)
+    rows = (row for _, row in _readable(projector, "Memory", ignored) if row.get("embedding_model") == model)
+    return frozenset(row["vector_row"] for row in rows if "vector_row" in row)
 
 
 def _drawn(projector: Projector, sample: int) -> frozenset[str]:

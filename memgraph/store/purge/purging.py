@@ -254,6 +254,7 @@ class Purging:
         journal = self._journal
         with timed(logger, logging.INFO, "purged") as counts:
             self._close_views()
+            self._projector.graph.forget()
             removed = remove_leftovers(self._home)
             self._projector.rebuild()
             for model in journal.named.rows:
