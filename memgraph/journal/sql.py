@@ -426,6 +426,8 @@ class SQLite(Database):
                 raise ReadOnlyError(read_only_message(f"{self.path} may not be written")) from None
             if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 raise self._damaged(error) from None
+            if code == sqlite3.SQLITE_CANTOPEN:
+                raise StorageError(f"cannot be read: {error}", path=self.path) from None
             if isinstance(error, sqlite3.ProgrammingError):
                 self._require_open()
                 raise

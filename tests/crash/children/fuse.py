@@ -1,22 +1,22 @@
-"""A fuse: counts calls to the disk or the engine, and at a chosen call sends this process a signal.
+"""A fuse: counts calls to the disk, the database or the engine, and at a chosen call sends this process a signal.
 
-The code under test knows nothing of it: the functions of the system and of the engine are wrapped from outside.
+What SQLite writes between two statements is one step here: that it is whole or not there is SQLite's promise. The code under test knows nothing of it: the functions of the system and of the engine are wrapped from outside.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 from typing import Any
 
 import kuzu
 import numpy as np
 from places import say
 
-import memgraph.journal.segments
-import memgraph.journal.vectors
 from memgraph.testing import FakeEmbedder
 
+_WATCHED = ("COMMIT", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)")
 _SYSTEM = ("pwrite", "fsync", "ftruncate", "replace", "link", "unlink", "mkdir", "rmdir")
 
 
@@ -39,7 +39,7 @@ class Fuse:
         self.places: list[str] = []
         self._at = at
         self._signal = number
-        self._is_laid = False
+        self._is_laid = self._is_watching = False
 
     def pass_(self, place: str) -> None:
         """Pass a place, at which the signal may be sent."""
@@ -54,11 +54,9 @@ class Fuse:
     def lay(self) -> None:
         """Wrap the calls, which are counted from now on."""
         self._is_laid = True
+        self.watch()
         for name in _SYSTEM:
             self._wrap(os, name, f"before {name}")
-        for module in (memgraph.journal.segments, memgraph.journal.vectors):
-            what = module.__name__.rpartition(".")[2]
-            self._wrap(module, "sync_data", f"before the sync of {what}")
         self._wrap(np, "savez", "before the index is saved")
         self._wrap(FakeEmbedder, "embed", "before texts are embedded")
         self._wrap(kuzu.Database, "__init__", "before the graph is opened")
@@ -76,11 +74,28 @@ class Fuse:
 
         setattr(owner, name, wrapped)
 
+    def watch(self) -> None:
+        """Watch the ends of the database's transactions, and what rewrites its file; of connections made from now on."""
+        if self._is_watching:
+            return
+        self._is_watching, passed, connect = True, self.pass_, sqlite3.connect
+
+        class Watched(sqlite3.Connection):
+            def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+                if statement not in _WATCHED:
+                    return super().execute(statement, *values)
+                passed(f"before {statement}")
+                found = super().execute(statement, *values)
+                passed(f"after {statement}")
+                return found
+
+        sqlite3.connect = lambda *args, **options: connect(*args, **options, factory=Watched)  # type: ignore[assignment]
+
     def _wrap_execute(self) -> None:
         real = kuzu.Connection.execute
 
         def executing(connection: Any, query: Any, *args: Any, **options: Any) -> Any:
-            self.pass_(f"before {_statement(query)}")
+            self.pass_(f"before {_statement(query)} in the graph")
             return real(connection, query, *args, **options)
 
         kuzu.Connection.execute = executing
