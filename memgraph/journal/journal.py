@@ -52,7 +52,7 @@ from memgraph.journal.sql import Database, Transaction
 from memgraph.journal.vectors import NamedVectors, Vectors
 from memgraph.logs import logger_of
 from memgraph.model.events.erasure import MemoryPurged
-from memgraph.model.events.store import KeyRotated
+from memgraph.model.events.store import JournalResealed, KeyRotated
 from memgraph.ports import Progress, SigningKey
 
 logger = logger_of(__name__)
@@ -556,7 +556,7 @@ class Journal:
         if self.tail.seq < head.seq:
             witness = f"its head file {self._heads.path}"
             raise TruncatedJournalError(path=self.path, seq=self.tail.seq, head_seq=head.seq, witness=witness)
-        if head.seq and self.signature_of(head.seq) not in (head.signature, None):
+        if head.seq and self.signature_of(head.seq) not in (head.signature, None) and not self.was_resealed_at(head):
             raise DamagedJournalError(
                 "the head file names a different event with this number",
                 path=self.path,
@@ -566,6 +566,14 @@ class Journal:
             )
         if head.seq < self.tail.seq and self.holds_lock:
             self._write_head_file()
+
+    def was_resealed_at(self, head: Head) -> bool:
+        """Return whether a resealing continues what a head file states: it was killed before the file followed."""
+        for line in self._lines_of(JournalResealed.TYPE):
+            if line.seq == head.seq + 1:
+                payload = self.event(line).payload
+                return isinstance(payload, JournalResealed) and payload.signature == head.signature
+        return False
 
     def signature_of(self, seq: int) -> str | None:
         """Return the signature of an event; None if it is not there."""

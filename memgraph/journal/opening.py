@@ -35,7 +35,19 @@ logger = logger_of(__name__)
 
 FILE = "memgraph.db"
 _TIMEOUT_S = 10.0
-_NO_EVENTS = {"config.toml", "lock", "lock.pid", "graph.lock", "graph.lock.pid", "graph.wanted", "past", "server", FILE, f"{FILE}-wal", f"{FILE}-shm"}
+_NO_EVENTS = {
+    "config.toml",
+    "lock",
+    "lock.pid",
+    "graph.lock",
+    "graph.lock.pid",
+    "graph.wanted",
+    "past",
+    "server",
+    FILE,
+    f"{FILE}-wal",
+    f"{FILE}-shm",
+}
 """Entries that a store's directory may hold without events."""
 _MADE_FROM_EVENTS = ("graph/*", "cache/*", "index/index.npz", "journal/vectors/*.f32")
 

@@ -17,7 +17,7 @@ from places import say
 from memgraph.testing import FakeEmbedder
 
 _WATCHED = ("COMMIT", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)")
-_SYSTEM = ("pwrite", "fsync", "ftruncate", "replace", "link", "unlink", "mkdir", "rmdir")
+_SYSTEM = ("pwrite", "fsync", "ftruncate", "replace", "rename", "link", "unlink", "mkdir", "rmdir")
 
 
 class Fuse:
