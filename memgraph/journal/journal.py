@@ -505,8 +505,7 @@ class Journal:
         if self.tail.seq <= self.base.seq:
             return False
         with self.database.reading() as tx:
-            here = tx.one("signature_of", self.database.tenant, self.tail.seq)
-        return here is None or _hex(here[0]) != self.tail.signature
+            return self._signature_in(tx, self.tail.seq) != self.tail.signature
 
     def refresh(self) -> None:
         """Verify and read what was appended since.
@@ -521,8 +520,8 @@ class Journal:
         head = self._heads.read()  # before the events: a writer may append and move it meanwhile
         with self.database.reading() as tx:
             seq, _ = self._end_in(tx)
-            here = tx.one("signature_of", self.database.tenant, self.tail.seq) if self.tail.seq else None
-        if self.tail.seq > self.base.seq and (here is None or _hex(here[0]) != self.tail.signature):
+            here = self._signature_in(tx, self.tail.seq)
+        if self.tail.seq > self.base.seq and here != self.tail.signature:
             if seq >= self.tail.seq or here is not None:
                 raise ReplacedJournalError(
                     f"the journal in {self.path} was replaced (resealed or restored from a backup) while this process had it open; "
@@ -579,7 +578,16 @@ class Journal:
         """Return the signature of an event; None if it is not there."""
         if seq == self.tail.seq:
             return self.tail.signature
-        return next((line.signature.hex() for line in self.every_line(seq - 1, until=seq)), None)
+        with self.database.reading() as tx:
+            return self._signature_in(tx, seq)
+
+    def _signature_in(self, tx: Transaction, seq: int) -> str | None:
+        found = tx.one("signature_of", self.database.tenant, seq)
+        if found is not None:
+            return _hex(found[0])
+        part = tx.one("archive_after", self.database.tenant, seq - 1)  # another process may have archived it
+        lines = self._unpacked(*part) if part else []
+        return next((line.signature.hex() for line in lines if line.seq == seq), None)
 
     def load(self) -> None:
         """Load the journal: by what its head states if the key that signs vouches for that, else event by event."""
@@ -591,7 +599,7 @@ class Journal:
         if baseline is not None:
             self.baseline = header_of(baseline[0], self.path, self.store_id, self._ring)
         is_known = found is not None and self._take_head(*found)
-        end = (last[0], _hex(last[1])) if last else (self.base.seq, self.base.signature)
+        end = (last[0], _hex(last[1])) if last else self._archived_end()
         if is_known and end != (self.tail.seq, self.tail.signature):
             reason = f"it ends with event {end[0]}, its head names event {self.tail.seq}"
             raise self.damaged(reason, min(end[0], self.tail.seq) + 1)
@@ -604,6 +612,11 @@ class Journal:
         if self.baseline is not None and self._ring is not None:
             self.baseline.check_signer(self._key, self.path)
         self._compare(head)
+
+    def _archived_end(self) -> tuple[int, str]:
+        """Return the end of a journal without events that are not archived: the archive's, unless the baseline is all there is."""
+        seq = self.archived_until()
+        return (seq, self.signature_of(seq) or "") if seq > self.base.seq else (self.base.seq, self.base.signature)
 
     def _take_head(self, seq: int, signature: bytes, body: bytes, code: str) -> bool:
         """Begin at the stored head, unless no active key vouches for what it states; return whether it does."""

@@ -15,14 +15,14 @@ import memgraph
 from memgraph.errors import JournalError
 from memgraph.journal.keys import FileKeys
 from memgraph.store.maintenance.keys import export_keys, rotate_key
+from memgraph.store.maintenance.migration import migrate
 from memgraph.testing import FakeClock
 from tests.witness import copied
 
 KILLS, LONG_KILLS = 2, 60
 EARLIER = Path(__file__).parents[1] / "fixtures" / "stores" / "0.2.0"
 COMMANDS = {"export": ["keys", "export", "out.json"], "import": ["keys", "import", "keys.json"]}
-MOVES = {"before COMMIT": False, "after COMMIT": True, "before rename": True, "after rename": True}
-"""Where a move is killed, and whether it is made; twice a transaction ends: the tables are made first."""
+MOVES = ("before COMMIT", "after COMMIT", "before rename", "after rename")
 
 
 @pytest.fixture
@@ -83,11 +83,13 @@ class TestMove:
     def test_it_is_made_once(self, earlier: Path, places: list[str], nursery: Any, rows: Any, kind: str) -> None:
         assert rows["the move of a journal of release 0.1 or 0.2 into the database is killed, anywhere"].note
         data = (earlier / "store" / "journal" / "000000000001.jsonl").read_bytes()
-        number = [at for at, what in enumerate(places, 1) if what == kind.replace("after rename", "before rename")][0]
-        kill(nursery, earlier, number + (kind == "after rename"), "migrate", "--dry-run")
+        renamed = places.index("before rename") + 1
+        passed_before = {what: number for number, what in enumerate(places[:renamed], 1)}  # the last of each kind
+        number = passed_before.get(kind, renamed + 1)
+        kill(nursery, earlier, number, "migrate", "--dry-run")
         config = memgraph.AgentMemoryConfig(home=earlier / "store", keys_home=earlier / "keys")
         assert (earlier / "store" / "journal").exists() == (kind != "after rename")
-        report = memgraph.store.maintenance.migration.migrate(config, dry_run=True)
+        report = migrate(config, dry_run=True)
         assert report.events == data.count(b"\n")
         assert not (earlier / "store" / "journal").exists()
         assert (earlier / "store" / "journal-0.2" / "000000000001.jsonl").read_bytes() == data
