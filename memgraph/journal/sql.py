@@ -151,6 +151,11 @@ class Database(ABC):
         self._users = 1
         self._pid = os.getpid()
 
+    @property
+    def is_forked(self) -> bool:
+        """Whether this process was forked from the one that opened it, which alone may use it."""
+        return self._pid != os.getpid()
+
     @abstractmethod
     def lock(self) -> WriterLock:
         """Return the lock that a writer holds from its first look to its last commit: what it has read stays valid meanwhile."""
@@ -250,7 +255,7 @@ class Database(ABC):
             if self._users != 0:
                 return
             connections, self._all = self._all, []
-        if self._pid == os.getpid():
+        if not self.is_forked:
             for raw in connections:
                 raw.close()
 
@@ -270,7 +275,7 @@ class Database(ABC):
         return raw
 
     def _require_open(self) -> None:
-        if self._pid != os.getpid():
+        if self.is_forked:
             raise ClosedError(FORKED)
         if self._users <= 0:
             raise ClosedError("the store is closed; open it again")

@@ -49,9 +49,10 @@ def restore(settings: Settings, file: str, bases: tuple[str, ...], until: int | 
 def _require_store(settings: Settings) -> None:
     """Refuse where there is no store: a backup of a new, empty one would look like a backup."""
     from memgraph.config import config_path
+    from memgraph.journal.opening import is_store
 
     home = config_path(settings.home).parent
-    if not (home / "journal").exists():
+    if not is_store(home):
         raise Refused(f"there is no store at {home}, so there is nothing to back up")
 
 
