@@ -113,7 +113,7 @@ class NotAStoreError(MemGraphError):
     def __init__(self, path: Path) -> None:
         self.path = path
         super().__init__(
-            f"{path} is not a memgraph store: it holds files but no journal/manifest.json; "
+            f"{path} is not a memgraph store: it holds files but no memgraph.db; "
             "give an empty or new directory, or the directory of a store"
         )
 
@@ -182,7 +182,7 @@ class DamagedJournalError(JournalError):
 
 
 class TruncatedJournalError(JournalError):
-    """The journal ends before the event that its head file, or its checkpoint, names (`witness`).
+    """The journal ends before the event that its head file, or the process that has it open, names (`witness`).
 
     `seq` is the last event found; None if it was not determined.
     """
@@ -190,7 +190,7 @@ class TruncatedJournalError(JournalError):
     def __init__(self, *, path: Path | str, seq: int | None, head_seq: int, witness: str) -> None:
         self.path, self.seq, self.head_seq = path, seq, head_seq
         super().__init__(
-            f"the journal under {path} ends {'too early' if seq is None else f'at event {seq}'}, but {witness} says {head_seq} were written: it was truncated or is "
+            f"the journal in {path} ends {'too early' if seq is None else f'at event {seq}'}, but {witness} says {head_seq} were written: it was truncated or is "
             "an old copy; restore the journal from a backup or, to continue with the events it has, run `memgraph repair --accept-head`"
         )
 

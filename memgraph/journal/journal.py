@@ -51,7 +51,7 @@ from memgraph.journal.keys.ring import KeyHistory, KeyRing, KeyUse, seal_key, se
 from memgraph.journal.sql import Database, Transaction
 from memgraph.journal.vectors import NamedVectors, Vectors
 from memgraph.logs import logger_of
-from memgraph.model.events.store import MemoryPurged
+from memgraph.model.events.store import JournalResealed, MemoryPurged
 from memgraph.ports import Progress, SigningKey
 
 logger = logger_of(__name__)
@@ -525,19 +525,17 @@ class Journal:
 
     def has_changed(self) -> bool:
         """Tell, at the cost of one look-up, whether the journal no longer ends at the tail."""
-        return self._stored_head() != (self.tail.seq, self.tail.signature)
-
-    def _stored_head(self) -> tuple[int, str]:
+        if self.database.is_forked:
+            return True  # nothing that this process knows is to be kept
         with self.database.reading() as tx:
-            return self._end_in(tx)
+            return self._end_in(tx) != (self.tail.seq, self.tail.signature)
 
     def is_replaced(self) -> bool:
         """Tell, at the cost of one look-up, whether another event has the number of the tail: the journal was resealed or restored."""
         if self.tail.seq <= self.base.seq:
             return False
         with self.database.reading() as tx:
-            here = tx.one("signature_of", self.database.tenant, self.tail.seq)
-        return here is None or _hex(here[0]) != self.tail.signature
+            return self._signature_in(tx, self.tail.seq) != self.tail.signature
 
     def refresh(self) -> None:
         """Verify and read what was appended since.
@@ -552,8 +550,8 @@ class Journal:
         head = self._heads.read()  # before the events: a writer may append and move it meanwhile
         with self.database.reading() as tx:
             seq, _ = self._end_in(tx)
-            here = tx.one("signature_of", self.database.tenant, self.tail.seq) if self.tail.seq else None
-        if self.tail.seq > self.base.seq and (here is None or _hex(here[0]) != self.tail.signature):
+            here = self._signature_in(tx, self.tail.seq)
+        if self.tail.seq > self.base.seq and here != self.tail.signature:
             if seq >= self.tail.seq or here is not None:
                 raise self._replaced()
             witness = "this process, which has it open,"
@@ -587,7 +585,7 @@ class Journal:
         if self.tail.seq < head.seq and not self._has_reached(head.seq):
             witness = f"its head file {self._heads.path}"
             raise TruncatedJournalError(path=self.path, seq=self.tail.seq, head_seq=head.seq, witness=witness)
-        if head.seq and self.signature_of(head.seq) not in (head.signature, None):
+        if head.seq and self.signature_of(head.seq) not in (head.signature, None) and not self.was_resealed_at(head):
             raise DamagedJournalError(
                 "the head file names a different event with this number",
                 path=self.path,
@@ -603,11 +601,28 @@ class Journal:
         with self.database.paused():
             return self._stored_head()[0] >= seq
 
+    def was_resealed_at(self, head: Head) -> bool:
+        """Return whether a resealing continues what a head file states: it was killed before the file followed."""
+        for line in self._lines_of(JournalResealed.TYPE):
+            if line.seq == head.seq + 1:
+                payload = self.event(line).payload
+                return isinstance(payload, JournalResealed) and payload.signature == head.signature
+        return False
+
     def signature_of(self, seq: int) -> str | None:
         """Return the signature of an event; None if it is not there."""
         if seq == self.tail.seq:
             return self.tail.signature
-        return next((line.signature.hex() for line in self.every_line(seq - 1, until=seq)), None)
+        with self.database.reading() as tx:
+            return self._signature_in(tx, seq)
+
+    def _signature_in(self, tx: Transaction, seq: int) -> str | None:
+        found = tx.one("signature_of", self.database.tenant, seq)
+        if found is not None:
+            return _hex(found[0])
+        part = tx.one("archive_after", self.database.tenant, seq - 1)  # another process may have archived it
+        lines = self._unpacked(*part) if part else []
+        return next((line.signature.hex() for line in lines if line.seq == seq), None)
 
     def load(self) -> None:
         """Load the journal: by what its head states if the key that signs vouches for that, else event by event."""
@@ -618,7 +633,7 @@ class Journal:
             baseline = tx.one("baseline_header", self.database.tenant)
         self.baseline = header_of(baseline[0], self.path, self.store_id, self._ring) if baseline else None
         is_known = found is not None and self._take_head(*found)
-        end = (last[0], _hex(last[1])) if last else (self.base.seq, self.base.signature)
+        end = (last[0], _hex(last[1])) if last else self._archived_end()
         if is_known and end != (self.tail.seq, self.tail.signature):
             reason = f"it ends with event {end[0]}, its head names event {self.tail.seq}"
             raise self.damaged(reason, min(end[0], self.tail.seq) + 1)
@@ -631,6 +646,11 @@ class Journal:
         if self.baseline is not None and self._ring is not None:
             self.baseline.check_signer(self._key, self.path)
         self._compare(head)
+
+    def _archived_end(self) -> tuple[int, str]:
+        """Return the end of a journal without events that are not archived: the archive's, unless the baseline is all there is."""
+        seq = self.archived_until()
+        return (seq, self.signature_of(seq) or "") if seq > self.base.seq else (self.base.seq, self.base.signature)
 
     def _take_head(self, seq: int, signature: bytes, body: bytes, code: str) -> bool:
         """Begin at the stored head, unless no active key vouches for what it states; return whether it does."""

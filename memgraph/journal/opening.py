@@ -38,7 +38,19 @@ logger = logger_of(__name__)
 
 FILE = "memgraph.db"
 _TIMEOUT_S = 10.0
-_NO_EVENTS = {"config.toml", "lock", "lock.pid", "past", "server", FILE, f"{FILE}-wal", f"{FILE}-shm"}
+_NO_EVENTS = {
+    "config.toml",
+    "lock",
+    "lock.pid",
+    "graph.lock",
+    "graph.lock.pid",
+    "graph.wanted",
+    "past",
+    "server",
+    FILE,
+    f"{FILE}-wal",
+    f"{FILE}-shm",
+}
 """Entries that a store's directory may hold without events."""
 _MADE_FROM_EVENTS = ("graph/*", "cache/*", "index/index.npz", "journal/vectors/*.f32")
 
@@ -205,6 +217,7 @@ def _identified(home: Path, database: Database, lock_timeout_s: float) -> Identi
         if found is None:
             found = Identity(str(uuid4()))
             add_store(database, *found)
+            database.erase()  # into the file itself: without a damaged write-ahead log it is still known to be a store
         return found
 
 

@@ -174,6 +174,11 @@ class Database(ABC):
         self._users = 1
         self._pid = os.getpid()
 
+    @property
+    def is_forked(self) -> bool:
+        """Whether this process was forked from the one that opened it, which alone may use it."""
+        return self._pid != os.getpid()
+
     @abstractmethod
     def lock(self) -> WriterLock:
         """Return the lock that a writer holds from its first look to its last commit: what it has read stays valid meanwhile."""
@@ -292,7 +297,7 @@ class Database(ABC):
             if self._users != 0:
                 return
             connections, self._all, self._idle = self._all, [], []
-        if self._pid == os.getpid():
+        if not self.is_forked:
             for raw in connections:
                 raw.close()
 
@@ -326,7 +331,7 @@ class Database(ABC):
         return raw
 
     def _require_open(self) -> None:
-        if self._pid != os.getpid():
+        if self.is_forked:
             raise ClosedError(FORKED)
         if self._users <= 0:
             raise ClosedError("the store is closed; open it again")
@@ -533,6 +538,8 @@ class SQLite(Database):
                 raise self._damaged(error) from None
             if isinstance(error, sqlite3.IntegrityError):
                 raise ConflictError(f"refuses a row: {error}", path=self.path) from None
+            if code == sqlite3.SQLITE_CANTOPEN:
+                raise StorageError(f"cannot be read: {error}", path=self.path) from None
             if isinstance(error, sqlite3.ProgrammingError):
                 self._require_open()
                 raise

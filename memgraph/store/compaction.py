@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from memgraph.config import AgentMemoryConfig, load_config
+from memgraph.embedding.none import NoEmbedder
 from memgraph.errors import InvalidInputError
 from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.projection import SCHEMA_VERSION, digest_after
@@ -215,7 +216,7 @@ def _purged(
     """Purge deleted memories, but not what was derived from them; return how many had anything left."""
     from memgraph.store.store import AgentMemoryStore
 
-    with AgentMemoryStore(config, keys=keys, clock=clock) as store:
+    with AgentMemoryStore(config, keys=keys, clock=clock, embedder=NoEmbedder()) as store:  # a purge embeds nothing
         return store.expire(deleted)
 
 

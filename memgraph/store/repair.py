@@ -575,7 +575,8 @@ def condition_of(journal: Unwitnessed) -> Condition:
         if named.seq > end.seq:
             state = "ahead"
         else:
-            state = "agrees" if named.seq == 0 or journal.signature_of(named.seq) == signature else "other"
+            is_known = named.seq == 0 or journal.signature_of(named.seq) == signature or journal.was_resealed_at(named)
+            state = "agrees" if is_known else "other"
         witness = Witness("head", path, state, named.seq, signature)
     return Condition(journal.path, end.seq, end.signature, (witness,))
 

@@ -7,12 +7,14 @@ import logging
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +22,7 @@ from typing import Any
 
 import pytest
 
+from memgraph.journal.envelope import Line
 from tests.crash.failures import FAILURES, Failure
 
 CHILDREN = Path(__file__).parent / "children"
@@ -192,6 +195,7 @@ class Scene:
     """What its digest must be after it has healed."""
     heard: list[str] = field(default_factory=list)
     """Warnings and notices so far."""
+    make_engine: Callable[[], Any] = lambda: None
     """Makes the graph engine of a store that is opened in this process; None stands for the embedded one."""
 
     @property
@@ -203,8 +207,37 @@ class Scene:
         return self.folder / "keys"
 
     @property
-    def segment(self) -> Path:
-        return min((self.home / "journal").glob("*.jsonl"))
+    def database(self) -> Path:
+        return self.home / "memgraph.db"
+
+    def sql(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run a statement on the database past memgraph, as whoever can write the file may; return the rows."""
+        with closing(sqlite3.connect(self.database, isolation_level=None)) as raw:
+            return raw.execute(statement, values).fetchall()
+
+    def change(self, old: str, new: str, *, where: str = "1", column: str = "payload") -> None:
+        """Replace text in the events."""
+        self.sql(
+            f"UPDATE event SET {column} = CAST(replace(CAST({column} AS TEXT), ?, ?) AS BLOB) WHERE {where}", old, new
+        )
+
+    def rows(self) -> dict[str, list[tuple[Any, ...]]]:
+        """Return what every table holds."""
+        names = self.sql("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        return {name: self.sql(f"SELECT * FROM {name} ORDER BY 1, 2") for (name,) in names}
+
+    def put(self, rows: dict[str, list[tuple[Any, ...]]]) -> None:
+        """Let the tables hold what `rows` returned, as an older copy does."""
+        for name, found in rows.items():
+            self.sql(f"DELETE FROM {name}")
+            for row in found:
+                self.sql(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", *row)
+
+    def settle(self) -> None:
+        """Bring everything into the file, which nobody has open."""
+        self.sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        for suffix in ("-wal", "-shm"):
+            self.database.with_name(self.database.name + suffix).unlink(missing_ok=True)
 
     @property
     def head(self) -> Path:
@@ -215,21 +248,13 @@ class Scene:
         return self.keys_home / "keys" / f"{self.store_id}.json"
 
     @property
-    def checkpoint(self) -> Path:
-        return self.home / "journal" / "verified.json"
-
-    @property
-    def manifest(self) -> Path:
-        return self.home / "journal" / "manifest.json"
-
-    @property
-    def vectors(self) -> Path:
-        (path,) = (self.home / "journal" / "vectors").glob("*.f32")
+    def cache(self) -> Path:
+        (path,) = (self.home / "cache").glob("*.f32")
         return path
 
     @property
     def graph(self) -> Path:
-        return self.home / "memgraph.db"
+        return self.home / "graph" / "memgraph.kuzu"
 
     @property
     def index(self) -> Path:
@@ -237,12 +262,9 @@ class Scene:
 
     @property
     def lines(self) -> list[bytes]:
-        """The journal's lines, with their ends."""
-        return self.segment.read_bytes().splitlines(keepends=True)
-
-    @lines.setter
-    def lines(self, lines: Sequence[bytes]) -> None:
-        self.segment.write_bytes(b"".join(lines))
+        """The journal's events, as lines of JSON."""
+        columns = "seq, type, head, payload, salt, signature"
+        return [Line(*row).data for row in self.sql(f"SELECT {columns} FROM event ORDER BY seq")]
 
     def open(self, *, clock: Any = None, **settings: Any) -> Any:
         """Open the store."""
@@ -251,24 +273,27 @@ class Scene:
 
         config = memgraph.AgentMemoryConfig(home=self.home, keys_home=self.keys_home, **settings)
         parts: dict[str, Any] = {"embedder": FakeEmbedder(DIMENSION), "clock": clock or FakeClock()}
-        return memgraph.AgentMemoryStore(config, **parts)
+        return memgraph.AgentMemoryStore(config, engine=self.make_engine(), **parts)
 
-    def files(self) -> dict[str, bytes]:
-        """Return what lies in the journal and beside the keys, but for locks."""
-        places = (self.home / "journal", self.keys_home)
-        found = [path for place in places for path in place.rglob("*") if path.is_file()]
-        return {str(path): path.read_bytes() for path in found if not path.name.startswith("lock")}
+    def files(self) -> object:
+        """Return what the database holds, and what lies beside the keys, but for locks."""
+        found = [path for path in self.keys_home.rglob("*") if path.is_file() and not path.name.startswith("lock")]
+        try:
+            tables: object = self.rows() if self.database.is_file() else None
+        except sqlite3.Error:
+            tables = self.database.read_bytes()
+        return tables, {str(path): path.read_bytes() for path in found}
 
     def copy(self, folder: Path) -> Scene:
         """Return a copy elsewhere."""
         shutil.copytree(self.folder, folder)
-        return Scene(folder, self.store_id, self.digest)
+        return Scene(folder, self.store_id, self.digest, make_engine=self.make_engine)
 
 
 def graph_ids(store: Any) -> Counter[str]:
     """Count the ids in the graph's table of memories. A query from outside would start a process for each store."""
-    with store._projector.reading():
-        return Counter(key for key, _ in store._projector.rows.scan("Memory"))
+    with store._projector.holding():
+        return Counter(key for key, _ in store._projector.engine.scan_columns("Memory"))
 
 
 def furnished(folder: Path) -> Scene:
@@ -313,9 +338,10 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Scene:
 
 
 @pytest.fixture
-def scene(template: Scene, tmp_path: Path) -> Iterator[Scene]:
+def scene(template: Scene, tmp_path: Path, make_engine: Callable[[], Any]) -> Iterator[Scene]:
     """A copy of the store of a dozen commits; what is said while it is open is heard."""
     copied = template.copy(tmp_path / "scene")
+    copied.make_engine = make_engine
 
     class Ear(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -38,22 +38,12 @@ FAILURES = (
     Failure(
         "the process is killed, anywhere",
         "every acknowledged write is there, exactly once; every other write is there completely or not at all",
-        note="nothing, or a notice that a torn commit was dropped or that the graph is rebuilt",
-    ),
-    Failure(
-        "the last commit is incomplete and was not acknowledged",
-        "removes the whole commit at the next write",
-        says="dropped a torn final commit after event … (… bytes)",
+        note="nothing, or a notice that the graph is rebuilt",
     ),
     Failure(
         "the journal ends before its head file says",
         "refuses",
-        says="the journal under … ends at event …, but its head file … says … were written: it was truncated or is an old copy; restore the journal from a backup or, to continue with the events it has, run `memgraph repair --accept-head`",
-    ),
-    Failure(
-        "the journal ends before its checkpoint says, and there is no head file",
-        "refuses",
-        says="the journal under … ends at event …, but its checkpoint … says … were written: it was truncated or is an old copy; restore the journal from a backup or, to continue with the events it has, run `memgraph repair --accept-head`",
+        says="the journal in … ends at event …, but its head file … says … were written: it was truncated or is an old copy; restore the journal from a backup or, to continue with the events it has, run `memgraph repair --accept-head`",
     ),
     Failure(
         "a purge is killed, anywhere",
@@ -61,79 +51,69 @@ FAILURES = (
         says="completing the purge of event …, which was interrupted",
     ),
     Failure(
-        "a payload that a purge removed comes back, with a segment from a backup",
+        "a payload that a purge removed comes back",
         "shows none of it; `memgraph verify` reports it, and `memgraph purge --complete` removes it again",
-        says="… a payload, the first is event …: a purge was interrupted, or a segment of the journal was restored from an older copy; run `memgraph purge --complete`",
+        says="event … was purged and has a payload again; run `memgraph purge --complete`",
     ),
     Failure(
         "a compaction is killed, anywhere",
-        "the journal is as before, or compacted; the next opening archives what is left",
+        "the journal is as before, or compacted",
         note="nothing",
     ),
     Failure(
         "a baseline's header or its rows are changed",
         "refuses",
-        says="the baseline is damaged: … is not what was signed; `memgraph repair` says what can be done",
+        says="the baseline in … is damaged: it is not what was signed; `memgraph repair` says what can be done",
     ),
     Failure(
         "a baseline is missing",
-        "refuses",
-        says="the journal under … was compacted, and its baseline … is missing; `memgraph repair` says what can be done",
-    ),
-    Failure(
-        "the proof of condensed segments is changed",
-        "refuses whatever reads their history, and says so at each opening; lists and recalls go on from the baseline",
-        says="journal damaged at …/condensed.json, byte 0: it is not what this store's key signed; put this file and the archived segments of the same copy of the store back, or run `memgraph repair --from-backup FILE`",
-    ),
-    Failure(
-        "a condensed segment is changed",
-        "refuses whatever reads it: history, charts, views of the past and of agents, purges, backups; lists and recalls go on",
-        says="journal damaged at …, byte …, event …: it has no signature, and condensed.json does not prove the content of its segment; `memgraph repair` restores it from a backup, or keeps what verifies",
-    ),
-    Failure(
-        "a byte of the journal is changed",
-        "refuses",
-        says="journal damaged at …, byte …, event …: …; `memgraph repair` restores it from a backup, or keeps what verifies",
-    ),
-    Failure(
-        "a compressed segment of the journal is damaged",
-        "refuses",
-        says="journal damaged at …jsonl…, byte …: …; `memgraph repair` restores it from a backup, or keeps what verifies",
-    ),
-    Failure(
-        "the manifest of closed segments (`segments.json`) is damaged, or another store's",
-        "refuses",
-        says="journal damaged at …segments.json, byte 0: it is not what this store's key signed; `memgraph repair` says what the journal itself contains, and `memgraph repair --accept-head` accepts that and writes this file anew",
-    ),
-    Failure(
-        "the manifest of closed segments names one that is not there",
-        "refuses",
-        says="journal damaged at …segments.json, byte 0: it names the segment …, which is not there; `memgraph repair` says what the journal itself contains, and `memgraph repair --accept-head` accepts that and writes this file anew",
-    ),
-    Failure(
-        "the journal ends before the manifest of its closed segments says, and there is no head file",
-        "refuses",
-        says="the journal under … ends at event …, but its manifest … says … were written: it was truncated or is an old copy; restore the journal from a backup or, to continue with the events it has, run `memgraph repair --accept-head`",
-    ),
-    Failure(
-        "the manifest of closed segments is missing or behind; or a kill left a segment plain and compressed",
-        "completes it at the next write",
+        "begins with the first event, which is in the archive",
         note="nothing",
     ),
     Failure(
+        "an archived event is changed or missing",
+        "refuses whatever reads it: history, charts, views of the past and of agents, purges, backups; lists and recalls go on from the baseline",
+        says="journal damaged at …, event …: …; `memgraph repair` restores it from a backup, or keeps what verifies",
+    ),
+    Failure(
+        "an event is changed",
+        "refuses whatever reads it, a rebuild included; what was made of the events before goes on",
+        says="journal damaged at …, event …: …; `memgraph repair` restores it from a backup, or keeps what verifies",
+    ),
+    Failure(
         "events are swapped, dropped, repeated, or come from an older copy",
+        "refuses, as above",
+        says="journal damaged at …, event …: event … does not follow event …; `memgraph repair` restores it from a backup, or keeps what verifies",
+    ),
+    Failure(
+        "the journal ends before its head says",
         "refuses",
-        says="journal damaged at …, byte …, event …: event … does not follow event …; `memgraph repair` restores it from a backup, or keeps what verifies",
+        says="journal damaged at …, event …: it ends with event …, its head names event …; `memgraph repair` restores it from a backup, or keeps what verifies",
+    ),
+    Failure(
+        "the journal's head is changed, or an older one",
+        "verifies every event",
+        says="the head of the journal did not match it; all events were verified",
+    ),
+    Failure(
+        "the journal's head is missing",
+        "verifies every event",
+        note="nothing",
     ),
     Failure(
         "the journal contains events of another store",
         "refuses",
-        says="journal damaged at …, byte …, event …: it was signed with key …, not with the key given, …; `memgraph repair` restores it from a backup, or keeps what verifies",
+        says="journal damaged at …, event …: it was signed with key …, not with the key given, …; `memgraph repair` restores it from a backup, or keeps what verifies",
     ),
     Failure(
         "the journal is another store's",
         "refuses",
-        says="the journal at … is not this key's: it was signed with key …, not with the key given, …; import it with `memgraph keys import FILE`, restore its key file as …, or set MEMGRAPH_KEY",
+        says="the journal in … is not this key's: it was signed with key …, not with the key given, …; import it with `memgraph keys import FILE`, restore its key file as …, or set MEMGRAPH_KEY",
+    ),
+    Failure(
+        "the database is damaged",
+        "refuses",
+        says="…: is damaged: …; `memgraph repair` says what can be kept, `memgraph repair --from-backup FILE` restores it",
     ),
     Failure(
         "a repair of a damaged journal is killed, anywhere",
@@ -161,22 +141,27 @@ FAILURES = (
         note="nothing",
     ),
     Failure(
-        "the manifest is damaged",
+        "the move of a journal of release 0.1 or 0.2 into the database is killed, anywhere",
+        "moves it at the next opening",
+        note="a notice of the move",
+    ),
+    Failure(
+        "the manifest of a journal of release 0.1 or 0.2 is damaged",
         "refuses",
         says="… is not a journal's manifest; restore it from a backup",
     ),
     Failure(
-        "the manifest is missing",
+        "the manifest of a journal of release 0.1 or 0.2 is missing",
         "refuses",
         says="the journal under … has no manifest.json, but it holds events; restore the file from a backup",
     ),
     Failure(
-        "journal, head file and checkpoint are empty or missing, but rows or index exist",
+        "journal and head file are empty or missing, but graph or index exist",
         "refuses",
-        says="the journal under … holds no events, but … made from some: restore the journal from a backup or, to start over, remove …",
+        says="the journal in … holds no events, but … made from some: restore the journal from a backup or, to start over, remove …",
     ),
     Failure(
-        "the signing key is missing, or the manifest is another store's",
+        "the signing key is missing, or the database is another store's",
         "refuses",
         says="the signing key of the store at … (id …) is missing: import it with `memgraph keys import FILE`, restore its key file as …, or set MEMGRAPH_KEY",
     ),
@@ -202,13 +187,8 @@ FAILURES = (
     ),
     Failure(
         "a resealing is killed, anywhere",
-        "keeps the former journal, or completes the new one",
-        says="completed a resealing that was cut off",
-    ),
-    Failure(
-        "what a resealing has prepared is damaged before it is in place",
-        "refuses",
-        says="… is not what `memgraph keys rotate --reseal` prepared; `memgraph repair --from-backup FILE` restores the journal from a backup. Without one, move … elsewhere and run `memgraph repair`: it says what verifies",
+        "all events are signed as before, or all anew",
+        note="nothing",
     ),
     Failure(
         "the head file is missing",
@@ -223,16 +203,11 @@ FAILURES = (
     Failure(
         "the head file is another journal's",
         "refuses",
-        says="journal damaged at …, byte …, event …: the head file names a different event with this number; restore the journal and its head file from one backup or, to continue with this journal, run `memgraph repair --accept-head`",
+        says="journal damaged at …, event …: the head file names a different event with this number; restore the journal and its head file from one backup or, to continue with this journal, run `memgraph repair --accept-head`",
     ),
     Failure(
         "the head file is behind, as after a power failure",
         "updates it",
-        note="nothing",
-    ),
-    Failure(
-        "the checkpoint (`verified.json`) is missing, damaged, another store's, or old",
-        "verifies every event again",
         note="nothing",
     ),
     Failure(
@@ -246,18 +221,8 @@ FAILURES = (
         note="nothing",
     ),
     Failure(
-        "the vector file is longer than the journal says",
-        "ignores the rest",
-        note="nothing",
-    ),
-    Failure(
-        "the vector file is missing or short, or holds zeros, NaN or infinity",
-        "finds memories without a vector by their words; `memgraph embed --repair` recomputes the vectors",
-        says="… damaged or missing, … found by text alone: run `memgraph embed --repair`",
-    ),
-    Failure(
-        "vectors are appended to a vector file that is missing or short",
-        "writes them; missing vectors stay missing, as above",
+        "a vector is missing, or holds zeros, NaN or infinity",
+        "finds the memory by its words; `memgraph embed --repair` recomputes the vector",
         says="… damaged or missing, … found by text alone: run `memgraph embed --repair`",
     ),
     Failure(
@@ -266,14 +231,9 @@ FAILURES = (
         says="…, row … (memory …) differs from what the journal recorded; recompute it with `memgraph embed --repair`, or restore it from a backup",
     ),
     Failure(
-        "the vector file cannot be read",
-        "`verify` and searches refuse",
-        says="…: …cannot be read: …",
-    ),
-    Failure(
-        "the checkpoint cannot be written",
-        "continues",
-        says="…: cannot be written: …",
+        "the copy of the vectors that is searched (`cache/`) is missing, damaged, or another store's",
+        "makes it anew",
+        note="nothing",
     ),
     Failure(
         "a directory is in place of a file, or a file cannot be read",
@@ -287,7 +247,7 @@ FAILURES = (
     ),
     Failure(
         "the store is not writable, or is on a read-only file system",
-        "refuses to write; continues to read, using a temporary copy of rows and index if these are not writable",
+        "refuses to write; continues to read, using a temporary copy of graph and index if these are not writable",
         says="…: …: the store is read-only; give this user write access to it, or use a copy of it",
     ),
     Failure(
@@ -307,23 +267,23 @@ FAILURES = (
     ),
     Failure(
         "the disk is full",
-        "refuses to write while less than 40 MB are free; reads continue but do not record accesses; everything acknowledged is kept",
+        "refuses to write while the graph's reserve is not free; reads continue but do not record accesses; everything acknowledged is kept",
         says="…: nothing was recorded: …; free some disk space and try again",
     ),
     Failure(
-        "rows, index or graph are missing or old",
+        "graph or index are missing or old",
         "catches up, or rebuilds them",
         note="nothing",
     ),
     Failure(
-        "the rows are damaged, or another store's",
-        "rebuilds them from the journal",
-        says="rebuilding the rows from the journal: …",
+        "the graph is damaged, or another store's",
+        "rebuilds it from the journal",
+        says="rebuilding the graph from the journal: …",
     ),
     Failure(
-        "rows, graph or index are edited, with lengths, times and digests adjusted to match",
+        "graph, its log or the index are edited, with lengths, times and digests adjusted to match",
         "does not use any of it: rebuilds what was edited",
-        says="rebuilding the rows from the journal: a row of … is not what was written",
+        says="rebuilding the graph from the journal: … differs from its state when it was closed: …",
     ),
     Failure(
         "the index is damaged, or another store's",

@@ -1,8 +1,7 @@
-"""A compaction is killed, its files are changed or lost: the store is as before, compacted, or refused, never another one."""
+"""A compaction is killed, what it has made is changed or lost: the store is as before, compacted, or refused, never another one."""
 
 from __future__ import annotations
 
-import random
 import shutil
 import signal
 from collections import Counter
@@ -11,57 +10,48 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memgraph.journal.closed.files import files_in, read_all
 
 import memgraph
-from memgraph.errors import JournalError, StorageError
-from memgraph.graph.wire import unpack
-from memgraph.journal.keys.ring import name_of
+from memgraph.errors import JournalError
 from memgraph.store.compaction import compact
 from memgraph.store.maintenance.keys import rotate_key
 from memgraph.store.repair import baseline_problem, drop_baseline
 from memgraph.testing import FakeClock, FakeEmbedder
+from tests.crash.conftest import Scene
+from tests.engines import in_memory
 
 DIMENSION = 16
-KILLS, LONG_KILLS = 4, 50
 FLIPS, LONG_FLIPS = 12, 400
-LATER, MIDDLE = "2026-03-01", "2026-02-06"
-RETENTION_DAYS = 5
-FAILURE_OF = {
-    "proof": "the proof of condensed segments is changed",
-    "condensed segment": "a condensed segment is changed",
-}
-DELETED = b"Day 1"
+LATER, MIDDLE, NOW = "2026-03-01", "2026-02-06", "2026-03-05T00:00:00.000Z"
+DELETED = "Day 1"
+KINDS = {"before COMMIT": False, "after COMMIT": True, "before VACUUM": True, "after VACUUM": True}
+"""Where it is killed, and whether the journal is compacted then."""
+
+
+@pytest.fixture
+def needs_database() -> bool:
+    """What is changed here is the journal."""
+    return False
 
 
 def config_of(folder: Path, days: int = 0) -> memgraph.AgentMemoryConfig:
     return memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys", archive_retention_days=days)
 
 
-def words(folder: Path) -> bytes:
-    """Return the content of all archived segments."""
-    journal = folder / "store" / "journal"
-    return b"".join(read_all(journal, name_of(path)) for path in files_in(journal / "archive"))
-
-
 def opened(folder: Path) -> Any:
     embedder, clock = FakeEmbedder(DIMENSION), FakeClock("2026-02-20T00:00:00.000Z")
-    return memgraph.AgentMemoryStore(config_of(folder), embedder=embedder, clock=clock)
-
-
-def files(folder: Path) -> set[str]:
-    journal = folder / "store" / "journal"
-    return {str(path.relative_to(journal)) for path in journal.rglob("*") if path.is_file() and path.name != "lock.pid"}
+    return memgraph.AgentMemoryStore(config_of(folder), embedder=embedder, clock=clock, engine=in_memory())
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """A store of ten days in several segments that has a baseline of its first days, and its digest."""
+    """A store of ten days that has a baseline of its first days, and its digest."""
     folder = tmp_path_factory.mktemp("compaction") / "template"
     folder.mkdir()
     clock = FakeClock("2026-02-01T09:00:00.000Z")
-    with memgraph.AgentMemoryStore(config_of(folder), embedder=FakeEmbedder(DIMENSION), clock=clock) as store:
-        store._journal.segments._segment_bytes = 3_000
+    with memgraph.AgentMemoryStore(
+        config_of(folder), embedder=FakeEmbedder(DIMENSION), clock=clock, engine=in_memory()
+    ) as store:
         ids = []
         for number in range(10):
             ids.append(store.insert_memory({"type": "episodic", "content": f"Day {number}", "tags": [f"t{number}"]}).id)
@@ -72,148 +62,143 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, s
             clock.advance(days=1)
             store.insert_memory({"type": "episodic", "content": f"Afterwards {number}"})
         digest = store.digest()
-    assert compact(config_of(folder), before=MIDDLE, clock=clock).archived_segments
+    assert compact(config_of(folder), before=MIDDLE, clock=clock).archived_events
     yield folder, digest
     shutil.rmtree(folder.parent)
 
 
-@pytest.mark.parametrize("days", [0, RETENTION_DAYS], ids=["archives", "condenses"])
+@pytest.fixture
+def here(template: tuple[Path, str], tmp_path: Path) -> Scene:
+    """A copy of it."""
+    return Scene(Path(shutil.copytree(template[0], tmp_path / "here")), "", template[1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_killed_anywhere(
-    template: tuple[Path, str], tmp_path: Path, nursery: Any, show: Any, is_long: bool, rows: Any, days: int
+    template: tuple[Path, str], here: Scene, tmp_path: Path, nursery: Any, rows: Any, kind: str
 ) -> None:
-    assert rows["a compaction is killed, anywhere"]
-    folder, digest = template
-    (places,) = nursery.run("compactor", shutil.copytree(folder, tmp_path / "whole"), LATER, days)
-    clock = FakeClock("2026-03-05T00:00:00.000Z")
-    chance = random.Random(20260204)
-    first = {kind: number for number, kind in reversed(list(enumerate(places, 1)))}
-    most = min(LONG_KILLS if is_long else KILLS, len(places))
-    chosen = [*(first.values() if is_long else ()), *chance.sample(range(1, len(places) + 1), most), len(places)]
-    left = Counter[str]()
-    for turn, place in enumerate(chosen):
-        here = Path(shutil.copytree(folder, tmp_path / f"round{turn}"))
-        child = nursery.start("compactor", here, LATER, days, place, int(signal.SIGKILL))
-        assert child.wait() == -signal.SIGKILL, child.errors()[-1_500:]
-        what = f"place {place} ({places[place - 1]})"
-        with opened(here) as store:
-            is_new = store._journal.baseline.seq > 8
-            assert store.notices == [], what
-            assert store.digest() == digest, what
-            store.verify(deep=True)
-            store.rebuild()
-            assert store.digest() == digest, what
-        assert len([name for name in files(here) if name.startswith("baseline/")]) == 1, what
-        done = compact(config_of(here, days), before=LATER, clock=clock)
-        assert done.is_new != is_new, what
-        assert (DELETED in words(here)) == (not days), what
-        assert compact(config_of(here, days), before=LATER, clock=clock).condensed_segments == 0, what
-        with opened(here) as store:
-            assert store.digest() == digest, what
-            store.verify(deep=True)
-        assert sorted(path.name for path in (here / "store" / "journal").glob("*.jsonl")) == [
-            path.name for path in sorted((tmp_path / "whole" / "store" / "journal").glob("*.jsonl"))
-        ], what
-        left["compacted" if is_new else "as before"] += 1
-        shutil.rmtree(here)
-    what = "a compaction that condenses" if days else "a compaction"
-    show(f"SIGKILL in {len(chosen)} of {len(places)} places of {what}", ("left", "times"), left.most_common())
-    assert left["compacted"]
+    assert rows["a compaction is killed, anywhere"].note
+    (places,) = nursery.run("compactor", shutil.copytree(template[0], tmp_path / "whole"), LATER, 0)
+    child = nursery.start("compactor", here.folder, LATER, 0, places.index(kind) + 1, int(signal.SIGKILL))
+    assert child.wait() == -signal.SIGKILL, child.errors()[-1_500:]
+    with opened(here.folder) as store:
+        assert store.notices == []
+        assert store.digest() == here.digest
+        store.verify(deep=True)
+        store.rebuild()
+        assert store.digest() == here.digest
+    done = compact(config_of(here.folder), before=LATER, clock=FakeClock(NOW))
+    assert done.is_new != KINDS[kind]
+    with opened(here.folder) as store:
+        assert store.digest() == here.digest
+        store.verify(deep=True)
 
 
-@pytest.mark.parametrize("part", ["header", "rows", "proof", "condensed segment"])
-def test_flipped_bits(template: tuple[Path, str], tmp_path: Path, part: str, is_long: bool, rows: Any) -> None:
-    folder, _ = template
-    here = Path(shutil.copytree(folder, tmp_path / "here"))
-    journal = here / "store" / "journal"
-    if part in ("proof", "condensed segment"):
-        compact(config_of(here, RETENTION_DAYS), before=LATER, clock=FakeClock("2026-03-05T00:00:00.000Z"))
-        for packed in (journal / "archive").glob("*.zst"):  # else most flips are refused as damage to the compression
-            unpack(packed.parent, name_of(packed))
-    path = {
-        "header": journal / "baseline.json",
-        "rows": next((journal / "baseline").iterdir()),
-        "proof": journal / "condensed.json",
-        "condensed segment": next((journal / "archive").iterdir()),
-    }[part]
-    failure = FAILURE_OF.get(part, "a baseline's header or its rows are changed")
-    data, said = path.read_bytes(), Counter[bool]()
+@pytest.mark.parametrize("day", [MIDDLE, LATER])
+def test_who_has_it_open_goes_on(here: Scene, day: str) -> None:
+    """Also if everything that it has read is archived meanwhile."""
+    with opened(here.folder) as store:
+        compact(config_of(here.folder), before=day, clock=FakeClock(NOW))
+        assert store.digest() == here.digest
+        store.insert_memory({"type": "episodic", "content": "in between"})
+        store.verify(deep=True)
+        digest = store.digest()
+    with opened(here.folder) as store:
+        assert store.digest() == digest
+
+
+def test_texts_of_deleted_memories_go_after_their_retention(here: Scene) -> None:
+    assert compact(config_of(here.folder, 5), before=LATER, clock=FakeClock(NOW)).removed_texts
+    with opened(here.folder) as store:
+        assert store.verify(deep=True)
+        assert all(DELETED.encode() not in line.data for line in store._journal.every_line())
+    assert compact(config_of(here.folder, 5), before=LATER, clock=FakeClock(NOW)).removed_texts == 0
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "what"),
+    [
+        ("baseline", "header", "a baseline's header or its rows are changed"),
+        ("baseline", "body", "a baseline's header or its rows are changed"),
+        ("archive", "body", "an archived event is changed or missing"),
+    ],
+)
+def test_flipped_bits(here: Scene, table: str, column: str, what: str, is_long: bool, rows: Any) -> None:
+    ((data,),) = here.sql(f"SELECT {column} FROM {table}")
+    said = Counter[bool]()
     for at in range(0, len(data), max(1, len(data) // (LONG_FLIPS if is_long else FLIPS))):
         flipped = bytearray(data)
         flipped[at] ^= 1 << at % 7
-        path.write_bytes(flipped)
-        with pytest.raises((JournalError, StorageError)) as refused, opened(here) as store:
-            store.verify()  # a condensed segment is not read before
-        said[rows[failure].fits(str(refused.value))] += 1
-    path.write_bytes(data)
-    with opened(here) as store:
+        here.sql(f"UPDATE {table} SET {column} = ?", bytes(flipped))
+        with pytest.raises(JournalError) as refused, opened(here.folder) as store:  # an archive is not read before
+            store.verify()
+        said[rows[what].fits(str(refused.value))] += 1
+    here.sql(f"UPDATE {table} SET {column} = ?", data)
+    with opened(here.folder) as store:
         store.verify()
-    assert said[True]
-    assert part != "rows" or not said[False]
+    assert said[True] > said[False]
 
 
-@pytest.mark.parametrize("part", ["baseline.json", "baseline"])
-def test_a_missing_baseline(template: tuple[Path, str], tmp_path: Path, part: str, rows: Any) -> None:
-    folder, _ = template
-    here = Path(shutil.copytree(folder, tmp_path / "here"))
-    path = here / "store" / "journal" / part
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
-    with pytest.raises(JournalError) as refused:
-        opened(here)
-    assert rows["a baseline is missing"].fits(str(refused.value)) == (part == "baseline.json")
-    assert "`memgraph repair`" in str(refused.value)
+@pytest.mark.parametrize("harm", ["DELETE FROM archive", "UPDATE archive SET last = last - 1"])
+def test_a_missing_archive_is_refused(here: Scene, rows: Any, harm: str) -> None:
+    """Lists go on from the baseline; without it a purge could not make the baseline anew, and views of agents would lack what is in it."""
+    here.sql(harm)
+    with opened(here.folder) as store:
+        assert store.digest() == here.digest
+        for read in (store.verify, lambda: list(store._journal.replay())):
+            with pytest.raises(JournalError) as refused:
+                read()
+            assert rows["an archived event is changed or missing"].fits(str(refused.value))
 
 
-@pytest.mark.parametrize("what", ["header", "rows", "missing"])
-def test_repaired_without_the_baseline(template: tuple[Path, str], tmp_path: Path, what: str) -> None:
-    folder, digest = template
-    here = Path(shutil.copytree(folder, tmp_path / "here"))
-    journal = here / "store" / "journal"
-    path = next((journal / "baseline").iterdir()) if what == "rows" else journal / "baseline.json"
-    path.unlink() if what == "missing" else path.write_bytes(path.read_bytes()[:-1] + b"?")
-    assert baseline_problem(config_of(here)) is not None
-    last = drop_baseline(config_of(here))
-    assert baseline_problem(config_of(here)) is None
-    with opened(here) as store:
+def test_a_missing_baseline(here: Scene, rows: Any) -> None:
+    """Nothing is lost: the archive has every event."""
+    assert rows["a baseline is missing"].note
+    here.sql("DELETE FROM baseline")
+    with opened(here.folder) as store:
+        assert store.digest() == here.digest
+        store.verify(deep=True)
+    assert compact(config_of(here.folder), before=LATER, clock=FakeClock(NOW)).is_new
+
+
+@pytest.mark.parametrize("column", ["header", "body"])
+def test_repaired_without_the_baseline(here: Scene, column: str) -> None:
+    here.sql(f"UPDATE baseline SET {column} = CAST({column} || x'3f' AS BLOB)")
+    assert baseline_problem(config_of(here.folder)) is not None
+    last = drop_baseline(config_of(here.folder))
+    assert baseline_problem(config_of(here.folder)) is None
+    with opened(here.folder) as store:
         assert store.verify(deep=True) == last
-        assert store.digest() == digest
+        assert store.digest() == here.digest
         assert store.notices == []
-    assert files(here) & {"baseline.json", "archive", "baseline"} == set()
-    assert compact(config_of(here), before=LATER, clock=FakeClock()).is_new
+    assert compact(config_of(here.folder), before=LATER, clock=FakeClock(NOW)).is_new
 
 
-@pytest.mark.parametrize("which", [0, 1])
-def test_a_missing_archive_is_refused(template: tuple[Path, str], tmp_path: Path, which: int) -> None:
-    """Without it a purge could not make the baseline anew, and views of agents would lack what is in it."""
-    folder, _ = template
-    here = Path(shutil.copytree(folder, tmp_path / "here"))
-    archive = here / "store" / "journal" / "archive"
-    compact(config_of(here), before=LATER, clock=FakeClock())
-    sorted(archive.iterdir())[which].unlink()
-    with pytest.raises(JournalError, match=("archived segments are missing", "which is not there")[which]):
-        opened(here)
+def test_a_baseline_of_another_state_is_refused(here: Scene) -> None:
+    """An older header of the same store names other rows."""
+    ((older,),) = here.sql("SELECT header FROM baseline")
+    compact(config_of(here.folder), before=LATER, clock=FakeClock(NOW))
+    here.sql("UPDATE baseline SET header = ?", older)
+    with pytest.raises(JournalError, match="it is not what was signed"), opened(here.folder) as store:
+        store.rebuild()
 
 
-def test_a_baseline_of_another_state_is_refused(template: tuple[Path, str], tmp_path: Path) -> None:
-    """An older header of the same store names rows that are gone."""
-    folder, _ = template
-    here = Path(shutil.copytree(folder, tmp_path / "here"))
-    header = here / "store" / "journal" / "baseline.json"
-    older = header.read_bytes()
-    compact(config_of(here), before=LATER, clock=FakeClock())
-    header.write_bytes(older)
-    with pytest.raises(JournalError, match="cannot be read"):
-        opened(here)
+def test_an_older_baseline_serves_nothing_else(here: Scene) -> None:
+    """It stands for the same events: what follows is read from the archive."""
+    older = here.sql("SELECT * FROM baseline")
+    compact(config_of(here.folder), before=LATER, clock=FakeClock(NOW))
+    here.put({"baseline": older})
+    with opened(here.folder) as store:
+        assert store.digest() == here.digest
+        store.verify(deep=True)
 
 
-def test_a_replaced_key_makes_no_baseline(template: tuple[Path, str], tmp_path: Path) -> None:
+def test_a_replaced_key_makes_no_baseline(here: Scene) -> None:
     """Whoever has a former key can sign a header, but it does not count once the journal is signed with another."""
-    folder, digest = template
-    here = Path(shutil.copytree(folder, tmp_path / "here"))
-    header = here / "store" / "journal" / "baseline.json"
-    by_former_key = header.read_bytes()
-    rotate_key(config_of(here), clock=FakeClock())
-    with opened(here) as store:
-        assert store.digest() == digest
-    header.write_bytes(by_former_key)
+    by_former_key = here.sql("SELECT * FROM baseline")
+    rotate_key(config_of(here.folder), clock=FakeClock())
+    with opened(here.folder) as store:
+        assert store.digest() == here.digest
+    here.put({"baseline": by_former_key})
     with pytest.raises(JournalError, match="is not signed with the key that signs the journal"):
-        opened(here)
+        opened(here.folder)

@@ -14,6 +14,7 @@ import memgraph
 from memgraph.embedding import NoEmbedder
 from memgraph.ports import Embedder
 from memgraph.testing import FakeClock, FakeEmbedder
+from tests.crash.conftest import Scene
 
 DIMENSION = 16
 BATCH = 2
@@ -90,7 +91,9 @@ def test_a_killed_repair_keeps_its_repairs_and_the_next_continues(tmp_path: Path
         store.insert_memories([{**given, "content": f"given {number}"} for number in range(count // 2)])
         store.insert_memories([{"type": "episodic", "content": f"try {number}"} for number in range(count // 2)])
         digest = store.digest()
-    (tmp_path / "store" / "journal" / "vectors" / "fake.f32").unlink()
+    Scene(tmp_path, "", digest).sql("DELETE FROM vector")
+    for path in (tmp_path / "store" / "cache").glob("*.f32"):
+        path.unlink()
 
     left = count
     while left:

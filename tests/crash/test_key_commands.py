@@ -1,10 +1,9 @@
-"""Commands that complete a resealing, put a damaged one aside, or write keys, killed anywhere."""
+"""Commands that write keys, and the move of an earlier release's journal, killed anywhere."""
 
 from __future__ import annotations
 
 import json
 import random
-import shutil
 import signal
 import stat
 from pathlib import Path
@@ -14,97 +13,101 @@ import pytest
 
 import memgraph
 from memgraph.errors import JournalError
-from memgraph.journal import swap
 from memgraph.journal.keys.providers import FileKeys
-from memgraph.store.maintenance.keys import export_keys, reseal_store, rotate_key
-from memgraph.store.repair import repair_store
+from memgraph.store.maintenance.keys import export_keys, rotate_key
+from memgraph.store.maintenance.migration import migrate
 from memgraph.testing import FakeClock
+from tests.witness import copied
 
-KILLS, LONG_KILLS = 1, 60
-COMMANDS = {
-    "repair": ["repair"],
-    "list": ["list"],
-    "restore over a damaged plan": ["repair", "--from-backup", "first.tar.gz", "--yes"],
-    "keys export": ["keys", "export", "out.json"],
-    "keys import": ["keys", "import", "keys.json"],
-}
+KILLS, LONG_KILLS = 2, 60
+EARLIER = Path(__file__).parents[1] / "fixtures" / "stores" / "0.2.0"
+COMMANDS = {"export": ["keys", "export", "out.json"], "import": ["keys", "import", "keys.json"]}
+MOVES = ("before COMMIT", "after COMMIT", "before rename", "after rename")
 
 
-def config_of(scene: Any) -> memgraph.AgentMemoryConfig:
-    return memgraph.AgentMemoryConfig(home=scene.home, keys_home=scene.keys_home)
+@pytest.fixture
+def needs_database() -> bool:
+    """What is changed here is the journal and the keys."""
+    return False
 
 
-def prepare(scene: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Bring a store to where the command begins; return the number of events that it must have afterwards."""
-    config = config_of(scene)
-    rotate_key(config, clock=FakeClock())
-    if name.startswith("keys"):
-        export_keys(scene.folder / "keys.json", config)
-        if name == "keys import":
-            scene.key.unlink()
-        return len(scene.lines)
-    if name.startswith("restore"):
-        with scene.open() as store:
-            store.backup(scene.folder / "first.tar.gz")
-    events = len(scene.lines) + 1
-    with monkeypatch.context() as patched:
-        patched.setattr(swap, "complete", lambda *_, **__: None)  # it dies when its plan is final
-        reseal_store(config, clock=FakeClock())
-    if name.startswith("restore"):
-        plan = scene.home / "journal" / "replacement" / "plan.json"
-        plan.write_bytes(plan.read_bytes().replace(b'"hmac": "', b'"hmac": "0', 1))
-    return events
+def kill(nursery: Any, folder: Path, place: int, *command: str) -> None:
+    child = nursery.start("command", folder, place, int(signal.SIGKILL), *command)
+    assert child.wait() == -signal.SIGKILL, child.errors()[-800:]
 
 
-def check_keys(trial: Any, name: str) -> None:
-    """Check that what a command writes is whole or not there, and private."""
-    path = trial.folder / "out.json" if name == "keys export" else trial.key
-    if path.exists():
-        assert len(json.loads(path.read_bytes())["earlier"]) == 1
-    for one in (*trial.folder.glob(".out.json*"), *path.parent.glob(f"*{path.name}*")):
-        assert stat.S_IMODE(one.stat().st_mode) == 0o600
-
-
-def test_a_damaged_plan_is_refused_with_its_two_remedies(
-    scene: Any, rows: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    prepare(scene, "restore over a damaged plan", monkeypatch)
-    for use in (scene.open, lambda: repair_store(config_of(scene))):
-        with pytest.raises(JournalError) as refused:
-            use()
-        assert rows["what a resealing has prepared is damaged before it is in place"].fits(str(refused.value))
-    (scene.home / "journal" / "replacement").rename(scene.folder / "elsewhere")
-    assert repair_store(config_of(scene)).contradicting == ()
-    with scene.open() as store:
-        assert store.digest() == scene.digest
-
-
-@pytest.mark.parametrize(
-    "name", [name if name == "repair" else pytest.param(name, marks=pytest.mark.long) for name in COMMANDS]
-)
-def test_one_that_is_killed_can_be_repeated(
-    scene: Any, nursery: Any, name: str, is_long: bool, show: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    events = prepare(scene, name, monkeypatch)
-    whole = nursery.start("command", scene.copy(tmp_path / "whole").folder, 0, int(signal.SIGKILL), *COMMANDS[name])
+def passed(nursery: Any, folder: Path, *command: str) -> list[str]:
+    """Run a command to its end and return the places that it passed."""
+    whole = nursery.start("command", folder, 0, int(signal.SIGKILL), *command)
     assert whole.wait() == 0, whole.errors()
-    places = json.loads(whole.out.read_text().splitlines()[-1])
+    places: list[str] = json.loads(whole.out.read_text().splitlines()[-1])
+    return places
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_one_that_writes_keys_can_be_repeated(
+    scene: Any, nursery: Any, name: str, is_long: bool, tmp_path: Path
+) -> None:
+    config = memgraph.AgentMemoryConfig(home=scene.home, keys_home=scene.keys_home)
+    rotate_key(config, clock=FakeClock())
+    export_keys(scene.folder / "keys.json", config)
+    if name == "import":
+        scene.key.unlink()
+    places = passed(nursery, scene.copy(tmp_path / "whole").folder, *COMMANDS[name])
     numbers = range(1, len(places) + 1)
-    tried = sorted(random.Random(name).sample(numbers, min(len(numbers), LONG_KILLS if is_long else KILLS)))
-    for place in tried:
+    for place in random.Random(name).sample(numbers, min(len(numbers), LONG_KILLS if is_long else KILLS)):
         trial = scene.copy(tmp_path / f"trial{place}")
-        child = nursery.start("command", trial.folder, place, int(signal.SIGKILL), *COMMANDS[name])
-        assert child.wait() == -signal.SIGKILL, f"{places[place - 1]}: {child.errors()[-800:]}"
-        if name.startswith("keys"):
-            check_keys(trial, name)
-        if name != "list" and not (name == "keys export" and (trial.folder / "out.json").exists()):
-            again = nursery.start("command", trial.folder, 0, int(signal.SIGKILL), *COMMANDS[name])
-            assert again.wait() == 0, f"{places[place - 1]}: {again.errors()[-800:]}"
+        kill(nursery, trial.folder, place, *COMMANDS[name])
+        path = trial.folder / "out.json" if name == "export" else trial.key
+        if path.exists():
+            assert len(json.loads(path.read_bytes())["earlier"]) == 1
+        for one in (*trial.folder.glob(".out.json*"), *path.parent.glob(f"*{path.name}*")):
+            assert stat.S_IMODE(one.stat().st_mode) == 0o600
+        if name == "import" or not path.exists():
+            passed(nursery, trial.folder, *COMMANDS[name])
         with trial.open() as store:
             assert store.digest() == scene.digest, places[place - 1]
-            assert store.verify() >= events
-        assert not (trial.home / "journal" / "replacement").exists()
-        if name.startswith("keys"):
-            assert len(FileKeys(trial.keys_home).keys(trial.store_id)) == 2
-        shutil.rmtree(trial.folder)
-    show(f"SIGKILL during `{name}`", ("places", "tried"), [(len(places), len(tried))])
+        assert len(FileKeys(trial.keys_home).keys(trial.store_id)) == 2
+
+
+class TestMove:
+    @pytest.fixture
+    def earlier(self, tmp_path: Path) -> Path:
+        return copied(EARLIER, tmp_path / "earlier")
+
+    @pytest.fixture
+    def places(self, tmp_path: Path, nursery: Any) -> list[str]:
+        return passed(nursery, copied(EARLIER, tmp_path / "whole"), "migrate", "--dry-run")
+
+    @pytest.mark.parametrize("kind", MOVES)
+    def test_it_is_made_once(self, earlier: Path, places: list[str], nursery: Any, rows: Any, kind: str) -> None:
+        assert rows["the move of a journal of release 0.1 or 0.2 into the database is killed, anywhere"].note
+        data = (earlier / "store" / "journal" / "000000000001.jsonl").read_bytes()
+        renamed = places.index("before rename") + 1
+        passed_before = {what: number for number, what in enumerate(places[:renamed], 1)}  # the last of each kind
+        number = passed_before.get(kind, renamed + 1)
+        kill(nursery, earlier, number, "migrate", "--dry-run")
+        config = memgraph.AgentMemoryConfig(home=earlier / "store", keys_home=earlier / "keys")
+        assert (earlier / "store" / "journal").exists() == (kind != "after rename")
+        report = migrate(config, dry_run=True)
+        assert report.events == data.count(b"\n")
+        assert not (earlier / "store" / "journal").exists()
+        assert (earlier / "store" / "journal-0.2" / "000000000001.jsonl").read_bytes() == data
+
+    @pytest.mark.parametrize(
+        ("what", "harm"),
+        [
+            ("the manifest of a journal of release 0.1 or 0.2 is damaged", lambda path: path.write_bytes(b"{}")),
+            ("the manifest of a journal of release 0.1 or 0.2 is missing", lambda path: path.unlink()),
+        ],
+        ids=["damaged", "missing"],
+    )
+    def test_one_without_its_manifest_is_refused(self, earlier: Path, rows: Any, what: str, harm: Any) -> None:
+        assert rows["the manifest of a journal of release 0.1 or 0.2 is damaged"].says
+        assert rows["the manifest of a journal of release 0.1 or 0.2 is missing"].says
+        harm(earlier / "store" / "journal" / "manifest.json")
+        config = memgraph.AgentMemoryConfig(home=earlier / "store", keys_home=earlier / "keys")
+        for _ in range(2):
+            with pytest.raises(JournalError) as refused:
+                memgraph.AgentMemoryStore(config)
+            assert rows[what].fits(str(refused.value)), refused.value

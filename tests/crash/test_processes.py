@@ -17,11 +17,8 @@ from tests.crash.conftest import graph_ids
 
 def recorded(scene: Any) -> Counter[str]:
     """Count the events that add each memory."""
-    lines = [
-        line for path in sorted((scene.home / "journal").glob("*.jsonl")) for line in path.read_bytes().splitlines()
-    ]
-    events = [json.loads(line) for line in lines]
-    return Counter(event["payload"]["memory"]["id"] for event in events if event["head"]["type"] == "memory.added")
+    payloads = scene.sql("SELECT payload FROM event WHERE type = 'memory.added'")
+    return Counter(json.loads(payload)["memory"]["id"] for (payload,) in payloads)
 
 
 def all_well(scene: Any, expected: set[str], *, with_rebuild: bool = False) -> None:
@@ -99,9 +96,7 @@ def places(template: Any, nursery: Any, tmp_path_factory: pytest.TempPathFactory
 class TestWaiting:
     """A process stops while it holds a lock."""
 
-    @pytest.mark.parametrize(
-        "place", [pytest.param("before the sync of segments", marks=pytest.mark.long), "before COMMIT"]
-    )
+    @pytest.mark.parametrize("place", [pytest.param("before pwrite", marks=pytest.mark.long), "before COMMIT"])
     def test_others_wait_then_are_refused_then_continue(
         self, scene: Any, nursery: Any, rows: Any, places: list[str], place: str
     ) -> None:

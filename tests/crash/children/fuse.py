@@ -1,6 +1,6 @@
-"""A fuse: counts calls to the disk or the engine, and at a chosen call sends this process a signal.
+"""A fuse: counts calls to the disk, the database or the engine, and at a chosen call sends this process a signal.
 
-The code under test knows nothing of it: the functions of the system and of the engine are wrapped from outside.
+What SQLite writes between two statements is one step here: that it is whole or not there is SQLite's promise. The code under test knows nothing of it: the functions of the system and of the engine are wrapped from outside.
 """
 
 from __future__ import annotations
@@ -8,17 +8,16 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-from functools import partial
 from typing import Any
 
-import memgraph.journal.segments
+import kuzu
 import numpy as np
 from places import say
 
-import memgraph.journal.vectors
 from memgraph.testing import FakeEmbedder
 
-_SYSTEM = ("pwrite", "fsync", "ftruncate", "replace", "link", "unlink", "mkdir", "rmdir")
+_WATCHED = ("COMMIT", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)")
+_SYSTEM = ("pwrite", "fsync", "ftruncate", "replace", "rename", "link", "unlink", "mkdir", "rmdir")
 
 
 class Fuse:
@@ -40,7 +39,7 @@ class Fuse:
         self.places: list[str] = []
         self._at = at
         self._signal = number
-        self._is_laid = False
+        self._is_laid = self._is_watching = False
 
     def pass_(self, place: str) -> None:
         """Pass a place, at which the signal may be sent."""
@@ -55,13 +54,13 @@ class Fuse:
     def lay(self) -> None:
         """Wrap the calls, which are counted from now on."""
         self._is_laid = True
+        self.watch()
         for name in _SYSTEM:
             self._wrap(os, name, f"before {name}")
-        for module in (memgraph.journal.segments, memgraph.journal.vectors):
-            what = module.__name__.rpartition(".")[2]
-            self._wrap(module, "sync_data", f"before the sync of {what}")
         self._wrap(np, "savez", "before the index is saved")
         self._wrap(FakeEmbedder, "embed", "before texts are embedded")
+        self._wrap(kuzu.Database, "__init__", "before the graph is opened")
+        self._wrap(kuzu.Database, "close", "before the graph is closed")
         self._wrap_execute()
         self._wrap_open()
         self._wrap_write()
@@ -75,20 +74,31 @@ class Fuse:
 
         setattr(owner, name, wrapped)
 
+    def watch(self) -> None:
+        """Watch the ends of the database's transactions, and what rewrites its file; of connections made from now on."""
+        if self._is_watching:
+            return
+        self._is_watching, passed, connect = True, self.pass_, sqlite3.connect
+
+        class Watched(sqlite3.Connection):
+            def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+                if statement not in _WATCHED:
+                    return super().execute(statement, *values)
+                passed(f"before {statement}")
+                found = super().execute(statement, *values)
+                passed(f"after {statement}")
+                return found
+
+        sqlite3.connect = lambda *args, **options: connect(*args, **options, factory=Watched)  # type: ignore[assignment]
+
     def _wrap_execute(self) -> None:
-        pass_ = self.pass_
+        real = kuzu.Connection.execute
 
-        class Connection(sqlite3.Connection):
-            def execute(self, statement: str, *args: Any) -> Any:
-                if (verb := statement.split(maxsplit=1)[0]) in {"BEGIN", "COMMIT", "DELETE", "INSERT", "UPDATE"}:
-                    pass_(f"before {verb}")
-                return super().execute(statement, *args)
+        def executing(connection: Any, query: Any, *args: Any, **options: Any) -> Any:
+            self.pass_(f"before {_statement(query)} in the graph")
+            return real(connection, query, *args, **options)
 
-            def executemany(self, statement: str, values: Any) -> Any:
-                pass_(f"before {statement.split(maxsplit=1)[0]}")
-                return super().executemany(statement, values)
-
-        sqlite3.connect = partial(sqlite3.connect, factory=Connection)  # type: ignore[assignment]
+        kuzu.Connection.execute = executing
 
     def _wrap_open(self) -> None:
         real = os.open
@@ -113,3 +123,7 @@ class Fuse:
             return real(descriptor, data)
 
         os.write = writing
+
+
+def _statement(query: Any) -> str:
+    return query.split()[0] if isinstance(query, str) else "a prepared statement"

@@ -10,15 +10,12 @@ import json
 import signal
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fuse import Fuse
-from memgraph.journal.segments import JournalLimits
 from places import MoodyEmbedder, opened, say
 
-import memgraph.store.opening
 from memgraph import AgentMemoryStore, MemoryCommands
 from memgraph.extraction.readers import BuildLogReader
 from memgraph.lifecycle import ingest
@@ -132,13 +129,6 @@ def embedding() -> list[Step]:
     return [add, lambda store: store.embed_awaiting(batch=2, progress=lambda *_: acknowledge(store))]
 
 
-def rollover() -> list[Step]:
-    """Segments and checkpoints of few events; closed segments are compressed in between."""
-    memgraph.store.opening.JournalLimits = partial(JournalLimits, 4_000, 3)
-    steps: list[Step] = [lambda store, n=number: store.insert_memory(memory(n)) for number in range(6)]  # type: ignore[misc]
-    return [*steps[:4], lambda store: store.compact(), *steps[4:], lambda store: store.compact()]
-
-
 def rebuilding() -> list[Step]:
     """A rebuild, and further writes."""
     return [lambda store: store.rebuild(), lambda store: store.insert_memory(memory(900))]
@@ -176,7 +166,6 @@ HISTORIES: dict[str, Callable[[], list[Step]]] = {
     "import of scopes": lambda: importing((None, "T1", "T2")),
     "embedding": embedding,
     "intake": intake,
-    "roll-over": rollover,
     "rebuild": rebuilding,
     "corrections": corrections,
     "resets": resets,

@@ -14,6 +14,7 @@ def main() -> None:
     """Purge the memory."""
     folder, memory_id = Path(sys.argv[1]), sys.argv[2]
     fuse = Fuse(int(sys.argv[3]), signal.Signals(int(sys.argv[4]))) if len(sys.argv) > 3 else Fuse()
+    fuse.watch()
     with opened(folder, graph_idle_s=60.0) as store:
         assert store.get_memory(memory_id) is not None
         fuse.lay()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 import sys
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 from places import opened, say
@@ -42,11 +44,9 @@ def main() -> None:
         assert store.get_memory(new["id"]) is not None
         if not is_quick:
             assert store.verify() > 1
-    lines = [
-        line for path in sorted((folder / "store/journal").glob("*.jsonl")) for line in path.read_bytes().splitlines()
-    ]
-    events = [json.loads(line) for line in lines]
-    added = Counter(event["payload"]["memory"]["id"] for event in events if event["head"]["type"] == "memory.added")
+    with closing(sqlite3.connect(folder / "store" / "memgraph.db")) as raw:
+        payloads = [json.loads(row[0]) for row in raw.execute("SELECT payload FROM event WHERE type = 'memory.added'")]
+    added = Counter(payload["memory"]["id"] for payload in payloads)
     assert set(added.values()) <= {1}, "a memory was recorded twice"
     say({"digest": digest, "memories": len(memories), "heard": heard.messages})
 

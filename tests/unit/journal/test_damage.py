@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -230,6 +231,34 @@ def test_no_byte_of_the_file_can_be_changed_so_that_something_else_is_served(
             continue
         assert found == (written, [2, 3, 4, 5]), at
     assert refused > len(used) // 4
+
+
+def test_no_byte_of_its_write_ahead_log_can_be_changed_so_that_something_else_is_served(
+    small: Journal, open_one: Open, tmp_path: Any, request: pytest.FixtureRequest
+) -> None:
+    """As a killed process leaves it: what was acknowledged is there, or its loss is told."""
+    written = contents(small)
+    data = (small.home / f"{FILE}-wal").read_bytes()
+    assert len(data) > 10_000
+    used = [at for at in range(0, len(data), 11 if request.config.getoption("--long") else 397) if data[at]]
+    refused = 0
+    for number, at in enumerate(used):
+        home = tmp_path / f"copy{number}"
+        home.mkdir()
+        shutil.copy(small.home / FILE, home)
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << at % 8
+        (home / f"{FILE}-wal").write_bytes(flipped)
+        try:
+            journal = open_one(home.name)
+            journal.verify()
+            found = contents(journal)
+            journal.close()
+        except MemGraphError:
+            refused += 1
+            continue
+        assert found == written, at
+    assert refused > len(used) // 2
 
 
 def test_a_database_that_is_none_is_refused_by_name(small: Journal, open_one: Open) -> None:
