@@ -93,7 +93,7 @@ class SecurityRecord(DiagnosticRecord):
         The missing or expired keys. An id of more than 200 characters, or with others than letters, digits and ``._:/@+=-``, is
         shown as ``sha256:`` and its SHA-256.
     segment, offset, seq
-        File of the journal, byte offset in it, and number of the event that was refused.
+        File of the journal, and number of the event that was refused; an offset is only in records of releases 0.1 and 0.2.
     """
 
     kind: Literal["security"] = "security"

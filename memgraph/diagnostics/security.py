@@ -52,7 +52,6 @@ def report_security(
             mode=config.security_mode,
             key_ids=[*map(token_of, error.key_ids[:_MAX_KEYS])] if isinstance(error, KeyMissingError) else [],
             segment=token_of(place.path.name) if place else None,
-            offset=place.offset if place else None,
             seq=place.seq if place else None,
         )
 
@@ -77,6 +76,6 @@ def report_finding(
 
 def _finding(config: AgentMemoryConfig, reason: str, store_id: str | None, error: JournalError) -> _Finding:
     keys = error.key_ids if isinstance(error, KeyMissingError) else []
-    place = (error.path.name, error.offset, error.seq) if isinstance(error, DamagedJournalError) else ()
+    place = (error.path.name, error.seq) if isinstance(error, DamagedJournalError) else ()
     what = type(error).__name__
     return (config.diagnostics_file, config.alert_webhook, store_id, reason, what, *keys, *place)

@@ -45,11 +45,12 @@ from memgraph.journal.envelope import (
 )
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.keys.ring import KeyRing
-from memgraph.journal.keys.use import KeyHistory, KeyUse
+from memgraph.journal.keys.use import KeyHistory, KeyUse, replaced_in
 from memgraph.journal.sql import Database, Transaction
 from memgraph.journal.vectors import NamedVectors, Vectors
 from memgraph.logs import logger_of
 from memgraph.model.events.erasure import MemoryPurged
+from memgraph.model.events.store import KeyRotated
 from memgraph.ports import Progress, SigningKey
 
 logger = logger_of(__name__)
@@ -195,9 +196,10 @@ class Journal:
         return seal_of(self._key.secret if self._key else self._no_key, purpose, self.store_id)
 
     def former_seals(self, purpose: str) -> Iterator[Seal]:
-        """Iterate over the seals for one purpose of each key that signs or signed the journal and is there."""
-        for use in reversed(self.used.uses):
-            key = self._ring.find(use.key_id) if self._ring else None
+        """Iterate over the seals for one purpose of each key that signs or signed the journal and is there, also of freed ones."""
+        freed = replaced_in(self._lines_of(KeyRotated.TYPE))
+        for key_id in dict.fromkeys([*(use.key_id for use in reversed(self.used.uses)), *sorted(freed)]):
+            key = self._ring.find(key_id) if self._ring else None
             if key is not None:
                 yield seal_of(key.secret, purpose, self.store_id)
 
@@ -456,6 +458,13 @@ class Journal:
         if found is None or found.dimension != dimension:
             found = self._vectors[model] = Vectors(self.database, self.home / "cache", model, dimension, self.seal)
         return found
+
+    def remove_unnamed_vectors(self) -> None:
+        """Remove the vectors that no event names: what an unfinished change of the model has made."""
+        with self.committing() as tx:
+            for (model,) in list(tx.rows("models", self.database.tenant)):
+                tx.run("remove_vectors_from", self.database.tenant, model, self.named.rows.get(model, 0))
+                tx.run("remove_made_vectors", self.database.tenant, model)
 
     def has_changed(self) -> bool:
         """Tell, at the cost of one look-up, whether the journal no longer ends at the tail."""

@@ -353,7 +353,12 @@ class SQLite(Database):
         mode = "mode=rw" if not self._is_fixed else "mode=ro" if is_open else "mode=ro&immutable=1"
         uri = f"{self.path.absolute().as_uri()}?{mode}"
         raw = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256)
-        settings = ["busy_timeout = 10000", "trusted_schema = OFF", f"cache_size = -{_CACHE_KIB:d}", "temp_store = MEMORY"]
+        settings = [
+            "busy_timeout = 10000",
+            "trusted_schema = OFF",
+            f"cache_size = -{_CACHE_KIB:d}",
+            "temp_store = MEMORY",
+        ]
         if not self._is_fixed:
             settings += ["journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"]
             settings += [f"wal_autocheckpoint = {_PAGES:d}"]

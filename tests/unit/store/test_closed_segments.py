@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memgraph.journal.closed import files
+from memgraph.journal.closed.manifest import NAME
+from memgraph.journal.segments import JournalLimits
 
 import memgraph
 from memgraph.errors import DamagedJournalError, JournalError
 from memgraph.health.examination import extent
-from memgraph.journal.closed import files
-from memgraph.journal.closed.manifest import NAME
-from memgraph.journal.segments import JournalLimits
 from memgraph.lifecycle.sleep import sleep
-from memgraph.store.repair import restore_journal
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.store.maintenance.migration import migrate
-from memgraph.store.repair import cut_journal, find_damage, repair_store
 from memgraph.store.opening import open_store_journal
+from memgraph.store.repair import cut_journal, find_damage, repair_store, restore_journal
 from memgraph.testing import FakeClock, FakeEmbedder
 
 NOW = "2026-02-01T09:00:00.000Z"

@@ -97,9 +97,9 @@ def test_a_read_only_store(made: tuple[Path, str], tmp_path: Path) -> None:
         home, memory_id, *READING, "doctor", "list --as-of 2999-01-01", *WRITING, 64 << 10, "list"
     )
     assert "Rollbacks take an hour" in read[0][1]
-    check_read(read, memory_id, of_recall=str(home / "journal"))
+    check_read(read, memory_id, of_recall=str(home))
     assert doctor[0] == 0, doctor
-    assert f"read-only: {home / 'journal'}: Permission denied" in doctor[1]
+    assert f"read-only: {home}: Permission denied" in doctor[1]
     assert memory_id in past[1], past
     for code, _, err in (remember, forget, rebuild):
         assert code == 1

@@ -14,12 +14,14 @@ import pytest
 
 from memgraph import AgentMemoryConfig, AgentMemoryStore, BusyError, ConfigError, JournalError, NotFoundError
 from memgraph.errors import GraphError
+from memgraph.journal.opening import FILE
 from memgraph.testing import FakeClock, FakeEmbedder
+from tests.tables import forget_journal, raw_lines
 
 pytestmark = pytest.mark.embedded
 
 Open = Callable[..., Any]
-OF_LINKS = [("graph/opened.json", "journal/lock.pid"), ("graph/upkeep.json", "graph.lock.pid")]
+OF_LINKS = [("graph/opened.json", "lock.pid"), ("graph/upkeep.json", "graph.lock.pid")]
 """Files that are replaced by links; each pair is tried with one kind of link in every run."""
 OF_NON_FILES = [("graph/opened.json", "index/index.npz"), ("graph/upkeep.json", "graph.lock.pid")]
 TEXT = "Deploy on Tuesdays only, says Alice"
@@ -159,16 +161,16 @@ class TestOtherFiles:
     ) -> None:
         home = kept.config.home
         kept.close()
-        (segment,) = (home / "journal").glob("*.jsonl")
-        before = segment.read_bytes()
+        events = home / FILE
+        before = raw_lines(home)
         for name in names:
             (home / name).unlink(missing_ok=True)
-            link(segment, home / name)
+            link(events, home / name)
         with open_store() as again:
             again.insert_memory({"type": "semantic", "content": "more"})
             again.rebuild()
             assert contents(again) == {TEXT, "Alice knows the deployment", "more"}
-        assert segment.read_bytes().startswith(before)
+        assert raw_lines(home)[: len(before)] == before
 
     @pytest.mark.parametrize(
         ("names", "make"),
@@ -239,9 +241,9 @@ def test_a_store_without_its_journal_is_refused_on_either_engine(kept: Any, open
     kept.close()
     if engine == "ladybug":  # whatever it holds: it was made from events
         graph(kept).rename(graph(kept).with_name("memgraph.ladybug"))
-    for folder in ("journal", "index"):
-        shutil.rmtree(home / folder)
-    with pytest.raises(JournalError, match="graph was made from some"):
+    forget_journal(home)
+    shutil.rmtree(home / "index")
+    with pytest.raises(JournalError, match="were made from some"):
         open_store()
 
 

@@ -9,10 +9,9 @@ import pytest
 
 import memgraph
 from memgraph.errors import JournalError
-from memgraph.store.repair import restore_journal
 from memgraph.store.backup.restoring import restore
 from memgraph.store.compaction import compact
-from memgraph.store.repair import cut_journal, find_damage
+from memgraph.store.repair import cut_journal, find_damage, restore_journal
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.engines import in_memory
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import zstandard
+from memgraph.journal.closed.files import file_of
 
 from memgraph import AgentMemoryConfig, MemGraph
 from memgraph.errors import DamagedJournalError, InvalidInputError, KeyMissingError
-from memgraph.journal.closed.files import file_of
 from memgraph.store.compaction import compact
 from memgraph.store.maintenance.keys import list_keys, reseal_store, rotate_key
 from memgraph.testing import FakeClock

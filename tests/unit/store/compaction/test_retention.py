@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 import zstandard
+from memgraph.journal.closed import files
+from memgraph.journal.closed.condensed import CondensedSegments
+from memgraph.journal.swap import ReplacedJournalError
 
 from memgraph import AgentMemoryConfig, AgentMemoryStore, MemGraph
 from memgraph.errors import (
@@ -20,20 +23,16 @@ from memgraph.errors import (
     NotFoundError,
     StorageError,
 )
-from memgraph.journal.closed import files
-from memgraph.journal.closed.condensed import CondensedSegments
 from memgraph.journal.envelope import canonical, is_unsigned
 from memgraph.journal.keys import FileKeys
-from memgraph.journal.swap import ReplacedJournalError
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.model.events.erasure import REMOVED_TEXT
 from memgraph.model.events.lifecycle import FADED
 from memgraph.model.timestamps import to_iso
-from memgraph.store.repair import restore_journal
 from memgraph.store.backup.restoring import restore
 from memgraph.store.compaction import compact, preview_compaction
 from memgraph.store.maintenance.keys import list_keys, reseal_store, rotate_key
-from memgraph.store.repair import cut_journal, drop_baseline, find_damage
+from memgraph.store.repair import cut_journal, drop_baseline, find_damage, restore_journal
 from memgraph.testing import FakeClock, FakeEmbedder
 from memgraph.viz.series.series import learning_series
 from tests.engines import in_memory

@@ -272,7 +272,7 @@ def test_another_process_learns_of_it(open_store: Callable[..., Any]) -> None:
 
 CHILD = """
 store = opened()
-import memgraph.graph.engine, memgraph.journal.segments, os, signal
+import memgraph.graph.engine, os, signal
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
 kind, name = sys.argv[2].split(".")
 target = {"engine": memgraph.graph.engine.EmbeddedEngine, "journal": type(store._journal)}[kind]
