@@ -711,7 +711,7 @@ class Journal:
         tx.run("put_head", self.database.tenant, self.tail.seq, signature, body, code)
 
     def _end_in(self, tx: Transaction) -> tuple[int, str]:
-        found = tx.one("head_of_chain", self.database.tenant)
+        found = tx.one("last_event", self.database.tenant) or tx.one("head_of_chain", self.database.tenant)
         return (found[0], found[1].hex()) if found else (0, self.start.signature)
 
     def _note(self, commit: Committed) -> None:

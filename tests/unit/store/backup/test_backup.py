@@ -125,12 +125,12 @@ class TestWhole:
         assert key.secret.hex().encode() not in content
 
     def test_events_keep_their_bytes_and_settings_come_back(self, store: Any, tmp_path: Path, restore: Restore) -> None:
-        (store.config.home / "config.toml").write_text('default_project = "P"\n')
+        (store.config.home / "config.toml").write_text("working_memory_days = 9\n")
         before = raw_lines(store.config.home)
         restore(Path(store.backup(tmp_path / "a.tar.gz").file))
         assert raw_lines(tmp_path / "restored")[:-1] == before
         assert VectorTable(tmp_path / "restored").rows() == VectorTable(store.config.home).rows()
-        assert (tmp_path / "restored" / "config.toml").read_text() == 'default_project = "P"\n'
+        assert (tmp_path / "restored" / "config.toml").read_text() == "working_memory_days = 9\n"
 
     def test_progress_ends_at_its_total(self, store: Any, tmp_path: Path, restore: Restore) -> None:
         steps: list[tuple[int, int]] = []
