@@ -155,7 +155,7 @@ def test_a_purge_of_events_that_a_former_restoration_dropped_removes_nothing_of_
         store.verify(deep=True)
 
 
-@pytest.mark.parametrize("place_of_crash", ["fill", "append", "accept_end", "clean"])
+@pytest.mark.parametrize("place_of_crash", ["fill", "append", "accept_end"])
 def test_broken_off_anywhere_the_same_call_completes_it(
     place: Purged, monkeypatch: pytest.MonkeyPatch, place_of_crash: str
 ) -> None:
@@ -164,7 +164,6 @@ def test_broken_off_anywhere_the_same_call_completes_it(
         "fill": "memgraph.store.repair.fill",
         "append": "memgraph.journal.journal.Journal.append",
         "accept_end": "memgraph.store.repair._Unwitnessed.accept_end",
-        "clean": "memgraph.store.repair._clean",
     }
 
     def crash(*_: Any, **__: Any) -> None:

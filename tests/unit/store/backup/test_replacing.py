@@ -161,7 +161,7 @@ class TestCutting:
         change(
             place.config.home,
             """UPDATE event SET head = CAST(replace(CAST(head AS TEXT), '"envelope_version":1', '"envelope_version":2') AS BLOB)
-            WHERE seq > 20""",
+            WHERE seq = (SELECT MAX(seq) FROM event)""",
         )
         damage = found(place)
         assert damage.is_later_release
@@ -217,7 +217,7 @@ class TestCutting:
     def test_what_was_cut_off_does_not_answer_for_what_is_written_instead(self, place: Place) -> None:
         """The cache of vectors had those of the events that are gone."""
         with place.open() as store:
-            assert store.reader.cosines(FakeEmbedder(16).embed_query("x"), slice(None)).any()
+            assert store.reader.has_vector().all()
         place.harm(len(place.lines()) - 3)
         cut_journal(found(place), place.config)
         with place.open() as store:
