@@ -413,6 +413,13 @@ class Journal:
                     body = packed_lines(line.purged() if line.seq in seqs else line for line in lines)
                     tx.run("put_archive", tenant, first, last, types, body)
 
+    def present_baseline(self) -> Baseline | None:
+        """Return the baseline as it is now, without its rows: another process may have made one."""
+        with self.database.reading() as tx:
+            found = tx.one("baseline_header", self.database.tenant)
+        self.baseline = header_of(found[0], self.path, self.store_id, self._ring) if found else None
+        return self.baseline
+
     def rows_of_baseline(self) -> tuple[Baseline, list[BaselineRow]] | None:
         """Return the baseline and its rows, as it is now: a purge or a compaction by another process may have replaced it.
 
@@ -479,9 +486,18 @@ class Journal:
         """Tell, at the cost of one look-up, whether another event has the number of the tail: the journal was resealed or restored."""
         if self.tail.seq <= self.base.seq:
             return False
+        return self._signature_here() != self.tail.signature
+
+    def _signature_here(self) -> str | None:
+        """Return the signature of the event that has the tail's number, archived or not; None if there is none."""
         with self.database.reading() as tx:
             here = tx.one("signature_of", self.database.tenant, self.tail.seq)
-        return here is None or here[0].hex() != self.tail.signature
+        if here is not None:
+            return str(here[0].hex())
+        if self.tail.seq > self.archived_until():
+            return None
+        archived = self.every_line(self.tail.seq - 1, until=self.tail.seq)  # another process has compacted meanwhile
+        return next((line.signature.hex() for line in archived), None)
 
     def refresh(self) -> None:
         """Verify and read what was appended since.
@@ -496,9 +512,8 @@ class Journal:
         head = self._heads.read()  # before the events: a writer may append and move it meanwhile
         with self.database.reading() as tx:
             end = tx.one("head_of_chain", self.database.tenant)
-            here = tx.one("signature_of", self.database.tenant, self.tail.seq) if self.tail.seq else None
         seq = end[0] if end else 0
-        if self.tail.seq > self.base.seq and (here is None or here[0].hex() != self.tail.signature):
+        if self.tail.seq > self.base.seq and (here := self._signature_here()) != self.tail.signature:
             if seq >= self.tail.seq or here is not None:
                 raise ReplacedJournalError(
                     f"the journal in {self.path} was replaced (resealed or restored from a backup) while this process had it open; "

@@ -180,7 +180,7 @@ def adopt(journal: Journal, tx: Transaction, state: State, now: str) -> None:
 
 def renew_baseline(journal: Journal, tx: Transaction, seqs: Iterable[int], now: str) -> None:
     """Make the baseline anew if it stands for one of some events, whose payloads were removed. Costs a replay of the archive."""
-    present = journal.baseline
+    present = journal.present_baseline()
     if present is None or not any(seq <= present.seq for seq in seqs):
         return
     state = State(Workspace(EmptyRows()), journal.start, NamedVectors())
@@ -216,9 +216,10 @@ def _purged(
     config: AgentMemoryConfig | None, keys: KeyProvider | None, clock: Clock | None, deleted: tuple[str, ...]
 ) -> int:
     """Purge deleted memories, but not what was derived from them; return how many had anything left."""
+    from memgraph.embedding import NoEmbedder
     from memgraph.store.store import AgentMemoryStore
 
-    with AgentMemoryStore(config, keys=keys, clock=clock) as store:
+    with AgentMemoryStore(config, embedder=NoEmbedder(), keys=keys, clock=clock) as store:
         return store.expire(deleted)
 
 

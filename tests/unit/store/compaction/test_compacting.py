@@ -169,6 +169,18 @@ def test_a_purge_leaves_no_word_in_baseline_or_archive(
         assert store.notices == []
 
 
+def test_a_purge_by_an_open_process_cleans_the_baseline_that_another_has_made(
+    grown: Any, clock: FakeClock, tmp_path: Path
+) -> None:
+    store, ids = grown()
+    compact(config_of(tmp_path), before="2026-02-07", clock=clock)
+    assert SECRET.encode() in everything(tmp_path / "store")
+    store.purge([ids[2]])
+    assert SECRET.encode() not in everything(tmp_path / "store")
+    store.rebuild()
+    assert store.verify(deep=True)
+
+
 def test_compaction_frees_keys(grown: Any, open_store: Any, clock: FakeClock, tmp_path: Path) -> None:
     store, ids = grown()
     store.close()
