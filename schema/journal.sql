@@ -177,6 +177,9 @@ SELECT memory, text, place, sha256 FROM made_vector WHERE tenant = ? AND model =
 INSERT INTO made_vector (tenant, model, memory, text, place, sha256) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (tenant, model, memory) DO UPDATE SET text = excluded.text, place = excluded.place, sha256 = excluded.sha256;
 
+-- name: models
+SELECT DISTINCT model FROM vector WHERE tenant = ?;
+
 -- name: remove_made_vectors
 DELETE FROM made_vector WHERE tenant = ? AND model = ?;
 

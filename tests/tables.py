@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -162,3 +163,11 @@ def copy_journal(home: Path, to: Path) -> None:
     with database(home) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     shutil.copy(home / FILE, to / FILE)
+
+
+def everything(home: Path) -> bytes:
+    """Return the bytes of all files of a store, and what is compressed in its tables, unpacked."""
+    with database(home) as connection:
+        packed = connection.execute("SELECT body FROM archive UNION ALL SELECT body FROM baseline").fetchall()
+    files = (path.read_bytes() for path in sorted(home.rglob("*")) if path.is_file())
+    return b"\n".join([*files, *(zlib.decompress(body) for (body,) in packed)])

@@ -469,6 +469,13 @@ class Journal:
                     lines = [line.purged() if line.seq in seqs else line for line in self._archived(tx, first)]
                     tx.run("put_archive", tenant, first, last, types, packed_lines(lines))
 
+    def present_baseline(self) -> Baseline | None:
+        """Return the baseline as it is now, without its rows: another process may have made one."""
+        with self.database.reading() as tx:
+            found = tx.one("baseline_header", self.database.tenant)
+        self.baseline = header_of(found[0], self.path, self.store_id, self._ring) if found else None
+        return self.baseline
+
     def rows_of_baseline(self) -> tuple[Baseline, list[BaselineRow]] | None:
         """Return the baseline and its rows, as it is now: a purge or a compaction by another process may have replaced it.
 
@@ -522,6 +529,13 @@ class Journal:
         if found is None or found.dimension != dimension:
             found = self._vectors[model] = Vectors(self.database, self.home / "cache", model, dimension, self.seal)
         return found
+
+    def remove_unnamed_vectors(self) -> None:
+        """Remove the vectors that no event names: what an unfinished change of the model has made."""
+        with self.committing() as tx:
+            for (model,) in list(tx.rows("models", self.database.tenant)):
+                tx.run("remove_vectors_from", self.database.tenant, model, self.named.rows.get(model, 0))
+                tx.run("remove_made_vectors", self.database.tenant, model)
 
     def has_changed(self) -> bool:
         """Tell, at the cost of one look-up, whether the journal no longer ends at the tail."""

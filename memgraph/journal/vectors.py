@@ -95,6 +95,7 @@ class Vectors:
         self._seal = seal
         self._map: Matrix = np.empty((0, dimension), dtype=np.float32)
         self._file_id = (0, 0)
+        self._in_file = 0  # rows of the map that the file holds
         self._sealed = 0
         self.epoch = 0
 
@@ -115,7 +116,10 @@ class Vectors:
         return [row_sha256(row) for row in data]
 
     def restore(self, vectors: Mapping[int, Vector]) -> None:
-        """Write rows, given by number."""
+        """Write rows, given by number. A cache that has one of them, from a history that was given up, goes."""
+        found = self._stat()
+        if found is not None and min(vectors, default=found.st_size) * self.row_bytes < found.st_size:
+            self.forget()
         with self._database.writing(_TIMEOUT_S) as tx:
             values = (
                 (self._database.tenant, self.model, row, np.ascontiguousarray(vector, dtype="<f4").tobytes())
@@ -128,11 +132,6 @@ class Vectors:
         with self._database.writing(_TIMEOUT_S) as tx:
             tx.many("remove_vector", ((self._database.tenant, self.model, row) for row in rows))
         self.forget()
-
-    def remove_from(self, count: int) -> None:
-        """Remove the rows from a number on: what an unfinished change of the model has left."""
-        with self._database.writing(_TIMEOUT_S) as tx:
-            tx.run("remove_vectors_from", self._database.tenant, self.model, count)
 
     def available(self, count: int) -> int:
         """Return how many of the first `count` rows there are."""
@@ -157,11 +156,11 @@ class Vectors:
         """
         found = self._stat()
         file_id = (found.st_dev, found.st_ino) if found else (0, 0)
-        if file_id != self._file_id or (found is not None and found.st_size < len(self._map) * self.row_bytes):
+        if file_id != self._file_id or (found is not None and found.st_size < self._in_file * self.row_bytes):
             if len(self._map):
                 self.epoch += 1
             self._map = self._trusted()
-            self._file_id = file_id
+            self._file_id, self._in_file = file_id, len(self._map)
         if len(self._map) < count:
             self._extend(count)
         return self._map[:count]
@@ -179,7 +178,7 @@ class Vectors:
     def save(self) -> None:
         """State how much of the cache may be trusted at the next opening. Only saves time, so a failure is logged."""
         count = len(self._map)
-        if count == self._sealed:
+        if count in (self._sealed, 0) or count != self._in_file:
             return
         try:
             code = self._seal(self._purpose).code(memoryview(np.ascontiguousarray(self._map)).cast("B"))
@@ -193,7 +192,7 @@ class Vectors:
         for path in (self._note, self.path):
             with suppress(FileNotFoundError):
                 path.unlink()
-        self._map, self._sealed = np.empty((0, self.dimension), dtype=np.float32), 0
+        self._map, self._in_file, self._sealed = self._mapped(0), 0, 0
         self.epoch += 1
 
     @property
@@ -221,7 +220,7 @@ class Vectors:
                 return rows
         except (OSError, ValueError, KeyError, TypeError):
             pass
-        return np.empty((0, self.dimension), dtype=np.float32)
+        return self._mapped(0)
 
     def _mapped(self, count: int) -> Matrix:
         if not count:
@@ -229,25 +228,34 @@ class Vectors:
         return np.memmap(self.path, dtype="<f4", mode="r", shape=(count, self.dimension))
 
     def _extend(self, count: int) -> None:
-        first = len(self._map)
-        fresh = np.zeros((count - first, self.dimension), dtype="<f4")
-        with self._database.reading() as tx:
-            for place, value in tx.rows("vectors_from", self._database.tenant, self.model, first, count):
-                if len(value) == self.row_bytes:
-                    fresh[place - first] = np.frombuffer(value, dtype="<f4")
-        try:
+        with suppress(StorageError):
             make_private_folder(self.path.parent)
+        try:
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                os.lseek(descriptor, first * self.row_bytes, os.SEEK_SET)
-                write_all(descriptor, fresh.tobytes())
                 found = os.fstat(descriptor)
-                self._file_id = (found.st_dev, found.st_ino)
+                file_id = (found.st_dev, found.st_ino)
+                if len(self._map) and file_id != self._file_id:  # removed since it was looked at
+                    self._map = self._mapped(0)
+                    self.epoch += 1
+                first = len(self._map)
+                os.lseek(descriptor, first * self.row_bytes, os.SEEK_SET)
+                write_all(descriptor, self._read(first, count).tobytes())
+                self._file_id, self._in_file = file_id, count
             finally:
                 os.close(descriptor)
             self._map = self._mapped(count)
         except OSError:  # the cache cannot be written: the rows stay in memory
-            self._map = np.concatenate([self._map, fresh])
+            self._map = np.concatenate([self._map, self._read(len(self._map), count)])
+
+    def _read(self, first: int, end: int) -> Matrix:
+        """Return rows of the table; a missing one, or one of another size, is zeros."""
+        fresh = np.zeros((end - first, self.dimension), dtype="<f4")
+        with self._database.reading() as tx:
+            for place, value in tx.rows("vectors_from", self._database.tenant, self.model, first, end):
+                if len(value) == self.row_bytes:
+                    fresh[place - first] = np.frombuffer(value, dtype="<f4")
+        return fresh
 
 
 class MadeRow(NamedTuple):

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from memgraph.config import AgentMemoryConfig, load_config
-from memgraph.embedding.none import NoEmbedder
 from memgraph.errors import InvalidInputError
 from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.projection import SCHEMA_VERSION, digest_after
@@ -179,7 +178,7 @@ def adopt(journal: Journal, tx: Transaction, state: State, now: str) -> None:
 
 def renew_baseline(journal: Journal, tx: Transaction, seqs: Iterable[int], now: str) -> None:
     """Make the baseline anew if it stands for one of some events, whose payloads were removed. Costs a replay of the archive."""
-    present = journal.baseline
+    present = journal.present_baseline()
     if present is None or not any(seq <= present.seq for seq in seqs):
         return
     state = State(Workspace(EmptyRows()), journal.start, NamedVectors())
@@ -214,6 +213,7 @@ def _purged(
     config: AgentMemoryConfig | None, keys: KeyProvider | None, clock: Clock | None, deleted: tuple[str, ...]
 ) -> int:
     """Purge deleted memories, but not what was derived from them; return how many had anything left."""
+    from memgraph.embedding import NoEmbedder
     from memgraph.store.store import AgentMemoryStore
 
     with AgentMemoryStore(config, keys=keys, clock=clock, embedder=NoEmbedder()) as store:  # a purge embeds nothing

@@ -51,7 +51,7 @@ from memgraph.store.backup import manifest
 from memgraph.store.backup.restoring import chain_of, file_of, fill
 from memgraph.store.opening import known_id, release, utc_now
 from memgraph.store.purge.receipts import FOLDER as RECEIPTS
-from memgraph.store.purge.receipts import is_genuine, read_receipt
+from memgraph.store.purge.receipts import is_genuine, read_receipt, vectors_left
 from memgraph.store.purge.records import records
 
 WitnessState = Literal["agrees", "missing", "damaged", "ahead", "other"]
@@ -412,7 +412,6 @@ def restore_journal(
         with journal.held():
             known = _known_seq(journal)
             present = list(_readable(journal))
-            purges = _known_purges(config.home, journal, present)
             _write_lines(present, place)
             with journal.committing() as tx:
                 tenant = journal.database.tenant
@@ -432,7 +431,7 @@ def restore_journal(
                     raise manifest.damaged(chain[-1].path, "its journal does not end where its manifest says")
                 kept = journal.tail
                 journal.put_head(tx)
-                again, back = _purged_again(journal, purges, now)
+                again, back = _purged_again(journal, _known_purges(config.home, journal, present), now)
                 lost = max(0, known - kept.seq)
                 record = StoreRestored(
                     backup_id=last.backup_id,
@@ -447,12 +446,15 @@ def restore_journal(
                     restored_by=f"memgraph {release()}",
                 )
                 commits = journal.append([CommitDraft("system", [record, *again], actor="user")], now)
+            for model in journal.named.rows:  # what the caches hold may be of the history that was replaced
+                journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
             journal.accept_end()
     finally:
         journal.close()
-    _clean(place, {seq for purge in again for seq in purge.seqs()} | back)
-    purged = len(back | {seq for purge in again for seq in purge.seqs()})
-    return JournalRestored(head.seq, kept.seq, lost, place, purged, commits[0].events[0].seq)
+    purged = back | {seq for purge in again for seq in purge.seqs()}
+    if purged:
+        _write_lines((line.purged() if line.seq in purged else line for line in present), place)
+    return JournalRestored(head.seq, kept.seq, lost, place, len(purged), commits[0].events[0].seq)
 
 
 def quarantine_folder(home: Path, now: str) -> Path:
@@ -645,16 +647,6 @@ def _write_lines(lines: Iterable[Line], place: Path) -> int:
     return len(data)
 
 
-def _clean(place: Path, purged: set[int]) -> None:
-    """Remove the payloads of purged events from what a repair has put aside."""
-    from memgraph.journal.envelope import parsed
-
-    path = place / "events.jsonl"
-    if purged and path.exists():
-        lines = [parsed(data) for data in path.read_bytes().splitlines()]
-        _write_lines((line.purged() if line.seq in purged else line for line in lines), place)
-
-
 def _rest(present: Sequence[Line], end: Head, store_id: str, ring: KeyRing) -> Iterator[Line]:
     """Yield the whole commits of a journal that follow an event, as far as they verify."""
     chain, run = Chain(store_id, end.seq, end.signature), list[Line]()
@@ -794,6 +786,12 @@ def _purged_again(
         for model, rows in vectors.items():
             journal.vectors(model, journal.named.dimension_of(model) or 0).remove(rows)
     journal.erase(seqs | back)
+    wanted: dict[str, list[int]] = defaultdict(list)
+    for _, purge in journal.purges():
+        for one in purge.vectors:
+            wanted[one.model] += one.rows
+    for model, row in list(vectors_left(journal, wanted)):
+        journal.vectors(model, journal.named.dimension_of(model) or 0).remove([row])
     return again, back
 
 

@@ -77,6 +77,8 @@ class ArchiveWriter:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        with suppress(OSError):
+            self._tar.close()
         self._stack.close()
         if isinstance(error, OSError):
             with _refusals(self._path):

@@ -208,14 +208,18 @@ class Backups:
         BackupError
         """
         journal, seq = self._journal, base.seq
-        purged = {one for at, purge in journal.purges() if at > seq for one in purge.seqs() if one <= seq}
-        if purged or journal.signature_of(seq) != base.signature:
+        if self._is_rewritten(seq, base.signature):
             raise BackupError(
                 f"the journal up to event {seq} is no longer as it was in the backup {base.path}, because events were purged or "
                 "signed again since, or that backup is of another copy: make a full backup",
                 path=journal.path,
             )
         return base
+
+    def _is_rewritten(self, seq: int, signature: str) -> bool:
+        """Return whether the events up to one were signed again, or some of them purged, since that one was the last."""
+        purges = (purge.seqs() for at, purge in self._journal.purges() if at > seq)
+        return any(one <= seq for seqs in purges for one in seqs) or self._journal.signature_of(seq) != signature
 
     def _write(
         self, target: Path, boundary: Boundary, base: Base | None, *, replaces: bool, progress: Progress | None
@@ -323,7 +327,7 @@ class Backups:
             logger.warning("the store is read-only, so the backup is not recorded in it")
             return None
         with self._projector.writing():
-            if self._journal.signature_of(made.head.seq) != made.head.signature:
+            if self._is_rewritten(made.head.seq, made.head.signature):
                 raise RewrittenError
             archive.publish()
             record = BackupMade(
@@ -370,7 +374,7 @@ class _Hashing:
         data = b"".join(parts)
         data, self._rest = data[:size], data[size:]
         self._digest.update(data)
-        if not data and size:
+        if len(data) < size:
             raise RewrittenError
         return data
 

@@ -197,8 +197,8 @@ class DamagedVectors:
             if back or anew:
                 with self._journal.committing():
                     file.restore(back)
-                    file.forget()
                     self._awaiting.commit(anew, made_by)
+                file.forget()  # after the commit: nobody makes it of the former rows again
                 self._reader.refresh_vectors()  # the file's time stamp may be too coarse to show the change
         healed.restored += len(back)
         healed.replaced += len(anew)

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from memgraph.config import AgentMemoryConfig
 from memgraph.disk.folders import KeptViews, Lease
-from memgraph.errors import InvalidInputError
+from memgraph.errors import InvalidInputError, StorageError
 from memgraph.fold.event_time import ALWAYS, Moments
 from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.envelope import Event
@@ -43,6 +43,7 @@ from memgraph.journal.journal import Journal
 from memgraph.logs import logger_of
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.memories import MemoryReembedded
+from memgraph.model.events.store import MemoryPurged
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Progress
 from memgraph.privacy.access import Access
@@ -245,6 +246,10 @@ class Views:
             projector.rebuild(progress)
         finally:
             projector.close()
+        with self._projector.gate.guard:
+            self._journal.refresh()
+        if any(line.seq > journal.tail.seq for line in self._journal.every_line_of(MemoryPurged.TYPE)):
+            raise StorageError("was purged while the view was made; ask again", path=self._config.home)
 
     def _excerpt(self, past: Past, sift: Callable[[], Sift], why: str) -> Excerpt:
         """Return the excerpt of the journal, including all that is recorded so far."""

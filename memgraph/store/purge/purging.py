@@ -246,8 +246,7 @@ class Purging:
             renew_baseline(journal, tx, seqs, self._now())
         for model, rows in vectors.items():
             journal.vectors(model, journal.named.dimension_of(model) or 0).remove(rows)
-        for model, count in journal.named.rows.items():
-            journal.vectors(model, journal.named.dimension_of(model) or 0).remove_from(count)
+        journal.remove_unnamed_vectors()
 
     def _complete(self, seq: int, payload: MemoryPurged, remaining: list[RemainingName]) -> PurgeReceipt:
         """Remove what was made of purged events, with the lock held. What is done already is done again."""

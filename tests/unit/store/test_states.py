@@ -15,6 +15,7 @@ from memgraph.errors import DamagedJournalError
 from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.model.events.memories import MemoryUndeleted
 from memgraph.model.link import REPLACED
+from tests.tables import change_payload
 
 Open = Callable[..., Any]
 See = Callable[[Any], dict[str, Any]]
@@ -545,8 +546,7 @@ class TestUndelete:
     def test_a_changed_journal_line_is_refused(self, chain: Any, tmp_path: Path) -> None:
         store, ids = chain
         store.delete_memory(ids[2])
-        (segment,) = (tmp_path / "store" / "journal").glob("*.jsonl")
-        segment.write_bytes(segment.read_bytes().replace(b"Event 2 of the night", b"Event 9 of the night"))
+        change_payload(tmp_path / "store", "Event 2 of the night", "Event 9 of the night")
         with pytest.raises(DamagedJournalError):
             store.undelete(ids[2])
 

@@ -23,6 +23,7 @@ from memgraph.store.backup import making, manifest
 from memgraph.store.backup.archive import ArchiveWriter
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.testing import FakeClock, FakeEmbedder
+from tests.tables import VectorTable, copy_journal, cut_events, forget_journal, harm_event, lines_of, raw_lines
 
 Restore = Callable[..., Any]
 
@@ -103,8 +104,7 @@ class TestWhole:
         restore(tmp_path / "a.tar.gz")
         with opened() as copy:
             assert copy.backups() == [], "a backup does not contain its own record"
-            lines = (tmp_path / "restored" / "journal" / "000000000001.jsonl").read_bytes().splitlines()
-            last = json.loads(lines[-1])
+            last = lines_of(tmp_path / "restored")[-1]
             assert last["head"]["type"] == "store.restored"
             assert last["payload"]["backup_id"] == made.backup_id
 
@@ -113,7 +113,6 @@ class TestWhole:
         (home / "config.toml").write_text("")
         (home / "server").mkdir(exist_ok=True)
         (home / "server" / "tokens.json").write_text("{}")
-        (home / "journal" / "further.json").write_text("{}")
         store.backup(tmp_path / "a.tar.gz")
         key = FileKeys(tmp_path / "keys").key(store.store_id)
         assert key is not None
@@ -121,24 +120,17 @@ class TestWhole:
             names = tar.getnames()
             content = b"".join(tar.extractfile(one).read() for one in tar)  # type: ignore[union-attr]
         assert names[0] == "backup.json"
-        assert {name.split("/")[0] for name in names[1:]} == {"journal", "config.toml"}
-        assert {"journal/manifest.json", "journal/further.json"} <= set(names)
-        assert "journal/verified.json" not in names
+        assert set(names[1:]) == {"events.jsonl", "vectors/fake.f32", "config.toml"}
         assert key.secret not in content
         assert key.secret.hex().encode() not in content
 
-    def test_segments_keep_their_bytes(
-        self, store: Any, tmp_path: Path, restore: Restore, monkeypatch: pytest.MonkeyPatch, opened: Any
-    ) -> None:
-        store._journal._segments._segment_bytes = 2_000
-        for number in range(4):
-            store.insert_memory(memory(f"text number {number} " * 20))
-        segments = sorted((store.config.home / "journal").glob("*.jsonl"))
-        before = {path.name: path.read_bytes() for path in segments}
-        assert len(before) >= 3
+    def test_events_keep_their_bytes_and_settings_come_back(self, store: Any, tmp_path: Path, restore: Restore) -> None:
+        (store.config.home / "config.toml").write_text("working_memory_days = 9\n")
+        before = raw_lines(store.config.home)
         restore(Path(store.backup(tmp_path / "a.tar.gz").file))
-        for name, data in before.items():
-            assert (tmp_path / "restored" / "journal" / name).read_bytes().startswith(data)
+        assert raw_lines(tmp_path / "restored")[:-1] == before
+        assert VectorTable(tmp_path / "restored").rows() == VectorTable(store.config.home).rows()
+        assert (tmp_path / "restored" / "config.toml").read_text() == "working_memory_days = 9\n"
 
     def test_progress_ends_at_its_total(self, store: Any, tmp_path: Path, restore: Restore) -> None:
         steps: list[tuple[int, int]] = []
@@ -167,7 +159,6 @@ class TestIncremental:
         self, store: Any, seen: Any, tmp_path: Path, restore: Restore, opened: Any
     ) -> None:
         first = store.backup(tmp_path / "a.tar.gz")
-        store._journal._segments._segment_bytes = 1_000  # further segments
         for number in range(3):
             store.insert_memory(memory(f"since the first, {number}"))
         second = store.backup(tmp_path / "b.tar.zst", incremental=True)
@@ -216,60 +207,59 @@ class TestIncremental:
         with pytest.raises(BackupError, match="not continued by"):
             restore(tmp_path / "b.tar.gz", bases=[tmp_path / "a.tar.gz"])
 
-    def test_a_rewritten_history_needs_a_full_backup(self, store: Any, tmp_path: Path) -> None:
+    def test_a_rewritten_history_needs_a_full_backup(self, store: Any, tmp_path: Path, opened: Any) -> None:
         """A purge keeps the signatures and takes out content: an incremental backup would bring it back."""
+        gone = store.insert_memory(memory("purged later")).id
         store.backup(tmp_path / "a.tar.gz")
-        (segment,) = (store.config.home / "journal").glob("*.jsonl")
-        data = segment.read_bytes()
-        segment.with_suffix(".tmp").write_bytes(
-            data.replace(b'"salt":"', b'"salt":"', 1)[:-1].replace(b"0", b"1", 1) + b"\n"
-        )
-        segment.with_suffix(".tmp").rename(segment)
-        with pytest.raises(BackupError, match="make a full backup"):
-            store.backup(tmp_path / "b.tar.gz", incremental=True)
-        assert not (tmp_path / "b.tar.gz").exists()
-        segment.write_bytes(data)
+        store.purge([gone])
+        for options in ({"incremental": True}, {"base": tmp_path / "a.tar.gz"}):
+            with pytest.raises(BackupError, match="make a full backup"):
+                store.backup(tmp_path / "b.tar.gz", **options)
+            assert not (tmp_path / "b.tar.gz").exists()
+        store.backup(tmp_path / "b.tar.gz")
+        store.close()
+        rotate_key(store.config, clock=FakeClock("2026-02-01T09:00:00.000Z"))
+        reseal_store(store.config, clock=FakeClock("2026-02-01T09:00:00.000Z"))
+        with opened("store") as again, pytest.raises(BackupError, match="make a full backup"):
+            again.backup(tmp_path / "c.tar.gz", incremental=True)
 
 
 class TestWhileOthersWrite:
-    def test_what_is_written_during_a_backup_is_not_in_it(
-        self, store: Any, tmp_path: Path, restore: Restore, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        digest, real = store.digest(), making.read_contents
+    def test_what_is_written_during_a_backup_is_not_in_it(self, store: Any, tmp_path: Path, restore: Restore) -> None:
+        digest, times = store.digest(), []
 
-        def meanwhile(*args: Any, **options: Any) -> Any:
-            store.insert_memory(memory("written during the backup"))
-            return real(*args, **options)
+        def meanwhile(*_: int) -> None:
+            if not times:
+                times.append(store.insert_memory(memory("written during the backup")))
 
-        monkeypatch.setattr(making, "read_contents", meanwhile)
-        made = store.backup(tmp_path / "a.tar.gz")
+        made = store.backup(tmp_path / "a.tar.gz", progress=meanwhile)
         assert made.digest == digest != store.digest()
         assert restore(tmp_path / "a.tar.gz").digest == digest
 
-    @pytest.mark.parametrize("moment", ["before it is verified", "before it is copied", "before it is published"])
-    def test_a_history_that_is_rewritten_meanwhile_is_read_again(
-        self, store: Any, tmp_path: Path, restore: Restore, monkeypatch: pytest.MonkeyPatch, moment: str
+    @pytest.mark.parametrize("moment", ["verified", "copied", "published"])
+    def test_a_purge_meanwhile_is_noticed_and_it_begins_again(
+        self, store: Any, tmp_path: Path, restore: Restore, monkeypatch: pytest.MonkeyPatch, opened: Any, moment: str
     ) -> None:
-        name = {
-            "before it is verified": "read_contents",
-            "before it is copied": "_copy",
-            "before it is published": "_publish",
+        owner, name = {
+            "verified": (making.Backups, "_parts"),
+            "copied": (making.Backups, "_manifest"),
+            "published": (making.Backups, "_publish"),
         }[moment]
-        owner = making if name == "read_contents" else making.Making
+        gone = store.insert_memory(memory("purged meanwhile")).id
         real, times = getattr(owner, name), []
 
         def meanwhile(*args: Any, **options: Any) -> Any:
             times.append(1)
             if len(times) == 1:
-                (segment,) = (store.config.home / "journal").glob("*.jsonl")
-                shutil.copy(segment, tmp_path / "again")  # as a purge does: a new file takes the name
-                (tmp_path / "again").rename(segment)
+                store.purge([gone])
             return real(*args, **options)
 
         monkeypatch.setattr(owner, name, meanwhile)
         made = store.backup(tmp_path / "a.tar.gz")
         assert len(times) == 2
-        assert restore(tmp_path / "a.tar.gz").digest == made.digest
+        assert restore(tmp_path / "a.tar.gz").digest == made.digest == store.digest()
+        with tarfile.open(tmp_path / "a.tar.gz") as tar:
+            assert b"purged meanwhile" not in tar.extractfile("events.jsonl").read()  # type: ignore[union-attr]
 
     def test_one_that_is_rewritten_again_and_again_is_given_up(
         self, store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -277,7 +267,7 @@ class TestWhileOthersWrite:
         def changed(*_: Any, **__: Any) -> Any:
             raise making.RewrittenError
 
-        monkeypatch.setattr(making, "read_contents", changed)
+        monkeypatch.setattr(making.Backups, "_parts", changed)
         with pytest.raises(BackupError, match="3 times"):
             store.backup(tmp_path / "a.tar.gz")
         assert not list(tmp_path.glob("*.tar.gz"))
@@ -321,12 +311,13 @@ class TestHeadFiles:
     ) -> None:
         store.backup(tmp_path / "a.tar.gz")
         found = restore(tmp_path / "a.tar.gz")
-        segment = tmp_path / "restored" / "journal" / "000000000001.jsonl"
-        data = segment.read_bytes()
-        segment.write_bytes(b"".join(data.splitlines(keepends=True)[:-2]))
-        with pytest.raises(memgraph.JournalError, match="truncated"):
+        home = tmp_path / "restored"
+        copy_journal(home, tmp_path / "kept")
+        cut_events(home, len(raw_lines(home)) - 2)
+        with pytest.raises(memgraph.JournalError):
             opened()
-        segment.write_bytes(data)
+        forget_journal(home)
+        copy_journal(tmp_path / "kept", home)
         head = keys_home / "heads" / f"{store.store_id}.{found.copy_id}"
         head.unlink()
         with pytest.raises(memgraph.JournalError, match="of this restored store is missing"):
@@ -387,13 +378,13 @@ class TestRefused:
     def test_a_file_that_appears_meanwhile_is_kept(
         self, store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        real = making.Making._publish
+        real = making.Backups._publish
 
         def late(*args: Any, **options: Any) -> Any:
             (tmp_path / "a.tar.gz").write_text("mine")
             return real(*args, **options)
 
-        monkeypatch.setattr(making.Making, "_publish", late)
+        monkeypatch.setattr(making.Backups, "_publish", late)
         with pytest.raises(BackupError, match="exists"):
             store.backup(tmp_path / "a.tar.gz")
         assert (tmp_path / "a.tar.gz").read_text() == "mine"
@@ -588,7 +579,7 @@ class TestHostileArchives:
         self.refused(forge(change), restore, tmp_path, "not what was signed")
 
     def test_a_later_format(self, forge: Any, restore: Restore, tmp_path: Path) -> None:
-        path = forge(lambda _: None, lambda body: body.update(format=2, whatever={}))
+        path = forge(lambda _: None, lambda body: body.update(format=99, whatever={}))
         self.refused(path, restore, tmp_path, "install a newer memgraph")
 
     def test_a_bomb(self, restore: Restore, tmp_path: Path, store: Any) -> None:
@@ -675,10 +666,7 @@ def test_every_cut_is_refused(store: Any, tmp_path: Path, restore: Restore) -> N
 
 
 def test_a_damaged_journal_is_not_backed_up(store: Any, tmp_path: Path) -> None:
-    (segment,) = (store.config.home / "journal").glob("*.jsonl")
-    data = bytearray(segment.read_bytes())
-    data[len(data) // 2] ^= 1
-    segment.write_bytes(data)
+    harm_event(store.config.home, 5)
     with pytest.raises(memgraph.JournalError, match="damaged"):
         store.backup(tmp_path / "a.tar.gz")
     assert not list(tmp_path.glob("*.tar.gz*"))
@@ -687,10 +675,7 @@ def test_a_damaged_journal_is_not_backed_up(store: Any, tmp_path: Path) -> None:
 def test_damaged_vectors_are_restored_as_they_are_and_reported(
     store: Any, tmp_path: Path, restore: Restore, opened: Any
 ) -> None:
-    (path,) = (store.config.home / "journal" / "vectors").glob("*.f32")
-    data = bytearray(path.read_bytes())
-    data[5] ^= 255
-    path.write_bytes(data)
+    VectorTable(store.config.home).flip(0)
     store.backup(tmp_path / "a.tar.gz")
     assert restore(tmp_path / "a.tar.gz").damaged_vectors == 1
     with opened() as copy:

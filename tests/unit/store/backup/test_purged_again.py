@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
-from memgraph.journal.segments import JournalLimits
 
 from memgraph.store.compaction import compact
 from memgraph.store.repair import JournalRestored, restore_journal
 from memgraph.testing import FakeClock
+from tests.tables import VectorTable, raw_lines, table
 from tests.unit.store.backup.test_replacing import NOW, Place
 
 pytestmark = pytest.mark.embedded
@@ -60,8 +58,7 @@ class Purged(Place):
             assert [one.id for one in store.every_memory()][: len(self.kept)] == self.kept
             receipt = self.home / "receipts" / f"{self.number_of('memory.purged'):012d}.json"
             assert store.check_receipt(receipt.read_bytes()).events > 0
-            vectors = store._journal.vectors(*store.vector_model)
-            assert not vectors.rows(2)[1].any(), "the vector of the second memory"
+        assert 1 not in VectorTable(self.home).rows(), "the vector of the second memory"
         assert self.traces() == []
 
 
@@ -101,12 +98,11 @@ def test_where_the_purge_itself_is_kept(place: Purged) -> None:
 
 def test_where_the_vectors_come_from_the_backup_too(place: Purged) -> None:
     place.harm(1)
-    for path in (place.home / "journal" / "vectors").glob("*.f32"):
-        path.unlink()
+    VectorTable(place.home).remove()
     assert place.restore().purged_again == 1
     assert place.traces() == []
-    with place.open() as store:
-        assert not store._journal.vectors(*store.vector_model).rows(2)[1].any()
+    assert VectorTable(place.home).rows().keys() >= {0}
+    assert 1 not in VectorTable(place.home).rows()
 
 
 @pytest.mark.parametrize("known_by", ["event", "receipt"])
@@ -159,15 +155,15 @@ def test_a_purge_of_events_that_a_former_restoration_dropped_removes_nothing_of_
         store.verify(deep=True)
 
 
-@pytest.mark.parametrize("place_of_crash", ["replace", "append", "rewrite"])
-def test_broken_off_anywhere_the_same_call_or_the_next_opening_completes_it(
+@pytest.mark.parametrize("place_of_crash", ["fill", "append", "accept_end"])
+def test_broken_off_anywhere_the_same_call_completes_it(
     place: Purged, monkeypatch: pytest.MonkeyPatch, place_of_crash: str
 ) -> None:
     place.harm(1)
     targets = {
-        "replace": "memgraph.store.repair._replace",
+        "fill": "memgraph.store.repair.fill",
         "append": "memgraph.journal.journal.Journal.append",
-        "rewrite": "memgraph.store.backup.purged_again.rewrite_segments",
+        "accept_end": "memgraph.store.repair._Unwitnessed.accept_end",
     }
 
     def crash(*_: Any, **__: Any) -> None:
@@ -177,57 +173,35 @@ def test_broken_off_anywhere_the_same_call_or_the_next_opening_completes_it(
         patched.setattr(targets[place_of_crash], crash)
         with pytest.raises(KeyboardInterrupt):
             place.restore()
-    if place_of_crash != "rewrite":
-        place.restore()
-    else:
-        with place.open():
-            pass
+    place.restore()
     place.check_without()
 
 
-@pytest.fixture
-def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memgraph.store.opening.JournalLimits", partial(JournalLimits, 3_000))
-
-
-def unpacked(path: Path) -> bytes:
-    if path.suffix != ".zst":
-        return path.read_bytes()
-    with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
-        data: bytes = stream.read()
-        return data
-
-
-def holding(home: Path, word: bytes) -> list[str]:
-    """Return the files of a store that hold a word, compressed ones unpacked."""
-    return [str(path.relative_to(home)) for path in home.rglob("*") if path.is_file() and word in unpacked(path)]
-
-
-@pytest.mark.parametrize("is_compacted", [False, True], ids=["compressed", "compacted"])
-@pytest.mark.usefixtures("small_segments")
-def test_where_segments_are_closed(tmp_path: Path, is_compacted: bool) -> None:
-    """The purge is known from a compressed segment, and no word comes back into segments, archive, baseline or quarantine."""
+def test_where_the_store_is_compacted(tmp_path: Path) -> None:
+    """The purge is known from the archive, and no word comes back into events, archive, baseline or quarantine."""
     place = Purged(tmp_path / "place")
     with place.open() as store:
         secret = store.insert_memory(episode(SECRET)).id
         for number in range(12):
             store.insert_memory(episode(f"{OTHER}, number {number}"))
-        store.compact()
-    if is_compacted:
-        compact(place.config, clock=FakeClock("2027-01-05T00:00:00.000Z"))
+    compact(place.config, before="2027-01-01", clock=FakeClock("2027-01-05T00:00:00.000Z"))
     with place.open() as store:
         store.backup(place.backup)
         store.purge([secret], keep_copies=True)
         for number in range(12):
             store.insert_memory(episode(f"After the purge, number {number}"))
-        store.compact()
         kept = {one.id for one in store.get_all_memories()}
+    compact(place.config, before="2027-02-01", clock=FakeClock("2027-02-05T00:00:00.000Z"))
     shutil.rmtree(place.home / "receipts")
+    place.kept = []
     result = place.restore()
     assert (result.lost, result.purged_again) == (0, 1)
-    assert holding(place.home, b"lighthouse") == []
+    assert place.traces() == []
+    assert not any(b"lighthouse" in line for line in raw_lines(place.home))
     with place.open() as store:
         assert store.notices == []
         store.verify(deep=True)
         assert {one.id for one in store.get_all_memories()} == kept
-    assert holding(place.home, b"lighthouse") == []
+    compact(place.config, before="2027-02-01", clock=FakeClock("2027-02-05T00:00:00.000Z"))
+    assert table(place.home, "archive")
+    assert place.traces() == []

@@ -24,29 +24,20 @@ from memgraph.model.events.records import AccessRecorded, DecayApplied
 from memgraph.model.events.store import EmbeddingSwitched, StoreCreated
 from memgraph.model.ids import new_id
 from memgraph.testing import FakeEmbedder
+from tests.tables import lines_of, tables
 
 Open = Callable[..., Any]
 EPISODE = {"type": "episodic", "content": "what happened"}
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Callable[[], dict[str, bytes]]:
-    """Return the bytes of every file of the journal."""
-
-    def read() -> dict[str, bytes]:
-        folder = tmp_path / "store" / "journal"
-        return {
-            str(path): path.read_bytes()
-            for path in sorted(folder.rglob("*"))
-            if path.is_file() and path.suffix in {".jsonl", ".f32"}
-        }
-
-    return read
+def files(tmp_path: Path) -> Callable[[], dict[str, Any]]:
+    """Return the rows of every table of the journal."""
+    return lambda: tables(tmp_path / "store")
 
 
-def heads(folder: Path) -> list[dict[str, Any]]:
-    lines = [line for path in sorted((folder / "journal").glob("*.jsonl")) for line in path.read_bytes().splitlines()]
-    return [json.loads(line)["head"] for line in lines]
+def heads(home: Path) -> list[dict[str, Any]]:
+    return [line["head"] for line in lines_of(home)]
 
 
 class TestScopes:

@@ -11,6 +11,7 @@ import pytest
 import memgraph
 from memgraph.errors import InvalidInputError, NotFoundError, ScopeError, UndoError
 from memgraph.facade import MemGraph
+from tests.tables import raw_lines
 
 GONE = "00000000-0000-4000-8000-000000000000"
 
@@ -328,8 +329,7 @@ def test_secrets_are_neither_stored_nor_shown(memory: MemGraph, fact: str) -> No
         memory.curation.split(fact, [f"The key is {key}", "It is secret"]),
     ]
     assert key not in "".join(result.model_dump_json() for result in results)
-    journal = memory.store.config.home / "journal"
-    assert not any(key.encode() in path.read_bytes() for path in journal.glob("*.jsonl"))
+    assert not any(key.encode() in line for line in raw_lines(memory.store.config.home))
 
 
 def test_many_additions_are_undone_and_redone_at_once(memory: MemGraph) -> None:

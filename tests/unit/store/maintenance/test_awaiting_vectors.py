@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ import memgraph
 from memgraph.embedding import NoEmbedder
 from memgraph.errors import EmbeddingError, InvalidInputError, ModelMismatchError
 from memgraph.testing import FakeEmbedder
+from tests.tables import lines_of
 
 Open = Callable[..., Any]
 DIMENSION = 64
@@ -48,8 +48,7 @@ def episodes(count: int, **fields: Any) -> list[dict[str, Any]]:
 
 
 def revisions(home: Path) -> list[dict[str, Any]]:
-    lines = [line for path in sorted((home / "journal").glob("*.jsonl")) for line in path.read_bytes().splitlines()]
-    return [event for event in map(json.loads, lines) if event["head"]["type"] == "memory.revised"]
+    return [event for event in lines_of(home) if event["head"]["type"] == "memory.revised"]
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from memgraph.errors import BusyError, EmbeddingError, InvalidInputError, ModelM
 from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.projections import lose
+from tests.tables import change, lines_of, table
 
 Open = Callable[..., Any]
 OLD, NEW = 64, 32
@@ -106,19 +106,11 @@ def found(store: Any, text: str) -> tuple[str, float]:
         return first.memory.content, float(store.reader.cosines(store.embedder.embed_query(text), slots)[0])
 
 
-def lines(home: Path) -> list[dict[str, Any]]:
-    return [
-        json.loads(line)
-        for path in sorted((home / "journal").glob("*.jsonl"))
-        for line in path.read_bytes().splitlines()
-    ]
-
-
 class TestChanging:
     @pytest.mark.embedded
     def test_one_commit_changes_all_vectors_and_nothing_else(self, store: Any, tmp_path: Path) -> None:
         digest, before = store.digest(), {memory.id: memory for memory in store.every_memory()}
-        known, told = len(lines(tmp_path / "store")), []
+        known, told = len(lines_of(tmp_path / "store")), []
         model = Model()
 
         result = store.reembed(model, batch=3, progress=lambda *counts: told.append(counts))
@@ -132,10 +124,10 @@ class TestChanging:
         of_vectors = {"embedding", "embedding_model", "embedded_at"}
         for memory in store.every_memory():
             assert memory.model_dump(exclude=of_vectors) == before[memory.id].model_dump(exclude=of_vectors)
-        events = lines(tmp_path / "store")[known:]
+        events = lines_of(tmp_path / "store")[known:]
         assert [event["head"]["type"] for event in events] == ["embedding.switched", "memory.reembedded"]
         assert len({event["head"]["commit_id"] for event in events}) == 1
-        assert not list((tmp_path / "store" / "journal" / "vectors").glob("*.jsonl"))
+        assert table(tmp_path / "store", "made_vector") == []
 
     def test_memories_are_found_before_during_and_after_the_change(self, store: Any, beside: Open) -> None:
         other, seen = beside(), []
@@ -154,8 +146,8 @@ class TestChanging:
         store.rebuild()
         check(store, model)
         store.close()
-        lose(tmp_path / "store")
-        (tmp_path / "store" / "journal" / "verified.json").unlink()
+        for name in ("graph", "index"):
+            shutil.rmtree(tmp_path / "store" / name)
         again = open_store(embedder=model)
         check(again, model)
         assert again.digest() == digest
@@ -237,11 +229,13 @@ class TestStopped:
 
     def test_leftovers_of_an_earlier_change_are_not_used(self, store: Any, tmp_path: Path) -> None:
         model = Model()
-        left = tmp_path / "store" / "journal" / "vectors" / "new.rows.jsonl"
-        model.beside = [lambda: None, lambda: shutil.copy(left, tmp_path / "kept")]
+        left: list[tuple[Any, ...]] = []
+        model.beside = [lambda: None, lambda: left.extend(table(tmp_path / "store", "made_vector"))]
         store.reembed(model, batch=4)
         store.reembed(FakeEmbedder(OLD))
-        shutil.copy(tmp_path / "kept", left)
+        assert left
+        for row in left:
+            change(tmp_path / "store", "INSERT INTO made_vector VALUES (?, ?, ?, ?, ?, ?)", *row)
         assert store.reembed(model).reused == 0
         check(store, model)
 
@@ -267,7 +261,7 @@ class TestBesideOthers:
         other = beside()
         ids = {memory.content: memory.id for memory in store.every_memory()}
         gone = next(
-            line["payload"]["id"] for line in lines(store.config.home) if line["head"]["type"] == "memory.deleted"
+            line["payload"]["id"] for line in lines_of(store.config.home) if line["head"]["type"] == "memory.deleted"
         )
         model = Model()
         model.beside = [
@@ -293,7 +287,7 @@ class TestBesideOthers:
         check(store, model)
         named = [
             len(line["payload"]["vectors"])
-            for line in lines(tmp_path / "store")
+            for line in lines_of(tmp_path / "store")
             if "reembedded" in line["head"]["type"]
         ]
         assert named == [15]
@@ -410,13 +404,13 @@ except memgraph.errors.ModelMismatchError:
 class TestUnfitModel:
     @pytest.mark.parametrize("good", [0, 3])
     def test_a_model_that_fails_on_most_memories_is_rejected(self, store: Any, tmp_path: Path, good: int) -> None:
-        before, digest = len(lines(tmp_path / "store")), store.digest()
+        before, digest = len(lines_of(tmp_path / "store")), store.digest()
         old = store.embedder
         unfit = Model(bad=[text_of(number) for number in range(9) if number not in range(good)])
         with pytest.raises(EmbeddingError, match=f"cannot embed {8 - good} of 8 memories, so the store still uses"):
             store.reembed(unfit, batch=3)
         assert (store.vector_model.name, store.embedder) == ("fake", old)
-        assert (len(lines(tmp_path / "store")), store.digest()) == (before, digest)
+        assert (len(lines_of(tmp_path / "store")), store.digest()) == (before, digest)
         check(store, old)
 
     def test_half_of_them_may_fail(self, store: Any) -> None:

@@ -272,7 +272,9 @@ def test_another_process_learns_of_it(open_store: Callable[..., Any]) -> None:
 
 CHILD = """
 store = opened()
-import memgraph.store.rows, os, signal
+import os
+import signal
+import memgraph.store.rows
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
 kind, name = sys.argv[2].split(".")
 target = {"rows": memgraph.store.rows.Rows, "journal": type(store._journal)}[kind]

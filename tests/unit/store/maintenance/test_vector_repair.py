@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,54 +14,33 @@ import memgraph
 from memgraph.embedding import NoEmbedder
 from memgraph.errors import EmbeddingError, KeyMissingError, ReadOnlyError, VectorDamageError
 from memgraph.testing import FakeClock, FakeEmbedder
+from tests.tables import VectorTable, damage_cache, lines_of
 
 Open = Callable[..., Any]
 DIMENSION = 64
 ROW_BYTES = 4 * DIMENSION
+NAN = np.full(DIMENSION, np.nan, "<f4").tobytes()
 HUGE = np.full(DIMENSION, 3e38, dtype=np.float32)
 """A vector that was given: no model makes it again. The squares of its components are no float32."""
 
 
-def cut(path: Path, size: int) -> None:
-    os.truncate(path, size)
-
-
-def put(path: Path, row: int, data: bytes) -> None:
-    with path.open("r+b") as file:
-        file.seek(row * ROW_BYTES)
-        file.write(data)
-
-
-def flip(path: Path, row: int) -> None:
-    byte = path.read_bytes()[row * ROW_BYTES + 9]
-    with path.open("r+b") as file:
-        file.seek(row * ROW_BYTES + 9)
-        file.write(bytes([byte ^ 1]))
-
-
-def swap(path: Path, one: int, other: int) -> None:
-    rows = np.fromfile(path, dtype="<f4").reshape(-1, DIMENSION)
-    rows[[one, other]] = rows[[other, one]]
-    path.write_bytes(rows.tobytes())
-
-
-HARMS: dict[str, tuple[Callable[[Path], Any], int, bool]] = {
-    # what is done to the file, how many of its 10 rows it damages, whether that shows without a SHA-256
-    "the file is missing": (Path.unlink, 10, True),
-    "the file is empty": (lambda path: cut(path, 0), 10, True),
-    "cut in the middle of a row": (lambda path: cut(path, 9 * ROW_BYTES - 100), 2, True),
-    "cut by several rows": (lambda path: cut(path, 2 * ROW_BYTES), 8, True),
-    "a row of zeros": (lambda path: put(path, 1, bytes(ROW_BYTES)), 1, True),
-    "a row that is not finite": (lambda path: put(path, 1, np.full(DIMENSION, np.nan, "<f4").tobytes()), 1, True),
-    "an infinite component": (lambda path: put(path, 1, np.array([np.inf], "<f4").tobytes()), 1, True),
-    "a flipped bit": (lambda path: flip(path, 1), 1, False),
-    "two rows swapped": (lambda path: swap(path, 0, 2), 2, False),
+HARMS: dict[str, tuple[Callable[[VectorTable], Any], int, bool]] = {
+    # what is done to the table, how many of its 10 rows it damages, whether that shows without a SHA-256
+    "all rows are missing": (lambda table: table.remove(), 10, True),
+    "a row is empty": (lambda table: table.cut(1), 1, True),
+    "a row is cut": (lambda table: table.cut(1, ROW_BYTES - 100), 1, True),
+    "the last rows are missing": (lambda table: table.remove(2), 8, True),
+    "a row of zeros": (lambda table: table.put(1, bytes(ROW_BYTES)), 1, True),
+    "a row that is not finite": (lambda table: table.put(1, NAN), 1, True),
+    "an infinite component": (lambda table: table.put(1, np.array([np.inf], "<f4").tobytes()), 1, True),
+    "a flipped bit": (lambda table: table.flip(1), 1, False),
+    "two rows swapped": (lambda table: table.swap(0, 2), 2, False),
 }
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store" / "journal" / "vectors" / "fake.f32"
+def table(tmp_path: Path) -> VectorTable:
+    return VectorTable(tmp_path / "store")
 
 
 @pytest.fixture(scope="module")
@@ -97,11 +74,6 @@ def furnish(store: Any) -> list[str]:
     store.suppress(ids[-1])
     store.digest()
     return ids
-
-
-def events(home: Path) -> list[dict[str, Any]]:
-    lines = [line for path in sorted((home / "journal").glob("*.jsonl")) for line in path.read_bytes().splitlines()]
-    return [json.loads(line) for line in lines]
 
 
 def served(store: Any) -> None:
@@ -138,14 +110,14 @@ def sound(store: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "harm", [pytest.param(harm, marks=[pytest.mark.embedded] * (harm == "cut by several rows")) for harm in HARMS]
+    "harm", [pytest.param(harm, marks=[pytest.mark.embedded] * (harm == "the last rows are missing")) for harm in HARMS]
 )
 def test_damaged_vectors_fall_back_to_text_until_repaired(
-    open_store: Open, ids: list[str], path: Path, harm: str
+    open_store: Open, ids: list[str], table: VectorTable, harm: str
 ) -> None:
     damage, damaged, shows = HARMS[harm]
-    was = path.read_bytes()
-    damage(path)
+    was = table.rows()
+    damage(table)
 
     with open_store() as store:
         served(store)
@@ -171,18 +143,59 @@ def test_damaged_vectors_fall_back_to_text_until_repaired(
         assert store.digest() == digest
         served(store)
     if result.lost == 0:
-        assert path.read_bytes() == was, "a row that the model makes again is written back in place"
+        assert table.rows() == was, "a row that the model makes again is written back in place"
 
 
-@pytest.mark.parametrize("harm", [name for name in HARMS if name.startswith(("the file", "cut"))])
-def test_writing_to_a_truncated_file_reports_the_gap(
-    open_store: Open, ids: list[str], path: Path, harm: str, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda _data: b"",
+        lambda data: data[: ROW_BYTES * 3 + 7],
+        lambda data: data[ROW_BYTES:] + data[:ROW_BYTES],
+        lambda data: bytes(len(data)),
+        lambda data: data + NAN,
+    ],
+    ids=["empty", "cut", "moved by a row", "zeros", "longer"],
+)
+def test_a_damaged_cache_is_made_anew(
+    open_store: Open, ids: list[str], table: VectorTable, harm: Callable[[bytes], bytes], caplog: Any
 ) -> None:
-    HARMS[harm][0](path)
+    with open_store() as store:
+        served(store)
+    damage_cache(table.home, harm)
+    with open_store() as store:
+        served(store)
+        sound(store)
+        assert caplog.messages == []
+
+
+def test_a_cache_that_another_process_removes_is_made_anew_whole(
+    open_store: Open, ids: list[str], table: VectorTable
+) -> None:
+    with open_store() as store:
+        served(store)
+        table.forget()
+        file = store._journal.vectors("fake", DIMENSION)
+        new = [{"type": "episodic", "content": f"Life goes on, {number}"} for number in range(3)]
+        store.insert_memories(new)
+        file._extend(11)  # as a process does that has looked at the file before it was removed
+        file.rows(12)
+        sound_rows = [table.rows()[row] for row in range(13)]
+        assert [row.tobytes() for row in store._journal.vectors("fake", DIMENSION).rows(13)] == sound_rows
+    with open_store() as again:
+        assert [row.tobytes() for row in again._journal.vectors("fake", DIMENSION).rows(13)] == sound_rows
+
+
+@pytest.mark.parametrize("harm", [name for name in HARMS if name.endswith("missing")])
+def test_what_is_written_after_missing_rows_has_its_place(
+    open_store: Open, ids: list[str], table: VectorTable, harm: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    HARMS[harm][0](table)
     with open_store() as store:
         new = store.insert_memory({"type": "episodic", "content": "Life goes on"})
+        assert store.damaged_vectors() > 0
         assert len([one for one in caplog.messages if "memgraph embed --repair" in one]) == 1
-    assert path.stat().st_size == 11 * ROW_BYTES
+    assert max(table.rows()) == 10
     with open_store() as store:
         assert store.get_memory(new.id).embedding is not None
         assert store.damaged_vectors() > 0
@@ -192,12 +205,12 @@ def test_writing_to_a_truncated_file_reports_the_gap(
 
 
 def test_an_open_store_notices_damage_and_repair(
-    open_store: Open, ids: list[str], path: Path, caplog: pytest.LogCaptureFixture
+    open_store: Open, ids: list[str], table: VectorTable, caplog: pytest.LogCaptureFixture
 ) -> None:
     reader, writer = open_store(), open_store()
     served(reader)
-    for harm in ("a row that is not finite", "cut by several rows", "the file is missing"):
-        HARMS[harm][0](path)
+    for harm in ("a row that is not finite", "the last rows are missing", "all rows are missing"):
+        HARMS[harm][0](table)
         served(reader)
         assert reader.damaged_vectors() > 0
         writer.repair_vectors()
@@ -206,14 +219,14 @@ def test_an_open_store_notices_damage_and_repair(
     assert len([one for one in caplog.messages if "memgraph embed --repair" in one]) == 1, "told once a process"
 
 
-def test_many_rows_are_searched_past_a_damaged_one(open_store: Open, path: Path) -> None:
-    """More than are compared one by one: norms and products of the whole file."""
+def test_many_rows_are_searched_past_a_damaged_one(open_store: Open, table: VectorTable) -> None:
+    """More than are compared one by one: norms and products of all rows."""
     texts = [f"word{n} and word{n + 1}" for n in range(300)]
     with open_store() as store:
         store.insert_memories([{"type": "episodic", "content": text} for text in texts])
         store.insert_memory({"type": "episodic", "content": "Given", "embedding": HUGE})
-    put(path, 7, np.full(DIMENSION, np.nan, "<f4").tobytes())
-    put(path, 8, bytes(ROW_BYTES))
+    table.put(7, NAN)
+    table.put(8, bytes(ROW_BYTES))
     with open_store() as store:
         scored = {
             one.memory.content: one.score
@@ -233,16 +246,16 @@ def test_many_rows_are_searched_past_a_damaged_one(open_store: Open, path: Path)
         assert memgraph.MemoryRetrieval(store).search_memories(texts[8], limit=1)[0].memory.content == texts[8]
 
 
-def test_comparisons_use_words_where_a_vector_is_lost(open_store: Open, ids: list[str], path: Path) -> None:
-    path.unlink()
+def test_comparisons_use_words_where_a_vector_is_lost(open_store: Open, ids: list[str], table: VectorTable) -> None:
+    table.remove()
     with open_store() as store:
         memory = memgraph.MemGraph(store)
         known = memory.save_observation("Deploys run on Tuesdays")
-        put(path, 10, np.full(DIMENSION, np.nan, "<f4").tobytes())
+        table.put(10, NAN)
         assert memory.save_observation("Deploys run on Tuesdays").memory_id == known.memory_id
         twins = [{"type": "semantic", "content": "The staging database is read-only"} for _ in range(2)]
         store.insert_memories(twins)
-        put(path, 11, np.full(DIMENSION, np.nan, "<f4").tobytes())
+        table.put(11, NAN)
         assert memory.maintenance.sleep().complete
         assert len(store.list_memories(state="superseded")) == 1
         store.repair_vectors()
@@ -251,25 +264,25 @@ def test_comparisons_use_words_where_a_vector_is_lost(open_store: Open, ids: lis
 
 
 def test_a_given_vector_is_replaced_by_the_models_with_an_event(
-    open_store: Open, ids: list[str], path: Path, tmp_path: Path
+    open_store: Open, ids: list[str], table: VectorTable, tmp_path: Path
 ) -> None:
-    put(path, 6, bytes(ROW_BYTES))
-    known = len(events(tmp_path / "store"))
+    table.put(6, bytes(ROW_BYTES))
+    known = len(lines_of(tmp_path / "store"))
     with open_store() as store:
         result = store.repair_vectors()
         assert (result.restored, result.replaced, result.lost) == (0, 1, 1)
         assert store.get_memory(ids[5]).embedding.tobytes() == FakeEmbedder(DIMENSION).embed(["Given"])[0].tobytes()
         sound(store)
-    revised, lost = events(tmp_path / "store")[known:]
+    revised, lost = lines_of(tmp_path / "store")[known:]
     assert (revised["head"]["type"], revised["payload"]["vector"]["row"]) == ("memory.revised", 10)
     assert (lost["head"]["type"], lost["payload"]["rows"]) == ("vectors.lost", [6])
 
 
 def test_unused_rows_are_reported_apart_and_need_no_model(
-    open_store: Open, ids: list[str], path: Path, tmp_path: Path
+    open_store: Open, ids: list[str], table: VectorTable, tmp_path: Path
 ) -> None:
     for row in (3, 4):
-        put(path, row, bytes(ROW_BYTES))
+        table.put(row, bytes(ROW_BYTES))
     with open_store(embedder=NoEmbedder()) as store:
         assert {one.problem for one in store.verification().first} == {"all zeros; no memory uses it"}
         result = store.repair_vectors()
@@ -277,29 +290,29 @@ def test_unused_rows_are_reported_apart_and_need_no_model(
         assert store.verification(deep=True).first == []
         store.rebuild()
         assert store.verification(deep=True).first == []
-    assert events(tmp_path / "store")[-1]["payload"]["rows"] == [3, 4]
+    assert lines_of(tmp_path / "store")[-1]["payload"]["rows"] == [3, 4]
 
 
 def test_lost_unused_rows_at_the_end_are_harmless(
-    open_store: Open, ids: list[str], path: Path, caplog: pytest.LogCaptureFixture
+    open_store: Open, ids: list[str], table: VectorTable, caplog: pytest.LogCaptureFixture
 ) -> None:
     with open_store() as store:
         store.delete_memory(ids[-1])
-        cut(path, 9 * ROW_BYTES)
+        table.remove(9)
         assert store.repair_vectors().lost == 1
         store.insert_memory({"type": "episodic", "content": "Life goes on"})
         assert caplog.messages == []
-        assert path.stat().st_size == 11 * ROW_BYTES
+        assert max(table.rows()) == 10
         sound(store)
 
 
-def test_an_undeleted_memory_does_not_get_a_lost_vector(open_store: Open, ids: list[str], path: Path) -> None:
+def test_an_undeleted_memory_does_not_get_a_lost_vector(open_store: Open, ids: list[str], table: VectorTable) -> None:
     with open_store() as store:
         gone = store.insert_memory({"type": "episodic", "content": "Deleted once"})
         kept = store.insert_memory({"type": "episodic", "content": "Deleted, and sound"})
         store.delete_memory(gone.id)
         store.delete_memory(kept.id)
-        put(path, 10, bytes(ROW_BYTES))
+        table.put(10, bytes(ROW_BYTES))
         store.repair_vectors()
         assert store.undelete(gone.id).embedding is None
         assert store.undelete(kept.id).embedding is not None
@@ -308,32 +321,32 @@ def test_an_undeleted_memory_does_not_get_a_lost_vector(open_store: Open, ids: l
         sound(store)
 
 
-def test_a_lost_row_that_is_used_again_is_verified_again(open_store: Open, ids: list[str], path: Path) -> None:
+def test_a_lost_row_that_is_used_again_is_verified_again(open_store: Open, ids: list[str], table: VectorTable) -> None:
     with open_store() as store:
         gone = store.insert_memory({"type": "episodic", "content": "Deleted once"})
         store.delete_memory(gone.id)
-        row = path.read_bytes()[10 * ROW_BYTES :]
-        put(path, 10, bytes(ROW_BYTES))
+        row = table.rows()[10]
+        table.put(10, bytes(ROW_BYTES))
         store.repair_vectors()
-        put(path, 10, row)  # from a backup
+        table.put(10, row)  # from a backup
         assert store.undelete(gone.id).embedding.tobytes() == row
         store.verify()
-        put(path, 10, bytes(ROW_BYTES))
+        table.put(10, bytes(ROW_BYTES))
         assert store.verification().differing == 1
 
 
 class TestWithoutAModel:
     def test_nothing_changes_and_the_reason_is_given(
-        self, open_store: Open, ids: list[str], path: Path, tmp_path: Path
+        self, open_store: Open, ids: list[str], table: VectorTable, tmp_path: Path
     ) -> None:
-        cut(path, 2 * ROW_BYTES)
-        before = path.read_bytes(), events(tmp_path / "store")
+        table.remove(2)
+        before = table.rows(), lines_of(tmp_path / "store")
         with open_store(embedder=NoEmbedder()) as store, pytest.raises(EmbeddingError, match="set embedding_model"):
             store.repair_vectors()
-        assert (path.read_bytes(), events(tmp_path / "store")) == before
+        assert (table.rows(), lines_of(tmp_path / "store")) == before
 
     def test_a_failing_text_is_named_and_the_others_are_repaired(
-        self, open_store: Open, ids: list[str], path: Path
+        self, open_store: Open, ids: list[str], table: VectorTable
     ) -> None:
         class Fastidious(FakeEmbedder):
             def embed(self, texts: Any) -> Any:
@@ -341,7 +354,7 @@ class TestWithoutAModel:
                     raise EmbeddingError("not this one")
                 return super().embed(texts)
 
-        path.unlink()
+        table.remove()
         with open_store(embedder=Fastidious(DIMENSION)) as store:
             result = store.repair_vectors()
             assert (result.failed, result.replaced) == (1, 1)
@@ -353,8 +366,8 @@ class TestWithoutAModel:
             sound(store)
 
 
-def test_an_interrupted_repair_continues(open_store: Open, ids: list[str], path: Path) -> None:
-    path.unlink()
+def test_an_interrupted_repair_continues(open_store: Open, ids: list[str], table: VectorTable) -> None:
+    table.remove()
 
     def stop(done: int, _total: int | None) -> None:
         if done >= 4:
@@ -384,7 +397,7 @@ class Watched(FakeEmbedder):
         return super().embed(texts)
 
 
-def test_writes_during_embedding_are_kept(open_store: Open, ids: list[str], path: Path) -> None:
+def test_writes_during_embedding_are_kept(open_store: Open, ids: list[str], table: VectorTable) -> None:
     embedder = Watched(DIMENSION)
     with open_store(embedder=embedder) as store:
         other = open_store()
@@ -393,10 +406,10 @@ def test_writes_during_embedding_are_kept(open_store: Open, ids: list[str], path
             other.update_memory(ids[0], content="Changed meanwhile")
             other.delete_memory(ids[1])
             other.update_memory(ids[2], content="Changed and damaged")
-            put(path, 11, bytes(ROW_BYTES))
+            table.put(11, bytes(ROW_BYTES))
 
         for row in range(3):
-            put(path, row, bytes(ROW_BYTES))
+            table.put(row, bytes(ROW_BYTES))
         embedder.before = meanwhile
         result = store.repair_vectors()
         assert (result.restored, result.replaced, result.lost) == (0, 0, 3)
@@ -406,8 +419,8 @@ def test_writes_during_embedding_are_kept(open_store: Open, ids: list[str], path
         assert store.verification(deep=True).first == []
 
 
-def test_two_repairs_at_once(open_store: Open, ids: list[str], path: Path) -> None:
-    path.unlink()
+def test_two_repairs_at_once(open_store: Open, ids: list[str], table: VectorTable) -> None:
+    table.remove()
     embedder = Watched(DIMENSION)
     with open_store(embedder=embedder) as store:
         other = open_store()
@@ -418,7 +431,7 @@ def test_two_repairs_at_once(open_store: Open, ids: list[str], path: Path) -> No
 
 
 class TestOtherModels:
-    def test_a_change_of_model_in_progress(self, open_store: Open, ids: list[str], path: Path) -> None:
+    def test_a_change_of_model_in_progress(self, open_store: Open, ids: list[str], table: VectorTable) -> None:
         new = FakeEmbedder(DIMENSION * 2, "new")
 
         class Away(FakeEmbedder):
@@ -430,17 +443,19 @@ class TestOtherModels:
         with open_store() as store:
             with pytest.raises(EmbeddingError, match="run it again"):
                 store.reembed(Away(DIMENSION * 2, "new"), batch=3)
-            cut(path, 2 * ROW_BYTES)
-            cut(path.with_name("new.f32"), 5 * new.dimension * 4)
+            table.remove(2)
+            VectorTable(table.home, "new").remove(5)
             served(store)
             store.repair_vectors()
             sound(store)
             assert store.reembed(new).reused == 5
             store.verify(deep=True)
 
-    def test_a_store_that_has_changed_its_model_meanwhile(self, open_store: Open, ids: list[str], path: Path) -> None:
+    def test_a_store_that_has_changed_its_model_meanwhile(
+        self, open_store: Open, ids: list[str], table: VectorTable
+    ) -> None:
         """The rows of the former model are of no use, and are recorded as lost."""
-        path.unlink()
+        table.remove()
         with open_store() as store:
             store.reembed(FakeEmbedder(DIMENSION * 2, "new"))
             assert store.damaged_vectors() == 0
@@ -452,27 +467,31 @@ class TestOtherModels:
 
 
 class TestReadOnly:
-    def test_a_store_whose_key_is_missing(self, open_store: Open, ids: list[str], path: Path, tmp_path: Path) -> None:
-        cut(path, 2 * ROW_BYTES)
+    def test_a_store_whose_key_is_missing(
+        self, open_store: Open, ids: list[str], table: VectorTable, tmp_path: Path
+    ) -> None:
+        table.remove(2)
         for key in (tmp_path / "keys" / "keys").iterdir():
             key.unlink()
         with open_store(security_mode="dev", allow_unsigned_replay=True) as store:
             served(store)
             with pytest.raises(KeyMissingError):
                 store.repair_vectors()
-        assert path.stat().st_size == 2 * ROW_BYTES
+        assert len(table.rows()) == 2
 
-    def test_a_view_of_the_past(self, open_store: Open, ids: list[str], path: Path, clock: Any, caplog: Any) -> None:
+    def test_a_view_of_the_past(
+        self, open_store: Open, ids: list[str], table: VectorTable, clock: Any, caplog: Any
+    ) -> None:
         with open_store() as store:
             then = store.now()
             clock.advance(days=1)
             store.update_memory(ids[0], content="Another text")
-            cut(path, 0)
+            table.remove()
             with store.at(then, recorded=True) as past:
                 served(past)
                 with pytest.raises(ReadOnlyError):
                     past.repair_vectors()
-            assert path.stat().st_size == 0
+            assert table.rows() == {}
             store.repair_vectors()
             caplog.clear()
             with store.at(then, recorded=True) as past:

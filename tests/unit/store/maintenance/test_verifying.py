@@ -16,6 +16,7 @@ from memgraph.journal.vectors import row_sha256
 from memgraph.ports import Change
 from memgraph.store.maintenance.verifying import refuse, verify
 from tests.projections import ROWS
+from tests.tables import VectorTable, change_payload
 
 Open = Callable[..., Any]
 SECRET = "quetzalcoatl"
@@ -177,10 +178,7 @@ def test_updated_loaded_and_built_indexes_are_equal(open_store: Open, lived: tup
 
 class TestVectors:
     def spoil(self, store: Any, row: int) -> None:
-        path = store._journal.vectors(store.embedder.name, store.embedder.dimension).path
-        with path.open("r+b") as file:
-            file.seek(4 * store.embedder.dimension * row)
-            file.write(b"\x01\x02\x03\x04")
+        VectorTable(store.config.home).put(row, b"\x01\x02\x03\x04", at=0)
 
     def test_every_vector_is_compared_and_named(self, lived: tuple[Any, str]) -> None:
         store, memory_id = lived
@@ -204,16 +202,16 @@ class TestVectors:
         self.spoil(store, unused)
         assert [one.key for one in store.verification().first] == [str(unused)]
 
-    def test_a_truncated_or_missing_file(self, lived: tuple[Any, str]) -> None:
+    def test_cut_and_missing_rows(self, lived: tuple[Any, str]) -> None:
         store, _ = lived
-        file = store._journal.vectors(store.embedder.name, store.embedder.dimension)
+        table = VectorTable(store.config.home)
         count = store.verification().vectors
-        with file.path.open("r+b") as opened:
-            opened.truncate(file.row_bytes * 3 - 1)
+        table.remove(3)
+        table.cut(2, 10)
         found = store.verification()
         assert (found.differing, found.first[0].key, found.first[1].problem) == (count - 2, "2", "missing")
         assert found.first[0].problem == "missing; no memory uses it"  # it was deleted
-        file.path.unlink()
+        table.remove()
         assert store.verification().differing == count
 
 
@@ -237,30 +235,19 @@ def test_verified_items_are_counted(lived: tuple[Any, str]) -> None:
 
 def test_invalid_payloads_and_broken_chains_stop_it(lived: tuple[Any, str]) -> None:
     store, _ = lived
-    segment = max(store._journal.folder.glob("*.jsonl"))
-    segment.write_bytes(segment.read_bytes().replace(b"try 1", b"try 7", 1))
+    change_payload(store.config.home, "try 1", "try 7")
     for deep in (False, True):
         with pytest.raises(DamagedJournalError):
             store.verify(deep=deep)
 
 
-def test_a_torn_tail_is_reported_and_left(lived: tuple[Any, str]) -> None:
-    store, _ = lived
-    segment = max(store._journal.folder.glob("*.jsonl"))
-    data = segment.read_bytes() + b'{"head":{"ca'
-    segment.write_bytes(data)
-    found = store.verification()
-    assert (found.torn_events, found.torn_bytes, found.differing) == (1, 12, 0)
-    assert segment.read_bytes() == data
-
-
 @pytest.mark.embedded
-def test_vectors_are_read_in_the_order_of_writing(lived: tuple[Any, str]) -> None:
+def test_vectors_have_the_hashes_that_memories_name(lived: tuple[Any, str]) -> None:
     store, _ = lived
-    file = store._journal.vectors(store.embedder.name, store.embedder.dimension)
-    rows = np.fromfile(file.path, dtype="<f4").reshape(-1, store.embedder.dimension)
+    rows = VectorTable(store.config.home).rows()
     named = {
         row["row"]: row["sha256"]
         for row in store.cypher("MATCH (m:Memory) RETURN m.vector_row AS row, m.vector_sha256 AS sha256")
     }
-    assert all(row_sha256(rows[row]) == sha256 for row, sha256 in named.items())
+    assert named
+    assert all(row_sha256(np.frombuffer(rows[row], "<f4")) == sha256 for row, sha256 in named.items())

@@ -20,6 +20,7 @@ from memgraph.errors import ClosedError, ReadOnlyError
 from memgraph.model.build import ExtractionResult
 from memgraph.store.past.as_of import moment_of
 from memgraph.testing import FakeClock, FakeEmbedder, FakeExtractor
+from tests.tables import tables
 
 PORT = "The deploy port of the shop"
 FAILED = "The nightly run failed because the disk of runner seven was full"
@@ -169,13 +170,13 @@ def test_recall_uses_the_same_vectors_and_leaves_no_trace(
     ingested: AgentMemoryStore, then: Callable[[str], AgentMemoryStore]
 ) -> None:
     home, past = ingested.config.home, then("2022-03-01")
-    before = {path: path.read_bytes() for path in (home / "journal").rglob("*.jsonl")}
+    before = tables(home)
     result = MemoryRetrieval(past).retrieve({"task_description": "disk of the runner is full", "agent_name": "a"})
     assert result.memories[0].content == f"{FAILED} once again"
     assert result.memories[0].embedding is not None
     past.flush()
     assert past.get_memory(result.memories[0].id).access_count == 0  # type: ignore[union-attr]
-    assert {path: path.read_bytes() for path in (home / "journal").rglob("*.jsonl")} == before
+    assert tables(home) == before
     assert not list((home / "past").rglob("*.f32"))
 
 

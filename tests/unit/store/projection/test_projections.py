@@ -22,6 +22,7 @@ from memgraph.store.opening import open_store_journal
 from memgraph.store.projection import projector as module
 from memgraph.testing import FakeEmbedder
 from tests.projections import INDEX, ROWS, lose
+from tests.tables import copy_journal, forget_journal
 
 Open = Callable[..., Any]
 See = Callable[[Any], dict[str, Any]]
@@ -206,12 +207,12 @@ class TestRebuilding:
     def test_a_graph_that_is_ahead_is_replaced(self, open_store: Open, seen: See, lived: Lived, tmp_path: Path) -> None:
         store, _ = lived
         expected = seen(store)
-        shutil.copytree(tmp_path / "store" / "journal", tmp_path / "backup")
+        copy_journal(tmp_path / "store", tmp_path / "backup")
         store.insert_memory({"type": "episodic", "content": "lost with the disk"})
         store.close()
         (tmp_path / "keys" / "heads" / store.store_id).unlink()
-        shutil.rmtree(tmp_path / "store" / "journal")
-        shutil.copytree(tmp_path / "backup", tmp_path / "store" / "journal")
+        forget_journal(tmp_path / "store")
+        copy_journal(tmp_path / "backup", tmp_path / "store")
         again = open_store()
         assert seen(again) == expected
         again.insert_memory({"type": "episodic", "content": "new"})

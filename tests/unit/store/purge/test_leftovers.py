@@ -18,8 +18,10 @@ from memgraph.interfaces.operations import Answer
 from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.rotation import reseal, rotate
 from memgraph.journal.vectors import MadeVectors
+from memgraph.store.past import as_of
 from memgraph.store.purge.leftovers import REPAIRING
 from memgraph.viz.page.page import write_page
+from tests.tables import VectorTable, table
 
 pytestmark = pytest.mark.embedded
 SECRET = "Margaret moved to the house behind the old lighthouse in Warnemünde last spring"
@@ -42,9 +44,9 @@ def test_what_killed_processes_left_and_overviews_go(
 ) -> None:
     left = [
         home / "index/.index.npz.1.tmp",
-        home / "journal/.000000000001.jsonl.1.tmp",
-        home / "journal/archive/.000000000001.jsonl.zst.1.tmp",
-        home / ".repairing-x/journal/000000000001.jsonl",
+        home / ".config.toml.1.tmp",
+        home / ".repairing-x/memgraph.db",
+        home / "journal-0.2/000000000001.jsonl",
         home / "graph/query-x/memgraph.kuzu",
     ]
     for path in left:
@@ -54,7 +56,7 @@ def test_what_killed_processes_left_and_overviews_go(
     assert len(traces(home, SECRET)) >= 6
     receipt = store.purge([secret])
     assert traces(home, SECRET) == []
-    assert {"agents/overviews", "index/.index.npz.1.tmp", ".repairing-x"} <= set(receipt.removed)
+    assert {"agents/overviews", "index/.index.npz.1.tmp", ".repairing-x", "journal-0.2"} <= set(receipt.removed)
 
 
 def test_what_a_repair_under_way_has_unpacked_stays(store: AgentMemoryStore, secret: str, home: Path) -> None:
@@ -89,28 +91,34 @@ def test_kept_answers_lose_their_words_and_still_keep_a_request_from_being_repea
 
 def test_vectors_that_no_event_names_go(store: AgentMemoryStore, secret: str, home: Path) -> None:
     model, dimension = store.vector_model
-    count = store._journal.named.rows[model]
-    ones = np.ones((2, dimension), dtype=np.float32)
-    store._journal.vectors(model, dimension).write(count, ones)
-    unfinished = MadeVectors(store._journal.vectors("another", 8), 0)
+    journal = store._journal
+    count = journal.named.rows[model]
+    journal.vectors(model, dimension).write(count, np.ones((2, dimension), dtype=np.float32))
+    unfinished = MadeVectors(journal.database, journal.vectors("another", 8), 0)
     unfinished.add([(secret, "0" * 64)], np.ones((1, 8), dtype=np.float32))
     store.purge([secret])
-    file = store._journal.vectors(model, dimension)
-    assert not np.asarray(file.rows(count + 2)[count:]).any()
-    assert [path.name for path in (home / "journal" / "vectors").iterdir()] == [file.path.name]
+    assert VectorTable(home, model).rows().keys() == {0}
+    assert VectorTable(home, "another").rows() == {}
+    assert table(home, "made_vector") == []
     store.insert_memory({"type": "episodic", "content": "The next memory has a vector again"})
     store.verify(deep=True)
 
 
-def test_no_view_is_made_while_a_purge_is_under_way(store: AgentMemoryStore, secret: str, home: Path) -> None:
-    note = home / "journal" / "purging.json"
-    note.write_text("{}")
-    for view in (lambda: store.at("2020-01-01T00:00:00Z", recorded=True), lambda: store.as_agent("coach")):
-        with pytest.raises(StorageError, match="being purged"):
-            view()
-    note.unlink()
-    with store.as_agent("coach") as view:
-        assert view.get_memory(secret) is not None
+def test_no_view_keeps_what_is_purged_while_it_is_made(
+    store: AgentMemoryStore, secret: str, open_store: Callable[..., AgentMemoryStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, real = open_store(), as_of.open_projector
+
+    def meanwhile(*args: Any) -> Any:
+        monkeypatch.setattr(as_of, "open_projector", real)
+        store.purge([secret])
+        return real(*args)
+
+    monkeypatch.setattr(as_of, "open_projector", meanwhile)
+    with pytest.raises(StorageError, match="was purged while"):
+        other.at("2099-01-01T00:00:00Z", recorded=True)
+    with other.at("2099-01-01T00:00:00Z", recorded=True) as view:
+        assert [one.content for one in view.every_memory()] == [OTHER]
 
 
 def test_a_restated_memory_is_in_histories_pages_and_agents_views(
@@ -139,7 +147,7 @@ def test_a_purged_history_can_be_signed_anew_and_receipts_still_hold(
     def sign_anew(store: AgentMemoryStore) -> None:
         keys_home = store.config.keys_home
         rotate(store._journal, FileKeys(keys_home), now=store.now, rotated_by="test")
-        reseal(store._journal, keys_home=keys_home, now=store.now, resealed_by="test")
+        reseal(store._journal, now=store.now, resealed_by="test")
 
     receipts = []
     with open_store() as store:
@@ -153,7 +161,7 @@ def test_a_purged_history_can_be_signed_anew_and_receipts_still_hold(
         assert [one.id for one in store.every_memory()] == [kept, second]
         store.verify(deep=True)
         assert traces(home, SECRET) == []
-        assert store.check_receipt(receipts[0]).changed_since == ["journal/000000000001.jsonl"]
+        assert store.check_receipt(receipts[0]).events == 1
         receipts.append(store.purge([second]))
         rotate(store._journal, FileKeys(store.config.keys_home), now=store.now, rotated_by="test")
     with open_store() as store:
