@@ -123,7 +123,7 @@ class StorageError(MemGraphError):
 
     _names_places_only = True
 
-    def __init__(self, message: str, *, path: Path) -> None:
+    def __init__(self, message: str, *, path: Path | str) -> None:
         self.path = path
         super().__init__(f"{path}: {message}")
 
@@ -172,7 +172,7 @@ class DamagedJournalError(JournalError):
         self,
         reason: str,
         *,
-        path: Path,
+        path: Path | str,
         seq: int | None = None,
         advice: str = "`memgraph repair` restores it from a backup, or keeps what verifies",
     ) -> None:
@@ -187,7 +187,7 @@ class TruncatedJournalError(JournalError):
     `seq` is the last event found; None if it was not determined.
     """
 
-    def __init__(self, *, path: Path, seq: int | None, head_seq: int, witness: str) -> None:
+    def __init__(self, *, path: Path | str, seq: int | None, head_seq: int, witness: str) -> None:
         self.path, self.seq, self.head_seq = path, seq, head_seq
         super().__init__(
             f"the journal under {path} ends {'too early' if seq is None else f'at event {seq}'}, but {witness} says {head_seq} were written: it was truncated or is "
@@ -261,7 +261,7 @@ class QueryError(GraphError):
 class DiskFullError(GraphError):
     """The disk has too little space for the graph's writes. The journal holds all acknowledged events."""
 
-    def __init__(self, problem: str, *, path: Path) -> None:
+    def __init__(self, problem: str, *, path: Path | str) -> None:
         self.path = path
         super().__init__(
             f"{path}: {problem}; free some disk space and try again: the journal holds everything that was acknowledged"

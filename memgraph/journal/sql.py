@@ -341,7 +341,7 @@ class Database(ABC):
                     connection.raw.execute("ROLLBACK")
         except MemGraphError:
             connection.is_usable = False
-            with suppress(Exception):  # the connection is lost; the next block makes another
+            with suppress(MemGraphError), self._errors():  # the connection is lost; the next block makes another
                 connection.raw.close()
 
     @abstractmethod
@@ -670,7 +670,7 @@ class _AdvisoryLock:
     def release(self) -> None:
         if self._is_mine:
             self._is_mine = False
-            with suppress(Exception):  # a lost connection holds no lock
+            with suppress(MemGraphError), self._database._errors():  # noqa: SLF001 - a lost connection holds no lock
                 self._raw.execute("SELECT pg_advisory_unlock_all()")
 
     @contextmanager

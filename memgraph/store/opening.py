@@ -78,7 +78,7 @@ def open_store_journal(
 
 
 def _report_full(config: AgentMemoryConfig, journal: Journal, now: Callable[[], str]) -> None:
-    free = free_bytes(journal.path)
+    free = free_bytes(journal.path) if isinstance(journal.path, Path) else 0  # a server's disk
     report_quota(config, "disk", now=now, store_id=journal.store_id, value=free, limit=0, unit="bytes")
 
 

@@ -84,13 +84,13 @@ class Condition:
 
     Attributes
     ----------
-    path : Path
+    path : Path or str
         The database.
     seq, signature : int, str
         The last event of the last whole commit.
     """
 
-    path: Path
+    path: Path | str
     seq: int
     signature: str
     witnesses: tuple[Witness, ...]
@@ -115,7 +115,7 @@ class Damage:
     ----------
     problem : str
         What is wrong, and where.
-    path : Path
+    path : Path or str
         The database.
     kept : Chain
         The end of the last whole commit that verifies.
@@ -130,7 +130,7 @@ class Damage:
     """
 
     problem: str
-    path: Path
+    path: Path | str
     kept: Chain
     later_events: int
     known_seq: int
@@ -836,4 +836,4 @@ def _reported(config: AgentMemoryConfig, clock: Clock | None = None) -> Iterator
 
 def _report(config: AgentMemoryConfig, error: JournalError, clock: Clock | None = None) -> None:
     time: Callable[[], object] = clock or utc_now
-    report_finding(config, error, now=lambda: to_iso(time()), store_id=known_id(config.home))  # type: ignore[arg-type]
+    report_finding(config, error, now=lambda: to_iso(time()), store_id=known_id(config.home))

@@ -22,4 +22,4 @@ def configured() -> Callable[[], Any]:
     """Make the object of one command with the configured model."""
     from memgraph.interfaces.cli.base.options import Settings
 
-    return lambda: Settings()
+    return Settings
