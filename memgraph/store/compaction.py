@@ -5,7 +5,6 @@ Retention is a part of it: memories that were deleted longer ago than the settin
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -14,12 +13,10 @@ from datetime import date, datetime, timedelta
 
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.errors import InvalidInputError
-from memgraph.fold import EmptyRows, Workspace, fold
-from memgraph.fold.projection import SCHEMA_VERSION, digest_after
-from memgraph.journal.baseline import Baseline, packed_rows
-from memgraph.journal.envelope import Chain, Committed, Event, Line
+from memgraph.fold import fold
+from memgraph.fold.projection import SCHEMA_VERSION
+from memgraph.journal.envelope import Chain, Event, Line
 from memgraph.journal.journal import Journal, archive_row
-from memgraph.journal.keys.ring import KeyHistory
 from memgraph.journal.opening import id_of
 from memgraph.journal.sql import Transaction
 from memgraph.journal.vectors import NamedVectors
@@ -29,8 +26,10 @@ from memgraph.model.events.memories import MemoryAdded, MemoryUndeleted
 from memgraph.model.results.maintenance import CompactionResult
 from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
-from memgraph.store.opening import open_store_journal, release, utc_now
+from memgraph.store.baselines import State, adopt
+from memgraph.store.opening import open_store_journal, utc_now
 from memgraph.store.projection.replayed_rows import beginning
+from memgraph.store.store import AgentMemoryStore
 
 logger = logger_of(__name__)
 
@@ -39,22 +38,6 @@ _OPEN = ("active", "suspended")
 """States of tasks whose events stay after the baseline if that is wanted, and whose memories keep their words."""
 _PART = 2_000
 """Events of one part of the archive, at least: it ends with a commit."""
-
-
-@dataclass(slots=True)
-class State:
-    """The state at a commit: rows, and what the events up to there state about vectors."""
-
-    workspace: Workspace
-    end: Chain
-    named: NamedVectors
-
-    def take(self, commit: Committed) -> None:
-        """Take in one more commit."""
-        for event in commit.events:
-            fold(self.workspace, event)
-            self.named = self.named.after(event.payload)
-        self.end = commit.after
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,36 +141,6 @@ def plan_of(
     return Plan(state, is_new, end, deleted)
 
 
-def adopt(journal: Journal, tx: Transaction, state: State, now: str) -> None:
-    """Make a state the journal's baseline, in the transaction that is open."""
-    changes = [change for change in state.workspace.changes() if change.new is not None]
-    body, count = packed_rows((one.table, one.key, one.new) for one in changes if one.new is not None)
-    baseline = Baseline(
-        chain=state.end,
-        named=state.named,
-        used=KeyHistory(tuple(use for use in journal.used.uses if use.first_seq <= state.end.seq + 1)),
-        sha256=hashlib.sha256(body).hexdigest(),
-        rows=count,
-        digest=f"{digest_after(0, changes):064x}",
-        schema_version=SCHEMA_VERSION,
-        made_at=now,
-        made_by=f"memgraph {release()}",
-    )
-    journal.put_baseline(tx, baseline, body)
-
-
-def renew_baseline(journal: Journal, tx: Transaction, seqs: Iterable[int], now: str) -> None:
-    """Make the baseline anew if it stands for one of some events, whose payloads were removed. Costs a replay of the archive."""
-    present = journal.present_baseline()
-    if present is None or not any(seq <= present.seq for seq in seqs):
-        return
-    state = State(Workspace(EmptyRows()), journal.start, NamedVectors())
-    for commit in journal.replay(until=present.seq):
-        state.take(commit)
-    state.named = present.named  # the rows of purged vectors stay taken
-    adopt(journal, tx, state, now)
-
-
 def _archive(journal: Journal, tx: Transaction) -> int:
     """Move the events before the baseline into the archive; return their number."""
     archived, moved = journal.archived_until(), 0
@@ -214,7 +167,6 @@ def _purged(
 ) -> int:
     """Purge deleted memories, but not what was derived from them; return how many had anything left."""
     from memgraph.embedding import NoEmbedder
-    from memgraph.store.store import AgentMemoryStore
 
     with AgentMemoryStore(config, keys=keys, clock=clock, embedder=NoEmbedder()) as store:  # a purge embeds nothing
         return store.expire(deleted)

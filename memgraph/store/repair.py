@@ -847,4 +847,4 @@ def _reported(config: AgentMemoryConfig, clock: Clock | None = None) -> Iterator
 
 def _report(config: AgentMemoryConfig, error: JournalError, clock: Clock | None = None) -> None:
     time: Callable[[], object] = clock or utc_now
-    report_finding(config, error, now=lambda: to_iso(time()), store_id=known_id(config))  # type: ignore[arg-type]
+    report_finding(config, error, now=lambda: to_iso(time()), store_id=known_id(config))

@@ -207,8 +207,8 @@ class Backups:
         ------
         BackupError
         """
-        journal, seq = self._journal, base.seq
-        if self._is_rewritten(seq, base.signature):
+        journal, seq = self._journal, base.chain.seq
+        if self._is_rewritten(seq, base.chain.signature):
             raise BackupError(
                 f"the journal up to event {seq} is no longer as it was in the backup {base.path}, because events were purged or "
                 "signed again since, or that backup is of another copy: make a full backup",
@@ -252,8 +252,8 @@ class Backups:
         self, boundary: Boundary, base: Base | None, progress: Progress | None
     ) -> tuple[list[Part], set[str], str]:
         """Verify what is copied; return it, the ids of the keys that signed it, and the SHA-256 of the events."""
-        journal, after, end = self._journal, base.seq if base else 0, boundary.chain.seq
-        reached = base or journal.start
+        journal, after, end = self._journal, base.chain.seq if base else 0, boundary.chain.seq
+        reached = base.chain if base else journal.start
         for commit in journal.replay(reached, until=end):
             reached = commit.after
             if progress:
@@ -297,7 +297,7 @@ class Backups:
             store_id=self._journal.store_id,
             made_at=self._now(),
             made_by=f"memgraph {release()}",
-            first_seq=base.seq + 1 if base else 1,
+            first_seq=base.chain.seq + 1 if base else 1,
             head=BackupHead(seq=chain.seq, signature=chain.signature, timestamp=chain.timestamp),
             digest=boundary.digest,
             schema_version=SCHEMA_VERSION,
@@ -311,8 +311,8 @@ class Backups:
             ],
             base=BackupBase(
                 backup_id=base.backup_id,
-                seq=base.seq,
-                signature=base.signature,
+                seq=base.chain.seq,
+                signature=base.chain.signature,
                 file=Path(base.path).name,
             )
             if base

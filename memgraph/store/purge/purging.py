@@ -25,9 +25,9 @@ from memgraph.model.results.maintenance import (
     RemainingName,
 )
 from memgraph.ports import Row
+from memgraph.store.baselines import renew_baseline
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
-from memgraph.store.compaction import renew_baseline
 from memgraph.store.projection.projector import Projector
 from memgraph.store.purge.exports import known_exports
 from memgraph.store.purge.leftovers import remove_leftovers
