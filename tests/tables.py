@@ -151,6 +151,17 @@ def damage_cache(home: Path, how: Callable[[bytes], bytes]) -> None:
         path.write_bytes(how(path.read_bytes()))
 
 
+def break_database(home: Path) -> None:
+    """Replace a closed store's database by a file that is none."""
+    forget_journal(home)
+    (home / FILE).write_bytes(b"broken")
+
+
+def make_newer(home: Path) -> None:
+    """Let a later release have made the database."""
+    change(home, "PRAGMA user_version = 99")
+
+
 def forget_journal(home: Path) -> None:
     """Remove a store's database."""
     for suffix in ("", "-wal", "-shm"):

@@ -1,4 +1,4 @@
-"""Commands that run in a test's process keep the graph in memory, unless the test needs the database or the run is a long one."""
+"""What commands get that run in a test's process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def settings() -> Callable[[], Any]:
-    """Make the object of one command: a fake model instead of the configured one, and the graph engine of this test."""
+    """Make the object of one command: a fake model instead of the configured one."""
     from memgraph.interfaces.cli.base.options import Settings
     from memgraph.testing import FakeEmbedder
 

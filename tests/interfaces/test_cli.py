@@ -6,10 +6,12 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from memgraph.embedding import default_embedder
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import COMMANDS, STOPPED, cli
 from memgraph.testing import FakeEmbedder
+from tests.tables import change_payload, table
 
 HOSTILE = "[/oops] \x1b[31mred\x1b[0m \x9b2J\u202egnp.exe [bold]not bold[/bold]"
 BUILD = {
@@ -191,7 +194,7 @@ def test_usage_errors_end_with_2(args):
 def test_shared_options_are_taken_after_the_name(fake_model, tmp_path, configured):
     arguments = ["remember", "one thing", "--home", str(tmp_path / "other"), "--json"]
     assert json.loads(CliRunner().invoke(cli, arguments, obj=configured()).stdout)["success"]
-    assert (tmp_path / "other" / "journal").is_dir()
+    assert (tmp_path / "other" / "memgraph.db").is_file()
 
 
 # What each command does
@@ -489,19 +492,18 @@ def test_a_missing_key_is_named_by_doctor(done, run):
 
 def test_doctor_reports_a_damaged_journal_and_settings(done, run, tmp_path):
     done("remember", "one thing")
-    segment = next((tmp_path / "store" / "journal").glob("*.jsonl"))
-    segment.write_bytes(segment.read_bytes().replace(b"one thing", b"two thing"))
+    change_payload(tmp_path / "store", "one thing", "two thing")
     result = run("doctor")
     assert result.exit_code == 1
     assert "problem: " in result.stdout
-    assert str(segment) in result.stdout
+    assert str(tmp_path / "store" / "memgraph.db") in result.stdout
     (tmp_path / "store" / "config.toml").write_text("lock_timeout_s = 'soon'", "utf-8")
     assert "config.toml" in run("doctor").stdout
 
 
 def test_a_store_above_its_limit_is_reported_by_doctor_and_collect(done, run, monkeypatch, tmp_path):
     done("remember", "one thing")
-    with (tmp_path / "store" / "journal" / "padding").open("wb") as file:
+    with (tmp_path / "store" / "padding").open("wb") as file:
         file.truncate(2_000_000)
     assert "max_memory_mb" not in done("doctor")
     monkeypatch.setenv("MEMGRAPH_MAX_MEMORY_MB", "1")
@@ -655,7 +657,8 @@ def test_an_interrupted_ingest_continues(here, tmp_path, monkeypatch):
     until = time.monotonic() + 60
     while committed < 20 and running.poll() is None and time.monotonic() < until:
         time.sleep(0.02)
-        committed = sum(path.read_bytes().count(b"\n") for path in (cut / "journal").glob("*.jsonl"))
+        with suppress(sqlite3.Error):  # not made yet
+            committed = len(table(cut, "event"))
     running.send_signal(signal.SIGINT)
     said, complaint = running.communicate(timeout=60)
     assert (running.returncode, json.loads(said)["error"]["exit_code"]) == (130, 130)

@@ -27,6 +27,7 @@ from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.operations import offered
 from tests.responses_server import MODEL, ResponsesServer, text_of
+from tests.tables import break_database
 
 CODEX = os.environ.get("MEMGRAPH_TEST_CODEX") or shutil.which("codex")
 HOOK = Path(sys.executable).parent / "memgraph-hook"
@@ -254,8 +255,7 @@ def test_a_broken_hook_lets_the_prompt_through(client: Client, run: Any, tmp_pat
 
 def test_a_broken_store_lets_the_prompt_through(client: Client, run: Any, home: Path) -> None:
     run("connect", "codex")
-    for path in (home / "journal").iterdir():
-        path.write_bytes(b"broken")
+    break_database(home)
     with ResponsesServer(["Hello."]) as server:
         assert "Hello." in client.prompt(server, "hi")
 

@@ -18,6 +18,7 @@ from memgraph.interfaces.agents.connecting.files import OwnFiles
 from memgraph.interfaces.agents.connecting.receipt import Options, Receipt
 from memgraph.interfaces.agents.preferences import preferences_of
 from memgraph.interfaces.cli.group import cli
+from tests.tables import break_database
 
 INPUTS = Path(__file__).parents[1] / "fixtures" / "inputs"
 FILES = [".claude-plugin/plugin.json", ".mcp.json", "hooks/hooks.json", "skills/memgraph/SKILL.md"]
@@ -76,7 +77,7 @@ def test_connecting_writes_a_plugin_and_edits_no_file_of_the_user(
     assert Path(server["command"]).is_absolute()
     assert (server["args"], server["alwaysLoad"]) == (["mcp", "--agent", "claude-code"], True)
     assert server["env"] == {"MEMGRAPH_HOME": str(tmp_path / "store")}
-    assert (tmp_path / "store" / "journal").is_dir(), "without a store the hooks would do nothing"
+    assert (tmp_path / "store" / "memgraph.db").is_file(), "without a store the hooks would do nothing"
 
 
 def test_the_default_store_is_not_named(home: Path, plugin: Path, settings: Any, monkeypatch: Any) -> None:
@@ -221,8 +222,7 @@ def test_a_store_that_cannot_be_opened_does_not_keep_from_disconnecting(
     run: Any, plugin: Path, home: Path, tmp_path: Path
 ) -> None:
     run("connect", "claude-code")
-    for path in (tmp_path / "store" / "journal").iterdir():
-        path.write_bytes(b"broken")
+    break_database(tmp_path / "store")
     assert run("connect", "claude-code").exit_code == 1
     assert run("disconnect", "claude-code").exit_code == 0
     assert not plugin.exists()

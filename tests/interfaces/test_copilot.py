@@ -21,6 +21,7 @@ from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.operations import offered
 from tests.responses_server import ResponsesServer, text_of
+from tests.tables import break_database
 
 COPILOT = os.environ.get("MEMGRAPH_TEST_COPILOT") or shutil.which("copilot")
 HOOK = Path(sys.executable).parent / "memgraph-hook"
@@ -106,8 +107,7 @@ def test_a_broken_store_or_hook_lets_the_prompt_through(
     run: Any, prompt: Any, tmp_path: Path, isolated_environment: Path
 ) -> None:
     run("connect", "copilot")
-    for path in (tmp_path / "store" / "journal").iterdir():
-        path.write_bytes(b"broken")
+    break_database(tmp_path / "store")
     with ResponsesServer(["Hello."]) as server:
         assert "Hello." in prompt(server, "hi")
     own = isolated_environment / ".copilot" / "hooks" / "memgraph.json"

@@ -34,6 +34,7 @@ from memgraph.interfaces.mcp.server import INSTRUCTIONS, Perform, server_of
 from memgraph.interfaces.operations import OPERATIONS, Answer, Caller, offered, perform
 from memgraph.interfaces.resident import Resident
 from tests.documents import DOCS, blocks
+from tests.tables import cut_events, make_newer
 
 CORE = {one.name for one in offered("core")}
 HANDSHAKE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -242,15 +243,13 @@ class TestFailures:
 
 def newer(home: Path) -> None:
     MemGraph.open(home, embedding_model="none").close()
-    manifest = home / "journal" / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": 99}))
+    make_newer(home)
 
 
 def damaged(home: Path) -> None:
     with MemGraph.open(home, embedding_model="none") as memory:
         memory.save_observation("The shop is blue.")
-    [segment] = (home / "journal").glob("*.jsonl")
-    segment.write_bytes(segment.read_bytes().replace(b"blue", b"grey"))
+    cut_events(home, 1)
 
 
 def unreadable(home: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import memgraph
+from tests.tables import lines_of
 
 Ended = subprocess.CompletedProcess[str]
 
@@ -38,8 +38,7 @@ def shell(tmp_path: Path) -> Callable[..., Ended]:
 
 def journal(folder: Path) -> list[str]:
     """Return the contents of the memories that were added."""
-    (segment,) = (folder / "store" / "journal").glob("*.jsonl")
-    events = [json.loads(line) for line in segment.read_text("utf-8").splitlines()]
+    events = lines_of(folder / "store")
     return [event["payload"]["memory"]["content"] for event in events if event["head"]["type"] == "memory.added"]
 
 

@@ -278,8 +278,7 @@ def test_17_stats_returns_correct_counts(store, commands, config):
     assert stats.by_type == {"episodic": 2, "semantic": 2, "procedural": 1}
     assert (stats.pinned_count, stats.suppressed_count) == (1, 1)
     assert stats.avg_relevance == pytest.approx((0.5 + 0.7 + 1.0 + 0.9 + 0.4) / 5)
-    journal = sum(path.stat().st_size for path in (config.home / "journal").rglob("*.jsonl"))
-    assert stats.db_size_bytes >= journal > 0
+    assert stats.db_size_bytes >= (config.home / "memgraph.db").stat().st_size > 0
 
 
 def test_18_export_includes_all_memories(store, commands, clock):

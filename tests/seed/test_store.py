@@ -29,7 +29,7 @@ def contents(memories):
 
 
 def test_01_creates_database_and_tables_on_init(store, config):
-    assert (config.home / "journal" / "manifest.json").is_file()
+    assert (config.home / "memgraph.db").is_file()
     for label in NODES:
         assert store.cypher(f"MATCH (n:{label}) RETURN count(n) AS n") == [{"n": 0}], label
     for relation in EDGES:
