@@ -31,6 +31,7 @@ from memgraph.interfaces.worker.client import (
 from memgraph.interfaces.worker.place import PROTOCOL, RELEASE, Place, line_of, place_of, read_line, send_line
 from memgraph.interfaces.worker.server import take_lock
 from tests.interfaces.workers import impostor, recalled, searched, served, socket_folder
+from tests.tables import database
 
 ROOT = Path(__file__).parents[2]
 FACT = "The harbour opens at six"
@@ -386,9 +387,8 @@ def test_other_settings_in_the_environment_are_noticed(
 
 
 def test_a_store_that_cannot_be_opened_is_an_answer(memory: MemGraph, place: Place) -> None:
-    manifest = Path(place.home) / "journal" / "manifest.json"
-    stored = json.loads(manifest.read_text("utf-8"))
-    manifest.write_text(json.dumps({**stored, "format": 99}), "utf-8")
+    with database(Path(place.home)) as tables:
+        tables.execute("PRAGMA user_version = 99")
     opened: list[int] = []
 
     def opening() -> MemGraph:
