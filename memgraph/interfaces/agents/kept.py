@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from memgraph.interfaces.worker.place import stated_in
+from memgraph.disk.glance import stated_in
 
 _FOLDER = ("agents", "overviews")
 

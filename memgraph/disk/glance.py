@@ -1,0 +1,28 @@
+"""A glance at a store's database by those who must not wait for the rest to be loaded. Standard library only."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from typing import Any
+
+_DATABASE = "memgraph.db"
+_WAIT_S = 1.0
+
+
+def stated_in(home: str, statement: str) -> tuple[Any, ...] | None:
+    """Return the first row of a statement on the database in a store's directory; None if there is none, or it cannot be read."""
+    path = os.path.join(home, _DATABASE)
+    if not os.path.isfile(path):
+        return None
+    import sqlite3  # only where there is a store
+
+    uri = "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    for mode in ("rw", "ro&immutable=1"):  # a folder that may not be written holds no log that is still to be read
+        try:
+            with closing(sqlite3.connect(f"{uri}?mode={mode}", uri=True, timeout=_WAIT_S)) as connection:
+                found: tuple[Any, ...] | None = connection.execute(statement).fetchone()
+                return found
+        except sqlite3.Error:
+            continue
+    return None
