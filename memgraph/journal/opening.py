@@ -57,6 +57,7 @@ def open_journal(
     lock_timeout_s: float = 10.0,
     allow_unverified: bool = False,
     verification_days: int | None = DEFAULT_VERIFICATION_DAYS,
+    moves: bool = True,
 ) -> Journal:
     """Open a store's journal; create it if the directory is new or empty, and move there what an earlier release wrote.
 
@@ -68,6 +69,8 @@ def open_journal(
         Open read-only if a key is missing or a signature is invalid (``dev`` with the explicit setting); otherwise raise.
     verification_days : int or None
         Days for which a key verifies events after its rotation; None: for ever, as resealing needs.
+    moves : bool
+        Whether the journal of an earlier release may be moved; else it is only read.
 
     Raises
     ------
@@ -83,7 +86,8 @@ def open_journal(
         refuse_foreign(home)
         if made:
             raise lost_journal(home, made)
-    database = opened(home)
+    is_moved = moves or (home / FILE).exists()
+    database = opened(home) if is_moved else _temporary(home, "an earlier release's journal is only read")
     try:
         identity = identity_in(database) or _identified(home, database, lock_timeout_s)
         key = keys.key(identity.store_id)

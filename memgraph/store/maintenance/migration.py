@@ -64,7 +64,7 @@ def migrate(
     provider, time_of = keys or configured_keys(config), clock or utc_now
     started, started_at = time.perf_counter(), to_iso(time_of())
     store_id, _ = identify(config.home, provider, keys_home=config.keys_home)
-    journal = open_store_journal(config, provider, lambda: to_iso(time_of()))
+    journal = open_store_journal(config, provider, lambda: to_iso(time_of()), moves=not dry_run)
     try:
         read = _Read()
         for line in journal.every_line():
@@ -153,7 +153,8 @@ def _schema_of(config: AgentMemoryConfig, journal: Journal) -> str | None:
     projector: Projector = open_projector(config, journal, config.home)
     try:
         with projector.engine.open():
-            return stored(projector.engine, journal.store_id).schema_version
+            is_there = projector.engine.state() is not None
+            return stored(projector.engine, journal.store_id).schema_version if is_there else None
     except GraphError:
         return None
     finally:
