@@ -15,10 +15,8 @@ from click.testing import CliRunner, Result
 
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeEmbedder
-from tests.tables import VectorTable, change_payload, copy_journal, forget_journal, lines_of, raw_lines, table, tables
 
 Run = Callable[..., Result]
-
 
 
 @pytest.fixture
@@ -39,36 +37,17 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, configured: Callable[[]
 
 
 @pytest.fixture
-def kept(run: Run, home: Path, tmp_path: Path) -> Run:
-    """Make a store of two memories; a copy of its journal with the first one is put aside."""
+def kept(run: Run) -> Run:
+    """Make a store of two memories."""
     for text in ("Deploy on Tuesdays only", "Never on Fridays"):
         assert run("remember", text).exit_code == 0
-        if not (tmp_path / "old").exists():
-            copy_journal(home, tmp_path / "old")
     assert run("recall", "deploy").exit_code == 0
     return run
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "store"
-
-
-@pytest.fixture
-def put_back(home: Path, tmp_path: Path) -> Callable[[], int]:
-    """Replace the journal by its old copy; return the number of its events."""
-
-    def go() -> int:
-        forget_journal(home)
-        copy_journal(tmp_path / "old", home)
-        return len(raw_lines(home))
-
-    return go
-
-
-def vectors(home: Path) -> VectorTable:
-    (model,) = {row[1] for row in table(home, "vector")}
-    return VectorTable(home, model)
+def segment(tmp_path: Path) -> Callable[[], Path]:
+    return lambda: max((tmp_path / "store" / "journal").glob("*.jsonl"))
 
 
 def told(result: Result) -> Any:
@@ -83,6 +62,10 @@ def problems(run: Run) -> list[dict[str, str]]:
     found: list[dict[str, str]] = [check for check in document["checks"] if check["status"] == "error"]
     assert document["errors"] == [check["message"] for check in found]
     return found
+
+
+def cut(path: Path, lines: int) -> None:
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:lines]))
 
 
 class TestVerify:
@@ -121,15 +104,28 @@ class TestVerify:
         assert kept("rebuild").exit_code == 0
         assert kept("verify", "--deep").exit_code == 0
 
-    def test_a_vector_is_no_matter_of_rebuilding(self, kept: Run, home: Path) -> None:
+    def test_a_vector_is_no_matter_of_rebuilding(self, kept: Run, tmp_path: Path) -> None:
         """But of embedding anew."""
-        vectors(home).put(0, b"\x00\x01")
+        path = next((tmp_path / "store" / "journal" / "vectors").iterdir())
+        path.write_bytes(b"\x00\x01" + path.read_bytes()[2:])
         result = kept("verify")
         assert result.exit_code == 1
         assert "memgraph embed --repair" in result.stderr
         assert "rebuild" not in result.stderr
         assert kept("embed", "--repair").exit_code == 0
         assert kept("verify", "--deep").exit_code == 0
+
+    def test_a_torn_tail_is_reported_and_left(self, kept: Run, segment: Callable[[], Path]) -> None:
+        data = segment().read_bytes() + b'{"head":'
+        segment().write_bytes(data)
+        assert told(kept("verify", "--json"))["torn"] == {"events": 1, "bytes": 8}
+        assert "(1 event, 8 bytes)" in kept("verify").stdout
+        document = told(kept("doctor", "--json"))
+        assert document["journal"]["torn"] == {"events": 1, "bytes": 8}
+        assert "the next write removes it" in kept("doctor").stdout
+        assert segment().read_bytes() == data
+        assert kept("remember", "and on").exit_code == 0
+        assert told(kept("doctor", "--json"))["journal"]["torn"] is None
 
 
 class TestRepair:
@@ -139,36 +135,34 @@ class TestRepair:
             assert result.exit_code == 0
             assert "Nothing needs repair" in result.stdout
 
-    def test_it_says_what_is_lost_and_does_nothing_without_a_word(
-        self, kept: Run, home: Path, put_back: Callable[[], int]
-    ) -> None:
-        whole = len(raw_lines(home))
-        left = put_back()
-        before = tables(home)
+    def test_it_says_what_is_lost_and_does_nothing_without_a_word(self, kept: Run, segment: Callable[[], Path]) -> None:
+        whole = len(segment().read_bytes().splitlines())
+        cut(segment(), 2)
+        before = segment().read_bytes()
         assert "memgraph repair --accept-head" in kept("list").stderr
         looked = kept("repair")
         assert looked.exit_code == 1
-        assert f"{whole - left} events are lost" in looked.stderr
-        assert f"{whole - left} events, numbers {left + 1} to {whole}" in " ".join(looked.stdout.split())
+        assert f"{whole - 2} events are lost" in looked.stderr
+        assert f"{whole - 2} events, numbers 3 to {whole}" in " ".join(looked.stdout.split())
         assert "--accept-head" in looked.stdout
         refused = kept("repair", "--accept-head")
         assert refused.exit_code == 1
         assert "--yes" in refused.stderr
-        assert tables(home) == before
+        assert segment().read_bytes() == before
 
-    def test_accepting(self, kept: Run, home: Path, put_back: Callable[[], int]) -> None:
-        whole = len(raw_lines(home))
-        left = put_back()
+    def test_accepting(self, kept: Run, segment: Callable[[], Path]) -> None:
+        whole = len(segment().read_bytes().splitlines())
+        cut(segment(), 2)
         result = kept("repair", "--accept-head", "--yes", "--reason", "an old copy", "--json")
         assert result.exit_code == 1
         assert (
             result.stderr
-            == f"memgraph: {whole - left} events are lost (numbers {left + 1} to {whole}); the remaining events are accepted\n"
+            == f"memgraph: {whole - 2} events are lost (numbers 3 to {whole}); the remaining events are accepted\n"
         )
         document = told(result)
         assert document["accepted"]
-        assert document["lost"] == {"events": whole - left, "first": left + 1, "last": whole}
-        record = lines_of(home)[-1]
+        assert document["lost"] == {"events": whole - 2, "first": 3, "last": whole}
+        record = json.loads(segment().read_bytes().splitlines()[-1])
         assert record["head"]["type"] == "journal.repaired"
         assert record["head"]["seq"] == document["recorded_as"]
         assert record["payload"]["reason"] == "an old copy"
@@ -197,18 +191,18 @@ class TestRepair:
 
     @pytest.mark.parametrize(("answer", "accepted"), [("y\n", True), ("n\n", False)])
     def test_on_a_terminal_it_asks(
-        self, kept: Run, put_back: Callable[[], int], monkeypatch: pytest.MonkeyPatch, answer: str, accepted: bool
+        self, kept: Run, segment: Callable[[], Path], monkeypatch: pytest.MonkeyPatch, answer: str, accepted: bool
     ) -> None:
-        left = put_back()
+        cut(segment(), 2)
         monkeypatch.setattr("memgraph.interfaces.cli.recovery.repair._is_terminal", lambda: True)
         result = kept("repair", "--accept-head", stdin=answer)
         assert result.exit_code == 1  # events were lost, or nothing was done
         assert ("are lost" in result.stderr) == accepted
-        assert f"numbers {left + 1} to" in result.stderr
+        assert "numbers 3 to" in result.stderr
         assert (kept("list").exit_code == 0) == accepted
 
-    def test_real_damage_is_refused(self, kept: Run, home: Path) -> None:
-        change_payload(home, "Tuesdays", "Saturday")
+    def test_real_damage_is_refused(self, kept: Run, segment: Callable[[], Path]) -> None:
+        segment().write_bytes(segment().read_bytes().replace(b"Tuesdays", b"Saturday"))
         for args in (["repair"], ["repair", "--accept-head", "--yes"]):
             result = kept(*args)
             assert result.exit_code == 1
@@ -218,14 +212,16 @@ class TestRepair:
 
 class TestRepairOfDamage:
     @pytest.fixture
-    def damaged(self, kept: Run, home: Path) -> int:
+    def damaged(self, kept: Run, segment: Callable[[], Path]) -> int:
         """Change a byte of the last memory; return the event before it."""
-        before = next(n for n, line in enumerate(raw_lines(home)) if b"Fridays" in line)
-        change_payload(home, "Fridays", "Sundays")
-        return before
+        data = segment().read_bytes()
+        segment().write_bytes(data.replace(b"Fridays", b"Sundays"))
+        return next(n for n, line in enumerate(data.splitlines()) if b"Fridays" in line)
 
-    def test_what_could_be_done_is_shown_and_nothing_is_changed(self, kept: Run, damaged: int, home: Path) -> None:
-        before = tables(home)
+    def test_what_could_be_done_is_shown_and_nothing_is_changed(
+        self, kept: Run, damaged: int, segment: Callable[[], Path]
+    ) -> None:
+        before = segment().read_bytes()
         result = kept("repair")
         assert result.exit_code == 1
         assert "nothing was changed" in result.stderr
@@ -239,23 +235,24 @@ class TestRepairOfDamage:
         assert "--yes" in refused.stderr
         assert refused.stderr.count(" lost") == 1, refused.stderr
         assert "would be lost (numbers" in refused.stderr
-        assert tables(home) == before
+        assert segment().read_bytes() == before
 
-    def test_cutting_says_what_was_kept_and_lost(self, kept: Run, damaged: int) -> None:
-        result = kept("repair", "--cut-tail", "--yes", "--json")
+    @pytest.mark.parametrize("way", ["--cut-tail", "--quarantine"])
+    def test_cutting_says_what_was_kept_and_lost(self, kept: Run, damaged: int, way: str, tmp_path: Path) -> None:
+        result = kept("repair", way, "--yes", "--json")
         assert result.exit_code == 1
         cut = told(result)["cut"]
-        assert cut["kept"] == damaged
+        assert cut["kept"] == (damaged if way == "--cut-tail" else 0)
         assert f"{cut['lost']} events are lost (numbers {cut['kept'] + 1} to" in result.stderr
         assert list(Path(cut["quarantine"]).iterdir())
         assert kept("verify", "--deep").exit_code == 0
         assert problems(kept) == []
 
-    def test_a_backup_repairs_without_a_loss(self, kept: Run, home: Path, tmp_path: Path) -> None:
+    def test_a_backup_repairs_without_a_loss(self, kept: Run, segment: Callable[[], Path], tmp_path: Path) -> None:
         assert kept("backup", str(tmp_path / "a.tar.gz")).exit_code == 0
         assert kept("remember", "after the backup").exit_code == 0
-        change_payload(home, "Fridays", "Sundays")
-        assert kept("verify").exit_code == 1
+        segment().write_bytes(segment().read_bytes().replace(b"Fridays", b"Sundays"))
+        assert kept("list").exit_code == 1
         assert kept("repair", "--from-backup", str(tmp_path / "a.tar.gz")).exit_code == 1  # not confirmed
         result = kept("repair", "--from-backup", str(tmp_path / "a.tar.gz"), "--yes")
         assert (result.exit_code, result.stderr) == (0, "")
@@ -299,10 +296,9 @@ class TestBackup:
 
 class TestDoctor:
     @pytest.mark.parametrize("key_is_there", [True, False])
-    def test_a_lost_journal(self, kept: Run, tmp_path: Path, home: Path, key_is_there: bool) -> None:
+    def test_a_lost_journal(self, kept: Run, tmp_path: Path, segment: Callable[[], Path], key_is_there: bool) -> None:
         keys_home = tmp_path / "user" / "keys"
-        forget_journal(home)
-        lost = [*(keys_home / "heads").iterdir()]
+        lost = [segment(), segment().with_name("verified.json"), *(keys_home / "heads").iterdir()]
         for path in lost if key_is_there else [*lost, *(keys_home / "keys").iterdir()]:
             path.unlink()
         (problem,) = problems(kept)
@@ -322,15 +318,17 @@ class TestDoctor:
         assert document["versions"].keys() >= {"memgraph", "kuzu", "python", "numpy"}
         assert "no problem found" in kept("doctor").stdout
 
-    def test_it_changes_nothing_in_the_journal_and_makes_no_head(self, kept: Run, tmp_path: Path, home: Path) -> None:
+    def test_it_changes_nothing_in_the_journal_and_makes_no_head(
+        self, kept: Run, tmp_path: Path, segment: Callable[[], Path]
+    ) -> None:
         head = next((tmp_path / "user" / "keys" / "heads").iterdir())
         head.unlink()
-        before = tables(home)
+        journal = {path: path.read_bytes() for path in (tmp_path / "store" / "journal").iterdir() if path.suffix in {".jsonl", ".json"}}  # fmt: skip
         (found,) = problems(kept)
         assert str(head) in found["message"]
         assert "repair --accept-head" in found["advice"]
         assert not head.exists()
-        assert tables(home) == before
+        assert all(path.read_bytes() == data for path, data in journal.items())
 
     @pytest.mark.parametrize(
         ("case", "said", "todo"),
@@ -340,39 +338,48 @@ class TestDoctor:
             ("other head", "names an event", "repair --accept-head"),
             ("damaged journal", "journal damaged", ""),
             ("no key", "signing key is missing", "MEMGRAPH_KEY"),
-            ("no database", "is damaged", ""),
+            ("no manifest", "has no manifest.json", ""),
+            ("damaged manifest", "manifest", ""),
             ("short vectors", "1 of 2 vectors", "memgraph embed --repair"),
             ("flipped vector", "1 of 2 vectors", "memgraph embed --repair"),
-            ("open journal", "other users may access", "chmod 0600"),
+            ("unreadable vectors", "cannot be read", "permissions"),
+            ("open journal", "other users may access", "chmod 0700"),
             ("open key", "other users may access", "chmod 0600"),
             ("unknown setting", "graph_idel_s", "memgraph config init"),
             ("no toml", "not TOML", "memgraph config init"),
         ],
     )
     def test_each_problem_is_reported_once_with_its_remedy(
-        self, kept: Run, tmp_path: Path, home: Path, put_back: Callable[[], int], case: str, said: str, todo: str
+        self, kept: Run, tmp_path: Path, segment: Callable[[], Path], case: str, said: str, todo: str
     ) -> None:
-        keys = tmp_path / "user" / "keys"
+        home, keys = tmp_path / "store", tmp_path / "user" / "keys"
         key, head = next((keys / "keys").iterdir()), next((keys / "heads").iterdir())
         if case == "truncated":
-            put_back()
+            cut(segment(), 2)
         elif case == "damaged head":
             head.write_text("noise")
         elif case == "other head":
             head.write_text(json.dumps({"seq": 2, "signature": "f" * 64}))
         elif case == "damaged journal":
-            change_payload(home, "Fridays", "Mondays")
+            segment().write_bytes(segment().read_bytes().replace(b"Fridays", b"Mondays"))
         elif case == "no key":
             key.unlink()
-        elif case == "no database":
-            forget_journal(home)
-            (home / "memgraph.db").write_bytes(b"noise" * 1000)
+        elif case == "no manifest":
+            (home / "journal" / "manifest.json").unlink()
+        elif case == "damaged manifest":
+            (home / "journal" / "manifest.json").write_text("{")
         elif case == "short vectors":
-            vectors(home).cut(1, 10)
+            with next((home / "journal" / "vectors").iterdir()).open("r+b") as file:
+                file.truncate(300)
         elif case == "flipped vector":
-            vectors(home).flip(0)
+            path = next((home / "journal" / "vectors").iterdir())
+            path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:])
+        elif case == "unreadable vectors":
+            path = next((home / "journal" / "vectors").iterdir())
+            path.unlink()
+            path.mkdir()
         elif case == "open journal":
-            (home / "memgraph.db").chmod(0o644)
+            (home / "journal").chmod(0o755)
         elif case == "open key":
             key.chmod(0o644)
         elif case == "unknown setting":
@@ -394,7 +401,7 @@ class TestDoctor:
             "from pathlib import Path\n"
             "from memgraph.disk.lock import ProcessLock\n"
             "home = Path(sys.argv[1])\n"
-            "held = [ProcessLock(home / 'lock', 'x'), ProcessLock(home / 'graph.lock', 'y')]\n"
+            "held = [ProcessLock(home / 'journal' / 'lock', 'x'), ProcessLock(home / 'graph.lock', 'y')]\n"
             "[lock.acquire(1) for lock in held]\n"
             "print('held', flush=True); sys.stdin.read()\n"
         )
@@ -418,7 +425,7 @@ class TestDoctor:
         assert holder.returncode == 0
 
     @pytest.mark.embedded
-    def test_the_lag_of_graph_and_index(self, kept: Run, tmp_path: Path) -> None:
+    def test_the_lag_of_graph_and_index(self, kept: Run, tmp_path: Path, segment: Callable[[], Path]) -> None:
         kept("verify", "--deep")
         document = told(kept("doctor", "--json"))
         assert document["graph"]["lag_events"] == 0
