@@ -73,6 +73,7 @@ def open_journal(
     allow_unverified: bool = False,
     verification_days: int | None = DEFAULT_VERIFICATION_DAYS,
     server: Server | None = None,
+    moves: bool = True,
 ) -> Journal:
     """Open a store's journal; create it if the directory is new or empty, and move there what an earlier release wrote.
 
@@ -86,6 +87,8 @@ def open_journal(
         Where the store is, if it is not a file in the directory, which then holds caches.
     verification_days : int or None
         Days for which a key verifies events after its rotation; None: for ever, as resealing needs.
+    moves : bool
+        Whether the journal of an earlier release may be moved; else it is only read.
 
     Raises
     ------
@@ -101,7 +104,8 @@ def open_journal(
         refuse_foreign(home)
         if made:
             raise lost_journal(home, made)
-    database = opened(home, server)
+    is_moved = moves or server is not None or (home / FILE).exists()
+    database = opened(home, server) if is_moved else temporary(home, "an earlier release's journal is only read")
     try:
         identity = identity_in(database)
         if identity is None and server is not None:

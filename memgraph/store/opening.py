@@ -48,7 +48,12 @@ def check_parts(*, embedder: object, clock: object, keys: object, annotator: obj
 
 
 def open_store_journal(
-    config: AgentMemoryConfig, keys: KeyProvider | None, now: Callable[[], str], *, with_expired_keys: bool = False
+    config: AgentMemoryConfig,
+    keys: KeyProvider | None,
+    now: Callable[[], str],
+    *,
+    with_expired_keys: bool = False,
+    moves: bool = True,
 ) -> Journal:
     """Open the journal named by the settings; with expired keys only in order to reseal, to compact or to restore it. What concerns its trust is reported."""
     check_targets(config)
@@ -66,6 +71,7 @@ def open_store_journal(
             allow_unverified=config.security_mode == "dev" and config.allow_unsigned_replay,
             verification_days=None if with_expired_keys else config.key_verification_days,
             server=config.server,
+            moves=moves,
         )
     except JournalError as error:
         tell(reason_of(error), store_id=known_id(config), error=error)

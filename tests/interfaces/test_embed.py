@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from memgraph.errors import EmbeddingError
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeEmbedder
+from tests.tables import VectorTable, table
 
 TEXTS = ["Deploy on Tuesdays only", "Use pnpm, never npm", "The staging database is read-only"]
 Run = Callable[..., Result]
@@ -126,12 +127,12 @@ def test_forget_and_ask_in_text_only_mode(run: Run, waiting: None) -> None:
 
 
 @pytest.fixture
-def kept(run: Run, tmp_path: Path) -> Path:
-    """Three memories with vectors; their file."""
+def kept(run: Run, tmp_path: Path) -> VectorTable:
+    """Three memories with vectors; their table."""
     for text in TEXTS:
         assert run("remember", text).exit_code == 0
-    (path,) = (tmp_path / "store" / "journal" / "vectors").iterdir()
-    return path
+    (model,) = {row[1] for row in table(tmp_path / "store", "vector")}
+    return VectorTable(tmp_path / "store", model)
 
 
 NOTICE = (
@@ -139,9 +140,9 @@ NOTICE = (
 )
 
 
-def test_every_command_serves_while_the_vectors_are_missing(run: Run, kept: Path, tmp_path: Path) -> None:
+def test_every_command_serves_while_the_vectors_are_missing(run: Run, kept: VectorTable, tmp_path: Path) -> None:
     entry = json.loads(run("list", "--json").stdout)[0]
-    kept.unlink()
+    kept.remove()
     told = [
         run("list"),
         run("show", entry["id"]),
@@ -158,28 +159,29 @@ def test_every_command_serves_while_the_vectors_are_missing(run: Run, kept: Path
     assert [run("stats").exit_code, run("viz", "page", str(tmp_path / "page.html")).exit_code] == [0, 0]
 
 
-def test_repair_makes_the_vectors_again(run: Run, kept: Path) -> None:
-    before = kept.read_bytes()
+def test_repair_makes_the_vectors_again(run: Run, kept: VectorTable) -> None:
+    before = kept.rows()
     assert run("embed", "--repair").stdout == "Compared 3 vectors with the journal: all are intact.\n"
-    kept.write_bytes(before[:300])
+    kept.cut(1, 44)
+    kept.remove(2)
     done = run("embed", "--repair")
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         "Compared 3 vectors with the journal: 2 damaged or missing.",
         "  2 vectors recomputed, identical to the original",
     ]
-    assert kept.read_bytes() == before
-    kept.unlink()
+    assert kept.rows() == before
+    kept.remove()
     assert json.loads(run("embed", "--repair", "--json").stdout) == {
         "checked": 3, "damaged": 3, "restored": 3, "replaced": 0, "lost": 0, "failed": 0,
     }  # fmt: skip
     assert run("verify").exit_code == 0
 
 
-def test_repair_reports_the_result_for_each(run: Run, kept: Path, model: Model) -> None:
+def test_repair_reports_the_result_for_each(run: Run, kept: VectorTable, model: Model) -> None:
     first = json.loads(run("list", "--json").stdout)[0]
     assert run("delete", first["id"]).exit_code == 0
-    kept.unlink()
+    kept.remove()
     other = next(text for text in TEXTS if text != first["content"])
     model.bad = other
     done = run("embed", "--repair")
@@ -193,8 +195,8 @@ def test_repair_reports_the_result_for_each(run: Run, kept: Path, model: Model) 
     assert (refused.exit_code, "no memory could be embedded" in refused.stderr) == (1, True)
 
 
-def test_repair_without_a_model_is_one_line_and_changes_nothing(run: Run, kept: Path, model: Model) -> None:
-    kept.unlink()
+def test_repair_without_a_model_is_one_line_and_changes_nothing(run: Run, kept: VectorTable, model: Model) -> None:
+    kept.remove()
     model.works = False
     assert run("embed", "--repair").stderr == "memgraph: the model cannot be loaded\n"
     refused = run("embed", "--repair", model="none")

@@ -19,6 +19,7 @@ from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.http.access.tokens import Token
 from memgraph.testing import FakeEmbedder
 from tests.interfaces.servers import client_of, gate_on
+from tests.tables import change
 
 NEW = "cd" * 32
 
@@ -74,7 +75,7 @@ def test_a_key_from_the_shell(run: Any, key_file: Path, tmp_path: Path) -> None:
     both = json.loads(run("keys", "rotate", "--reseal", "--yes", "--json"))
     assert both["rotated"]["key_id"] == both["resealed"]["key_id"]
     run("keys", "rotate")
-    (tmp_path / "s" / "journal" / "verified.json").unlink()
+    change(tmp_path / "s", "DELETE FROM head")
     assert "1 problem found" in run("doctor", code=1), "the fake embedder is no packaged model; the journal verifies"
 
 
@@ -130,9 +131,9 @@ def test_doctor_says_of_each_provider_where_its_key_is(
     assert "key         the output of the key command 'all': cannot be read" in doctor_output(tmp_path)
 
 
-@pytest.mark.parametrize("has_checkpoint", [True, False])
+@pytest.mark.parametrize("has_head", [True, False])
 def test_doctor_names_every_earlier_key_that_is_missing(
-    run: Any, tmp_path: Path, key_file: Path, has_checkpoint: bool
+    run: Any, tmp_path: Path, key_file: Path, has_head: bool
 ) -> None:
     for _ in range(2):
         run("keys", "rotate")
@@ -141,33 +142,14 @@ def test_doctor_names_every_earlier_key_that_is_missing(
     earlier = [one["key_id"] for one in stored["earlier"]]
     assert len(earlier) == 2
     key_file.write_text(json.dumps({**stored, "earlier": []}))
-    if not has_checkpoint:
-        (tmp_path / "s" / "journal" / "verified.json").unlink()
+    if not has_head:
+        change(tmp_path / "s", "DELETE FROM head")
     document = json.loads(CliRunner().invoke(cli, ["--home", str(tmp_path / "s"), "doctor", "--json"]).stdout)
     (check,) = (one for one in document["checks"] if one["name"] == "key")
     assert check["status"] == "error"
     assert all(key_id in check["message"] for key_id in earlier)
     assert "keys import" in check["message"]
     assert "keys import" in run("repair", code=1)
-
-
-def test_doctor_reports_a_resealing_that_was_cut_off(
-    run: Any, tmp_path: Path, key_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from memgraph.journal import swap
-
-    run("keys", "rotate")
-    with monkeypatch.context() as patched:
-        patched.setattr(swap, "complete", lambda *_, **__: None)
-        run("keys", "rotate", "--only-reseal", "--yes")
-    before = sorted(path.name for path in (tmp_path / "s" / "journal").rglob("*"))
-    said = doctor_output(tmp_path)
-    assert "warning: a resealing is under way, or was cut off" in said
-    assert "the next use of the store completes it" in said
-    assert sorted(path.name for path in (tmp_path / "s" / "journal").rglob("*")) == before
-    assert "Nothing needs repair" in run("repair")
-    assert "a resealing" not in doctor_output(tmp_path)
-    assert states(run) == ["signs", "not needed"]
 
 
 def test_export_and_import_move_a_store(run: Any, key_file: Path, tmp_path: Path) -> None:

@@ -32,7 +32,6 @@ from memgraph.interfaces.worker.place import PROTOCOL, RELEASE, Place, line_of, 
 from memgraph.interfaces.worker.server import take_lock
 from tests.interfaces.workers import impostor, recalled, searched, served, socket_folder
 from tests.tables import make_newer
-from tests.tables import database
 
 ROOT = Path(__file__).parents[2]
 FACT = "The harbour opens at six"

@@ -78,7 +78,7 @@ def migrate(
     provider, time_of = keys or configured_keys(config), clock or utc_now
     started, started_at = time.perf_counter(), to_iso(time_of())
     store_id, _ = identify(config.home, provider, keys_home=config.keys_home, server=config.server)
-    journal = open_store_journal(config, provider, lambda: to_iso(time_of()))
+    journal = open_store_journal(config, provider, lambda: to_iso(time_of()), moves=not dry_run)
     try:
         read = _Read()
         for line in journal.every_line():

@@ -18,8 +18,11 @@ from memgraph.interfaces.cli.group import cli
 from memgraph.store.compaction import compact
 from memgraph.store.maintenance.migration import migrate
 from memgraph.testing import FakeClock, FakeEmbedder
+from tests.tables import change, change_payload, cut_events, lines_of, raw_lines, tables
 from tests.witness import copied
 
+VERSION_SEVEN = """UPDATE event SET head = CAST(replace(CAST(head AS TEXT), '"envelope_version":1', '"envelope_version":7') AS BLOB)"""
+KINDS = {".jsonl", ".f32", ".json"}
 EARLIER = Path(__file__).parents[3] / "fixtures" / "stores" / "0.1.0"
 
 
@@ -54,7 +57,7 @@ def test_a_store_of_an_earlier_release(earlier: Path, tmp_path: Path) -> None:
     assert sum(dry.types.values()) == dry.events == len(heads)
     assert dry.converted["memory.added 1"] == "memory.added 2"
     assert "memory.deleted 1" not in dry.converted
-    assert (dry.segments[0].first_seq, dry.segments[-1].last_seq) == (1, dry.last_seq)
+    assert (dry.first_seq, dry.last_seq) == (1, len(heads))
     assert dry.signature == json.loads(data.splitlines()[-1])["signature"]
 
     done = migrate(config, clock=FakeClock("2027-01-01T00:00:00.000Z"))
@@ -65,34 +68,49 @@ def test_a_store_of_an_earlier_release(earlier: Path, tmp_path: Path) -> None:
     again = migrate(config)
     assert (again.rebuilds, again.schema_before, again.recorded_as) == (False, SCHEMA_VERSION, None)
     assert again.digest == done.digest
-    after = b"".join(path.read_bytes() for path in sorted((config.home / "journal").glob("*.jsonl")))
-    assert after.startswith(data), "what was signed is never rewritten"
-    record = json.loads(after.splitlines()[-1])
+    assert raw_lines(config.home)[: len(heads)] == data.splitlines(), "what was signed is never rewritten"
+    record = lines_of(config.home)[-1]
     assert record["head"]["type"] == "store.migrated"
     assert record["payload"]["converted"] == sum(done.types[name] for name in done.converted)
 
 
-def test_a_store_with_purged_commits_and_condensed_segments(tmp_path: Path) -> None:
-    """A commit of which everything was purged has no event left, and the lines of a condensed segment no signature."""
+def test_the_files_of_the_earlier_release_are_kept_until_they_are_removed(tmp_path: Path) -> None:
+    folder = copied(EARLIER, tmp_path / "copy")
+    config, journal = config_of(folder), folder / "store" / "journal"
+    before = {path.relative_to(journal): path.read_bytes() for path in journal.rglob("*") if path.suffix in KINDS}
+
+    def command(*arguments: str) -> str:
+        result = CliRunner().invoke(
+            cli, ["--home", str(config.home), "migrate", *arguments], env={"MEMGRAPH_KEYS_HOME": str(config.keys_home)}
+        )
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    assert "No journal of an earlier release is kept here" in command("--finish")
+    assert journal.exists()
+    digest = migrate(config, clock=FakeClock("2027-01-01T00:00:00.000Z")).digest
+    kept = config.home / "journal-0.2"
+    assert not journal.exists()
+    assert {path.relative_to(kept): path.read_bytes() for path in kept.rglob("*") if path.suffix in KINDS} == before
+    assert f"Removed {kept}" in command("--finish")
+    assert not kept.exists()
+    assert migrate(config).digest == digest
+
+
+def test_a_store_with_purged_commits_and_an_archive(tmp_path: Path) -> None:
+    """A commit of which everything was purged has no event left."""
     config, clock = config_of(tmp_path), FakeClock("2026-02-01T09:00:00.000Z")
     with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=clock) as store:
-        store._journal.segments._segment_bytes = 1_500
         ids = []
         for number in range(6):
             ids.append(store.insert_memory({"type": "episodic", "content": f"text {number}"}).id)
             clock.advance(days=1)
         store.purge([ids[1]])
-    assert migrate(config, dry_run=True).last_seq == sum(one.events for one in migrate(config, dry_run=True).segments)
-    compact(config.model_copy(update={"archive_retention_days": 1}), before="2026-02-05", clock=clock)
-    report = migrate(config, dry_run=True)
-    assert report.segments[0].key_ids == []
-    assert len(report.segments[-1].key_ids) == 1
-    assert sum(one.events for one in report.segments) == sum(report.types.values()) == report.last_seq
-    shown = CliRunner().invoke(
-        cli, ["--home", str(config.home), "migrate", "--dry-run"], env={"MEMGRAPH_KEYS_HOME": str(config.keys_home)}
-    )
-    number = sum(not one.key_ids for one in report.segments)
-    assert f"signed with 1 key; {number} condensed segment{'s' * (number > 1)} by condensed.json." in shown.output
+    before = migrate(config, dry_run=True)
+    assert before.last_seq == before.events == sum(before.types.values())
+    compact(config, before="2026-02-05", clock=clock)
+    after = migrate(config, dry_run=True)
+    assert (after.events, after.types, after.journal_sha256) == (before.events, before.types, before.journal_sha256)
 
 
 class TestRefused:
@@ -104,27 +122,49 @@ class TestRefused:
                 made.insert_memory({"type": "episodic", "content": f"text {number}"})
         return config
 
-    def segment(self, config: memgraph.AgentMemoryConfig) -> Path:
-        return min((config.home / "journal").glob("*.jsonl"))
-
     @pytest.mark.parametrize("dry_run", [True, False])
     @pytest.mark.parametrize(
         "harm",
         [
-            lambda data: data.replace(b"text 1", b"text X"),
+            lambda home: change_payload(home, "text 1", "text X"),
+            lambda home: cut_events(home, 3),
+            lambda home: change(home, VERSION_SEVEN),
+        ],
+        ids=["changed", "truncated", "of a later release"],
+    )
+    def test_a_journal_that_does_not_verify(
+        self, store: memgraph.AgentMemoryConfig, harm: Callable[[Path], object], dry_run: bool
+    ) -> None:
+        harm(store.home)
+        before = tables(store.home)
+        with pytest.raises(JournalError):
+            migrate(store, dry_run=dry_run)
+        assert tables(store.home) == before
+
+    @pytest.mark.parametrize(
+        "harm",
+        [
+            lambda data: data.replace(b"build", b"guild", 1),
             lambda data: b"".join(data.splitlines(keepends=True)[:-1]),
             lambda data: data.replace(b'"envelope_version":1', b'"envelope_version":7'),
         ],
         ids=["changed", "truncated", "of a later release"],
     )
-    def test_a_journal_that_does_not_verify(
-        self, store: memgraph.AgentMemoryConfig, tmp_path: Path, harm: Callable[[bytes], bytes], dry_run: bool
+    def test_an_earlier_journal_that_does_not_verify_is_not_moved(
+        self, tmp_path: Path, harm: Callable[[bytes], bytes]
     ) -> None:
-        self.segment(store).write_bytes(harm(self.segment(store).read_bytes()))
-        before = files(tmp_path)
-        with pytest.raises(JournalError):
-            migrate(store, dry_run=dry_run)
-        assert files(tmp_path) == before
+        folder = copied(EARLIER, tmp_path / "copy")
+        segment = max((folder / "store" / "journal").glob("*.jsonl"))
+        data = harm(segment.read_bytes())
+        assert data != segment.read_bytes()
+        segment.write_bytes(data)
+        before = files(folder)
+        for _ in range(2):
+            with pytest.raises(JournalError):
+                migrate(config_of(folder))
+        assert {name: data for name, data in files(folder).items() if name in before} == before
+        if (folder / "store" / "memgraph.db").exists():
+            assert tables(folder / "store")["event"] == []
 
     def test_where_there_is_no_store(self, tmp_path: Path) -> None:
         with pytest.raises(StorageError, match="no store yet"):
