@@ -17,7 +17,6 @@ from memgraph.disk.files import read_only_message
 from memgraph.disk.seal import Seal, seal_of, text_hmac
 from memgraph.errors import (
     DamagedJournalError,
-    DiskFullError,
     JournalError,
     KeyMissingError,
     ReadOnlyError,
@@ -48,7 +47,7 @@ from memgraph.journal.envelope import (
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.keys.use import KeyHistory, KeyUse, replaced_in
-from memgraph.journal.sql import Database, Transaction
+from memgraph.journal.sql import Database, FullDatabaseError, Transaction
 from memgraph.journal.vectors import NamedVectors, Vectors
 from memgraph.logs import logger_of
 from memgraph.model.events.erasure import MemoryPurged
@@ -699,7 +698,7 @@ class Journal:
             self.tail, self.named, self.used, self._key, self.baseline = before
             for vectors in self._vectors.values():
                 vectors.forget()  # they may have been read meanwhile
-            if isinstance(error, DiskFullError):
+            if isinstance(error, FullDatabaseError):
                 self.on_full()
             raise
         finally:

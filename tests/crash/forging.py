@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import os
 import random
 import re
+import sqlite3
 import string
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -129,8 +130,9 @@ class Attacker:
 
     def _code(self, data: bytes) -> str:
         """Return a code like memgraph's but without the key: unkeyed, or with a key derived from public data."""
-        public = json.loads((self._home / "journal" / "manifest.json").read_bytes())
-        keys = [None, bytes(32), *(hashlib.sha256(str(value).encode()).digest() for value in public.values())]
+        with closing(sqlite3.connect(self._home / "memgraph.db")) as raw:
+            (public,) = raw.execute("SELECT store_id, name, tenant FROM tenant").fetchall()
+        keys = [None, bytes(32), *(hashlib.sha256(str(value).encode()).digest() for value in public)]
         key = self._chance.choice([*keys, "sha256"])
         if key == "sha256":
             return hashlib.sha256(data).hexdigest()

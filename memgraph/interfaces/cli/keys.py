@@ -123,13 +123,14 @@ def export(settings: Settings, file: Path) -> None:
 def import_(settings: Settings, file: Path) -> None:
     """Add the keys of an exported FILE to the store's key file, also before the store is restored."""
     from memgraph.config import load_config
+    from memgraph.journal.opening import is_store
     from memgraph.store.maintenance.keys import import_keys
 
     with logs_shown(settings):
         config = load_config({"home": settings.home})
         added = import_keys(file, config)
     lines = [f"Added {plain(one)}." for one in added] or ["The key file has all of them."]
-    if not (config.home / "journal").exists():
+    if not is_store(config.home):
         lines.append(
             f"There is no store at {plain(str(config.home))} yet; `memgraph restore FILE` restores one with these keys."
         )

@@ -56,9 +56,10 @@ def opened(
         raise click.UsageError("--recorded has no effect without --as-of WHEN: give both")
     with logs_shown(settings), _options_named():
         from memgraph.config import config_path, load_config
+        from memgraph.journal.opening import is_store
 
         home = config_path(settings.home).parent
-        was_there = (home / "journal").exists()
+        was_there = is_store(home)
         if settings.as_of is not None and not was_there:
             from memgraph.interfaces.cli.base.commands import Refused
 

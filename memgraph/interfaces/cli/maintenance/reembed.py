@@ -29,6 +29,7 @@ def reembed(settings: Settings, model: str) -> None:
     from memgraph.config import load_config
     from memgraph.embedding import default_embedder, embed_each
     from memgraph.errors import EmbeddingError, StorageError
+    from memgraph.journal.opening import is_store
 
     config = load_config({"home": settings.home, _NAME: model})
     if config.embedding_model == "none":
@@ -36,7 +37,7 @@ def reembed(settings: Settings, model: str) -> None:
             "none is not a model; to stop embedding, set embedding_model to none: the store keeps its vectors"
         )
     home = Path(config.home)
-    if not (home / "journal").exists():  # do not create a store at a mistyped path
+    if not is_store(home):  # do not create a store at a mistyped path
         raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=home)
     embedder = default_embedder(config)
     (probed,) = embed_each(embedder, [_PROBE])

@@ -157,9 +157,10 @@ def _metrics(settings: Settings) -> None:
             "--prometheus is a format of its own, of the store as it is: leave out --json, --as-of and --agent"
         )
     from memgraph.config import config_path
+    from memgraph.journal.opening import is_store
 
     home = config_path(settings.home).parent
-    if not (home / "journal").exists():
+    if not is_store(home):
         raise Refused(f"there is no store at {home}, so there is nothing to measure")
     with opened(settings) as memory:
         from memgraph.health.exposition import exposition

@@ -17,9 +17,10 @@ _PROJECTS_SHOWN = 5
 def overview(settings: Settings) -> None:
     """Print the store's place, its memories and projects, the last learning, and the next commands. Creates nothing."""
     from memgraph.config import config_path
+    from memgraph.journal.opening import is_store
 
     home = config_path(settings.home).parent
-    found: dict[str, Any] = {"store": str(home), "exists": (home / "journal").exists(), "memories": 0}
+    found: dict[str, Any] = {"store": str(home), "exists": is_store(home), "memories": 0}
     if found["exists"]:
         with opened(settings) as memory:
             found |= _content(memory)
