@@ -12,8 +12,8 @@ _WAIT_S = 1.0
 
 def stated_in(home: str, statement: str) -> tuple[Any, ...] | None:
     """Return the first row of a statement on the database in a store's directory; None if there is none, or it cannot be read."""
-    path = os.path.join(home, _DATABASE)
-    if not os.path.isfile(path):
+    path = os.path.join(home, _DATABASE)  # noqa: PTH118 (pathlib is slow to import)
+    if not os.path.isfile(path):  # noqa: PTH113
         return None
     import sqlite3  # only where there is a store
 

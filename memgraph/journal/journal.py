@@ -18,7 +18,6 @@ from memgraph.disk.files import read_only_message
 from memgraph.disk.seal import Seal, SealKey
 from memgraph.errors import (
     DamagedJournalError,
-    DiskFullError,
     JournalError,
     KeyMissingError,
     ReadOnlyError,
@@ -48,7 +47,7 @@ from memgraph.journal.envelope import (
 )
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.keys.ring import KeyHistory, KeyRing, KeyUse, seal_key, seal_of
-from memgraph.journal.sql import Database, Transaction
+from memgraph.journal.sql import Database, FullDatabaseError, Transaction
 from memgraph.journal.vectors import NamedVectors, Vectors
 from memgraph.logs import logger_of
 from memgraph.model.events.store import JournalResealed, MemoryPurged
@@ -750,7 +749,7 @@ class Journal:
             self.tail, self.named, self.used, self._key, self.baseline = before
             for vectors in self._vectors.values():
                 vectors.forget()  # they may have been read meanwhile
-            if isinstance(error, DiskFullError):
+            if isinstance(error, FullDatabaseError):
                 self.on_full()
             raise
         finally:

@@ -20,7 +20,6 @@ from memgraph.disk.lock import FORKED, writer_lock
 from memgraph.errors import (
     BusyError,
     ClosedError,
-    DiskFullError,
     JournalError,
     MemGraphError,
     MissingExtraError,
@@ -35,6 +34,13 @@ _NAME = re.compile(r"^-- name: (\w+)[^\n]*\n", re.MULTILINE)
 _PAGES = 1_000
 """Pages after which SQLite merges its write-ahead log into the file."""
 _CACHE_KIB = 64_000
+_NOT_WRITTEN = (
+    sqlite3.SQLITE_IOERR_WRITE,
+    sqlite3.SQLITE_IOERR_FSYNC,
+    sqlite3.SQLITE_IOERR_TRUNCATE,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+)
+"""What SQLite says on a disk without space, or if a file may not grow."""
 _WAIT_S = 10.0
 _LOOK_S = 0.02
 _FETCHED = 500
@@ -59,6 +65,13 @@ class DamagedDatabaseError(StorageError):
 
 class ConflictError(StorageError):
     """A row has a key that another one has."""
+
+
+class FullDatabaseError(StorageError):
+    """There is no space for what was to be written. Nothing of it was."""
+
+    def __init__(self, path: Path | str, problem: object) -> None:
+        super().__init__(f"nothing was recorded: {problem}; free some disk space and try again", path=path)
 
 
 class WriterLock(Protocol):
@@ -527,11 +540,12 @@ class SQLite(Database):
         try:
             yield
         except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            extended = getattr(error, "sqlite_errorcode", 0)
+            code = extended & 0xFF
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise BusyError("the database", pid=None, timeout_s=timeout_s) from None
-            if code == sqlite3.SQLITE_FULL:
-                raise DiskFullError("no space is left", path=self.path) from None
+            if code == sqlite3.SQLITE_FULL or extended in _NOT_WRITTEN:
+                raise FullDatabaseError(self.path, error) from None
             if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
                 raise ReadOnlyError(read_only_message(f"{self.path} may not be written")) from None
             if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
@@ -688,7 +702,7 @@ class Postgres(Database):
         except vendor.IntegrityError as error:
             raise ConflictError(f"refuses a row: {_first_line(error)}", path=self.path) from None
         except vendor.errors.DiskFull:
-            raise DiskFullError("no space is left on the server", path=self.path) from None
+            raise FullDatabaseError(self.path, "no space is left on the server") from None
         except (vendor.OperationalError, vendor.InterfaceError) as error:
             raise StorageError(f"cannot be used: {_first_line(error)}", path=self.path) from None
         except vendor.Error as error:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import os
 import random
 import re
@@ -126,8 +125,9 @@ class Attacker:
 
     def _code(self, data: bytes) -> str:
         """Return a code like memgraph's but without the key: unkeyed, or with a key derived from public data."""
-        public = json.loads((self._home / "journal" / "manifest.json").read_bytes())
-        keys = [None, bytes(32), *(hashlib.sha256(str(value).encode()).digest() for value in public.values())]
+        with closing(sqlite3.connect(self._home / "memgraph.db")) as raw:
+            (public,) = raw.execute("SELECT store_id, name, tenant FROM tenant").fetchall()
+        keys = [None, bytes(32), *(hashlib.sha256(str(value).encode()).digest() for value in public)]
         key = self._chance.choice([*keys, "sha256"])
         if key == "sha256":
             return hashlib.sha256(data).hexdigest()

@@ -75,10 +75,17 @@ ARGUMENTS = {
     "backup replacing": ["backup", "first.tar.gz", "--force"],
     "restore": ["--home", "restored", "restore", "first.tar.gz"],
 }
+QUICK = {("backup", signal.SIGKILL), ("backup", signal.SIGINT), ("restore", signal.SIGKILL)}
 
 
-@pytest.mark.parametrize("name", ARGUMENTS)
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        pytest.param(name, number, marks=[] if (name, number) in QUICK else [pytest.mark.long])
+        for name in ARGUMENTS
+        for number in (signal.SIGKILL, signal.SIGINT)
+    ],
+)
 def test_a_backup_or_restoration_that_is_broken_off(
     scene: Any, nursery: Any, rows: Any, tmp_path: Path, name: str, number: signal.Signals, is_long: bool, show: Any
 ) -> None:

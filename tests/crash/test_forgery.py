@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import time
 from collections import Counter, defaultdict
@@ -22,7 +23,8 @@ import memgraph
 from memgraph import MemGraph
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeEmbedder
-from tests.crash.forging import Attacker, Forgery, Known, flip
+from tests.crash.conftest import Scene
+from tests.crash.forging import Attacker, Forgery, Known, flip, put
 from tests.engines import vendor_name
 from tests.projections import keep
 
@@ -68,7 +70,8 @@ class Lab:
         return Lab(folder)
 
     def journal(self) -> str:
-        return "".join(path.read_text("utf-8") for path in sorted((self.home / "journal").glob("*.jsonl")))
+        """Return what the events say."""
+        return b"".join(Scene(self.folder, "", "").lines).decode()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -276,3 +279,26 @@ def test_flipped_bytes_are_repaired_or_change_nothing(
     rows = [(path, ", ".join(f"{count} {how}" for how, count in found.items())) for path, found in outcomes.items()]
     title = f"{total} flips of random bytes, times kept, in {time.monotonic() - began:.0f} s ({vendor_name()})"
     show(title, ("where", "how it was noticed"), rows)
+
+
+def test_forged_events_are_never_shown(template: Lab, tmp_path: Path, known: Known) -> None:
+    """Whoever can write the database's file changes texts of the events, in place."""
+    lab = template.copy(tmp_path / "lab")
+    Scene(lab.folder, "", "").settle()
+    path = lab.home / "memgraph.db"
+    data = path.read_bytes()
+    for bird in BIRDS:
+        data = data.replace(bird.encode(), b"Zq" + bird[2:].encode())
+    put(path, data)
+    gone = known.ids[3]
+    for args in (
+        *READERS.values(),
+        ("history", gone),
+        ("delete", gone, "--yes"),
+        ("list", "--deleted"),
+        ("undelete", gone),
+    ):
+        _, output, errors = lab.run(*(gone if one == "ID" else one for one in args))
+        assert not re.search(r"Zq[a-z]{4}", output + errors), args
+    assert lab.run("verify")[0] != 0
+    assert lab.run("rebuild")[0] != 0

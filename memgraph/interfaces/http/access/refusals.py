@@ -10,6 +10,7 @@ from typing import Any
 from memgraph import errors
 from memgraph.disk.files import FULL
 from memgraph.journal.journal import ReplacedJournalError
+from memgraph.journal.sql import FullDatabaseError
 
 
 class RefusedTokenError(errors.MemGraphError):
@@ -60,6 +61,7 @@ STATUSES: tuple[tuple[type[errors.MemGraphError], HTTPStatus], ...] = (
     (errors.UndoError, HTTPStatus.CONFLICT),
     (errors.ScopeError, HTTPStatus.CONFLICT),
     (errors.DiskFullError, HTTPStatus.INSUFFICIENT_STORAGE),
+    (FullDatabaseError, HTTPStatus.INSUFFICIENT_STORAGE),
     (errors.ProviderError, HTTPStatus.BAD_GATEWAY),
     (errors.BusyError, HTTPStatus.SERVICE_UNAVAILABLE),
     (UnavailableError, HTTPStatus.SERVICE_UNAVAILABLE),
