@@ -261,7 +261,7 @@ class QueryError(GraphError):
 class DiskFullError(GraphError):
     """The disk has too little space for the graph's writes. The journal holds all acknowledged events."""
 
-    def __init__(self, problem: str, *, path: Path) -> None:
+    def __init__(self, problem: str, *, path: Path | str) -> None:
         self.path = path
         super().__init__(
             f"{path}: {problem}; free some disk space and try again: the journal holds everything that was acknowledged"

@@ -296,7 +296,7 @@ class Database(ABC):
                     raise StorageError("was lost", path=self.path)
                 connection.raw.execute(how)
         except (StorageError, ReadOnlyError, BusyError):
-            with suppress(Exception):  # the connection is lost; the next block makes another
+            with suppress(MemGraphError), self._errors():  # the connection is lost; the next block makes another
                 connection.raw.close()
             self._here.connection = None
 
@@ -603,7 +603,7 @@ class _AdvisoryLock:
     def release(self) -> None:
         self._is_mine = False
         if self._raw is not None:
-            with suppress(Exception):  # a lost connection holds no lock
+            with suppress(MemGraphError), self._database._errors():  # noqa: SLF001 - a lost connection holds no lock
                 self._raw.execute("SELECT pg_advisory_unlock_all()")
 
     @contextmanager

@@ -7,7 +7,7 @@ What concerns the journal's trust is reported as opening the store reports it, o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -825,5 +825,5 @@ def _reported(config: AgentMemoryConfig, clock: Clock | None = None) -> Iterator
 
 
 def _report(config: AgentMemoryConfig, error: JournalError, clock: Clock | None = None) -> None:
-    time: Callable[[], object] = clock or utc_now
-    report_finding(config, error, now=lambda: to_iso(time()), store_id=known_id(config))  # type: ignore[arg-type]
+    time = clock or utc_now
+    report_finding(config, error, now=lambda: to_iso(time()), store_id=known_id(config))
