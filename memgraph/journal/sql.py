@@ -202,6 +202,10 @@ class Database(ABC):
         """Begin a transaction."""
 
     @abstractmethod
+    def _is_in_transaction(self, raw: Any) -> bool:
+        """Return whether a transaction is open, or the connection is lost."""
+
+    @abstractmethod
     def _sql(self, name: str) -> str:
         """Return a statement as the vendor reads it."""
 
@@ -222,7 +226,7 @@ class Database(ABC):
         finally:
             connection.depth -= 1
             if connection.depth == 0:
-                self._end(connection, "ROLLBACK")
+                self._roll_back(connection)
 
     @contextmanager
     def writing(self, timeout_s: float) -> Iterator[Transaction]:
@@ -251,7 +255,7 @@ class Database(ABC):
             with self._errors(timeout_s):
                 connection.raw.execute("COMMIT")
         except BaseException:
-            self._end(connection, "ROLLBACK")
+            self._roll_back(connection)
             raise
         finally:
             connection.depth, connection.is_writing = 0, False
@@ -275,7 +279,7 @@ class Database(ABC):
     def _connection(self) -> _Connection:
         self._require_open()
         found: _Connection | None = getattr(self._here, "connection", None)
-        if found is None:
+        if found is None or (found.depth == 0 and getattr(found.raw, "closed", False)):
             found = self._here.connection = _Connection(self._new())
         return found
 
@@ -293,10 +297,12 @@ class Database(ABC):
         if self._users <= 0:
             raise ClosedError("the store is closed; open it again")
 
-    def _end(self, connection: _Connection, how: str) -> None:
+    def _roll_back(self, connection: _Connection) -> None:
+        if not self._is_in_transaction(connection.raw):
+            return  # a failed COMMIT may have ended it
         try:
             with self._errors():
-                connection.raw.execute(how)
+                connection.raw.execute("ROLLBACK")
         except (StorageError, ReadOnlyError, BusyError):
             with suppress(Exception):  # the connection is lost; the next block makes another
                 connection.raw.close()
@@ -421,6 +427,9 @@ class SQLite(Database):
             raw.execute("BEGIN IMMEDIATE")
         else:
             raw.execute("BEGIN")
+
+    def _is_in_transaction(self, raw: sqlite3.Connection) -> bool:
+        return raw.in_transaction
 
     def _sql(self, name: str) -> str:
         return statements()[name]
@@ -549,6 +558,9 @@ class Postgres(Database):
         except self._vendor.Error:
             raw.execute("ROLLBACK")
             raise
+
+    def _is_in_transaction(self, raw: Any) -> bool:
+        return bool(raw.closed or raw.info.transaction_status != self._vendor.pq.TransactionStatus.IDLE)
 
     @cache  # noqa: B019 - as many as there are statements
     def _sql(self, name: str) -> str:
