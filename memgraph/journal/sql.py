@@ -225,6 +225,10 @@ class Database(ABC):
         """Begin a transaction."""
 
     @abstractmethod
+    def _is_in_transaction(self, raw: Any) -> bool:
+        """Return whether a transaction is open, or the connection is lost."""
+
+    @abstractmethod
     def _sql(self, name: str) -> str:
         """Return a statement as the vendor reads it."""
 

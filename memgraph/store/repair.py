@@ -846,5 +846,5 @@ def _reported(config: AgentMemoryConfig, clock: Clock | None = None) -> Iterator
 
 
 def _report(config: AgentMemoryConfig, error: JournalError, clock: Clock | None = None) -> None:
-    time: Callable[[], object] = clock or utc_now
+    time = clock or utc_now
     report_finding(config, error, now=lambda: to_iso(time()), store_id=known_id(config))

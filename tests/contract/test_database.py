@@ -301,6 +301,19 @@ class TestWriters:
         with pytest.raises(ClosedError, match="open it again"):
             count(database, "m")
 
+    def test_a_lost_connection_is_made_again(self, database: Database, address: str) -> None:
+        if not address.startswith("postgresql"):
+            pytest.skip("a file has no connection to lose")
+        import psycopg
+
+        with psycopg.connect(address, autocommit=True) as raw:
+            raw.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+        with pytest.raises(StorageError, match="cannot be reached"):
+            count(database, "m")
+        with database.writing(5.0) as tx:
+            put(tx, database, "m")
+        assert count(database, "m") == 1
+
 
 class TestTables:
     def test_those_of_a_later_release_are_refused(self, database: Database, connect: Any, address: str) -> None:
