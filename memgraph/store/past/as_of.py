@@ -43,7 +43,6 @@ from memgraph.journal.journal import Journal
 from memgraph.logs import logger_of
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.memories import MemoryReembedded
-from memgraph.model.events.store import MemoryPurged
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Progress
 from memgraph.privacy.access import Access
@@ -246,9 +245,7 @@ class Views:
             projector.rebuild(progress)
         finally:
             projector.close()
-        with self._projector.gate.guard:
-            self._journal.refresh()
-        if any(line.seq > journal.tail.seq for line in self._journal.every_line_of(MemoryPurged.TYPE)):
+        if any(seq > journal.tail.seq for seq, _ in self._journal.purges()):
             raise StorageError("was purged while the view was made; ask again", path=self._config.home)
 
     def _excerpt(self, past: Past, sift: Callable[[], Sift], why: str) -> Excerpt:
