@@ -45,8 +45,6 @@ _PATTERNS = (
     (r"\b[0-9a-f]{16}\b", "<token>"),
 )
 """Texts that each run, or each storage, has anew; the folder of the run is one more."""
-GRAPH = ("query ", "collect --preview", "purge ", "demo ")
-"""Lines that need the database; the others keep the graph in memory, which is many times quicker."""
 _NAMED = re.compile(r"\{\w+(?:\[\w+\])*\}")
 _FEW = 3
 Captured = dict[str, Any]
@@ -167,10 +165,7 @@ def run(line: str, captured: Captured) -> tuple[str, Any, int]:
 
     from memgraph.interfaces.cli.base.options import Settings
     from memgraph.interfaces.cli.group import cli
-    from memgraph.testing import InMemoryEngine
-
-    settings = Settings(engine=None if line.startswith(GRAPH) else InMemoryEngine)
-    result = CliRunner().invoke(cli, [*words, "--json"], input=given, obj=settings, prog_name="memgraph")
+    result = CliRunner().invoke(cli, [*words, "--json"], input=given, obj=Settings(), prog_name="memgraph")
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return command_of(words), json.loads(result.stdout), result.exit_code
@@ -296,9 +291,8 @@ def opened() -> Any:
     """Open the store of the story from Python."""
     from memgraph import AgentMemoryStore, MemGraph
     from memgraph.config import load_config
-    from memgraph.testing import InMemoryEngine
 
-    return MemGraph(AgentMemoryStore(load_config({}), engine=InMemoryEngine()))
+    return MemGraph(AgentMemoryStore(load_config({})))
 
 
 def _made(name: str) -> Callable[[Path], None]:
