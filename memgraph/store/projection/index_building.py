@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from memgraph.errors import GraphError
 from memgraph.fold import Projection
@@ -18,6 +19,7 @@ from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.events.reembedding import MemoryReembedded
 from memgraph.ports import Change, GraphEngine, Key, Row
 
+T = TypeVar("T")
 _LINKLESS = (MemoryAdded, MemoryRevised, MemoryMerged, MemoryReembedded)
 """Events of a memory that do not change its links."""
 
@@ -49,13 +51,6 @@ def index_from(engine: GraphEngine, projection: Projection) -> Index:
     if digest_after(0, changes) != projection.digest:
         raise GraphError("its memories and links do not match its digest")
     return index_of(changes, projection)
-
-
-def brought_up(index: Index, changes: Sequence[Change]) -> Index:
-    """Return an index with the changes applied, and prepared for reading."""
-    index.apply(changes)
-    index.settle()
-    return index
 
 
 @dataclass(slots=True)
@@ -119,8 +114,8 @@ def refetch(
             index.relink(memory_id, ((table, key) for table, key, _ in links_of(memory_id)))
 
 
-def aside(make: Callable[[], Index], wait: Callable[[], None]) -> Index:
-    """Build an index while this thread waits for the engine, which works outside of the interpreter lock."""
+def aside(make: Callable[[], T], wait: Callable[[], None]) -> T:
+    """Make something while this thread waits for the engine, which works outside of the interpreter lock."""
     with ThreadPoolExecutor(1, "memgraph-index") as pool:
         made = pool.submit(make)
         wait()

@@ -12,7 +12,7 @@ from memgraph.disk.seal import Seal
 from memgraph.errors import DiskFullError, GraphError, JournalError, OutdatedGraphError, StorageError
 from memgraph.fold import Projection, project
 from memgraph.index import snapshot
-from memgraph.index.index import Index, IndexOffset
+from memgraph.index.index import Index, IndexOffset, Text, texts_of
 from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.replay import Committed, Offset
@@ -22,7 +22,6 @@ from memgraph.ports import GraphEngine, Progress
 from memgraph.store.projection.bulk import in_bulk
 from memgraph.store.projection.index_building import (
     aside,
-    brought_up,
     index_from,
     index_of,
     offset_of,
@@ -43,7 +42,7 @@ _REBUILD_FROM_EVENTS = 5_000
 """A graph further behind than this is rebuilt by COPY rather than updated by transactions."""
 _REFETCH_LIMIT = 5_000
 _ASIDE_FROM_ROWS = 1_000
-"""From this many changes on, they are applied to a copy of the index, which then replaces it, so that nobody waits."""
+"""From this many changes on, their texts are analysed while the engine writes them, so that readers wait only for the rest."""
 _MOST_ROWS_AT_ONCE = 600_000
 """About 45,000 memories: more do not fit into the engine's buffer pool, and require a rebuild."""
 T = TypeVar("T")
@@ -367,20 +366,16 @@ class Projector:
                 raise GraphError(f"{len(changes):,} rows are too many for one transaction of the engine")
             counts |= {"events": len(events), "rows": len(changes)}
             self._has_removed |= any(change.table == "Memory" and change.new is None for change in changes)
-            fresh = index
+            texts: dict[str, Text] = {}
             if index is None or len(changes) < _ASIDE_FROM_ROWS:
                 self.engine.apply(changes, after.as_row())
             else:
-                with self.gate.view:
-                    copy = index.copy()
-                fresh = aside(lambda: brought_up(copy, changes), lambda: self.engine.apply(changes, after.as_row()))
+                texts = aside(lambda: texts_of(changes), lambda: self.engine.apply(changes, after.as_row()))
             absorb = self.rows.absorbing(changes)
             with self.gate.view:
-                if fresh is not None:
-                    if fresh is index:
-                        fresh.apply(changes)
-                    fresh.offset = offset_of(after)
-                    self._indexes.index = fresh
+                if index is not None:
+                    index.apply(changes, texts)
+                    index.offset = offset_of(after)
                 absorb()
                 self.projection = after
                 if self.named.model not in (None, self.journal.named.model):
