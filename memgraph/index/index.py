@@ -14,6 +14,7 @@ from memgraph.index.analyser import analyse
 from memgraph.index.arrays import MAX_WEIGHT, Multimap, Names, Sequences
 from memgraph.index.columns import COLUMN_TYPES, EMPTY, NEVER, OUTCOMES, QUESTION_MARKS, TIERS, TRUST, columns_of_source
 from memgraph.index.entity_names import Aliases, Naming, phrases_of
+from memgraph.index.vectors import SKETCH_PARTS, Sketch
 from memgraph.model.ids import canonical_name
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MEMORY_TYPES
@@ -94,6 +95,9 @@ class Index:
         self.topics = set(self.called.pairs(1)[1].tolist())
         self.aliases = Aliases(self.entities, self.mentions)
         self.vector_model: str | None = None
+        self._sketches = {
+            model: Sketch({name: data[f"sketch.{name}"] for name in SKETCH_PARTS}) for model in names.get("sketch", ())
+        }
         self.offset = IndexOffset()
         self.changed = 0
 
@@ -136,6 +140,12 @@ class Index:
             own = self.column("vector_model") == self.scopes.find(scope_name("model", model))
             places = np.where(own, places, -1)
         self.column("vector_row")[:] = places
+
+    def sketch_of(self, model: str) -> Sketch:
+        """Return what is remembered of the vectors of a model; that of any other one is forgotten."""
+        if model not in self._sketches:
+            self._sketches = {model: Sketch()}
+        return self._sketches[model]
 
     def followers(self, memory_id: str) -> list[str]:
         """Return the ids of the memories whose predecessor is this one."""
@@ -255,11 +265,15 @@ class Index:
         data = {f"column.{name}": self.column(name) for name in self._columns}
         for kind in _MAPS:
             data |= {f"{kind}.{name}": values for name, values in getattr(self, kind).arrays().items()}
-        return data | {f"sequences.{name}": values for name, values in self.sequences.arrays().items()}
+        data |= {f"sequences.{name}": values for name, values in self.sequences.arrays().items()}
+        return data | {
+            f"sketch.{name}": values for one in self._sketches.values() for name, values in one.arrays().items()
+        }
 
     def name_lists(self) -> dict[str, list[str]]:
         """Return the names, for a snapshot."""
-        return {kind: getattr(self, kind).names for kind in _NAMES}
+        sketched = [model for model, one in self._sketches.items() if one.is_complete]
+        return {kind: getattr(self, kind).names for kind in _NAMES} | {"sketch": sketched}
 
     def _put_columns(self, slot: int, row: Row) -> None:
         project = row.get("project_id")

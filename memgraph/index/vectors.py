@@ -1,39 +1,158 @@
-"""Exact vector search over the journal's memory-mapped vector file, without copying; masks cost nothing."""
+"""Vector search over the journal's memory-mapped vector file: exact, or a compact first pass with exact cosines for the best."""
 
 from __future__ import annotations
 
 import threading
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memgraph.index.arrays import Arrays, GrowingArray
 from memgraph.journal.vectors.vector_file import VectorFile
 from memgraph.model.memory import Vector
 
 _GATHER_SHARE = 0.2
 """Share of rows below which gathering them is faster than multiplying all."""
-
-
 _EXACT_ROWS = 256
 """Up to this number, rows are compared in double precision: equal vectors then have equal cosines, whatever their rows."""
+SKETCHED_FROM = 20_000
+"""From this many vectors on, a first pass reads their sketches."""
+_SKETCHED_DIMENSIONS = 128
+"""Shorter vectors are quick to compare, and their signs say too little."""
+_CENTRED = 16_384
+"""The first so many vectors have their centre at the origin of all sketches: it must not depend on when they were made."""
+_BEST, _WORST, _SAMPLED = 2_000, 256, 2_048
+"""Rows of the first pass whose cosines are computed: by how near they look, the farthest ones for the range, and others for the distribution."""
+_LATE_ROWS = 1_024
+"""Up to this many new rows are held beside the mapped ones: mapping a grown file anew costs a page fault for every page."""
+_CHUNK = 4_096
+SKETCH_PARTS = ("inverse", "words", "centre")
 
 Rows = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 Matrix = NDArray[np.float32]
 
 
+class Near(NamedTuple):
+    """Cosines of which some are estimates.
+
+    Attributes
+    ----------
+    cosines : ndarray, shape (n,), float64
+    is_exact : ndarray, shape (n,), bool, or None
+        None: all are.
+    sample : ndarray, shape (m,), int
+        Places of exact ones that are spread evenly, for statistics.
+    """
+
+    cosines: NDArray[np.float64]
+    is_exact: Mask | None = None
+    sample: NDArray[np.int64] | None = None
+
+
+class Sketch:
+    """What is remembered of each vector of one model: its inverse norm, 0 for a damaged one, and the signs of its components.
+
+    The signs are those of the unit vector less the centre of the first 16,384, packed; they are made once there are 20,000 vectors.
+    """
+
+    def __init__(self, data: Arrays | None = None) -> None:
+        self._inverse, self._words, self._centre = GrowingArray(np.float32), list[GrowingArray](), None
+        if data is not None:
+            self._inverse, self._centre = GrowingArray(np.float32, data["inverse"]), data["centre"]
+            self._words = [GrowingArray(np.uint64, words) for words in data["words"].reshape(-1, len(self._inverse))]
+        self.has_damage = not self.inverse.all()
+
+    def clear(self) -> None:
+        """Forget everything, because rows may have been damaged or repaired since."""
+        self._inverse, self._words, self._centre, self.has_damage = GrowingArray(np.float32), [], None, False
+
+    def __len__(self) -> int:
+        return len(self._inverse)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it has the signs of all its vectors. Of few vectors it has none: they are quick to read again, and then damage shows."""
+        return self._centre is not None and len(self._words[0]) == len(self)
+
+    @property
+    def inverse(self) -> Matrix:
+        """The inverse norms."""
+        return self._inverse.values
+
+    def extend(self, rows: Matrix) -> None:
+        """Take in the next rows."""
+        late = _inverse_norms(rows)
+        self._inverse.extend(late)
+        self.has_damage |= not late.all()
+
+    def distances(self, unit: Vector, matrix: Parts) -> NDArray[np.int64]:
+        """Return in how many signs each row differs from a unit vector."""
+        if self._centre is None:
+            some = matrix.gathered(np.arange(_CENTRED, dtype=np.int32))
+            self._centre = (some * self.inverse[:_CENTRED, None]).mean(axis=0)
+            self._words = [GrowingArray(np.uint64) for _ in range(-(-len(unit) // 64))]
+        for first in range(len(self._words[0]), len(self), _CHUNK):
+            rows = np.arange(first, min(first + _CHUNK, len(self)), dtype=np.int32)
+            with np.errstate(all="ignore"):
+                signs = _signs(matrix.gathered(rows) * self.inverse[rows, None] - self._centre)
+            for words, more in zip(self._words, signs.T, strict=True):
+                words.extend(more)
+        found = np.zeros(len(self), dtype=np.int64)
+        for words, sign in zip(self._words, _signs(unit[None] - self._centre)[0], strict=True):
+            found += np.bitwise_count(words.values ^ sign)
+        return found
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return it as flat arrays, for a snapshot; nothing unless it is complete."""
+        if not self.is_complete or self._centre is None:
+            return {}
+        words = np.concatenate([part.values for part in self._words])
+        return {"inverse": self.inverse, "words": words, "centre": self._centre}
+
+
+class Parts(NamedTuple):
+    """The rows of a file: those mapped, and copies of those that were added since."""
+
+    mapped: Matrix
+    late: Matrix
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return len(self.mapped) + len(self.late)
+
+    def gathered(self, rows: Rows) -> Matrix:
+        """Return a copy of these rows."""
+        known = len(self.mapped)
+        if not len(self.late) or (is_late := rows >= known).sum() == 0:
+            return self.mapped[rows]
+        found = np.empty((len(rows), self.mapped.shape[1]), dtype=np.float32)
+        found[~is_late], found[is_late] = self.mapped[rows[~is_late]], self.late[rows[is_late] - known]
+        return found
+
+    def products(self, unit: Vector) -> Matrix:
+        """Return the product of every row with a vector."""
+        products: Matrix = self.mapped @ unit
+        return np.concatenate([products, self.late @ unit]) if len(self.late) else products
+
+
 class VectorSearch:
-    """Cosines against the rows of one model's file. Caches the rows' norms; rows are not normalised. Thread-safe.
+    """Cosines against the rows of one model's file, which are not normalised. Thread-safe.
 
     A damaged row counts as no vector: it is missing because the file was truncated, is all zeros, or is not finite. The norms
-    show this at no extra cost. Other damage is found only by a SHA-256: see `memgraph.journal.vectors.damage`.
+    show this at no extra cost; of those that the index keeps, when the row is compared. Other damage is found only by a SHA-256: see
+    `memgraph.journal.vectors.damage`.
     """
 
     def __init__(self, file: VectorFile) -> None:
         self.file = file
+        self.sketch = Sketch()
         self._guard = threading.Lock()
-        self._inverse_norms: Matrix = np.empty(0, dtype=np.float32)
-        self._has_damage = False
+        self._parts = Parts(
+            np.empty((0, file.dimension), dtype=np.float32), np.empty((0, file.dimension), dtype=np.float32)
+        )
         self._looked_at: tuple[int, int] = (0, 0)
 
     def has_vector(self, rows: Rows, count: int) -> Mask:
@@ -48,11 +167,11 @@ class VectorSearch:
         """
         if len(rows) <= _EXACT_ROWS:
             return _inverse_norms(self._gathered(rows, count)) > 0
-        matrix, inverse = self._with_norms(count)
-        if len(matrix) == count and not self._has_damage:
+        parts = self._with_norms(count)
+        if parts.count == count and not self.sketch.has_damage:
             return np.ones(len(rows), dtype=np.bool_)
-        found = rows < len(matrix)
-        found[found] = inverse[rows[found]] > 0
+        found = rows < parts.count
+        found[found] = self.sketch.inverse[rows[found]] > 0
         return found
 
     def cosines(self, query: Vector, rows: Rows, count: int) -> NDArray[np.float64]:
@@ -73,17 +192,49 @@ class VectorSearch:
         """
         if not len(rows):
             return np.empty(0)
-        wide = query.astype(np.float64)  # the square of a tiny or huge number does not fit into float32
-        unit = (wide / np.linalg.norm(wide)).astype(np.float32)
+        unit = _unit(query)
         if len(rows) <= _EXACT_ROWS:
             return _exact_cosines(unit, self._gathered(rows, count))
-        matrix, inverse = self._with_norms(count)
-        if len(matrix) < count:
-            found = np.flatnonzero(rows < len(matrix))
+        parts = self._with_norms(count)
+        if parts.count < count:
+            found = np.flatnonzero(rows < parts.count)
             result = np.zeros(len(rows))
-            result[found] = self._products(matrix, inverse, unit, rows[found])
+            result[found] = self._products(parts, unit, rows[found])
             return result
-        return self._products(matrix, inverse, unit, rows)
+        return self._products(parts, unit, rows)
+
+    def near(self, query: Vector, rows: Rows, count: int, weights: NDArray[np.float64]) -> Near:
+        """Return the cosines of the query with these rows: from 20,000 on estimates, but for the best, the worst and a sample.
+
+        The first pass counts the signs in which the vectors differ; the sample tells what cosine a count stands for. Deterministic.
+
+        Parameters
+        ----------
+        weights : ndarray, shape (n,), float64
+            Factors of the cosines by which the best are chosen.
+        """
+        if len(rows) < SKETCHED_FROM or len(query) < _SKETCHED_DIMENSIONS:
+            return Near(self.cosines(query, rows, count))
+        parts, unit = self._with_norms(count), _unit(query)
+        if parts.count < count:
+            return Near(self.cosines(query, rows, count))
+        with self._guard:
+            distances = self.sketch.distances(unit, parts)
+        if len(distances) > count or not _are_all(rows, count):
+            distances = distances[rows]
+        sample = np.arange(0, len(rows), len(rows) // _SAMPLED)
+        products = self._products(parts, unit, rows[sample])
+        spread = distances[sample] - distances[sample].mean()
+        slope = float(spread @ products) / (float(spread @ spread) or 1.0)
+        of_distance = products.mean() + slope * (np.arange(len(query) + 1) - distances[sample].mean())
+        cosines = np.clip(of_distance, -1.0, 1.0)[distances]
+        corrected = cosines * weights
+        is_exact = corrected >= np.partition(corrected, -_BEST)[-_BEST]
+        is_exact |= corrected <= np.partition(corrected, _WORST)[_WORST]
+        chosen = np.flatnonzero(is_exact)
+        cosines[chosen] = self._products(parts, unit, rows[chosen])
+        cosines[sample], is_exact[sample] = products, True
+        return Near(cosines, is_exact, sample)
 
     def vectors(self, rows: Rows, count: int) -> Matrix:
         """Return a copy of these rows as stored, shape (n, d), float32; damaged ones are zeros."""
@@ -101,49 +252,74 @@ class VectorSearch:
         return found
 
     def look_again(self) -> None:
-        """Drop the cached norms, because rows may have been damaged or repaired since."""
+        """Drop what is remembered of the rows, because they may have been damaged or repaired since."""
         with self._guard:
-            self._inverse_norms = np.empty(0, dtype=np.float32)
+            self._forget()
+
+    def _forget(self) -> None:
+        self.sketch.clear()
+        none = np.empty((0, self.file.dimension), dtype=np.float32)
+        self._parts = Parts(none, none)
 
     def _gathered(self, rows: Rows, count: int) -> Matrix:
         """Return a copy of these rows; missing ones are zeros."""
         with self._guard:
-            matrix = self.file.rows(count)
-        if len(matrix) == count:
-            return matrix[rows]
-        found = rows < len(matrix)
+            parts = self._rows(count)
+        if parts.count == count:
+            return parts.gathered(rows)
+        found = rows < parts.count
         gathered = np.zeros((len(rows), self.file.dimension), dtype=np.float32)
-        gathered[found] = matrix[rows[found]]
+        gathered[found] = parts.gathered(rows[found])
         return gathered
 
-    def _with_norms(self, count: int) -> tuple[Matrix, Matrix]:
-        """Return the rows and the inverse norm of each; 0 for a damaged one."""
-        with self._guard:
-            matrix = self.file.rows(count)
-            state = (self.file.epoch, self.file.changed_at_ns)
-            if state[0] != self._looked_at[0] or (self._has_damage and state != self._looked_at):
-                self._inverse_norms = np.empty(0, dtype=np.float32)  # the file was replaced, or may have been repaired
-            self._looked_at = state
-            known = len(self._inverse_norms)
-            if known < len(matrix):
-                late = _inverse_norms(matrix[known:])
-                self._inverse_norms = np.concatenate([self._inverse_norms, late])
-                self._has_damage = not self._inverse_norms.all()
-            return matrix, self._inverse_norms[: len(matrix)]
+    def _rows(self, count: int) -> Parts:
+        """Return the first rows, or as many as the file has."""
+        matrix = self.file.rows(count)
+        state = (self.file.epoch, self.file.changed_at_ns)
+        if state[0] != self._looked_at[0] or (self.sketch.has_damage and state != self._looked_at):
+            self._forget()  # the file was replaced, or may have been repaired
+        self._looked_at = state
+        mapped, late = self._parts
+        if not SKETCHED_FROM <= len(mapped) <= len(matrix) <= len(mapped) + _LATE_ROWS:
+            self._parts = Parts(matrix, matrix[:0])
+        elif len(matrix) > len(mapped) + len(late):
+            self._parts = Parts(mapped, np.concatenate([late, matrix[len(mapped) + len(late) :]]))
+        return Parts(self._parts.mapped, self._parts.late[: len(matrix) - len(self._parts.mapped)])
 
-    def _products(self, matrix: Matrix, inverse: Matrix, unit: Vector, rows: Rows) -> NDArray[np.float64]:
-        count = len(matrix)
+    def _with_norms(self, count: int) -> Parts:
+        """Return the rows, whose norms the sketch knows afterwards."""
+        with self._guard:
+            parts = self._rows(count)
+            for first in range(len(self.sketch), parts.count, _CHUNK):
+                self.sketch.extend(parts.gathered(np.arange(first, min(first + _CHUNK, parts.count), dtype=np.int32)))
+            return parts
+
+    def _products(self, parts: Parts, unit: Vector, rows: Rows) -> NDArray[np.float64]:
+        inverse, count = self.sketch.inverse[: parts.count], parts.count
         with np.errstate(all="ignore"):  # values that are not finite are handled below
             if len(rows) < _GATHER_SHARE * count:
-                products = (matrix[rows] @ unit) * inverse[rows]
+                products = (parts.gathered(rows) @ unit) * inverse[rows]
             elif _are_all(rows, count):
-                products = (matrix @ unit) * inverse
+                products = parts.products(unit) * inverse
             else:
-                products = ((matrix @ unit) * inverse)[rows]
+                products = (parts.products(unit) * inverse)[rows]
         odd = np.flatnonzero(~np.isfinite(products))  # damaged rows, and products that overflow float32
         if len(odd):
-            products[odd] = _exact_cosines(unit, matrix[rows[odd]])
+            products[odd] = _exact_cosines(unit, parts.gathered(rows[odd]))
         return np.clip(products, -1.0, 1.0, out=products).astype(np.float64)
+
+
+def _unit(query: Vector) -> Vector:
+    wide = query.astype(np.float64)  # the square of a tiny or huge number does not fit into float32
+    return (wide / np.linalg.norm(wide)).astype(np.float32)
+
+
+def _signs(rows: Matrix) -> NDArray[np.uint64]:
+    """Return the signs of some rows, packed: shape (n, words), uint64."""
+    packed = np.packbits(rows > 0, axis=1)
+    words = np.zeros((len(rows), -(-packed.shape[1] // 8) * 8), dtype=np.uint8)
+    words[:, : packed.shape[1]] = packed
+    return words.view(np.uint64)
 
 
 def _are_vectors(rows: Matrix) -> Mask:
