@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ _CENTRED = 16_384
 """The first so many vectors have their centre at the origin of all sketches: it must not depend on when they were made."""
 _BEST, _WORST, _SAMPLED = 2_000, 256, 2_048
 """Rows of the first pass whose cosines are computed: by how near they look, the farthest ones for the range, and others for the distribution."""
+_FIRST, _ERRORS = 10, 2.0
+"""Estimates serve only where so many rows are nearer by so many standard errors than the last of the best looks."""
 _LATE_ROWS = 1_024
 """Up to this many new rows are held beside the mapped ones: mapping a grown file anew costs a page fault for every page."""
 _CHUNK = 4_096
@@ -52,9 +55,9 @@ class Near(NamedTuple):
 
 
 class Sketch:
-    """What is remembered of each vector of one model: its inverse norm, 0 for a damaged one, and the signs of its components.
+    """What is remembered of each vector of one model: its inverse norm, 0 for a damaged one, and on which side of random directions it is.
 
-    The signs are those of the unit vector less the centre of the first 16,384, packed; they are made once there are 20,000 vectors.
+    The sides are those of the unit vector less the centre of the first 16,384, packed; they are made once there are 20,000 vectors.
     """
 
     def __init__(self, data: Arrays | None = None) -> None:
@@ -92,7 +95,7 @@ class Sketch:
         if self._centre is None:
             some = matrix.gathered(np.arange(_CENTRED, dtype=np.int32))
             self._centre = (some * self.inverse[:_CENTRED, None]).mean(axis=0)
-            self._words = [GrowingArray(np.uint64) for _ in range(-(-len(unit) // 64))]
+            self._words = [GrowingArray(np.uint64) for _ in range(-(-2 * len(unit) // 64))]
         for first in range(len(self._words[0]), len(self), _CHUNK):
             rows = np.arange(first, min(first + _CHUNK, len(self)), dtype=np.int32)
             with np.errstate(all="ignore"):
@@ -226,13 +229,17 @@ class VectorSearch:
         products = self._products(parts, unit, rows[sample])
         spread = distances[sample] - distances[sample].mean()
         slope = float(spread @ products) / (float(spread @ spread) or 1.0)
-        of_distance = products.mean() + slope * (np.arange(len(query) + 1) - distances[sample].mean())
+        of_distance = products.mean() + slope * (np.arange(2 * len(query) + 1) - distances[sample].mean())
         cosines = np.clip(of_distance, -1.0, 1.0)[distances]
         corrected = cosines * weights
-        is_exact = corrected >= np.partition(corrected, -_BEST)[-_BEST]
+        least = np.partition(corrected, -_BEST)[-_BEST]
+        is_exact = corrected >= least
         is_exact |= corrected <= np.partition(corrected, _WORST)[_WORST]
         chosen = np.flatnonzero(is_exact)
         cosines[chosen] = self._products(parts, unit, rows[chosen])
+        error = float((products - cosines[sample]).std())
+        if least + _ERRORS * error > np.partition(cosines[chosen] * weights[chosen], -_FIRST)[-_FIRST]:
+            return Near(self.cosines(query, rows, count))  # no few stand out: one of the others may be nearer
         cosines[sample], is_exact[sample] = products, True
         return Near(cosines, is_exact, sample)
 
@@ -314,9 +321,17 @@ def _unit(query: Vector) -> Vector:
     return (wide / np.linalg.norm(wide)).astype(np.float32)
 
 
+@lru_cache(maxsize=4)
+def _directions(dimension: int) -> Matrix:
+    """Return random directions, one a column, always the same: by them the share of equal signs depends on the angle alone, however unequal
+    the components are (Charikar 2002).
+    """
+    return np.random.default_rng(0).standard_normal((dimension, 2 * dimension), dtype=np.float32)
+
+
 def _signs(rows: Matrix) -> NDArray[np.uint64]:
-    """Return the signs of some rows, packed: shape (n, words), uint64."""
-    packed = np.packbits(rows > 0, axis=1)
+    """Return on which side of each direction some rows are, packed: shape (n, words), uint64."""
+    packed = np.packbits(rows @ _directions(rows.shape[1]) > 0, axis=1)
     words = np.zeros((len(rows), -(-packed.shape[1] // 8) * 8), dtype=np.uint8)
     words[:, : packed.shape[1]] = packed
     return words.view(np.uint64)
