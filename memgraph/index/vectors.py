@@ -323,9 +323,7 @@ def _unit(query: Vector) -> Vector:
 
 @lru_cache(maxsize=4)
 def _directions(dimension: int) -> Matrix:
-    """Return random directions, one a column, always the same: by them the share of equal signs depends on the angle alone, however unequal
-    the components are (Charikar 2002).
-    """
+    """Return random directions, one a column, always the same: by them the share of equal sides tells the angle alone (Charikar 2002)."""
     return np.random.default_rng(0).standard_normal((dimension, 2 * dimension), dtype=np.float32)
 
 
