@@ -25,7 +25,7 @@ _CENTRED = 16_384
 """The first so many vectors have their centre at the origin of all sketches: it must not depend on when they were made."""
 _BEST, _WORST, _SAMPLED = 2_000, 256, 2_048
 """Rows of the first pass whose cosines are computed: by how near they look, the farthest ones for the range, and others for the distribution."""
-_FIRST, _ERRORS = 10, 2.0
+_FIRST, _ERRORS = 10, 4.0
 """Estimates serve only where so many rows are nearer by so many standard errors than the last of the best looks."""
 _LATE_ROWS = 1_024
 """Up to this many new rows are held beside the mapped ones: mapping a grown file anew costs a page fault for every page."""
@@ -122,7 +122,7 @@ class Parts(NamedTuple):
     late: Matrix
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         """Number of rows."""
         return len(self.mapped) + len(self.late)
 
@@ -171,9 +171,9 @@ class VectorSearch:
         if len(rows) <= _EXACT_ROWS:
             return _inverse_norms(self._gathered(rows, count)) > 0
         parts = self._with_norms(count)
-        if parts.count == count and not self.sketch.has_damage:
+        if parts.total == count and not self.sketch.has_damage:
             return np.ones(len(rows), dtype=np.bool_)
-        found = rows < parts.count
+        found = rows < parts.total
         found[found] = self.sketch.inverse[rows[found]] > 0
         return found
 
@@ -199,8 +199,8 @@ class VectorSearch:
         if len(rows) <= _EXACT_ROWS:
             return _exact_cosines(unit, self._gathered(rows, count))
         parts = self._with_norms(count)
-        if parts.count < count:
-            found = np.flatnonzero(rows < parts.count)
+        if parts.total < count:
+            found = np.flatnonzero(rows < parts.total)
             result = np.zeros(len(rows))
             result[found] = self._products(parts, unit, rows[found])
             return result
@@ -219,7 +219,7 @@ class VectorSearch:
         if len(rows) < SKETCHED_FROM or len(query) < _SKETCHED_DIMENSIONS:
             return Near(self.cosines(query, rows, count))
         parts, unit = self._with_norms(count), _unit(query)
-        if parts.count < count:
+        if parts.total < count:
             return Near(self.cosines(query, rows, count))
         with self._guard:
             distances = self.sketch.distances(unit, parts)
@@ -272,9 +272,9 @@ class VectorSearch:
         """Return a copy of these rows; missing ones are zeros."""
         with self._guard:
             parts = self._rows(count)
-        if parts.count == count:
+        if parts.total == count:
             return parts.gathered(rows)
-        found = rows < parts.count
+        found = rows < parts.total
         gathered = np.zeros((len(rows), self.file.dimension), dtype=np.float32)
         gathered[found] = parts.gathered(rows[found])
         return gathered
@@ -297,12 +297,12 @@ class VectorSearch:
         """Return the rows, whose norms the sketch knows afterwards."""
         with self._guard:
             parts = self._rows(count)
-            for first in range(len(self.sketch), parts.count, _CHUNK):
-                self.sketch.extend(parts.gathered(np.arange(first, min(first + _CHUNK, parts.count), dtype=np.int32)))
+            for first in range(len(self.sketch), parts.total, _CHUNK):
+                self.sketch.extend(parts.gathered(np.arange(first, min(first + _CHUNK, parts.total), dtype=np.int32)))
             return parts
 
     def _products(self, parts: Parts, unit: Vector, rows: Rows) -> NDArray[np.float64]:
-        inverse, count = self.sketch.inverse[: parts.count], parts.count
+        inverse, count = self.sketch.inverse[: parts.total], parts.total
         with np.errstate(all="ignore"):  # values that are not finite are handled below
             if len(rows) < _GATHER_SHARE * count:
                 products = (parts.gathered(rows) @ unit) * inverse[rows]
