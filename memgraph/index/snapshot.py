@@ -125,8 +125,8 @@ def load(path: Path, store_id: str, seal: Seal) -> Index | None:
     try:
         with open_regular(path) as file:
             code = file.read(_CODE_BYTES)
-            data = np.empty(os.fstat(file.fileno()).st_size - len(code), dtype=np.uint8)
-            if file.readinto(data.data) != len(data) or not seal.fits(code.decode("ascii", "replace"), data.data):
+            data = np.fromfile(file, dtype=np.uint8)
+            if not seal.fits(code.decode("ascii", "replace"), data.data):
                 logger.warning(_DAMAGED, path)
                 return None
         size = int(data[:8].view("<i8")[0])
