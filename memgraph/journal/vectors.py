@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
@@ -34,6 +35,7 @@ Matrix = NDArray[np.float32]
 _STEP = 1_000
 """Number of rows after which progress is reported."""
 _TIMEOUT_S = 10.0
+_ROOM_ROWS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,8 @@ class Vectors:
     """The rows of one model: little-endian float32 in the database, and a memory map of them under ``cache/``.
 
     A missing row counts as damaged, and is all zeros in the map. The map is extended by the rows that were written since; a code states how
-    much of the file may be trusted when it is opened again.
+    much of the file may be trusted when it is opened again. The file has room for more rows than it holds, because mapping it again costs a
+    page fault for every page.
 
     Attributes
     ----------
@@ -94,6 +97,7 @@ class Vectors:
         self.path = folder / f"{file_name(model)}.f32"
         self._seal = seal
         self._map: Matrix = np.empty((0, dimension), dtype=np.float32)
+        self._count = 0
         self._file_id = (0, 0)
         self._sealed = 0
         self.epoch = 0
@@ -158,11 +162,11 @@ class Vectors:
         found = self._stat()
         file_id = (found.st_dev, found.st_ino) if found else (0, 0)
         if file_id != self._file_id or (found is not None and found.st_size < len(self._map) * self.row_bytes):
-            if len(self._map):
+            if self._count:
                 self.epoch += 1
             self._map = self._trusted()
-            self._file_id = file_id
-        if len(self._map) < count:
+            self._count, self._file_id = len(self._map), file_id
+        if self._count < count:
             self._extend(count)
         return self._map[:count]
 
@@ -178,11 +182,11 @@ class Vectors:
 
     def save(self) -> None:
         """State how much of the cache may be trusted at the next opening. Only saves time, so a failure is logged."""
-        count = len(self._map)
+        count = self._count
         if count == self._sealed:
             return
         try:
-            code = self._seal(self._purpose).code(memoryview(np.ascontiguousarray(self._map)).cast("B"))
+            code = self._seal(self._purpose).code(memoryview(np.ascontiguousarray(self._map[:count])).cast("B"))
             write_private(self._note, orjson.dumps({"rows": count, "code": code}))
             self._sealed = count
         except StorageError as error:
@@ -193,7 +197,7 @@ class Vectors:
         for path in (self._note, self.path):
             with suppress(FileNotFoundError):
                 path.unlink()
-        self._map, self._sealed = np.empty((0, self.dimension), dtype=np.float32), 0
+        self._map, self._count, self._sealed = np.empty((0, self.dimension), dtype=np.float32), 0, 0
         self.epoch += 1
 
     @property
@@ -229,7 +233,7 @@ class Vectors:
         return np.memmap(self.path, dtype="<f4", mode="r", shape=(count, self.dimension))
 
     def _extend(self, count: int) -> None:
-        first = len(self._map)
+        first = self._count
         fresh = np.zeros((count - first, self.dimension), dtype="<f4")
         with self._database.reading() as tx:
             for place, value in tx.rows("vectors_from", self._database.tenant, self.model, first, count):
@@ -239,15 +243,20 @@ class Vectors:
             make_private_folder(self.path.parent)
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)  # two that make room must not shorten it for each other
                 os.lseek(descriptor, first * self.row_bytes, os.SEEK_SET)
                 write_all(descriptor, fresh.tobytes())
                 found = os.fstat(descriptor)
+                if len(self._map) < count:
+                    room = max(found.st_size // self.row_bytes, count + max(_ROOM_ROWS, count // 4))
+                    os.ftruncate(descriptor, room * self.row_bytes)
+                    self._map = self._mapped(room)
                 self._file_id = (found.st_dev, found.st_ino)
             finally:
                 os.close(descriptor)
-            self._map = self._mapped(count)
         except OSError:  # the cache cannot be written: the rows stay in memory
-            self._map = np.concatenate([self._map, fresh])
+            self._map = np.concatenate([self._map[:first], fresh])
+        self._count = count
 
 
 class MadeRow(NamedTuple):
