@@ -77,21 +77,30 @@ class Multimap:
 
     def _clear_tail(self) -> None:
         self._tail = array("i"), array("i"), array("h")
-        self._places: dict[int, array[int]] = {}
+        self._known: dict[int, array[int]] = {}
+        self._known_until = 0
         self._longest_tail = max(_SHORT_TAIL, len(self._values) // _TAIL_SHARE)
 
     def add(self, key: int, value: int, weight: int) -> None:
         """Add a pair; the weight must not be 0."""
         keys, values, weights = self._tail
-        places = self._places.get(key)
-        if places is None:
-            places = self._places[key] = array("i")
-        places.append(len(keys))
         keys.append(key)
         values.append(value)
         weights.append(weight)
         if len(keys) > self._longest_tail:
             self._merge()
+
+    def _places(self, key: int) -> array[int] | None:
+        """Return where in the tail a key is. Found at the first look-up after additions, so that adding many costs little."""
+        keys, known = self._tail[0], self._known
+        if self._known_until < len(keys):
+            for place in range(self._known_until, len(keys)):
+                places = known.get(keys[place])
+                if places is None:
+                    places = known[keys[place]] = array("i")
+                places.append(place)
+            self._known_until = len(keys)
+        return known.get(key)
 
     def remove(self, key: int, value: int, weight: int | None = None) -> None:
         """Remove the pairs of a key with this value, or only those that also have this weight; costs one pass over the key's pairs."""
@@ -101,7 +110,7 @@ class Multimap:
         if found.any():
             weights[found] = 0
             self._holed.add(key)
-        for place in self._places.get(key, ()):
+        for place in self._places(key) or ():
             if self._tail[1][place] == value and weight in (None, self._tail[2][place]):
                 self._tail[2][place] = 0
 
@@ -116,14 +125,14 @@ class Multimap:
         start, end = self._range(key)
         self._weights[start:end] = 0
         self._holed.add(key)
-        for place in self._places.pop(key, ()):
+        for place in self._places(key) or ():
             self._tail[2][place] = 0
 
     def get(self, key: int) -> tuple[Ints, NDArray[np.int16]]:
         """Return the (values, weights) of a key, in the order they were added. Callers must not change them."""
         start, end = self._range(key)
         values, weights = self._values[start:end], self._weights[start:end]
-        places = self._places.get(key)
+        places = self._places(key)
         if places is None and key not in self._holed:
             return values, weights
         if places is not None:

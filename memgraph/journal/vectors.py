@@ -230,7 +230,7 @@ class Vectors:
     def _mapped(self, count: int) -> Matrix:
         if not count:
             return np.empty((0, self.dimension), dtype=np.float32)
-        return np.memmap(self.path, dtype="<f4", mode="r", shape=(count, self.dimension))
+        return np.asarray(np.memmap(self.path, dtype="<f4", mode="r", shape=(count, self.dimension)))
 
     def _extend(self, count: int) -> None:
         first = self._count

@@ -402,7 +402,7 @@ class TestAnswers:
 
 class TestSnapshot:
     def test_it_keeps_its_offset(self, world: World, tmp_path: Path) -> None:
-        world.index.offset = IndexOffset(7, "sig", NOW, "seg", 99)
+        world.index.offset = IndexOffset(7, "sig", "made")
         loaded = reloaded(world.index, tmp_path)
         assert loaded.offset == world.index.offset
         assert loaded.changed == world.index.changed == 0
