@@ -14,7 +14,6 @@ from memgraph.index.analyser import analyse
 from memgraph.index.arrays import MAX_WEIGHT, Multimap, Names, Sequences
 from memgraph.index.columns import COLUMN_TYPES, EMPTY, NEVER, OUTCOMES, QUESTION_MARKS, TIERS, TRUST, columns_of_source
 from memgraph.index.entity_names import Aliases, Naming, phrases_of
-from memgraph.index.vectors import SKETCH_PARTS, Sketch
 from memgraph.model.ids import canonical_name
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MEMORY_TYPES
@@ -93,9 +92,6 @@ class Index:
         self.topics = set(self.called.pairs(1)[1].tolist())
         self.aliases = Aliases(self.entities, self.mentions)
         self.vector_model: str | None = None
-        self._sketches = {
-            model: Sketch({name: data[f"sketch.{name}"] for name in SKETCH_PARTS}) for model in names.get("sketch", ())
-        }
         self.offset = IndexOffset()
         self.changed = 0
 
@@ -138,12 +134,6 @@ class Index:
             own = self.column("vector_model") == self.scopes.find(scope_name("model", model))
             places = np.where(own, places, -1)
         self.column("vector_row")[:] = places
-
-    def sketch_of(self, model: str) -> Sketch:
-        """Return what is remembered of the vectors of a model; that of any other one is forgotten."""
-        if model not in self._sketches:
-            self._sketches = {model: Sketch()}
-        return self._sketches[model]
 
     def followers(self, memory_id: str) -> list[str]:
         """Return the ids of the memories whose predecessor is this one."""
@@ -245,33 +235,16 @@ class Index:
             self._follow(slot, -1)
             self.changed += 1
 
-    def relink(self, memory_id: str, links: Iterable[tuple[str, Key]]) -> None:
-        """Replace all links at a memory with these."""
-        slot = self.ids.find(memory_id)
-        if slot < 0:
-            return
-        others, weights = self.links.get(slot)
-        for other, weight in zip(others.tolist(), weights.tolist(), strict=True):
-            self.links.remove(slot, other, weight)
-            self.links.remove(other, slot, -weight)
-        for relation, key in links:
-            if relation in RELATION_CODE and isinstance(key, tuple):
-                self._link(relation, key)
-
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything except the names as flat arrays, for a snapshot."""
         data = {f"column.{name}": self.column(name) for name in self._columns}
         for kind in _MAPS:
             data |= {f"{kind}.{name}": values for name, values in getattr(self, kind).arrays().items()}
-        data |= {f"sequences.{name}": values for name, values in self.sequences.arrays().items()}
-        return data | {
-            f"sketch.{name}": values for one in self._sketches.values() for name, values in one.arrays().items()
-        }
+        return data | {f"sequences.{name}": values for name, values in self.sequences.arrays().items()}
 
     def name_lists(self) -> dict[str, list[str]]:
         """Return the names, for a snapshot."""
-        sketched = [model for model, one in self._sketches.items() if one.is_complete]
-        return {kind: getattr(self, kind).names for kind in _NAMES} | {"sketch": sketched}
+        return {kind: getattr(self, kind).names for kind in _NAMES}
 
     def _put_columns(self, slot: int, row: Row) -> None:
         project = row.get("project_id")

@@ -11,7 +11,6 @@ import numpy as np
 from memgraph.embedding.covered import is_covered
 from memgraph.embedding.onnx import MODEL_NAME
 from memgraph.index.analyser import analyse
-from memgraph.index.vectors import Near
 from memgraph.model.memory import Vector
 from memgraph.model.results.retrieval import Explanation, Hop, RetrievalConfig, StageReport
 from memgraph.model.timestamps import epoch_days
@@ -199,7 +198,6 @@ def ranked(
         now_days=epoch_days(store.now()),
         has_vector=reader.has_vector,
         cosines=reader.cosines,
-        near=reader.near,
         relevance=reader.relevance,
         texts=1 + phrases,
         wanted=wanted,
@@ -267,20 +265,6 @@ class _Reading:
 
         found: Scores = self._each(slots, lambda own: self._reader.cosines(vector, own), of_items)
         return found
-
-    def near(self, vector: Vector, slots: Slots | slice, weights: Scores) -> Near:
-        if not self._items.rows:
-            return self._reader.near(vector, slots, weights)
-        places = np.arange(len(self.index))[slots]
-        own = np.flatnonzero(places < self._count)
-        found = self._reader.near(vector, places[own], weights[own])
-        if found.is_exact is None or found.sample is None:
-            return Near(self.cosines(vector, slots))
-        cosines, is_exact = np.empty(len(places)), np.ones(len(places), dtype=np.bool_)
-        behind = places >= self._count
-        cosines[own], is_exact[own] = found.cosines, found.is_exact
-        cosines[behind] = self.cosines(vector, places[behind])
-        return Near(cosines, is_exact, own[found.sample])
 
     def _each(self, slots: Slots | slice, of_memories: Callable[..., Any], of_items: Callable[[Slots], Any]) -> Any:
         """Return one value for each slot: the memories' from the store, the items' from their places."""

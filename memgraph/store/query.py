@@ -13,7 +13,7 @@ from memgraph.disk.files import size_on_disk
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.index import Index, scope_name
 from memgraph.index.supersession import superseded
-from memgraph.index.vectors import Near, VectorSearch
+from memgraph.index.vectors import VectorSearch
 from memgraph.journal.envelope import Event
 from memgraph.journal.search import histories
 from memgraph.model.base import checked
@@ -296,15 +296,6 @@ class Reader:
         result[with_vector] = search.cosines(query, rows[with_vector], self._row_count(search))
         return result
 
-    def near(self, query: Vector, slots: NDArray[Any] | slice, weights: NDArray[np.float64]) -> Near:
-        """Return the cosine of a query with the vectors of slots that have one: of very many estimates, but exact ones for the nearest by weight."""
-        rows = self.index.column("vector_row")[slots]
-        search = self._vector_search()
-        if search is None or not (rows >= 0).all():
-            return Near(self.cosines(query, slots))
-        check_model(self._projector.named, self._embedder())
-        return search.near(query, rows, self._row_count(search), weights)
-
     def has_vector(self, slots: NDArray[Any] | slice = slice(None)) -> Mask:
         """Return which of these slots, by default of all, have a comparable vector. A damaged one counts as none."""
         rows = self.index.column("vector_row")[slots]
@@ -396,8 +387,6 @@ class Reader:
         search = self._search
         if search is None or search.file.model != named.model:
             search = self._search = VectorSearch(self._projector.journal.vectors(named.model, named.dimension))
-        if (index := self._projector.loaded_index) is not None:
-            search.sketch = index.sketch_of(named.model)
         return search
 
     def now_days(self) -> float:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -73,10 +74,10 @@ def measured(folder: Path, size: int, singles: int) -> dict[str, Any]:
     with opened(folder, embedder) as store:
         store.insert_memory(author.memory())
         MemoryRetrieval(store).search_memories(ask())
-        bulk = [
-            timed(lambda some=author.memories(min(BATCH, size - done)): store.insert_memories(some))
-            for done in range(0, size, BATCH)
-        ]
+        bulk = []
+        for done in range(0, size, BATCH):
+            some = author.memories(min(BATCH, size - done))
+            bulk.append(timed(partial(store.insert_memories, some)))
         figures["bulk inserts/s"] = [size / sum(wall for wall, _ in bulk), size / sum(cpu for _, cpu in bulk)]
     figures["bytes a memory"] = sum(one.stat().st_blocks * 512 for one in (folder / "store").rglob("*")) / size
     with opened(folder, embedder) as store:
@@ -90,7 +91,9 @@ def measured(folder: Path, size: int, singles: int) -> dict[str, Any]:
             search()
         store.insert_memory(author.memory())
         store.flush()
-        in_ms("one durable insert", median([timed(lambda: store.insert_memory(author.memory())) for _ in range(singles)]))
+        in_ms(
+            "one durable insert", median([timed(lambda: store.insert_memory(author.memory())) for _ in range(singles)])
+        )
         in_ms("search_memories", median([search() for _ in range(singles)]))
         pairs = []
         for _ in range(singles):
@@ -135,7 +138,8 @@ def _first_recall(folder: Path) -> Times:
 def _seen(folder: Path, store: AgentMemoryStore, author: Author, count: int) -> list[Times]:
     """Return what a search of another process takes after each insert of this one."""
     child, found = _child(folder, "seen"), []
-    assert child.stdin and child.stdout
+    assert child.stdin
+    assert child.stdout
     for _ in range(count + 3):
         store.insert_memory(author.memory())
         child.stdin.write("again\n")
@@ -163,7 +167,10 @@ def _as_child(folder: Path, what: str) -> None:
         retrieval.search_memories(text)
         for _ in sys.stdin:
             late = timed(lambda: retrieval.search_memories(text))
-            print(json.dumps(less(late, median([timed(lambda: retrieval.search_memories(text)) for _ in range(5)]))), flush=True)
+            print(
+                json.dumps(less(late, median([timed(lambda: retrieval.search_memories(text)) for _ in range(5)]))),
+                flush=True,
+            )
 
 
 def main() -> int:

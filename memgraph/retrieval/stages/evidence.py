@@ -101,8 +101,7 @@ def deviations(search: Search, slots: Slots) -> Scores | None:
     others = search.mask & (search.length_factor > 0) & ~search.index.column("is_saved")
     if np.count_nonzero(others) < _FEW:
         return None
-    some = np.flatnonzero(others) if search.sampled is None else search.sampled[others[search.sampled]]
-    compared = search.meaning[some] / search.length_factor[some]
+    compared = search.meaning[others] / search.length_factor[others]
     deviation = max(float(compared.std()), 10.0**-DECIMALS)
     standing: Scores = np.round((cosines(search, slots) - float(compared.mean())) / deviation, DECIMALS)
     return standing

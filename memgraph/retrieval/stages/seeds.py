@@ -17,8 +17,6 @@ _RRF_K = 60
 """Constant of reciprocal rank fusion: Cormack, Clarke and Büttcher 2009."""
 _SURROUNDED = 100
 _EXACT = 64
-_COMPARED = 2_000
-"""Slots that are compared exactly by their scores from estimates and words together, before the best are chosen."""
 _MANY = 1_000
 _COMMON, _AROUND = 0.9, 0.2
 _WORDS_ALONE = 0.55 / 0.45
@@ -45,8 +43,7 @@ def by_meaning(search: Search) -> Counts:
     """Compare the query's vector with those of all admitted memories: exact cosines, corrected for length.
 
     A very short text ("Bye!") is similar to everything, so its cosine is multiplied by ``1 − exp(−words / constant)``.
-    A memory without a vector is found by its words. Costs one pass over the vectors; from 20,000 on over their sketches, which give estimates
-    for all but the best: whoever becomes a candidate is compared exactly then (`Search.compare`).
+    A memory without a vector is found by its words. Costs one pass over the vectors.
     """
     if search.vector is None:
         return {"compared": 0}
@@ -58,13 +55,8 @@ def by_meaning(search: Search) -> Counts:
     words = index.column("words")[slots]
     length_factor = 1.0 - np.exp(-np.arange(int(words.max()) + 1) / search.config.length_constant_words)
     search.length_factor = _spread(length_factor[words], slots, len(index))
-    cosines, is_exact, sample = search.near(search.vector, slots, length_factor[words])
-    corrected = cosines * length_factor[words]
-    if is_exact is not None and sample is not None:
-        search.estimated = np.zeros(len(index), dtype=np.bool_)
-        search.estimated[slots] = ~is_exact
-        search.sampled = sample if isinstance(slots, slice) else slots[sample]
-    low, span = search.dense_range = _range(corrected if is_exact is None else corrected[is_exact], _DENSE_EPSILON)
+    corrected = search.cosines(search.vector, slots) * length_factor[words]
+    low, span = search.dense_range = _range(corrected, _DENSE_EPSILON)
     search.dense_weight = search.config.dense_weight or 0.0
     scaled = (corrected - low) * (search.dense_weight / span)
     search.meaning, search.dense = _spread(corrected, slots, len(index)), _spread(scaled, slots, len(index))
@@ -120,17 +112,12 @@ def fuse(search: Search) -> Counts:
     search.scores = text * (share / span)  # a constant offset does not change the order
     search.scores += dense
     search.scores += named
-    if search.estimated is not None:
-        search.compare(_highest(search.scores, mask, _COMPARED))
     search.slots = _best_of_each_type(search)
     near = list(around(search, _top(search.scores[search.slots], search.slots, _SURROUNDED)))
     if near:
         search.look_at(np.concatenate([step.slots[step.slots >= 0] for step in near]))
     slots = search.seeds = search.slots
     search.beside = list(around(search, slots))
-    search.compare(slots)
-    for step in search.beside:
-        search.compare(step.slots[step.slots >= 0])
 
     text[slots] += _from_around(search)
     span = _range(np.array([lowest, highest, text[slots].max(initial=lowest)]), epsilon)[1]

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from memgraph.index.analyser import analyse
 from memgraph.index.index import Index, scope_name
-from memgraph.index.vectors import Near
 from memgraph.model.memory import Vector
 from memgraph.model.results.retrieval import RetrievalConfig
 from memgraph.store.access.scope import Mask, Scope
@@ -79,9 +78,9 @@ class Search:
     ----------
     visible : callable
         Returns the slots that whoever asks may have, of those that are asked about.
-    has_vector, cosines, near, relevance : callable
-        For given slots: whether there is a comparable vector (by default of all), cosine with a vector, the same but for estimates among very
-        many, current relevance.
+    has_vector, cosines, relevance : callable
+        For given slots: whether there is a comparable vector (by default of all), cosine with a vector, current
+        relevance.
     texts : int
         Of how many texts the query consists: the task and its phrases.
     wanted : int
@@ -96,10 +95,6 @@ class Search:
         Cosine with the query, corrected for length; 0 without a vector.
     terms : list of Term
         The distinct terms of the query.
-    estimated : ndarray, bool, or None
-        Whose cosine, and what follows from it, is an estimate; None: nobody's. `compare` makes them exact.
-    sampled : ndarray, int, or None
-        Slots with exact cosines that stand for all, where others' are estimates.
     coverage : ndarray, float64
         Share of the query's words, weighted by rarity, that a candidate and its neighbours contain.
     slots : ndarray, shape (candidates,), int
@@ -147,7 +142,6 @@ class Search:
     visible: Callable[[], Mask]
     has_vector: Callable[..., Mask]
     cosines: Callable[[Vector, Slots | slice], Scores]
-    near: Callable[[Vector, Slots | slice, Scores], Near]
     relevance: Callable[[Slots], Scores]
     texts: int = 1
     wanted: int = 0
@@ -157,8 +151,6 @@ class Search:
     items_from: int = -1
     mask: Mask = field(init=False)
     meaning: Scores = field(init=False)
-    estimated: Mask | None = None
-    sampled: Slots | None = None
     terms: list[Term] = field(default_factory=list)
     coverage: Scores = field(init=False)
     slots: Slots = field(init=False)
@@ -237,26 +229,9 @@ class Search:
         own: Mask = of_task if self.scope.task_id is None else of_task | self.is_item(slots)
         return own
 
-    def compare(self, slots: Slots) -> None:
-        """Compute the cosines of slots where they are estimates, and correct the scores by them."""
-        if self.estimated is None or self.vector is None:
-            return
-        late = np.unique(slots[self.estimated[slots]])
-        if not len(late):
-            return
-        self.estimated[late] = False
-        self.meaning[late] = self.cosines(self.vector, late) * self.length_factor[late]
-        if self.config.fusion == "rrf" and len(self.seeds):
-            return  # only seeds have ranks
-        low, span = self.dense_range
-        dense = np.round((self.meaning[late] - low) * (self.dense_weight / span), DECIMALS)
-        self.scores[late] += dense - self.dense[late]
-        self.dense[late] = dense
-
     def look_at(self, slots: Slots) -> None:
         """Add candidates."""
         if len(slots):
-            self.compare(slots)
             looked_at = np.zeros(len(self.index), dtype=np.bool_)
             looked_at[self.slots] = looked_at[slots] = True
             self.slots = np.flatnonzero(looked_at)

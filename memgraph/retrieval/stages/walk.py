@@ -105,7 +105,6 @@ def links(search: Search) -> Counts:
         for other, code in zip(*(part.tolist() for part in search.index.links.get(seed)), strict=True)
         if search.mask[other]
     ]
-    search.compare(np.array([other for _, other, _ in linked], dtype=np.int64))
     evidence = search.hand("evidence", _evidence(search, linked))
     opposed = search.hand("contradiction", _opposed(search, linked))  # last, since it raises to the score so far
     landmarks = search.hand("landmark", _landmarks(search, seeds[: search.config.mention_seeds]))
@@ -181,7 +180,6 @@ def succession(search: Search) -> Counts:
     """
     newest = newest_of(search.index, search.mask, search.slots)
     pairs = [(old, new) for old, new in newest.items() if old != new]
-    search.compare(np.array(pairs, dtype=np.int64).ravel())
     handed = [
         Gain(new, float(search.scores[old] - search.scores[new]), old, "SUPERSEDES")
         for old, new in pairs
