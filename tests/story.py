@@ -165,6 +165,7 @@ def run(line: str, captured: Captured) -> tuple[str, Any, int]:
 
     from memgraph.interfaces.cli.base.options import Settings
     from memgraph.interfaces.cli.group import cli
+
     result = CliRunner().invoke(cli, [*words, "--json"], input=given, obj=Settings(), prog_name="memgraph")
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception

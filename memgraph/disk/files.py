@@ -109,8 +109,9 @@ def write_small(path: Path, data: bytes) -> None:
     """Overwrite a private file in place. Neither atomic nor synced: for hints only."""
     descriptor = open_own(path)
     try:
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, data)
+        os.pwrite(descriptor, data, 0)
+        if os.fstat(descriptor).st_size > len(data):  # to empty it first would make the system wait for the disk
+            os.ftruncate(descriptor, len(data))
     finally:
         os.close(descriptor)
 

@@ -1,26 +1,36 @@
-"""Growable arrays, and multimaps over them: the flat parts of the index, which a snapshot stores."""
+"""The flat parts of the index, which a snapshot stores: columns, lists of terms, multimaps, and the codes of names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 _SMALLEST = 64
-_DELTA_SHARE = 4
-_DELTA_FLOOR = 20_000
+_TAIL_SHARE = 4
+_SHORT_TAIL = 20_000
+MAX_WEIGHT = 2**15 - 1
+"""Largest weight of a pair."""
 
 Ints = NDArray[np.int32]
+Arrays = Mapping[str, NDArray[Any]]
 
 
 class GrowingArray:
-    """A one-dimensional array with amortised append."""
+    """A one-dimensional array with amortised append.
+
+    Parameters
+    ----------
+    data : ndarray, optional
+        Its first elements; used as they are until it grows.
+    """
 
     def __init__(self, dtype: Any, data: NDArray[Any] | None = None) -> None:
         self._length = 0 if data is None else len(data)
-        self._data = np.empty(_SMALLEST, dtype=dtype) if data is None else np.array(data, dtype=dtype)
+        self._data = np.empty(_SMALLEST, dtype=dtype) if data is None else data.astype(dtype, copy=False)
 
     def __len__(self) -> int:
         return self._length
@@ -51,110 +61,176 @@ class GrowingArray:
 
 
 class Multimap:
-    """Maps integer keys to (value, weight) pairs, in a sorted base with offsets and a short unsorted delta.
+    """Maps integer keys to (value, weight) pairs: a base that is sorted by key, and a tail of what was added since.
 
-    A look-up takes time in proportion to its answer, plus one pass over the delta. When the delta exceeds a quarter of the base,
-    both are merged by one stable sort. A removed pair has weight 0 until then.
+    Adding a pair costs nothing but the pair, and a look-up takes time in proportion to its answer. When the tail exceeds a quarter of the base,
+    it is merged into it by one stable sort. A removed pair has weight 0 until then.
     """
 
-    def __init__(self, data: Mapping[str, NDArray[Any]] | None = None) -> None:
-        self._keys = GrowingArray(np.int32, None if data is None else data["keys"])
-        self._values = GrowingArray(np.int32, None if data is None else data["values"])
-        self._weights = GrowingArray(np.int32, None if data is None else data["weights"])
-        self._late: list[tuple[int, int, int]] = []
-        self._has_removed = False
-        self._offsets: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
-        self._base = 0
-        if data is not None:
-            self._index_base()
+    def __init__(self, data: Arrays | None = None) -> None:
+        self._offsets: NDArray[np.int64] = np.zeros(1, dtype=np.int64) if data is None else data["offsets"]
+        self._values: Ints = np.empty(0, dtype=np.int32) if data is None else data["values"]
+        self._weights: NDArray[np.int16] = np.empty(0, dtype=np.int16) if data is None else data["weights"]
+        self._holed: set[int] = set()
+        self._keys: Ints | None = None
+        self._clear_tail()
+
+    def _clear_tail(self) -> None:
+        self._tail = array("i"), array("i"), array("h")
+        self._known: dict[int, array[int]] = {}
+        self._known_until = 0
+        self._longest_tail = max(_SHORT_TAIL, len(self._values) // _TAIL_SHARE)
 
     def add(self, key: int, value: int, weight: int) -> None:
         """Add a pair; the weight must not be 0."""
-        self._late.append((key, value, weight))
+        keys, values, weights = self._tail
+        keys.append(key)
+        values.append(value)
+        weights.append(weight)
+        if len(keys) > self._longest_tail:
+            self._merge()
+
+    def _places(self, key: int) -> array[int] | None:
+        """Return where in the tail a key is. Found at the first look-up after additions, so that adding many costs little."""
+        keys, known = self._tail[0], self._known
+        if self._known_until < len(keys):
+            for place in range(self._known_until, len(keys)):
+                places = known.get(keys[place])
+                if places is None:
+                    places = known[keys[place]] = array("i")
+                places.append(place)
+            self._known_until = len(keys)
+        return known.get(key)
+
+    def remove(self, key: int, value: int, weight: int | None = None) -> None:
+        """Remove the pairs of a key with this value, or only those that also have this weight; costs one pass over the key's pairs."""
+        start, end = self._range(key)
+        values, weights = self._values[start:end], self._weights[start:end]
+        found = (values == value) & (weights == weight if weight is not None else weights != 0)
+        if found.any():
+            weights[found] = 0
+            self._holed.add(key)
+        for place in self._places(key) or ():
+            if self._tail[1][place] == value and weight in (None, self._tail[2][place]):
+                self._tail[2][place] = 0
 
     def remove_value(self, value: int) -> None:
         """Remove every pair with this value; costs one pass over all pairs."""
-        self.settle()
-        self._remove(self._values.values == value)
+        found = [keys[values == value] for keys, values, _ in self._parts()]
+        for key in np.unique(np.concatenate(found)).tolist():
+            self.remove(key, value)
 
     def remove_key(self, key: int) -> None:
-        """Remove every pair with this key; costs one pass over all pairs."""
-        self.settle()
-        self._remove(self._keys.values == key)
+        """Remove every pair with this key."""
+        start, end = self._range(key)
+        self._weights[start:end] = 0
+        self._holed.add(key)
+        for place in self._places(key) or ():
+            self._tail[2][place] = 0
 
-    def remove(self, key: int, value: int, weight: int) -> None:
-        """Remove one kind of pair; costs one pass over all pairs."""
-        self.settle()
-        values, weights = self._values.values, self._weights.values
-        self._remove((self._keys.values == key) & (values == value) & (weights == weight))
-
-    def _remove(self, removed: NDArray[np.bool_]) -> None:
-        self._weights.values[removed] = 0
-        self._has_removed = True
-
-    def get(self, key: int) -> tuple[Ints, Ints]:
+    def get(self, key: int) -> tuple[Ints, NDArray[np.int16]]:
         """Return the (values, weights) of a key, in the order they were added. Callers must not change them."""
-        if self._late:
-            self.settle()
-        start, end = (self._offsets[key], self._offsets[key + 1]) if key + 1 < len(self._offsets) else (0, 0)
-        values, weights = self._values.values[start:end], self._weights.values[start:end]
-        if self._base < len(self._keys):
-            late = np.flatnonzero(self._keys.values[self._base :] == key) + self._base
-            if len(late):
-                values = np.concatenate([values, self._values.values[late]])
-                weights = np.concatenate([weights, self._weights.values[late]])
-        if not self._has_removed:
+        start, end = self._range(key)
+        values, weights = self._values[start:end], self._weights[start:end]
+        places = self._places(key)
+        if places is None and key not in self._holed:
             return values, weights
+        if places is not None:
+            late = np.frombuffer(places, dtype=np.int32)
+            values = np.concatenate([values, np.frombuffer(self._tail[1], dtype=np.int32)[late]])
+            weights = np.concatenate([weights, np.frombuffer(self._tail[2], dtype=np.int16)[late]])
         kept = weights != 0
-        return values[kept], weights[kept]
+        return (values, weights) if kept.all() else (values[kept], weights[kept])
 
     def __contains__(self, key: int) -> bool:
         """Return whether a key has a value."""
-        if not self._has_removed and key + 1 < len(self._offsets) and self._offsets[key + 1] > self._offsets[key]:
-            return True
         return len(self.get(key)[0]) > 0
 
     def pairs(self, weight: int, *, to: NDArray[np.bool_] | None = None) -> tuple[Ints, Ints]:
         """Return the (keys, values) of all pairs of this weight, or of those with a masked value; one pass over all pairs."""
-        self.settle()
-        found = self._weights.values == weight
-        if to is None:
-            return self._keys.values[found], self._values.values[found]
-        places = np.flatnonzero(to[self._values.values] & found)
-        return self._keys.values[places], self._values.values[places]
+        found = []
+        for keys, values, weights in self._parts():
+            has = weights == weight
+            if to is not None:
+                has &= to[values]
+            found.append((keys[has], values[has]))
+        return (
+            found[0]
+            if len(found) == 1
+            else (np.concatenate([keys for keys, _ in found]), np.concatenate([values for _, values in found]))
+        )
+
+    def every(self) -> tuple[Ints, Ints, NDArray[np.int16]]:
+        """Return the keys, values and weights of all pairs."""
+        keys, values, weights = (np.concatenate(parts) for parts in zip(*self._parts(), strict=True))
+        kept = weights != 0
+        return (keys, values, weights) if kept.all() else (keys[kept], values[kept], weights[kept])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the sorted pairs, for a snapshot."""
-        self.settle()
-        self._merge()
-        return {"keys": self._keys.values, "values": self._values.values, "weights": self._weights.values}
-
-    def settle(self) -> None:
-        """Process the pairs added since the last look-up."""
-        if not self._late:
-            return
-        keys, values, weights = np.array(self._late, dtype=np.int32).T
-        self._keys.extend(keys)
-        self._values.extend(values)
-        self._weights.extend(weights)
-        self._late = []
-        if len(self._keys) - self._base > max(_DELTA_FLOOR, self._base // _DELTA_SHARE):
+        """Return the pairs as flat arrays, for a snapshot: those of key k are at ``offsets[k]`` to ``offsets[k + 1]``."""
+        if self._tail[0] or self._holed:
             self._merge()
+        return {"offsets": self._offsets, "values": self._values, "weights": self._weights}
+
+    def _range(self, key: int) -> tuple[int, int]:
+        if 0 <= key < len(self._offsets) - 1:
+            return int(self._offsets[key]), int(self._offsets[key + 1])
+        return 0, 0
+
+    def _parts(self) -> Iterator[tuple[Ints, Ints, NDArray[np.int16]]]:
+        """Yield keys, values and weights of the base and of the tail, removed pairs (of weight 0) included."""
+        if self._keys is None:
+            self._keys = np.repeat(np.arange(len(self._offsets) - 1, dtype=np.int32), np.diff(self._offsets))
+        yield self._keys, self._values, self._weights
+        if self._tail[0]:
+            keys, values = (np.frombuffer(part, dtype=np.int32) for part in self._tail[:2])
+            yield keys, values, np.frombuffer(self._tail[2], dtype=np.int16)
 
     def _merge(self) -> None:
-        kept = np.flatnonzero(self._weights.values)
-        order = kept[np.argsort(self._keys.values[kept], kind="stable")]
-        self._keys = GrowingArray(np.int32, self._keys.values[order])
-        self._values = GrowingArray(np.int32, self._values.values[order])
-        self._weights = GrowingArray(np.int32, self._weights.values[order])
-        self._has_removed = False
-        self._index_base()
+        keys, values, weights = self.every()
+        order = np.argsort(keys, kind="stable")
+        self._values, self._weights = values[order], weights[order]
+        self._offsets = np.concatenate([[0], np.cumsum(np.bincount(keys))]).astype(np.int64)
+        self._keys = None
+        self._holed.clear()
+        self._clear_tail()
 
-    def _index_base(self) -> None:
-        keys = self._keys.values
-        self._base = len(keys)
-        highest = int(keys[-1]) if len(keys) else -1
-        self._offsets = np.searchsorted(keys, np.arange(highest + 2)).astype(np.int64)
+
+class Sequences:
+    """One list of term codes per slot, all in one array. A slot's old list stays in the array until the next snapshot."""
+
+    def __init__(self, data: Arrays | None = None) -> None:
+        self._starts = GrowingArray(np.int64, None if data is None else data["starts"])
+        self._lengths = GrowingArray(np.int32, None if data is None else data["lengths"])
+        self._codes = GrowingArray(np.int32, None if data is None else data["codes"])
+
+    def put(self, slot: int, codes: Sequence[int]) -> None:
+        """Set the terms of an existing slot or of the next one."""
+        if slot == len(self._starts):
+            self._starts.append(0)
+            self._lengths.append(0)
+        self._starts.values[slot] = len(self._codes)
+        self._lengths.values[slot] = len(codes)
+        self._codes.extend(np.array(codes, dtype=np.int32))
+
+    def get(self, slot: int) -> Ints:
+        """Return a slot's terms; do not keep them across changes."""
+        start = int(self._starts.values[slot])
+        codes: Ints = self._codes.values[start : start + int(self._lengths.values[slot])]
+        return codes
+
+    def clear(self, slot: int) -> None:
+        """Remove a slot's terms."""
+        self._lengths.values[slot] = 0
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the lists as flat arrays, for a snapshot, without replaced lists."""
+        starts, lengths = self._starts.values, self._lengths.values
+        if int(lengths.sum()) < len(self._codes):
+            kept = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(int(lengths.sum()))
+            self._codes = GrowingArray(np.int32, self._codes.values[kept])
+            self._starts.values[:] = np.cumsum(lengths) - lengths
+        return {"starts": starts, "lengths": lengths, "codes": self._codes.values}
 
 
 class Names:
@@ -166,11 +242,6 @@ class Names:
 
     def __len__(self) -> int:
         return len(self.names)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Names:
-        other = memo[id(self)] = Names()
-        other.names, other._codes = self.names.copy(), self._codes.copy()  # strings are immutable
-        return other
 
     def code(self, name: str) -> int:
         """Return a name's code, assigning one if necessary."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
-from typing import Any
 
 from memgraph.index.analyser import analyse
 from memgraph.index.arrays import Multimap, Names
@@ -49,11 +47,6 @@ class Naming:
         self._entities = entities
         self._lengths: dict[str, list[int]] = {}
         self._seen = 0
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Naming:
-        other = Naming(deepcopy(self._phrases, memo), deepcopy(self._entities, memo))
-        other._lengths, other._seen = {first: known.copy() for first, known in self._lengths.items()}, self._seen
-        return other
 
     def named_in(
         self, terms: Sequence[str], about: Callable[[Sequence[int]], Slots]
@@ -120,12 +113,6 @@ class Aliases:
         self._groups: dict[Group, list[int]] = {}
         self._parts: dict[int, tuple[str, ...]] = {}
         self._seen = 0
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Aliases:
-        other = Aliases(deepcopy(self._entities, memo), deepcopy(self._mentions, memo))
-        other._groups = {group: codes.copy() for group, codes in self._groups.items()}
-        other._parts, other._seen = self._parts.copy(), self._seen
-        return other
 
     def same(self, entity: int) -> list[int]:
         """Return the codes of all names of the thing that `entity` names, including itself, in order."""

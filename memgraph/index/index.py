@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from copy import deepcopy
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.analyser import analyse
-from memgraph.index.arrays import GrowingArray, Multimap, Names
+from memgraph.index.arrays import MAX_WEIGHT, Multimap, Names, Sequences
 from memgraph.index.columns import COLUMN_TYPES, EMPTY, NEVER, OUTCOMES, QUESTION_MARKS, TIERS, TRUST, columns_of_source
 from memgraph.index.entity_names import Aliases, Naming, phrases_of
-from memgraph.index.sequences import Sequences
 from memgraph.model.ids import canonical_name
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MEMORY_TYPES
@@ -30,10 +28,7 @@ RELATION_CODE = {relation: code for code, relation in enumerate(EXPLICIT_RELATIO
 """Weight of a link's pair: positive at its source, negative at its target."""
 _MAPS = ("postings", "mentions", "named", "links", "agents", "tags", "tagged", "triggers", "called")
 _NAMES = ("ids", "vocabulary", "scopes", "entities", "agent_names", "tag_names", "phrases")
-_TEXT_MAPS = ("postings", "mentions", "agents", "tags", "triggers")
-"""Multimaps to slots, derived from memories' texts and names."""
-_SLOT_MAPS = ("named", "tagged")
-"""Multimaps from slots, derived in the same way."""
+_SMALLEST = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +78,11 @@ class Index:
     ) -> None:
         data, names = data or {}, names or {}
         self._columns = {
-            name: GrowingArray(dtype, data[f"column.{name}"] if data else None) for name, dtype in COLUMN_TYPES.items()
+            name: data[f"column.{name}"] if data else np.full(_SMALLEST, EMPTY.get(name, 0), dtype=dtype)
+            for name, dtype in COLUMN_TYPES.items()
         }
         for kind in _MAPS:
-            part = {name: data[f"{kind}.{name}"] for name in ("keys", "values", "weights")} if data else None
+            part = {name: data[f"{kind}.{name}"] for name in ("offsets", "values", "weights")} if data else None
             setattr(self, kind, Multimap(part))
         for kind in _NAMES:
             setattr(self, kind, Names(list(names[kind]) if data else None))
@@ -119,19 +115,9 @@ class Index:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def copy(self) -> Index:
-        """Return an independent copy with the same answers."""
-        self.settle()
-        return deepcopy(self)
-
-    def settle(self) -> None:
-        """Process pending additions now instead of at the first look-up."""
-        for kind in _MAPS:
-            getattr(self, kind).settle()
-
     def column(self, name: str) -> NDArray[Any]:
         """Return a column over all slots; do not keep it across changes."""
-        return self._columns[name].values
+        return self._columns[name][: len(self.ids)]
 
     def slot(self, memory_id: str) -> int:
         """Return a live memory's slot, or −1."""
@@ -163,15 +149,21 @@ class Index:
         ranked = sorted(zip((-order[slots]).tolist(), (self.ids.names[slot] for slot in slots), strict=True))
         return [memory_id for _, memory_id in ranked[:limit]]
 
-    def apply(self, changes: Iterable[Change]) -> None:
-        """Apply the changed rows of a commit."""
-        changes = list(changes)
+    def apply(self, changes: Sequence[Change], texts: Mapping[str, Text] | None = None) -> None:
+        """Apply the changed rows of a commit; costs what they add.
+
+        Parameters
+        ----------
+        texts : mapping, optional
+            What `texts_of` found in the changes, to have most of the work done before.
+        """
+        texts = texts or {}
         for change in changes:
             if change.table == "Memory":
                 if change.new is None:
                     self.remove(str(change.key))
                 else:
-                    self.put(change.new, change.old)
+                    self.put(change.new, change.old, texts.get(str(change.key)))
             elif change.table in RELATION_CODE and isinstance(change.key, tuple):
                 if change.old is None:
                     self._link(change.table, change.key)
@@ -195,17 +187,24 @@ class Index:
             if isinstance(key, tuple):
                 self._link(relation, key)
 
-    def put(self, row: Row, old: Row | None = None) -> None:
+    def put(self, row: Row, old: Row | None = None, text: Text | None = None) -> None:
         """Add a memory, or update its slot from its row."""
         slot = self.ids.find(row["id"])
         is_new = slot < 0
         if is_new:
             slot = self.ids.code(row["id"])
-            for name, column in self._columns.items():
-                column.append(EMPTY.get(name, 0))
+            if slot == len(self._columns["seq"]):
+                self._columns = {
+                    name: np.concatenate(
+                        [column, np.full(max(slot, _SMALLEST), EMPTY.get(name, 0), dtype=column.dtype)]
+                    )
+                    for name, column in self._columns.items()
+                }
         self._put_columns(slot, row)
-        if is_new or old is None or any(old.get(name) != row.get(name) for name in _TEXT_FIELDS):
-            self._put_text(slot, row, is_new=is_new)
+        if is_new or old is None or has_other_text(old, row):
+            if not is_new:
+                self._drop_text(slot)
+            self._put_text(slot, text_of(row) if text is None else text)
         self.changed += 1
 
     def touch(self, memory_id: str, *, access_count: int, accessed_at: str, anchor: float, anchored_at: str) -> None:
@@ -229,31 +228,16 @@ class Index:
         slot = self.ids.find(memory_id)
         if slot >= 0:
             self.column("is_live")[slot] = False
-            for kind in (*_TEXT_MAPS, "links"):
-                getattr(self, kind).remove_value(slot)
-            for kind in (*_SLOT_MAPS, "links"):
-                getattr(self, kind).remove_key(slot)
+            self._drop_text(slot)
+            for other in np.unique(self.links.get(slot)[0]).tolist():
+                self.links.remove(other, slot)
+            self.links.remove_key(slot)
             self._follow(slot, -1)
-            self._columns["terms"].values[slot] = 0
-            self.sequences.clear(slot)
             self.changed += 1
-
-    def relink(self, memory_id: str, links: Iterable[tuple[str, Key]]) -> None:
-        """Replace all links at a memory with these."""
-        slot = self.ids.find(memory_id)
-        if slot < 0:
-            return
-        others, weights = self.links.get(slot)
-        for other, weight in zip(others.tolist(), weights.tolist(), strict=True):
-            self.links.remove(slot, other, weight)
-            self.links.remove(other, slot, -weight)
-        for relation, key in links:
-            if relation in RELATION_CODE and isinstance(key, tuple):
-                self._link(relation, key)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything except the names as flat arrays, for a snapshot."""
-        data = {f"column.{name}": column.values for name, column in self._columns.items()}
+        data = {f"column.{name}": self.column(name) for name in self._columns}
         for kind in _MAPS:
             data |= {f"{kind}.{name}": values for name, values in getattr(self, kind).arrays().items()}
         return data | {f"sequences.{name}": values for name, values in self.sequences.arrays().items()}
@@ -297,7 +281,7 @@ class Index:
             "seq": row.get("seq", 0),
         }
         for name, value in values.items():
-            self._columns[name].values[slot] = value
+            self._columns[name][slot] = value
         self._follow(slot, self._predecessor(row))
 
     def _predecessor(self, row: Row) -> int:
@@ -319,34 +303,41 @@ class Index:
             if known < 0 or not live[known] or seq[slot] >= seq[known]:
                 following[previous] = slot
 
-    def _put_text(self, slot: int, row: Row, *, is_new: bool) -> None:
-        if not is_new:
-            for kind in _TEXT_MAPS:
-                getattr(self, kind).remove_value(slot)
-            for kind in _SLOT_MAPS:
-                getattr(self, kind).remove_key(slot)
-        terms = analyse(indexed_text(row))
-        codes = [self.vocabulary.code(term) for term in terms]
+    def _drop_text(self, slot: int) -> None:
+        """Remove what was derived from a slot's text and names; costs one pass over the postings of its terms."""
+        for code in np.unique(self.sequences.get(slot)).tolist():
+            self.postings.remove(code, slot)
+        for of_slots, to_slots in ((self.named, self.mentions), (self.tagged, self.tags)):
+            for code in np.unique(of_slots.get(slot)[0]).tolist():
+                to_slots.remove(code, slot)
+            of_slots.remove_key(slot)
+        self.agents.remove_value(slot)  # these two are short
+        self.triggers.remove_value(slot)
+        self.sequences.clear(slot)
+        self.column("terms")[slot] = 0
+
+    def _put_text(self, slot: int, text: Text) -> None:
+        vocabulary = self.vocabulary.code
+        codes = [vocabulary(term) for term in text.terms]
         self.sequences.put(slot, codes)
-        self.column("terms")[slot] = len(terms)
-        self.column("words")[slot] = len(row["content"].split())
+        self.column("terms")[slot] = len(codes)
+        self.column("words")[slot] = text.words
+        add = self.postings.add
         for code, count in Counter(codes).items():
-            self.postings.add(code, slot, count)
-        trigger = set(analyse(row.get("trigger_pattern") or ""))
-        for term in sorted(trigger):
-            self.triggers.add(self.vocabulary.code(term), slot, len(trigger))
-        for entity in row.get("entities", ()):
-            code = self.entities.code(entity_name(entity["kind"], entity["name"], row.get("project_id")))
-            if entity.get("about") and code not in self.topics:
+            add(code, slot, min(count, MAX_WEIGHT))
+        for term in text.trigger:
+            self.triggers.add(vocabulary(term), slot, min(len(text.trigger), MAX_WEIGHT))
+        for name, is_about, phrases in text.entities:
+            code, weight = self.entities.code(name), 2 if is_about else 1
+            if is_about and code not in self.topics:
                 self.topics.add(code)
-                for phrase in phrases_of(entity["kind"], entity["name"]):
+                for phrase in phrases:
                     self.called.add(self.phrases.code(phrase), code, 1)
-            weight = 2 if entity.get("about") else 1
             self.mentions.add(code, slot, weight)
             self.named.add(slot, code, weight)
-        for agent in row.get("agents_involved", ()):
+        for agent in text.agents:
             self.agents.add(self.agent_names.code(agent), slot, 1)
-        for tag in dict.fromkeys(map(canonical_name, row.get("tags", ()))):
+        for tag in text.tags:
             code = self.tag_names.code(tag)
             self.tags.add(code, slot, 1)
             self.tagged.add(slot, code, 1)
@@ -374,6 +365,60 @@ _TEXT_FIELDS = (
     "content", "title", "speaker", "occurred_at", "tags", "entities", "agents_involved", "project_id", "trigger_pattern", "steps",
 )  # fmt: skip
 """Fields from which postings, mentions and agents are derived."""
+
+
+class Text(NamedTuple):
+    """What a row's text and names say: the expensive part of putting it, which needs no index.
+
+    Attributes
+    ----------
+    words : int
+        Length of the content in words.
+    trigger : list of str
+        The different terms of a procedure's trigger, sorted.
+    entities : list of (str, bool, list of str)
+        Each one's name among the index's entities, whether the memory is about it, and if so its phrases.
+    """
+
+    terms: list[str]
+    words: int
+    trigger: list[str]
+    entities: list[tuple[str, bool, list[str]]]
+    agents: Sequence[str]
+    tags: Sequence[str]
+
+
+def text_of(row: Row) -> Text:
+    """Return what a row's text and names say."""
+    return Text(
+        analyse(indexed_text(row)),
+        len(row["content"].split()),
+        sorted(set(analyse(row.get("trigger_pattern") or ""))),
+        [
+            (
+                entity_name(one["kind"], one["name"], row.get("project_id")),
+                is_about := bool(one.get("about")),
+                phrases_of(one["kind"], one["name"]) if is_about else [],
+            )
+            for one in row.get("entities", ())
+        ],
+        row.get("agents_involved", ()),
+        list(dict.fromkeys(map(canonical_name, row.get("tags", ())))),
+    )
+
+
+def texts_of(changes: Iterable[Change]) -> dict[str, Text]:
+    """Return what the texts say that changes bring, by memory id: for `Index.apply`, which is short then."""
+    return {
+        str(change.key): text_of(change.new)
+        for change in changes
+        if change.table == "Memory" and change.new and (change.old is None or has_other_text(change.old, change.new))
+    }
+
+
+def has_other_text(old: Row, new: Row) -> bool:
+    """Return whether postings, mentions or agents of two rows may differ."""
+    return any(old.get(name) != new.get(name) for name in _TEXT_FIELDS)
 
 
 def phrase_of(name: str | None) -> str | None:

@@ -1,17 +1,17 @@
-"""The index on disk: flat arrays that are loaded, not parsed. A snapshot that does not match is discarded."""
+"""The index on disk: one file of flat arrays behind one code, read at once and used as they are. One that does not match is discarded.
+
+It begins with the name of the key and a code over the rest: a file that is damaged, of another store, or written by anything without the store's key is not
+used. The file is read before it is checked, not mapped, so that nobody can change it in between or cut it short under a reader.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-import struct
 import time
-import zipfile
-import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from memgraph.disk.files import clear_folder, make_own, make_private_folder, read_own
+from memgraph.disk.files import clear_folder, make_own, make_private_folder, open_regular
 from memgraph.disk.seal import Seal
 from memgraph.errors import StorageError
 from memgraph.index.analyser import ANALYSER_VERSION
@@ -28,19 +28,15 @@ from memgraph.logs import logger_of
 
 logger = logger_of(__name__)
 
-_DAMAGE = (
-    OSError, ValueError, KeyError, IndexError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error,
-    struct.error,
-)  # fmt: skip
+_DAMAGE = (OSError, ValueError, KeyError, IndexError, TypeError)
 """Errors that reading a damaged file may raise."""
-_CODE_BYTES = 64
+_CODE_BYTES, _MOST_NAMED = 64, 350
 _REPLACED = re.compile(rb"[^\n ]{1,300} from event \d{1,20}\n|[0-9a-f]{64}PK")
 """The beginning of a snapshot that was sealed with another key of the store, or by an earlier release, which named none."""
+_ALIGNED = 64
 _DAMAGED = "the index snapshot %s is damaged, or another store's, and will be rebuilt"
 _LEFT_AFTER_S = 3600.0
 """Age at which a half-written snapshot has no writer any more."""
-
-
 _SCOPES = ("project", "session", "task", "domain", "speaker", "vector_model")
 """Columns that hold codes of scopes."""
 
@@ -48,16 +44,27 @@ _SCOPES = ("project", "session", "task", "domain", "speaker", "vector_model")
 def save(index: Index, path: Path, store_id: str, seal: Seal) -> None:
     """Write a snapshot atomically, without names and words that no live memory has. It begins with the key's name and a code over the rest."""
     arrays = index.arrays()
-    names = _names_in_use(index.name_lists(), arrays)
-    header = {"store_id": store_id, **_versions(), "offset": asdict(index.offset), "names": names}
+    header = orjson.dumps(
+        {
+            "store_id": store_id,
+            **_versions(),
+            "offset": asdict(index.offset),
+            "names": _names_in_use(index.name_lists(), arrays),
+            "arrays": [[name, array.dtype.str, len(array)] for name, array in arrays.items()],
+        }
+    )
+    parts = [np.array([len(header)], dtype="<i8"), np.frombuffer(header, dtype=np.uint8), *arrays.values()]
+    buffer = np.zeros(sum(_space(part.nbytes) for part in parts), dtype=np.uint8)
+    place = 0
+    for part in parts:
+        buffer[place : place + part.nbytes] = np.ascontiguousarray(part).view(np.uint8)
+        place += _space(part.nbytes)
     make_private_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        buffer = BytesIO()
-        np.savez(buffer, header=np.frombuffer(orjson.dumps(header), dtype=np.uint8), **arrays)  # type: ignore[arg-type]
         with os.fdopen(make_own(temporary), "wb") as file:
-            file.write(_beginning(seal) + seal.code(buffer.getbuffer()).encode())
-            file.write(buffer.getbuffer())
+            file.write(_beginning(seal) + seal.code(buffer.data).encode())
+            file.write(buffer.data)
         clear_folder(path)
         temporary.replace(path)
         _sweep(path)
@@ -67,17 +74,25 @@ def save(index: Index, path: Path, store_id: str, seal: Seal) -> None:
     index.changed = 0
 
 
+def _space(count: int) -> int:
+    """Return how many bytes so many take: a multiple of a cache line."""
+    return -(-count // _ALIGNED) * _ALIGNED
+
+
 def _names_in_use(names: Mapping[str, list[str]], arrays: Mapping[str, NDArray[Any]]) -> dict[str, list[str]]:
     """Return the names with a placeholder for each that no live memory has: codes are places in these lists."""
-    live = arrays["column.is_live"]
-    entities = arrays["mentions.keys"]
-    called = np.isin(arrays["called.values"], entities)
+
+    def keys(kind: str) -> NDArray[Any]:
+        return np.flatnonzero(np.diff(arrays[f"{kind}.offsets"]))
+
+    live, entities = arrays["column.is_live"], keys("mentions")
+    phrases = np.repeat(np.arange(len(arrays["called.offsets"]) - 1), np.diff(arrays["called.offsets"]))
     used = {
-        "vocabulary": [arrays["postings.keys"], arrays["triggers.keys"], arrays["sequences.codes"]],
+        "vocabulary": [keys("postings"), keys("triggers"), arrays["sequences.codes"]],
         "entities": [entities],
-        "phrases": [arrays["called.keys"][called]],
-        "agent_names": [arrays["agents.keys"]],
-        "tag_names": [arrays["tags.keys"]],
+        "phrases": [phrases[np.isin(arrays["called.values"], entities)]],
+        "agent_names": [keys("agents")],
+        "tag_names": [keys("tags")],
         "scopes": [arrays[f"column.{name}"][live] for name in _SCOPES],
     }
     kept = {kind: set(np.unique(np.concatenate(codes)).tolist()) for kind, codes in used.items()}
@@ -111,24 +126,31 @@ def _sweep(path: Path) -> None:
 def load(path: Path, store_id: str, seal: Seal) -> Index | None:
     """Return the snapshot's index; None if there is none, or it is damaged, or of another version or store."""
     try:
-        sealed, named = read_own(path), _beginning(seal)
-        if not sealed.startswith(named):
-            if _REPLACED.match(sealed):
-                logger.info("the index snapshot %s was sealed with another key, and will be built anew", path)
-            else:
-                logger.warning(_DAMAGED, path)
-            return None
-        at = len(named) + _CODE_BYTES
-        code, snapshot = sealed[len(named) : at], memoryview(sealed)[at:]
-        if not seal.fits(code.decode("ascii", "replace"), snapshot):
+        with open_regular(path) as file:
+            named = _beginning(seal)
+            first = file.read(_MOST_NAMED)
+            if not first.startswith(named):
+                if _REPLACED.match(first):
+                    logger.info("the index snapshot %s was sealed with another key, and will be built anew", path)
+                else:
+                    logger.warning(_DAMAGED, path)
+                return None
+            file.seek(len(named))
+            code = file.read(_CODE_BYTES)
+            data = np.fromfile(file, dtype=np.uint8)
+        if not seal.fits(code.decode("ascii", "replace"), data.data):
             logger.warning(_DAMAGED, path)
             return None
-        with np.load(BytesIO(snapshot), allow_pickle=False) as file:
-            data = {name: file[name] for name in file.files}
-        header = orjson.loads(data.pop("header").tobytes())
+        size = int(data[:8].view("<i8")[0])
+        header = orjson.loads(data[_ALIGNED : _ALIGNED + size].tobytes())
         if header["store_id"] != store_id or any(header[name] != value for name, value in _versions().items()):
             return None
-        index = Index(data, header["names"])
+        place, arrays = _ALIGNED + _space(size), {}
+        for name, dtype, length in header["arrays"]:
+            count = np.dtype(dtype).itemsize * length
+            arrays[name] = data[place : place + count].view(dtype)
+            place += _space(count)
+        index = Index(arrays, header["names"])
         index.offset = IndexOffset(**header["offset"])
     except FileNotFoundError:
         return None

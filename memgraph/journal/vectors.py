@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
@@ -34,6 +35,7 @@ Matrix = NDArray[np.float32]
 _STEP = 1_000
 """Number of rows after which progress is reported."""
 _TIMEOUT_S = 10.0
+_ROOM_ROWS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,8 @@ class Vectors:
     """The rows of one model: little-endian float32 in the database, and a memory map of them under ``cache/``.
 
     A missing row counts as damaged, and is all zeros in the map. The map is extended by the rows that were written since; a code states how
-    much of the file may be trusted when it is opened again.
+    much of the file may be trusted when it is opened again. The file has room for more rows than it holds, because mapping it again costs a
+    page fault for every page.
 
     Attributes
     ----------
@@ -94,6 +97,7 @@ class Vectors:
         self.path = folder / f"{file_name(model)}.f32"
         self._seal = seal
         self._map: Matrix = np.empty((0, dimension), dtype=np.float32)
+        self._count = 0
         self._file_id = (0, 0)
         self._in_file = 0  # rows of the map that the file holds
         self._sealed = 0
@@ -117,8 +121,7 @@ class Vectors:
 
     def restore(self, vectors: Mapping[int, Vector]) -> None:
         """Write rows, given by number. A cache that has one of them, from a history that was given up, goes."""
-        found = self._stat()
-        if found is not None and min(vectors, default=found.st_size) * self.row_bytes < found.st_size:
+        if vectors and min(vectors) < max(self._count, self._stated()[0]):
             self.forget()
         with self._database.writing(_TIMEOUT_S) as tx:
             values = (
@@ -157,11 +160,12 @@ class Vectors:
         found = self._stat()
         file_id = (found.st_dev, found.st_ino) if found else (0, 0)
         if file_id != self._file_id or (found is not None and found.st_size < self._in_file * self.row_bytes):
-            if len(self._map):
+            if self._count:
                 self.epoch += 1
             self._map = self._trusted()
-            self._file_id, self._in_file = file_id, len(self._map)
-        if len(self._map) < count:
+            self._count = self._in_file = len(self._map)
+            self._file_id = file_id
+        if self._count < count:
             self._extend(count)
         return self._map[:count]
 
@@ -177,11 +181,11 @@ class Vectors:
 
     def save(self) -> None:
         """State how much of the cache may be trusted at the next opening. Only saves time, so a failure is logged."""
-        count = len(self._map)
+        count = self._count
         if count in (self._sealed, 0) or count != self._in_file:
             return
         try:
-            code = self._seal(self._purpose).code(np.ascontiguousarray(self._map).data.cast("B"))
+            code = self._seal(self._purpose).code(np.ascontiguousarray(self._map[:count]).data.cast("B"))
             write_private(self._note, orjson.dumps({"rows": count, "code": code}))
             self._sealed = count
         except StorageError as error:
@@ -192,7 +196,7 @@ class Vectors:
         for path in (self._note, self.path):
             with suppress(FileNotFoundError):
                 path.unlink()
-        self._map, self._in_file, self._sealed = self._mapped(0), 0, 0
+        self._map, self._count, self._in_file, self._sealed = self._mapped(0), 0, 0, 0
         self.epoch += 1
 
     @property
@@ -209,44 +213,58 @@ class Vectors:
         except OSError:
             return None
 
-    def _trusted(self) -> Matrix:
-        """Return the rows of the cache for which its code vouches."""
+    def _stated(self) -> tuple[int, str]:
+        """Return for how many rows of the cache there is a code, and the code."""
         try:
             stated = orjson.loads(self._note.read_bytes())
-            count = int(stated["rows"])
+            return int(stated["rows"]), str(stated["code"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0, ""
+
+    def _trusted(self) -> Matrix:
+        """Return the rows of the cache for which its code vouches."""
+        count, code = self._stated()
+        try:
             rows = self._mapped(count)
-            if len(rows) == count and self._seal(self._purpose).fits(stated["code"], rows.data.cast("B")):
+            if count and self._seal(self._purpose).fits(code, memoryview(rows).cast("B")):
                 self._sealed = count
                 return rows
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError):
             pass
         return self._mapped(0)
 
     def _mapped(self, count: int) -> Matrix:
         if not count:
             return np.empty((0, self.dimension), dtype=np.float32)
-        return np.memmap(self.path, dtype="<f4", mode="r", shape=(count, self.dimension))
+        return np.asarray(np.memmap(self.path, dtype="<f4", mode="r", shape=(count, self.dimension)))
 
     def _extend(self, count: int) -> None:
         with suppress(StorageError):
             make_private_folder(self.path.parent)
         try:
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)  # two that make room must not shorten it for each other
                 found = os.fstat(descriptor)
                 file_id = (found.st_dev, found.st_ino)
-                if len(self._map) and file_id != self._file_id:  # removed since it was looked at
-                    self._map = self._mapped(0)
+                if self._count and file_id != self._file_id:  # removed since it was looked at
+                    self._map, self._count, self._in_file = self._mapped(0), 0, 0
                     self.epoch += 1
-                first = len(self._map)
+                first = min(self._count, self._in_file)
                 os.lseek(descriptor, first * self.row_bytes, os.SEEK_SET)
                 write_all(descriptor, self._read(first, count).tobytes())
+                room = found.st_size // self.row_bytes
+                if room < count:
+                    room = count + max(_ROOM_ROWS, count // 4)
+                    os.ftruncate(descriptor, room * self.row_bytes)
+                if len(self._map) < count or first < self._count:
+                    self._map = self._mapped(room)
                 self._file_id, self._in_file = file_id, count
             finally:
                 os.close(descriptor)
-            self._map = self._mapped(count)
         except OSError:  # the cache cannot be written: the rows stay in memory
-            self._map = np.concatenate([self._map, self._read(len(self._map), count)])
+            self._map = np.concatenate([self._map[: self._count], self._read(self._count, count)])
+        self._count = count
 
     def _read(self, first: int, end: int) -> Matrix:
         """Return rows of the table; a missing one, or one of another size, is zeros."""

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.index.arrays import Ints, Multimap, Names
+from memgraph.index.arrays import Ints, Multimap, Names, Sequences
 from memgraph.index.index import Index
-from memgraph.index.sequences import Sequences
 
 
 class JoinedIndex(Index):

@@ -279,7 +279,7 @@ class Rows:
         tx.run("put_state", self._database.tenant, body, self._seal.code(body))
 
     def _write(self, tx: Transaction, changes: Sequence[Change], seq: int) -> None:
-        kinds, tenant = _kinds(), self._database.tenant
+        kinds, tenant, short_code = _kinds(), self._database.tenant, self._seal.short_coder()
         ids: dict[tuple[int, str], int] = {}
 
         def id_of(kind: int, key: str) -> int:
@@ -297,7 +297,7 @@ class Rows:
 
         def sealed(change: Change) -> tuple[int, bytes]:
             body = orjson.dumps(change.new, option=orjson.OPT_SORT_KEYS)
-            return self._code(change.table, change.key, seq, body), body
+            return short_code(_coded(change.table, change.key, seq, body)), body
 
         nodes, edges = (
             _sorted([one for one in changes if isinstance(one.key, str)]),
@@ -350,14 +350,10 @@ class Rows:
         _all(tx, "insert_edge", ((tenant, *at, seq, seq, *sealed(one)) for at, one in new), len(new))
 
     def _checked(self, table: str, key: Key, seq: int, body: bytes, code: int) -> Row:
-        if not isinstance(body, bytes) or code != self._code(table, key, seq, body):
+        if not isinstance(body, bytes) or code != self._seal.short_coder()(_coded(table, key, seq, body)):
             raise GraphError(f"a row of {table} is not what was written")
         row: Row = orjson.loads(body)
         return row
-
-    def _code(self, table: str, key: Key, seq: int, body: bytes) -> int:
-        place = key if isinstance(key, str) else "\x00".join(key)
-        return self._seal.short_code(f"{table}\x00{place}\x00{seq}\x00".encode("utf-8", "surrogatepass") + body)
 
     def _read(self, asked: Callable[[Transaction], T]) -> T:
         """Return an answer; if the rows are damaged, ask again after `on_damage`."""
@@ -370,6 +366,12 @@ class Rows:
             self.on_damage(error)
         with _damage_as_graph_errors(), self._database.reading() as tx:
             return asked(tx)
+
+
+def _coded(table: str, key: Key, seq: int, body: bytes) -> bytes:
+    """Return the bytes that a row's code is of."""
+    place = key if isinstance(key, str) else "\x00".join(key)
+    return f"{table}\x00{place}\x00{seq}\x00".encode("utf-8", "surrogatepass") + body
 
 
 class _Sorted(NamedTuple):

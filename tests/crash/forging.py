@@ -6,7 +6,7 @@ All edits keep the length of a file and its times, but for those that are made w
 from __future__ import annotations
 
 import hashlib
-import io
+import json
 import os
 import random
 import re
@@ -23,6 +23,7 @@ from blake3 import blake3
 
 WORD = re.compile(rb"[A-Za-z]{7,}")
 _CODE_DIGITS = 64
+_ALIGNED = 64
 _NOTE_BYTES = 1024
 _STATE = {
     "the state's digest": rb'"digest":"([0-9a-f]{64})"',
@@ -134,23 +135,28 @@ class Attacker:
         return blake3(data, key=key).hexdigest() if key else blake3(data).hexdigest()
 
     def _in_index(self, where: str, path: Path) -> Forgery:
-        with np.load(io.BytesIO(path.read_bytes()[_CODE_DIGITS:]), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = arrays["header"].tobytes()
+        data = path.read_bytes()[_CODE_DIGITS:]
+        size = int.from_bytes(data[:8], "little")
+        header, rest = data[_ALIGNED : _ALIGNED + size], data[_ALIGNED + size :]
         marks = []
         if what := self._chance.choice(["a word", "an id", ""]):
             names = self._known.ids if what == "an id" else [word.lower() for word in self._known.words]
             old = self._chance.choice([name for name in names if name.encode() in header])
             place = self._chance.randrange(24, 36) if what == "an id" else 2
             new = old[:place] + "".join(chr(self._digit(ord(char))) if what == "an id" else "q" for char in old[place:])
-            arrays["header"] = np.frombuffer(header.replace(old.encode(), new.encode()), dtype=np.uint8)
+            header = header.replace(old.encode(), new.encode())
             marks = [new] if what == "an id" else []
         else:
-            name = self._chance.choice([name for name, array in arrays.items() if array.size and name != "header"])
-            what = "numbers"
-            arrays[name] = np.roll(arrays[name][::-1], 1)
-        np.savez(buffer := io.BytesIO(), **arrays)  # type: ignore[arg-type]
-        put(path, self._code(buffer.getvalue()).encode() + buffer.getvalue())
+            what, place, places = "numbers", -size % _ALIGNED, []
+            for _, dtype, length in json.loads(header)["arrays"]:
+                count = np.dtype(dtype).itemsize * length
+                places += [(place, dtype, count)] if length else []
+                place += count + -count % _ALIGNED
+            place, dtype, count = self._chance.choice(places)
+            numbers = np.frombuffer(rest[place : place + count], dtype=dtype)
+            rest = rest[:place] + np.roll(numbers[::-1], 1).tobytes() + rest[place + count :]
+        forged = data[:_ALIGNED] + header + rest
+        put(path, self._code(forged).encode() + forged)
         return Forgery(where, what, marks)
 
     def _by_sqlite(self, where: str) -> Forgery:

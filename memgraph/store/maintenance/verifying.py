@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext
 from random import SystemRandom
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -471,8 +470,8 @@ def _identity(names: Names) -> Codes:
 
 def _pairs(pairs: Multimap, keys: Codes, values: Codes) -> Codes:
     """Return (key, value, weight) rows, translated to the given codes, without those of dead slots."""
-    held: dict[str, NDArray[Any]] = pairs.arrays()
-    table: Codes = np.stack([keys[held["keys"]], values[held["values"]], held["weights"].astype(np.int64)], axis=1)
+    held_keys, held_values, weights = pairs.every()
+    table: Codes = np.stack([keys[held_keys], values[held_values], weights.astype(np.int64)], axis=1)
     alive: Codes = table[(table[:, 0] >= 0) & (table[:, 1] >= 0)]
     return alive
 

@@ -15,7 +15,7 @@ from memgraph.fold.projection import SCHEMA_VERSION, digest_after
 from memgraph.graph.connection import Vendor
 from memgraph.graph.copy import GraphCopy
 from memgraph.index import snapshot
-from memgraph.index.index import RELATION_CODE, Index, IndexOffset
+from memgraph.index.index import RELATION_CODE, Index, IndexOffset, texts_of
 from memgraph.journal.envelope import Chain, CommitDraft, Committed, Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
@@ -31,8 +31,6 @@ logger = logger_of(__name__)
 _SNAPSHOT_SHARE = 50
 """The index is saved once more than one slot in this many has changed."""
 _BATCH_EVENTS = 1_000
-_ASIDE_FROM_ROWS = 1_000
-"""From this many changes on, they are applied to a copy of the index, which then replaces it, so that nobody waits."""
 _LOOK_S = 0.005
 
 
@@ -218,25 +216,20 @@ class Projector:
         if any(isinstance(event.payload, StoreReset) for event in events):
             self._has_removed = True
             return self._remake(commits[-1].after.seq)
-        fresh: Index | None = None
         with timed(logger, logging.DEBUG, "wrote rows") as counts:
             changes, after = project(events, commits[-1].after, self.projection, self.rows)
             self.rows.apply(changes, after)
             index = self.loaded_index
-            if index is not None and len(changes) >= _ASIDE_FROM_ROWS:
-                with self.view:
-                    fresh = index.copy()
-                fresh.apply(changes)
-                fresh.settle()
+            texts = {} if index is None else texts_of(changes)  # most of the index's work, while nobody waits
             counts |= {"events": len(events), "rows": len(changes)}
         self._has_removed |= any(change.table == "Memory" and change.new is None for change in changes)
         named = self.journal.named
 
         def show() -> None:
-            if index is not None and fresh is None:
-                index.apply(changes)
+            if index is not None:
+                index.apply(changes, texts)
             self.named = named
-            self._show(fresh or index, after)
+            self._show(index, after)
 
         return show
 
