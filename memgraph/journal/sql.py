@@ -380,10 +380,6 @@ class Database(ABC):
             with suppress(MemGraphError), self._errors():  # the connection is lost; the next block makes another
                 connection.raw.close()
 
-    @abstractmethod
-    def _is_in_transaction(self, raw: Any) -> bool:
-        """Whether a connection is in a transaction."""
-
 
 class SQLite(Database):
     """A database file. One store, tenant 1.

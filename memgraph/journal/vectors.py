@@ -226,7 +226,7 @@ class Vectors:
         count, code = self._stated()
         try:
             rows = self._mapped(count)
-            if count and self._seal(self._purpose).fits(code, memoryview(rows).cast("B")):
+            if count and self._seal(self._purpose).fits(code, rows.data.cast("B")):
                 self._sealed = count
                 return rows
         except (OSError, ValueError):

@@ -57,7 +57,7 @@ class _JoinedPostings(Multimap):
     def __init__(self, base: Index, more: Index) -> None:
         self._first, self._second = base, more
 
-    def get(self, key: int) -> tuple[Ints, Ints]:
+    def get(self, key: int) -> tuple[Ints, NDArray[np.int16]]:
         known, terms = self._first.vocabulary, self._second.vocabulary
         own = key if key < len(known) else -1
         other = terms.find(known.names[key]) if own >= 0 else key - len(known)
