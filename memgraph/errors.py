@@ -137,7 +137,7 @@ class StorageError(MemGraphError):
 
     _names_places_only = True
 
-    def __init__(self, message: str, *, path: Path | str) -> None:
+    def __init__(self, message: str, *, path: Path) -> None:
         self.path = path
         super().__init__(f"{path}: {message}")
 
@@ -181,7 +181,7 @@ class DamagedJournalError(JournalError):
 
     Attributes
     ----------
-    path : Path or str
+    path : Path
         The database.
     seq : int or None
         Number of the first event that was refused.
@@ -194,7 +194,7 @@ class DamagedJournalError(JournalError):
         self,
         reason: str,
         *,
-        path: Path | str,
+        path: Path,
         seq: int | None = None,
         advice: str = "`memgraph repair` restores it from a backup, or keeps what verifies",
     ) -> None:
@@ -209,7 +209,7 @@ class TruncatedJournalError(JournalError):
     `seq` is the last event found; None if it was not determined.
     """
 
-    def __init__(self, *, path: Path | str, seq: int | None, head_seq: int, witness: str) -> None:
+    def __init__(self, *, path: Path, seq: int | None, head_seq: int, witness: str) -> None:
         self.path, self.seq, self.head_seq = path, seq, head_seq
         super().__init__(
             f"the journal in {path} ends {'too early' if seq is None else f'at event {seq}'}, but {witness} says {head_seq} were written: it was truncated or is "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from memgraph.config import AgentMemoryConfig
 from memgraph.diagnostics.records import SecurityReason, SecurityRecord, security_severity, token_of
@@ -52,7 +51,7 @@ def report_security(
             reason=reason,
             mode=config.security_mode,
             key_ids=[*map(token_of, error.key_ids[:_MAX_KEYS])] if isinstance(error, KeyMissingError) else [],
-            segment=token_of(Path(place.path).name) if place else None,
+            segment=token_of(place.path.name) if place else None,
             seq=place.seq if place else None,
         )
 
@@ -77,6 +76,6 @@ def report_finding(
 
 def _finding(config: AgentMemoryConfig, reason: str, store_id: str | None, error: JournalError) -> _Finding:
     keys = error.key_ids if isinstance(error, KeyMissingError) else []
-    place = (Path(error.path).name, error.seq) if isinstance(error, DamagedJournalError) else ()
+    place = (error.path.name, error.seq) if isinstance(error, DamagedJournalError) else ()
     what = type(error).__name__
     return (config.diagnostics_file, config.alert_webhook, store_id, reason, what, *keys, *place)

@@ -64,7 +64,7 @@ class Baseline:
         """Number of the last event that it stands for."""
         return self.chain.seq
 
-    def check_signer(self, current: SigningKey | None, path: Path | str) -> None:
+    def check_signer(self, current: SigningKey | None, path: Path) -> None:
         """Refuse a baseline that the key in use at the journal's end has not signed.
 
         Raises
@@ -93,7 +93,7 @@ def signed_header(baseline: Baseline, key: SigningKey) -> bytes:
     return json.dumps({"body": body, "code": _code(key, body)}).encode()
 
 
-def header_of(data: bytes, path: Path | str, store_id: str, ring: KeyRing | None) -> Baseline:
+def header_of(data: bytes, path: Path, store_id: str, ring: KeyRing | None) -> Baseline:
     """Return a baseline from its header.
 
     Parameters
@@ -133,7 +133,7 @@ def header_of(data: bytes, path: Path | str, store_id: str, ring: KeyRing | None
     return found
 
 
-def read_rows(baseline: Baseline, packed: bytes, path: Path | str) -> list[BaselineRow]:
+def read_rows(baseline: Baseline, packed: bytes, path: Path) -> list[BaselineRow]:
     """Return the rows of a baseline, in the order in which they were written. They are verified before they are unpacked.
 
     Raises
@@ -154,5 +154,5 @@ def _code(key: SigningKey, body: dict[str, Any]) -> str:
     return hmac.digest(key.secret, b"memgraph baseline\x1f" + canonical(body), "sha256").hex()
 
 
-def _damaged(path: Path | str) -> JournalError:
+def _damaged(path: Path) -> JournalError:
     return JournalError(f"the baseline in {path} is damaged: it is not what was signed; {_ADVICE}")

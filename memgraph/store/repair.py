@@ -7,7 +7,7 @@ What concerns the journal's trust is reported as opening the store reports it, o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,7 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.keys import KeyRing
 from memgraph.journal.keys.configured import configured_keys
 from memgraph.journal.opening import FILE, Identity, add_store, id_of, identify, identity_in, opened, temporary
-from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
+from memgraph.journal.sql import DamagedDatabaseError, SQLite
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.erasure import MemoryPurged, PurgedRows, ranges_of
 from memgraph.model.events.payload import MAX_WHOLE, Payload, Whole
@@ -76,13 +76,13 @@ class Condition:
 
     Attributes
     ----------
-    path : Path or str
+    path : Path
         The database.
     seq, signature : int, str
         The last event of the last whole commit.
     """
 
-    path: Path | str
+    path: Path
     seq: int
     signature: str
     witnesses: tuple[Witness, ...]
@@ -107,7 +107,7 @@ class Damage:
     ----------
     problem : str
         What is wrong, and where.
-    path : Path or str
+    path : Path
         The database.
     kept : Chain
         The end of the last whole commit that verifies.
@@ -122,7 +122,7 @@ class Damage:
     """
 
     problem: str
-    path: Path | str
+    path: Path
     kept: Chain
     later_events: int
     known_seq: int
@@ -520,7 +520,7 @@ def _unwitnessed(
         database.close()
 
 
-def _journal(config: AgentMemoryConfig, database: Database, identity: Identity, ring: KeyRing) -> _Unwitnessed:
+def _journal(config: AgentMemoryConfig, database: SQLite, identity: Identity, ring: KeyRing) -> _Unwitnessed:  # type: ignore[type-arg, unused-ignore]
     return _Unwitnessed(
         database,
         config.home,
@@ -816,5 +816,5 @@ def _reported(config: AgentMemoryConfig, clock: Clock | None = None) -> Iterator
 
 
 def _report(config: AgentMemoryConfig, error: JournalError, clock: Clock | None = None) -> None:
-    time = clock or utc_now
-    report_finding(config, error, now=lambda: to_iso(time()), store_id=known_id(config.home))
+    time: Callable[[], object] = clock or utc_now
+    report_finding(config, error, now=lambda: to_iso(time()), store_id=known_id(config.home))  # type: ignore[arg-type]
