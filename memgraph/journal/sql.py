@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -37,6 +38,8 @@ _PAGES = 1_000
 _CACHE_KIB = 64_000
 _WAIT_S = 10.0
 _LOOK_S = 0.02
+_MANY = 1_000
+"""Rows that are sent at once."""
 
 
 @cache
@@ -113,9 +116,11 @@ class Transaction:
             return int(self._raw.execute(self._sql(name), values).rowcount)
 
     def many(self, name: str, values: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once for each sequence of values."""
-        with self._errors():
-            self._raw.cursor().executemany(self._sql(name), values)
+        """Run a statement once for each sequence of values, which may come of other statements in the same transaction."""
+        rest = iter(values)
+        while part := list(islice(rest, _MANY)):
+            with self._errors():
+                self._raw.cursor().executemany(self._sql(name), part)
 
 
 class _Connection:
