@@ -40,7 +40,7 @@ ROOM_LINES = {
     "model": 6_900,
     "privacy": 400,
     "retrieval": 4_700,
-    "settings": 260,
+    "settings": 200,
     "store": 14_900,
     "tasks": 3_900,
     "testing": 500,
