@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -44,6 +45,8 @@ _NOT_WRITTEN = (
 _WAIT_S = 10.0
 _LOOK_S = 0.02
 _FETCHED = 500
+_MANY = 1_000
+"""Rows that are sent at once."""
 
 
 @cache
@@ -140,11 +143,14 @@ class Transaction:
             return int(self._raw.execute(self._sql(name), values).rowcount)
 
     def many(self, name: str, values: Iterable[Sequence[Any]]) -> int:
-        """Run a statement once for each sequence of values, and return the number of changed rows."""
-        with self._errors():
-            cursor = self._raw.cursor()
-            cursor.executemany(self._sql(name), values)
-            return int(cursor.rowcount)
+        """Run a statement once for each sequence of values, which may come of statements of this transaction; return the number of changed rows."""
+        rest, changed = iter(values), 0
+        while part := list(islice(rest, _MANY)):
+            with self._errors():
+                cursor = self._raw.cursor()
+                cursor.executemany(self._sql(name), part)
+                changed += int(cursor.rowcount)
+        return changed
 
 
 class _Connection:

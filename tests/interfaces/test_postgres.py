@@ -117,7 +117,7 @@ class TestDoors:
     def test_backup_repair_keys_compaction(self, server: Server, run: Callable[..., Result], tmp_path: Path) -> None:
         home = ("--home", server.address())
         assert run(*home, "remember", "The vault is in Bern").exit_code == 0
-        for command in (["repair"], ["verify", "--deep"], ["keys", "list"], ["keys", "rotate"], ["migrate"], ["compact", "--before", "2999-01-01"]):  # fmt: skip
+        for command in (["repair"], ["verify", "--deep"], ["keys", "list"], ["keys", "rotate", "--reseal", "--yes"], ["migrate"], ["compact", "--before", "2999-01-01"]):  # fmt: skip
             done = run(*home, *command)
             assert done.exit_code == 0, (command, done.output, done.exception)
         assert run(*home, "backup", str(tmp_path / "a.tar.gz")).exit_code == 0

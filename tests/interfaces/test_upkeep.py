@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from memgraph.testing import FakeEmbedder
 from tests.tables import change, change_payload, copy_journal, forget_journal, lines_of, table, tables
 
 Run = Callable[..., Result]
+FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
 @pytest.fixture
@@ -234,12 +236,11 @@ class TestRepairOfDamage:
         assert "would be lost (numbers" in refused.stderr
         assert tables(home) == before
 
-    @pytest.mark.parametrize("way", ["--cut-tail", "--quarantine"])
-    def test_cutting_says_what_was_kept_and_lost(self, kept: Run, damaged: int, way: str, tmp_path: Path) -> None:
-        result = kept("repair", way, "--yes", "--json")
+    def test_cutting_says_what_was_kept_and_lost(self, kept: Run, damaged: int) -> None:
+        result = kept("repair", "--cut-tail", "--yes", "--json")
         assert result.exit_code == 1
         cut = told(result)["cut"]
-        assert cut["kept"] == (damaged if way == "--cut-tail" else 0)
+        assert cut["kept"] == damaged
         assert f"{cut['lost']} events are lost (numbers {cut['kept'] + 1} to" in result.stderr
         assert list(Path(cut["quarantine"]).iterdir())
         assert kept("verify", "--deep").exit_code == 0
@@ -418,6 +419,24 @@ class TestDoctor:
         assert document["graph"]["lag_events"] == events
         assert not (tmp_path / "store" / "memgraph.db").exists()
         assert document["healthy"]
+
+    def test_what_an_earlier_release_left(self, run: Run, home: Path) -> None:
+        shutil.copytree(FIXTURES / "stores" / "0.2.0" / "store" / "journal", home / "journal")
+        document = told(run("doctor", "--json"))
+        assert not (home / "memgraph.db").exists(), "who only looks moves nothing"
+        assert [one["name"] for one in document["checks"] if one["status"] == "warning"] == ["journal"]
+        assert "was not moved into the database yet" in document["warnings"][0]
+
+    def test_a_compacted_store_and_what_is_kept(self, kept: Run, home: Path) -> None:
+        assert told(kept("doctor", "--json"))["journal"]["baseline"] is None
+        assert kept("compact", "--before", "2999-01-01").exit_code == 0
+        (home / "journal-0.2").mkdir()
+        journal = told(kept("doctor", "--json"))["journal"]
+        assert journal["baseline"]["seq"] == journal["archived_events"] > 0
+        assert journal["kept"] == str(home / "journal-0.2")
+        spoken = kept("doctor").stdout
+        assert f"compacted: {journal['archived_events']} events archived" in spoken
+        assert "`memgraph migrate --finish` removes it" in spoken
 
     def test_a_model_that_is_not_the_stores(self, kept: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("memgraph.embedding.default_embedder", lambda _model="minilm": FakeEmbedder(dimension=32))
