@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +26,15 @@ NOW = "2026-02-01T09:00:00.000Z"
 class Place:
     """A closed store, with a backup of its first half."""
 
-    def __init__(self, folder: Path, make_engine: Callable[[], Any] = lambda: None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.make_engine = make_engine
         self.config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
         self.backup = folder / "half.tar.gz"
         self.whole = folder / "whole.tar.gz"
 
     def open(self) -> Any:
         parts: dict[str, Any] = {"embedder": FakeEmbedder(16), "clock": FakeClock(NOW)}
-        return memgraph.AgentMemoryStore(self.config, engine=self.make_engine(), **parts)
+        return memgraph.AgentMemoryStore(self.config, **parts)
 
     def lines(self) -> list[bytes]:
         return raw_lines(self.config.home)
@@ -79,9 +78,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(template: Path, tmp_path: Path, make_engine: Callable[[], Any]) -> Iterator[Place]:
+def place(template: Path, tmp_path: Path) -> Iterator[Place]:
     shutil.copytree(template, tmp_path / "place")
-    yield Place(tmp_path / "place", make_engine)
+    yield Place(tmp_path / "place")
     shutil.rmtree(tmp_path / "place")
 
 
