@@ -138,7 +138,8 @@ class TestCutting:
         assert (result.kept_seq, result.lost) == (damage.kept.seq, damage.lost)
         assert place.lines()[: result.kept_seq] == lines[: result.kept_seq]
         events = [json.loads(line) for line in place.lines()]
-        assert [event["head"]["seq"] for event in events] == list(range(1, result.recorded_as + 1))
+        assert [event["head"]["seq"] for event in events] == list(range(1, len(events) + 1))
+        assert events[result.recorded_as - 1]["head"]["type"] in ("journal.cut", "journal.repaired")
         (record,) = [event["payload"] for event in events if event["head"]["type"] == "journal.cut"]
         assert (record["seq"], record["events_lost"], record["reason"]) == (result.kept_seq, result.lost, "a bad disk")
         (aside,) = result.quarantine.iterdir()
@@ -193,7 +194,7 @@ class TestCutting:
         targets = {
             "_keep": "memgraph.store.repair._keep",
             "append": "memgraph.journal.journal.Journal.append",
-            "accept_end": "memgraph.store.repair._Unwitnessed.accept_end",
+            "accept_end": "memgraph.journal.head_file.HeadFile.replace",
         }
 
         def crash(*_: Any, **__: Any) -> None:
@@ -315,7 +316,7 @@ class TestFromABackup:
         targets = {
             "fill": "memgraph.store.repair.fill",
             "append": "memgraph.journal.journal.Journal.append",
-            "accept_end": "memgraph.store.repair._Unwitnessed.accept_end",
+            "accept_end": "memgraph.journal.head_file.HeadFile.replace",
         }
 
         def crash(*_: Any, **__: Any) -> None:

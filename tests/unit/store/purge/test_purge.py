@@ -379,7 +379,7 @@ class TestReceipts:
         with pytest.raises(InvalidInputError, match="of another store"):
             other.check_receipt(receipt)
         forged = receipt.model_copy(update={"store_id": other.store_id})
-        with pytest.raises(InvalidInputError, match="was changed|which is missing"):
+        with pytest.raises(InvalidInputError, match=r"was changed|which is missing"):
             other.check_receipt(forged)
 
     def test_a_payload_that_came_back_is_noticed_and_removed_again(
