@@ -163,7 +163,7 @@ def test_broken_off_anywhere_the_same_call_completes_it(
     targets = {
         "fill": "memgraph.store.repair.fill",
         "append": "memgraph.journal.journal.Journal.append",
-        "accept_end": "memgraph.store.repair._Unwitnessed.accept_end",
+        "accept_end": "memgraph.journal.head_file.HeadFile.replace",
     }
 
     def crash(*_: Any, **__: Any) -> None:

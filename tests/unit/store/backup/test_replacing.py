@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +26,15 @@ NOW = "2026-02-01T09:00:00.000Z"
 class Place:
     """A closed store, with a backup of its first half."""
 
-    def __init__(self, folder: Path, make_engine: Callable[[], Any] = lambda: None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.make_engine = make_engine
         self.config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
         self.backup = folder / "half.tar.gz"
         self.whole = folder / "whole.tar.gz"
 
     def open(self) -> Any:
         parts: dict[str, Any] = {"embedder": FakeEmbedder(16), "clock": FakeClock(NOW)}
-        return memgraph.AgentMemoryStore(self.config, engine=self.make_engine(), **parts)
+        return memgraph.AgentMemoryStore(self.config, **parts)
 
     def lines(self) -> list[bytes]:
         return raw_lines(self.config.home)
@@ -79,9 +78,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(template: Path, tmp_path: Path, make_engine: Callable[[], Any]) -> Iterator[Place]:
+def place(template: Path, tmp_path: Path) -> Iterator[Place]:
     shutil.copytree(template, tmp_path / "place")
-    yield Place(tmp_path / "place", make_engine)
+    yield Place(tmp_path / "place")
     shutil.rmtree(tmp_path / "place")
 
 
@@ -139,7 +138,8 @@ class TestCutting:
         assert (result.kept_seq, result.lost) == (damage.kept.seq, damage.lost)
         assert place.lines()[: result.kept_seq] == lines[: result.kept_seq]
         events = [json.loads(line) for line in place.lines()]
-        assert [event["head"]["seq"] for event in events] == list(range(1, result.recorded_as + 1))
+        assert [event["head"]["seq"] for event in events] == list(range(1, len(events) + 1))
+        assert events[result.recorded_as - 1]["head"]["type"] in ("journal.cut", "journal.repaired")
         (record,) = [event["payload"] for event in events if event["head"]["type"] == "journal.cut"]
         assert (record["seq"], record["events_lost"], record["reason"]) == (result.kept_seq, result.lost, "a bad disk")
         (aside,) = result.quarantine.iterdir()
@@ -194,7 +194,7 @@ class TestCutting:
         targets = {
             "_keep": "memgraph.store.repair._keep",
             "append": "memgraph.journal.journal.Journal.append",
-            "accept_end": "memgraph.store.repair._Unwitnessed.accept_end",
+            "accept_end": "memgraph.journal.head_file.HeadFile.replace",
         }
 
         def crash(*_: Any, **__: Any) -> None:
@@ -316,7 +316,7 @@ class TestFromABackup:
         targets = {
             "fill": "memgraph.store.repair.fill",
             "append": "memgraph.journal.journal.Journal.append",
-            "accept_end": "memgraph.store.repair._Unwitnessed.accept_end",
+            "accept_end": "memgraph.journal.head_file.HeadFile.replace",
         }
 
         def crash(*_: Any, **__: Any) -> None:

@@ -13,7 +13,6 @@ from memgraph.store.backup.restoring import restore
 from memgraph.store.compaction import compact
 from memgraph.store.repair import cut_journal, find_damage, restore_journal
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
 from tests.tables import change, raw_lines, tables
 
 DAYS = 8
@@ -25,23 +24,14 @@ def config_of(folder: Path, name: str = "store") -> memgraph.AgentMemoryConfig:
 
 def opened(folder: Path, name: str = "store") -> Any:
     clock = FakeClock("2026-02-20T00:00:00.000Z")
-    return memgraph.AgentMemoryStore(
-        config_of(folder, name), embedder=FakeEmbedder(16), clock=clock, engine=in_memory()
-    )
-
-
-@pytest.fixture
-def needs_database() -> bool:
-    return False
+    return memgraph.AgentMemoryStore(config_of(folder, name), embedder=FakeEmbedder(16), clock=clock)
 
 
 @pytest.fixture
 def compacted(tmp_path: Path) -> tuple[int, str]:
     """Make a compacted store of some days under ``store``; return the baseline's event and the digest."""
     clock = FakeClock("2026-02-01T09:00:00.000Z")
-    with memgraph.AgentMemoryStore(
-        config_of(tmp_path), embedder=FakeEmbedder(16), clock=clock, engine=in_memory()
-    ) as store:
+    with memgraph.AgentMemoryStore(config_of(tmp_path), embedder=FakeEmbedder(16), clock=clock) as store:
         for number in range(DAYS):
             store.insert_memory({"type": "episodic", "content": f"Day {number}", "tags": [f"t{number}"]})
             clock.advance(days=1)

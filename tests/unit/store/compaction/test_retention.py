@@ -19,7 +19,6 @@ from memgraph.store.compaction import compact, preview_compaction
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.store.repair import drop_baseline, restore_journal
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.engines import in_memory
 from tests.tables import VectorTable, everything, harm_event, raw_lines
 
 SECRET = "Margaret moved to the house behind the old lighthouse in Warnemünde last spring"
@@ -33,7 +32,7 @@ def config_of(folder: Path, name: str = "store", days: int = 0) -> AgentMemoryCo
 
 
 def opened(folder: Path, clock: FakeClock, name: str = "store") -> Any:
-    return AgentMemoryStore(config_of(folder, name), embedder=FakeEmbedder(64), clock=clock, engine=in_memory())
+    return AgentMemoryStore(config_of(folder, name), embedder=FakeEmbedder(64), clock=clock)
 
 
 def words_in(folder: Path) -> set[str]:
@@ -181,14 +180,14 @@ def test_a_vector_of_a_later_model_goes_too(clock: FakeClock, tmp_path: Path) ->
     with opened(tmp_path, clock) as store:
         gone = store.insert_memory({"type": "episodic", "content": SECRET}).id
         store.reembed(later)
-    with AgentMemoryStore(config_of(tmp_path), embedder=later, clock=clock, engine=in_memory()) as store:
+    with AgentMemoryStore(config_of(tmp_path), embedder=later, clock=clock) as store:
         store.delete_memory(gone)
         store.insert_memory({"type": "episodic", "content": "Something"})
     clock.advance(days=60)
     assert compact(config_of(tmp_path, days=3), before="2027-01-01", clock=clock).removed_texts == 1
     for model in ("fake", "other"):
         assert 0 not in VectorTable(tmp_path / "store", model).rows(), model
-    with AgentMemoryStore(config_of(tmp_path), embedder=later, clock=clock, engine=in_memory()) as store:
+    with AgentMemoryStore(config_of(tmp_path), embedder=later, clock=clock) as store:
         assert store.verify(deep=True)
 
 
