@@ -13,18 +13,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from memgraph.interfaces.worker.place import stated_in
+
 _FOLDER = ("agents", "overviews")
 
 
 def state_of(home: Path) -> str:
-    """Return what changes whenever something is written to the store's journal or settings; "" if there is no journal."""
-    try:
-        files = [one.stat() for one in (home / "journal").glob("*.jsonl")]
-    except OSError:
+    """Return what changes whenever something is written to the store's journal or settings; "" if its directory has no database."""
+    head = stated_in(str(home), "SELECT seq, hex(signature) FROM head")
+    if head is None:
         return ""
+    settings = None
     with suppress(OSError):
-        files.append((home / "config.toml").stat())
-    return ",".join(sorted(f"{one.st_size}-{one.st_mtime_ns}" for one in files))
+        settings = (home / "config.toml").stat()
+    return f"{head[0]}-{head[1]}" + (f",{settings.st_size}-{settings.st_mtime_ns}" if settings else "")
 
 
 class Overview(NamedTuple):
@@ -48,7 +50,7 @@ def kept_overview(home: Path, project: str, agent: str) -> Overview | None:
     """Return the kept overview; None if there is none, or something was written since."""
     try:
         found = json.loads(_path(home, project, agent).read_bytes())
-        if found["state"] != state_of(home):
+        if not found["state"] or found["state"] != state_of(home):
             return None
         overview = Overview(found["text"], tuple(found["memory_ids"]), found["printed"])
     except (OSError, ValueError, KeyError, TypeError):

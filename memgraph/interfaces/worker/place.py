@@ -10,6 +10,7 @@ import stat
 import struct
 import sys
 import time
+from contextlib import closing
 from typing import Any, NamedTuple
 
 RELEASE = "0.2.0"
@@ -32,6 +33,8 @@ _OF_THE_PROCESS = {"MEMGRAPH_HOME", "MEMGRAPH_LOG", FOLDER_VARIABLE, IDLE_VARIAB
 _MAX_PATH_BYTES = 99
 """The address of a Unix socket has room for 104 bytes on macOS, 108 on Linux."""
 _CHUNK_BYTES = 1 << 16
+_DATABASE = "memgraph.db"
+_WAIT_S = 1.0
 _MAC_LOCAL_PEERCRED = 0x001
 _MAC_XUCRED = "=IIh16I"
 
@@ -83,12 +86,35 @@ def place_of(home: str | None = None) -> Place | None:
 
 def store_id_of(home: str) -> str | None:
     """Return the identifier of the store in a directory; None if it holds none."""
+    found = stated_in(home, "SELECT store_id FROM tenant") or _earlier(home)
+    return found[0] if found and isinstance(found[0], str) and found[0] else None
+
+
+def _earlier(home: str) -> tuple[Any, ...] | None:
+    """Return the identifier of a store of release 0.2 or before, which the worker is still to move into a database."""
     try:
         with open(os.path.join(home, "journal", "manifest.json"), "rb") as file:
-            store_id = json.loads(file.read(_CHUNK_BYTES))["store_id"]
+            return (json.loads(file.read(_CHUNK_BYTES))["store_id"],)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return store_id if isinstance(store_id, str) and store_id else None
+
+
+def stated_in(home: str, statement: str) -> tuple[Any, ...] | None:
+    """Return the first row of a statement on the database in a store's directory; None if there is none, or it cannot be read."""
+    path = os.path.join(home, _DATABASE)
+    if not os.path.isfile(path):
+        return None
+    import sqlite3  # only where there is a store
+
+    uri = "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    for mode in ("rw", "ro&immutable=1"):  # a folder that may not be written holds no log that is still to be read
+        try:
+            with closing(sqlite3.connect(f"{uri}?mode={mode}", uri=True, timeout=_WAIT_S)) as connection:
+                found: tuple[Any, ...] | None = connection.execute(statement).fetchone()
+                return found
+        except sqlite3.Error:
+            continue
+    return None
 
 
 def _folder(name: str) -> str:
