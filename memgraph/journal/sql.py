@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 from memgraph import assets
-from memgraph.disk.files import make_private_file, make_private_folder, read_only_message, refused_writes
+from memgraph.disk.files import free_bytes, make_private_file, make_private_folder, read_only_message, refused_writes
 from memgraph.disk.lock import FORKED, writer_lock
 from memgraph.errors import (
     BusyError,
@@ -36,6 +36,7 @@ SERVERS = ("postgresql://", "postgres://")
 _NAME = re.compile(r"^-- name: (\w+)[^\n]*\n", re.MULTILINE)
 _PAGES = 1_000
 """Pages after which SQLite merges its write-ahead log into the file."""
+_PAGE_BYTES = 4_096
 _CACHE_KIB = 64_000
 _WAIT_S = 10.0
 _LOOK_S = 0.02
@@ -121,7 +122,10 @@ class Transaction:
                     return
                 yield from found
         finally:
-            cursor.close()  # an abandoned iteration leaves nothing open
+            with suppress(
+                sqlite3.ProgrammingError
+            ):  # an abandoned iteration leaves nothing open, and may outlive the database
+                cursor.close()
 
     def run(self, name: str, *values: Any) -> int:
         """Run a statement and return the number of changed rows."""
@@ -489,6 +493,10 @@ class SQLite(Database):
     def _sql(self, name: str) -> str:
         return statements()[name]
 
+    def _is_full(self) -> bool:
+        """Return whether no file of it can grow by a page: SQLite calls a limit on sizes an error of input and output."""
+        return any(free_bytes(Path(f"{self.path}{suffix}")) < _PAGE_BYTES for suffix in ("", "-wal", "-shm"))
+
     def _damaged(self, problem: object) -> DamagedDatabaseError:
         what = " ".join(str(problem).split())
         advice = "`memgraph repair` says what can be kept, `memgraph repair --from-backup FILE` restores it"
@@ -502,7 +510,7 @@ class SQLite(Database):
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise BusyError("the database", pid=None, timeout_s=timeout_s) from None
-            if code == sqlite3.SQLITE_FULL:
+            if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and self._is_full()):
                 raise DiskFullError("no space is left", path=self.path) from None
             if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
                 raise ReadOnlyError(read_only_message(f"{self.path} may not be written")) from None
