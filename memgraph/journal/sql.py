@@ -135,7 +135,10 @@ class Transaction:
                     return
                 yield from found
         finally:
-            cursor.close()  # an abandoned iteration leaves nothing open
+            with suppress(
+                sqlite3.ProgrammingError
+            ):  # an abandoned iteration leaves nothing open, and may outlive the database
+                cursor.close()
 
     def run(self, name: str, *values: Any) -> int:
         """Run a statement and return the number of changed rows."""

@@ -318,11 +318,11 @@ class TestWriters:
 class TestTables:
     def test_those_of_a_later_release_are_refused(self, database: Database, connect: Any, address: str) -> None:
         later = SCHEMA_VERSION + 1
-        raw = database._connection().raw
-        if address.startswith("postgresql"):
-            raw.execute(f"UPDATE memgraph_version SET version = {later}")
-        else:
-            raw.execute(f"PRAGMA user_version = {later}")
+        with database._connection() as connection:
+            if address.startswith("postgresql"):
+                connection.raw.execute(f"UPDATE memgraph_version SET version = {later}")
+            else:
+                connection.raw.execute(f"PRAGMA user_version = {later}")
         with pytest.raises(
             JournalError, match=rf"version {later} of its tables is unknown .* install a newer memgraph"
         ):

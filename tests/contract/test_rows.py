@@ -548,9 +548,17 @@ class TestForgery:
         with pytest.raises(GraphError, match="is not what was written"):
             rows.scan("SUPPORTS")
 
-    def test_a_forged_state_is_refused(self, rows: Rows, forge: Callable[[str], None]) -> None:
-        forge("UPDATE state SET body = replace(body, '1', '2')")
-        with pytest.raises(GraphError, match="no valid code"):
+    @pytest.mark.parametrize(
+        ("body", "said"),
+        [
+            ("CAST(replace(CAST(body AS TEXT), '\"seq\":1', '\"seq\":2') AS BLOB)", "no valid code"),
+            ("replace(CAST(body AS TEXT), '1', '2')", "cannot be read"),
+            ("x'00'", "cannot be read"),
+        ],
+    )
+    def test_a_forged_state_is_refused(self, rows: Rows, forge: Callable[[str], None], body: str, said: str) -> None:
+        forge(f"UPDATE state SET body = {body}")
+        with pytest.raises(GraphError, match=said):
             rows.state()
 
     def test_a_damaged_row_is_read_again_after_it_was_repaired(self, rows: Rows, forge: Callable[[str], None]) -> None:

@@ -85,8 +85,17 @@ def place_of(home: str | None = None) -> Place | None:
 
 def store_id_of(home: str) -> str | None:
     """Return the identifier of the store in a directory; None if it holds none."""
-    found = stated_in(home, "SELECT store_id FROM tenant")
+    found = stated_in(home, "SELECT store_id FROM tenant") or _earlier(home)
     return found[0] if found and isinstance(found[0], str) and found[0] else None
+
+
+def _earlier(home: str) -> tuple[Any, ...] | None:
+    """Return the identifier of a store of release 0.2 or before, which the worker is still to move into a database."""
+    try:
+        with open(os.path.join(home, "journal", "manifest.json"), "rb") as file:
+            return (json.loads(file.read(_CHUNK_BYTES))["store_id"],)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _folder(name: str) -> str:
