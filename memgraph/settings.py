@@ -20,17 +20,15 @@ class JournalSettings(Model):
 
     journal_segment_days: Annotated[int, Field(ge=1, le=100_000)] = Field(
         default=30,
-        description="Age of a segment's first event, in days, after which the journal continues in a new file. It also does after 64 MiB.",
+        description="Without effect since the journal is in a database; settings of earlier releases may have it.",
     )
     journal_compression: bool = Field(
         default=True,
-        description="Whether `memgraph sleep` compresses the journal's closed segments, if the extra `zstd` is installed. Every process "
-        "that uses the store needs it then.",
+        description="Without effect since the journal is in a database; settings of earlier releases may have it.",
     )
     archive_retention_days: Annotated[int, Field(ge=0, le=100_000)] = Field(
         default=0,
-        description="Age in days from which `memgraph compact` deletes from archived segments the texts of memories that were deleted, and all "
-        "signatures. There is no undo. 0: never.",
+        description="Age in days from which `memgraph compact` purges memories that were deleted. There is no undo. 0: never.",
     )
 
 

@@ -27,11 +27,11 @@ DIGITS = 6
 """Sums of floats differ between machines in their last digits."""
 LEFT_OUT: dict[str, str] = {
     "": "seconds bytes size_bytes db_size_bytes release version rotated_by resealed_by",  # of a machine, or a release
-    "all": "sha256 signature fingerprint torn embedding",  # of the storage, as are those below
-    "compact": "baseline_bytes journal_bytes archive_bytes rows archived_segments condensed_segments removed_texts",
+    "all": "sha256 signature fingerprint embedding",  # of the storage, as are those below
+    "compact": "baseline_bytes journal_bytes archive_bytes rows removed_texts",
     "embed": "checked",
-    "migrate": "segments",
-    "purge": "vectors files ranges rebuilt removed",
+    "migrate": "journal_sha256",
+    "purge": "vectors files ranges rebuilt removed code",
     "repair": "journal witnesses",
     "token": "id token revoked",
     "verify": "vectors nodes edges indexed",
@@ -219,7 +219,7 @@ class Normalised:
                 kept = {key: one for key, one in value.items() if key not in left_out and one not in (None, "", [], {})}
                 found = {plain(key, self._folder): self._of(one, left_out) for key, one in kept.items()}
                 id_ = value.get("id")
-                if isinstance(id_, str) and len(found) > _FEW:
+                if isinstance(id_, str) and "id" in found and len(found) > _FEW:
                     if self._told.get(id_) == found:
                         return f"<as before: {plain(id_, self._folder)}>"
                     self._told[id_] = found

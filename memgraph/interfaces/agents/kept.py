@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memgraph.disk.glance import stated_in
-from memgraph.interfaces.worker.place import stated_in
 
 _FOLDER = ("agents", "overviews")
 

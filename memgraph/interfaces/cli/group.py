@@ -117,7 +117,7 @@ _TABLE: dict[Group, dict[str, tuple[str, str]]] = {
         "restore": ("recovery.backup", "Restore a store from FILE into a new directory (--home)."),
         "migrate": ("recovery.migrate", "Verify every event, and bring the store to this release's schema."),
         "move": ("recovery.migrate", "Copy the store into another directory or PostgreSQL database, and verify it."),
-        "compact": ("maintenance.compact", "Make a signed baseline of the journal, and archive older segments."),
+        "compact": ("maintenance.compact", "Make a signed baseline of the journal, and archive older events."),
         "reset": ("maintenance.reset", "Remove what was learned (--memory), or everything (--all), after listing it."),
         "repair": ("recovery.repair", "Report why the store cannot be opened; repair its journal on request."),
         "keys": ("keys", "List, check, rotate, export or import the keys that sign the store."),

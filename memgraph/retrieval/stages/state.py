@@ -43,6 +43,11 @@ class Gain(NamedTuple):
     origin: int
     relation: str
 
+    @property
+    def rank(self) -> tuple[float, int, str]:
+        """Where it stands among the gains of its slot: the largest first."""
+        return -self.value, self.origin, self.relation
+
 
 class Beside(NamedTuple):
     """The neighbours of some slots one step further away in a session.
@@ -190,14 +195,14 @@ class Search:
             self.added.append(Added(part, slots, values, origins, relations))
 
     def hand(self, part: str, gains: Iterable[Gain]) -> int:
-        """Add slots' gains from others; a slot gets the largest of its gains.
+        """Add slots' gains from others; a slot gets the largest of its gains, of equal ones the first by origin, then by relation.
 
         Slots that were no candidates become candidates. Returns how many slots gained.
         """
         best: dict[int, Gain] = {}
         for gain in gains:
             known = best.get(gain.slot)
-            if gain.value > 0 and (known is None or (gain.value, -gain.origin) > (known.value, -known.origin)):
+            if gain.value > 0 and (known is None or gain.rank < known.rank):
                 best[gain.slot] = gain
         if best:
             slots = np.fromiter(best, dtype=np.int64, count=len(best))

@@ -296,7 +296,7 @@ def _schema_of(config: AgentMemoryConfig, journal: Journal) -> str | None:
     except GraphError:
         return None
     finally:
-        projector.database.close()
+        projector.release()
 
 
 class _Read:

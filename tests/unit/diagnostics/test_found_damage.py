@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,9 @@ from memgraph.diagnostics.delivery import Repeats
 from memgraph.diagnostics.reports import report_finding
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError
 from memgraph.interfaces.cli.group import cli
+from memgraph.journal.opening import FILE
 from memgraph.store.repair import Unwitnessed
+from tests.tables import change, change_payload, cut_events
 
 AT = "2026-02-01T09:00:00.000Z"
 BY_DOCTOR_AND_REPAIR = pytest.mark.parametrize("command", ["doctor", "repair"])
@@ -52,11 +53,6 @@ def read(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def segment(tmp_path: Path) -> Path:
-    (path,) = (tmp_path / "store" / "journal").glob("*.jsonl")
-    return path
-
-
 @BY_DOCTOR_AND_REPAIR
 def test_a_store_that_is_well_has_no_record(filled: Any, file: Path, tmp_path: Path, command: str) -> None:
     assert run(tmp_path, command) == 0
@@ -65,14 +61,12 @@ def test_a_store_that_is_well_has_no_record(filled: Any, file: Path, tmp_path: P
 
 @BY_DOCTOR_AND_REPAIR
 def test_an_invalid_signature(filled: Any, file: Path, tmp_path: Path, command: str, open_store: Any) -> None:
-    path = segment(tmp_path)
-    first, rest = path.read_bytes().split(b"\n", 1)
-    path.write_bytes(re.sub(rb'"signature":"....', b'"signature":"0000', first) + b"\n" + rest)
-    (path.parent / "verified.json").unlink(missing_ok=True)
+    change(tmp_path / "store", "UPDATE event SET signature = zeroblob(32) WHERE seq = 1")
+    change(tmp_path / "store", "DELETE FROM head")
     assert run(tmp_path, command) == 1
     (found,) = read(file)
     expected = {"kind": "security", "reason": "signature", "severity": "critical", "store_id": filled.store_id}
-    assert {**expected, "segment": path.name, "seq": 1}.items() <= found.items()
+    assert {**expected, "segment": FILE, "seq": 1}.items() <= found.items()
     run(tmp_path, "doctor")
     run(tmp_path, "repair")
     assert read(file) == [found], "once in a process"
@@ -91,8 +85,8 @@ def test_a_missing_key(filled: Any, file: Path, tmp_path: Path, command: str) ->
 
 @BY_DOCTOR_AND_REPAIR
 def test_a_truncated_journal(filled: Any, file: Path, tmp_path: Path, command: str) -> None:
-    path = segment(tmp_path)
-    path.write_bytes(b"\n".join(path.read_bytes().splitlines()[:-2]) + b"\n")
+    assert cut_events(tmp_path / "store", 2)
+    change(tmp_path / "store", "DELETE FROM head")
     assert run(tmp_path, command) == 1
     assert [(one["reason"], one["store_id"]) for one in read(file)] == [("journal", filled.store_id)]
 
@@ -108,23 +102,20 @@ def test_a_lost_head_file_is_no_alert(filled: Any, file: Path, tmp_path: Path, c
 def test_the_health_of_an_open_store(open_store: Any, file: Path, tmp_path: Path) -> None:
     memory = MemGraph(open_store(embedding_model="none", diagnostics_file=str(file)))
     memory.store.insert_memory({"type": "episodic", "content": "What was learned"})
-    path = segment(tmp_path)
-    whole = path.read_bytes()
-    path.write_bytes(whole.replace(b"learned", b"earned!"))
+    change_payload(tmp_path / "store", "learned", "earned!")
     for _ in range(2):
         assert not memory.health().healthy
         with pytest.raises(JournalError):
             memory.store.verify()
-    path.write_bytes(whole)
+    change_payload(tmp_path / "store", "earned!", "learned")
     assert [one["reason"] for one in read(file)] == ["journal"]
 
 
 def test_what_opening_has_reported_is_not_reported_again(
     filled: Any, file: Path, tmp_path: Path, open_store: Any
 ) -> None:
-    path = segment(tmp_path)
-    path.write_bytes(path.read_bytes().replace(b"learned 1", b"burned! 1"))
-    (path.parent / "verified.json").unlink(missing_ok=True)
+    change_payload(tmp_path / "store", "learned 1", "burned! 1")
+    change(tmp_path / "store", "DELETE FROM head")
     with pytest.raises(JournalError):
         open_store(diagnostics_file=str(file))
     run(tmp_path, "doctor")
@@ -137,8 +128,8 @@ def test_other_damage_is_another_finding(filled: Any, file: Path) -> None:
     def find(error: JournalError, store_id: str = filled.store_id) -> None:
         report_finding(config, error, now=lambda: AT, store_id=store_id)
 
-    for offset in (1, 2, 1):
-        find(DamagedJournalError("damaged", path=Path("a.jsonl"), offset=offset))
+    for seq in (1, 2, 1):
+        find(DamagedJournalError("damaged", path=Path("a.db"), seq=seq))
     for key_id in ("a", "b", "a"):
         find(KeyMissingError("missing", key_id=key_id))
     find(JournalError("truncated"))
@@ -161,14 +152,14 @@ def test_the_same_finding_is_reported_again_after_an_hour(filled: Any, file: Pat
 def test_an_examination_beside_a_writer_raises_no_false_alarm(
     filled: Any, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, open_store: Any
 ) -> None:
-    """Another process commits after the lines were read: head file, checkpoint and manifest are ahead of these then."""
-    real = Unwitnessed.load_to_end
+    """Another process commits after the events were read: head and head file are ahead of these then."""
+    real = Unwitnessed.read_to_end
 
-    def load_to_end(journal: Unwitnessed, **options: Any) -> None:
+    def read_to_end(journal: Unwitnessed, **options: Any) -> None:
         real(journal, **options)
         with open_store(embedding_model="none") as busy:
             busy.insert_memory({"type": "episodic", "content": "Meanwhile"})
 
-    monkeypatch.setattr(Unwitnessed, "load_to_end", load_to_end)
+    monkeypatch.setattr(Unwitnessed, "read_to_end", read_to_end)
     assert run(tmp_path, command) == 0
     assert read(file) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +20,7 @@ from memgraph.diagnostics.reports import MAX_RANKINGS, QuotaWatch, RecallWatch, 
 from memgraph.errors import BusyError, StorageError
 from memgraph.interfaces.cli.serve import limit_reporter
 from memgraph.interfaces.http.limits import Limited, Limits
+from memgraph.journal.sql import SQLite
 from memgraph.lifecycle.run.reporting import report_budget, report_orders
 from memgraph.model.model_usage import ModelUsage
 from memgraph.model.results.learning import OrdersResult
@@ -194,10 +196,17 @@ class TestQuotas:
         assert QuotaRecord.model_validate_json(json.dumps(found[0])).severity == "error"
 
     def test_a_full_disk(self, memory: MemGraph, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("memgraph.journal.segments.free_bytes", lambda _path: 1_000)
+        begin = SQLite._begin
+
+        def full(database: SQLite, raw: sqlite3.Connection, *, is_writing: bool, timeout_s: float) -> None:
+            begin(database, raw, is_writing=is_writing, timeout_s=timeout_s)
+            if is_writing:
+                raw.execute("PRAGMA max_page_count = 1")
+
+        monkeypatch.setattr(SQLite, "_begin", full)
         monkeypatch.setattr("memgraph.store.opening.free_bytes", lambda _path: 1_000)
         with pytest.raises(StorageError, match="nothing was recorded"):
-            memory.store.insert_memory({"type": "semantic", "content": "Another fact"})
+            memory.store.insert_memory({"type": "semantic", "content": "Another fact " * 9_000})
         (found,) = read(file, "quota")
         assert (found["quota"], found["severity"], found["value"]) == ("disk", "error", 1_000.0)
         assert found["store_id"] == memory.store.store_id
@@ -206,7 +215,7 @@ class TestQuotas:
         memory = MemGraph(open_store(diagnostics_file=str(file), max_memory_mb=1))
         memory.maintenance.collect()
         assert read(file, "quota") == []
-        (memory.store.config.home / "journal" / "padding").write_bytes(bytes(1_000_001))
+        (memory.store.config.home / "padding").write_bytes(bytes(1_000_001))
         memory.maintenance.collect()
         (found,) = read(file, "quota")
         assert (found["quota"], found["limit"], found["value"] > 1e6) == ("max_memory_mb", 1e6, True)

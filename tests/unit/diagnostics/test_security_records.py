@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import json
 import logging
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
+from memgraph import MemGraph
 from memgraph.diagnostics import reporting
 from memgraph.diagnostics.reports import report_security
 from memgraph.errors import (
@@ -25,7 +25,9 @@ from memgraph.errors import (
     PayloadError,
     UnknownEventError,
 )
+from memgraph.journal.opening import FILE
 from memgraph.logs import DIAGNOSTICS_LOGGER
+from tests.tables import change, change_payload, lines_of
 
 AT = "2026-02-01T09:00:00.000Z"
 TEXT = "What was learned"
@@ -78,23 +80,19 @@ def test_a_key_id_that_no_record_may_hold_hides_no_alert(filled: Any, file: Path
 
 
 def test_a_hostile_name_of_a_file_hides_no_alert(filled: Any, file: Path) -> None:
-    name = "an event.jsonl"
-    error = DamagedJournalError("damaged", path=Path(name), offset=4, seq=7)
+    name = "an event.db"
+    error = DamagedJournalError("damaged", path=Path(name), seq=7)
     config = filled.config.model_copy(update={"diagnostics_file": str(file)})
     report_security(config, "journal", now=lambda: AT, store_id=filled.store_id, error=error)
     (found,) = read(file)
-    assert (found["segment"], found["offset"], found["seq"]) == (
-        f"sha256:{hashlib.sha256(name.encode()).hexdigest()}",
-        4,
-        7,
-    )
+    assert (found["segment"], found["seq"]) == (f"sha256:{hashlib.sha256(name.encode()).hexdigest()}", 7)
 
 
 def test_a_forged_key_id_in_a_line_is_reported(filled: Any, open_store: Any, file: Path, tmp_path: Path) -> None:
-    journal = tmp_path / "store" / "journal"
-    path = next(journal.glob("*.jsonl"))
-    path.write_bytes(re.sub(rb'"key_id":"[^"]*"', b'"key_id":"gone away"', path.read_bytes()))
-    (journal / "verified.json").unlink(missing_ok=True)
+    for seq, head in enumerate([line["head"] for line in lines_of(tmp_path / "store")], start=1):
+        forged = orjson.dumps({**head, "key_id": "gone away"}, option=orjson.OPT_SORT_KEYS)
+        change(tmp_path / "store", "UPDATE event SET head = ? WHERE seq = ?", forged, seq)
+    change(tmp_path / "store", "DELETE FROM head")
     with pytest.raises(JournalError):
         open_store(diagnostics_file=str(file))
     (found,) = read(file)
@@ -116,34 +114,27 @@ def test_a_bypass_is_an_error_at_its_opening_and_at_each_replay(
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        (rb'"head":', rb'"heat":', "journal"),
-        (rb'"envelope_version":1', rb'"envelope_version":9', "envelope"),
+        ('"seq":1', '"sea":1', "journal"),
+        ('"envelope_version":1', '"envelope_version":9', "envelope"),
     ],
 )
 @pytest.mark.parametrize("mode", ["prod", "dev"])
 def test_refused_events(
-    filled: Any, open_store: Any, file: Path, tmp_path: Path, old: bytes, new: bytes, reason: str, mode: str
+    filled: Any, open_store: Any, file: Path, tmp_path: Path, old: str, new: str, reason: str, mode: str
 ) -> None:
-    journal = tmp_path / "store" / "journal"
-    path = next(journal.glob("*.jsonl"))
-    path.write_bytes(path.read_bytes().replace(old, new))
-    (journal / "verified.json").unlink(missing_ok=True)
+    change(tmp_path / "store", "UPDATE event SET head = CAST(replace(CAST(head AS TEXT), ?, ?) AS BLOB)", old, new)
+    change(tmp_path / "store", "DELETE FROM head")
     with pytest.raises(JournalError):
         open_store(diagnostics_file=str(file), security_mode=mode)
     (found,) = read(file)
     assert (found["reason"], found["severity"]) == (reason, "critical" if mode == "prod" else "error")
-    assert found["segment"] == path.name
+    assert found["segment"] == FILE
     assert found["seq"] == 1
 
 
 def test_an_invalid_signature(filled: Any, open_store: Any, file: Path, tmp_path: Path) -> None:
-    journal = tmp_path / "store" / "journal"
-    path = next(journal.glob("*.jsonl"))
-    first, rest = path.read_bytes().split(b"\n", 1)
-    place = first.index(b'"signature":"') + len(b'"signature":"')
-    digit = b"1" if first[place : place + 1] == b"0" else b"0"
-    path.write_bytes(first[:place] + digit + first[place + 1 :] + b"\n" + rest)
-    (journal / "verified.json").unlink(missing_ok=True)
+    change(tmp_path / "store", "UPDATE event SET signature = zeroblob(32) WHERE seq = 1")
+    change(tmp_path / "store", "DELETE FROM head")
     with pytest.raises(JournalError):
         open_store(diagnostics_file=str(file))
     (found,) = read(file)
@@ -161,9 +152,8 @@ def test_an_unknown_mode_is_reported_once_it_is_known_where(open_store: Any, fil
 def test_no_text_of_a_memory_is_in_a_record(
     filled: Any, open_store: Any, file: Path, tmp_path: Path, caplog: Any
 ) -> None:
-    path = next((tmp_path / "store" / "journal").glob("*.jsonl"))
-    path.write_bytes(path.read_bytes().replace(TEXT.encode(), b"What was burned!"))
-    (path.parent / "verified.json").unlink(missing_ok=True)
+    change_payload(tmp_path / "store", TEXT, "What was burned!")
+    change(tmp_path / "store", "DELETE FROM head")
     with pytest.raises(JournalError):
         open_store(diagnostics_file=str(file))
     assert read(file)
@@ -205,15 +195,13 @@ def test_a_webhook_needs_a_secret(open_store: Any) -> None:
 def test_damage_that_an_open_store_meets_is_reported(open_store: Any, file: Path, tmp_path: Path) -> None:
     store = open_store(embedding_model="none", diagnostics_file=str(file))
     store.insert_memory({"type": "episodic", "content": TEXT})
-    path = next((tmp_path / "store" / "journal").glob("*.jsonl"))
-    whole = path.read_bytes()
-    path.write_bytes(whole + b'{"head":1}\n')
+    with MemGraph.open(tmp_path / "store", keys_home=tmp_path / "keys", embedding_model="none") as other:
+        other.store.insert_memory({"type": "episodic", "content": "Another fact"})
+    change_payload(tmp_path / "store", "Another fact", "Another tale")
     with pytest.raises(JournalError):
-        store.insert_memory({"type": "episodic", "content": "Another fact"})
-    path.write_bytes(whole)
+        store.insert_memory({"type": "episodic", "content": "One more fact"})
     found = read(file)
-    assert found[0]["reason"] == "journal"
-    assert (found[0]["offset"], found[0]["store_id"]) == (len(whole), store.store_id)
+    assert (found[0]["reason"], found[0]["store_id"]) == ("journal", store.store_id)
 
 
 @pytest.mark.parametrize(
@@ -228,18 +216,20 @@ def test_a_verified_event_that_fits_no_schema_is_reported_in_any_mode(
     store = open_store(embedding_model="none")
     key = store._journal.signing_key
     store.close()
-    (path,) = (tmp_path / "store" / "journal").glob("*.jsonl")
-    envelope = orjson.loads(path.read_bytes().splitlines()[0])
+    envelope = lines_of(tmp_path / "store")[0]
     envelope["head"] |= head
     if payload is not None:
         envelope["payload"] = payload
         content = orjson.dumps(payload, option=orjson.OPT_SORT_KEYS)
         envelope["head"]["payload_sha256"] = hashlib.sha256(bytes.fromhex(envelope["salt"]) + content).hexdigest()
     signed = orjson.dumps(envelope["head"], option=orjson.OPT_SORT_KEYS)
-    envelope["signature"] = hmac.digest(key.secret, signed, "sha256").hex()
-    path.write_bytes(orjson.dumps(envelope, option=orjson.OPT_SORT_KEYS) + b"\n")
-    for witness in (path.parent / "verified.json", tmp_path / "keys" / "heads" / store.store_id):
-        witness.unlink(missing_ok=True)
+    content = orjson.dumps(envelope["payload"], option=orjson.OPT_SORT_KEYS)
+    signature = hmac.digest(key.secret, signed, "sha256")
+    statement = "UPDATE event SET type = ?, head = ?, payload = ?, signature = ? WHERE seq = 1"
+    change(tmp_path / "store", statement, envelope["head"]["type"], signed, content, signature)
+    change(tmp_path / "store", "DELETE FROM event WHERE seq > 1")
+    change(tmp_path / "store", "DELETE FROM head")
+    (tmp_path / "keys" / "heads" / store.store_id).unlink(missing_ok=True)
     with pytest.raises((UnknownEventError, PayloadError)):
         open_store(diagnostics_file=str(file), security_mode=mode, allow_unsigned_replay=mode == "dev")
     (found,) = read(file)

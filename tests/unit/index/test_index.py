@@ -34,6 +34,7 @@ from memgraph.model.ids import natural_id, source_id
 from memgraph.model.memory import Entity, MemoryRecord
 from memgraph.ports import Change, Key, Row
 from tests.engines import SEAL
+from tests.tables import copy_journal, forget_journal
 
 NOW, LATER = "2026-02-01T09:00:00.000Z", "2026-02-03T12:00:00.000Z"
 NAMED = ("project", "session", "task", "domain", "speaker")
@@ -401,7 +402,7 @@ class TestAnswers:
 
 class TestSnapshot:
     def test_it_keeps_its_offset(self, world: World, tmp_path: Path) -> None:
-        world.index.offset = IndexOffset(7, "sig", "made")
+        world.index.offset = IndexOffset(7, "sig", "a rebuild")
         loaded = reloaded(world.index, tmp_path)
         assert loaded.offset == world.index.offset
         assert loaded.changed == world.index.changed == 0
@@ -553,19 +554,16 @@ class TestInAStore:
     def test_a_snapshot_ahead_of_the_journal_is_not_loaded(
         self, lived: Any, open_store: Callable[..., Any], tmp_path: Path
     ) -> None:
-        """The journal was restored from a backup, its head file and the graph were deleted, but the index was not."""
+        """The journal was restored from a backup, its head file was deleted, but the index was not."""
         lived.flush()
         expected = answers(lived.reader.index)
-        parts = [path for path in (tmp_path / "store").glob("memgraph.db*") if not path.name.endswith("-shm")]
-        kept = {path: path.read_bytes() for path in parts}
+        copy_journal(tmp_path / "store", tmp_path / "backup")
         ghost = lived.insert_memory({"type": "episodic", "content": "a ghost that no journal knows"})
         assert len(answers(lived.reader.index)["ids"]) == len(expected["ids"]) + 1
         store_id = lived.store_id
         lived.close()
-        for path in (tmp_path / "store").glob("memgraph.db*"):
-            path.unlink()
-        for path, data in kept.items():
-            path.write_bytes(data)
+        forget_journal(tmp_path / "store")
+        copy_journal(tmp_path / "backup", tmp_path / "store")
         (tmp_path / "keys" / "heads" / store_id).unlink()
         again = open_store()
         assert again.get_memory(ghost.id) is None
