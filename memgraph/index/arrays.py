@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -83,10 +84,14 @@ class Multimap:
 
     def add(self, key: int, value: int, weight: int) -> None:
         """Add a pair; the weight must not be 0."""
+        self.add_all({key: weight}, value)
+
+    def add_all(self, weights_by_key: Mapping[int, int], value: int) -> None:
+        """Add a pair of this value to each of some keys."""
         keys, values, weights = self._tail
-        keys.append(key)
-        values.append(value)
-        weights.append(weight)
+        keys.extend(weights_by_key)
+        values.extend(repeat(value, len(weights_by_key)))
+        weights.extend(weights_by_key.values())
         if len(keys) > self._longest_tail:
             self._merge()
 

@@ -322,9 +322,7 @@ class Index:
         self.sequences.put(slot, codes)
         self.column("terms")[slot] = len(codes)
         self.column("words")[slot] = text.words
-        add = self.postings.add
-        for code, count in Counter(codes).items():
-            add(code, slot, min(count, MAX_WEIGHT))
+        self.postings.add_all({code: min(count, MAX_WEIGHT) for code, count in Counter(codes).items()}, slot)
         for term in text.trigger:
             self.triggers.add(vocabulary(term), slot, min(len(text.trigger), MAX_WEIGHT))
         for name, is_about, phrases in text.entities:

@@ -77,7 +77,7 @@ class Reader:
             if (index, mark) != self._touched:
                 known = self._touched
                 since = known[1] if known and known[0] is index else None
-                for effect in self._pending.effects(self._projector.rows.get, since=since):
+                for effect in self._pending.effects(self._projector.rows.memories, since=since):
                     index.touch(
                         effect.id,
                         access_count=effect.access_count,

@@ -26,7 +26,7 @@ logger = logger_of(__name__)
 FLUSH_AFTER_S = 1.0
 _BOOST_EVERY_DAYS = 1.0
 
-Rows = Callable[[str, str], Row | None]
+Rows = Callable[[Iterable[str]], list[Row]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +86,8 @@ class PendingAccess:
         """Return the rows with the effects of pending uses; uses of deleted memories have none."""
         is_late = since is not None and since[:2] == self.mark[:2]
         ids = dict.fromkeys(self._used[since.used :]) if since and is_late else {**self._drained, **self._uses}
-        found = []
-        for memory_id in ids:
-            uses = self._of(memory_id)
-            row = rows("Memory", memory_id) if uses else None
-            if row is not None:
-                found.append(_effect(row, uses, self._curve))
-        return found
+        uses = {memory_id: found for memory_id in ids if (found := self._of(memory_id))}
+        return [_effect(row, uses[row["id"]], self._curve) for row in rows(uses)] if uses else []
 
     def over(self, row: Row) -> Row:
         """Return a row with its pending uses applied."""

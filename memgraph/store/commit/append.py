@@ -109,7 +109,7 @@ class Appender:
         ]
         self._check(drafts)
         with self._projector.view:
-            drained = self.pending.drain(self._projector.rows.get)
+            drained = self.pending.drain(self._projector.rows.memories)
         first = CommitDraft("system", [*drained.payloads, *self._switch(vectors)], actor="system")
         before = self._projector.journal.tail.seq
         try:
