@@ -18,7 +18,6 @@ from memgraph.store.maintenance.keys import rotate_key
 from memgraph.store.repair import baseline_problem, drop_baseline
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.crash.conftest import Scene
-from tests.engines import in_memory
 
 DIMENSION = 16
 FLIPS, LONG_FLIPS = 12, 400
@@ -40,7 +39,7 @@ def config_of(folder: Path, days: int = 0) -> memgraph.AgentMemoryConfig:
 
 def opened(folder: Path) -> Any:
     embedder, clock = FakeEmbedder(DIMENSION), FakeClock("2026-02-20T00:00:00.000Z")
-    return memgraph.AgentMemoryStore(config_of(folder), embedder=embedder, clock=clock, engine=in_memory())
+    return memgraph.AgentMemoryStore(config_of(folder), embedder=embedder, clock=clock)
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +48,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, s
     folder = tmp_path_factory.mktemp("compaction") / "template"
     folder.mkdir()
     clock = FakeClock("2026-02-01T09:00:00.000Z")
-    with memgraph.AgentMemoryStore(
-        config_of(folder), embedder=FakeEmbedder(DIMENSION), clock=clock, engine=in_memory()
-    ) as store:
+    with memgraph.AgentMemoryStore(config_of(folder), embedder=FakeEmbedder(DIMENSION), clock=clock) as store:
         ids = []
         for number in range(10):
             ids.append(store.insert_memory({"type": "episodic", "content": f"Day {number}", "tags": [f"t{number}"]}).id)

@@ -250,7 +250,7 @@ class TestRepairOfDamage:
         assert kept("backup", str(tmp_path / "a.tar.gz")).exit_code == 0
         assert kept("remember", "after the backup").exit_code == 0
         change_payload(home, "Fridays", "Sundays")
-        assert kept("list").exit_code == 1
+        assert kept("verify").exit_code == 1
         assert kept("repair", "--from-backup", str(tmp_path / "a.tar.gz")).exit_code == 1  # not confirmed
         result = kept("repair", "--from-backup", str(tmp_path / "a.tar.gz"), "--yes")
         assert (result.exit_code, result.stderr) == (0, "")

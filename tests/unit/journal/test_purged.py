@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 import pytest
-from memgraph.journal.purge.carrying import CARRIES
 
 from memgraph.errors import DamagedJournalError, JournalError
 from memgraph.journal.envelope import (
@@ -22,9 +21,7 @@ from memgraph.journal.envelope import (
 )
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.ring import key_from_secret
-from memgraph.journal.legacy import KEPT
 from memgraph.model.events.memories import MemoryAdded
-from memgraph.model.events.registry import PAYLOADS, STATES_MEMORY
 from memgraph.model.events.store import MemoryPurged, ranges_of
 
 NOW, KEY = "2026-02-01T09:00:00.000Z", key_from_secret(b"k" * 32)
@@ -53,12 +50,6 @@ def purged(journal: Journal, write: Any, added: Added) -> Journal:
         journal.erase({3})
     journal.database.erase()
     return journal
-
-
-def test_every_type_of_event_says_whose_content_it_carries() -> None:
-    """A new type must be added to the table, so that a purge does not pass it over."""
-    assert CARRIES.keys() == {name for name, _ in PAYLOADS}
-    assert CARRIES.keys() >= STATES_MEMORY | KEPT
 
 
 def test_payload_and_salt_are_gone_and_the_rest_is_as_before(lines: list[Line]) -> None:

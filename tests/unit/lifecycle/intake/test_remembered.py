@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from memgraph.graph.storage.lease import Session
 
 import memgraph
 
@@ -86,27 +85,6 @@ def test_a_long_text_says_its_parts(memory: memgraph.MemGraph) -> None:
     assert len(result.data["ids"]) > 2
     assert result.message.startswith(f"Remembered in {len(result.data['ids'])} parts: ")
     assert memory.commands.remember(text).data["ids"] == result.data["ids"]
-
-
-@pytest.mark.embedded
-def test_nobody_waits_for_a_graph_that_another_process_holds(open_store: Callable[..., Any], clock: Any) -> None:
-    memory = memgraph.MemGraph(open_store(lock_timeout_s=30))
-    memory.commands.remember(OLD)
-    memory.store.close()
-    memory = memgraph.MemGraph(open_store(lock_timeout_s=30))
-    other = Session(
-        memory.store.config.home / "graph.lock",
-        open_resource=object,
-        close_resource=lambda _: None,
-        timeout_s=1,
-        idle_s=0,
-    )
-    clock.advance(minutes=1)
-    with other.held():
-        assert memory.commands.remember(NEW).data["replaced"] == []
-        assert not memory.store.reader.acquire_graph()
-    memory.maintenance.sleep()
-    assert in_force(memory) == [NEW]
 
 
 def test_what_an_agent_saves_restores_nothing_that_the_user_forgot(memory: memgraph.MemGraph) -> None:

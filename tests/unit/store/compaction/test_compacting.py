@@ -251,20 +251,3 @@ def test_a_purge_while_a_resealing_waits_for_the_store_is_resealed_with_it(
         assert store.notices == []
     for path in (tmp_path / "store").rglob("*"):
         assert not (path.is_file() and b"Margaret" in path.read_bytes()), path
-
-
-def test_a_purge_by_a_store_that_was_open_during_a_compaction_purges_the_baseline(
-    grown: Any, open_store: Any, clock: FakeClock, tmp_path: Path
-) -> None:
-    store, ids = grown()
-    compact(config_of(tmp_path), before="2026-02-07", clock=clock)
-    before = {path.name for path in (tmp_path / "store" / "journal" / "baseline").iterdir()}
-    store.purge([ids[2]])
-    assert {path.name for path in (tmp_path / "store" / "journal" / "baseline").iterdir()}.isdisjoint(before)
-    store.rebuild()
-    assert len(list(store.every_memory())) == 9
-    store.close()
-    with open_store(clock=clock) as again:
-        assert ids[2] not in {memory.id for memory in again.every_memory()}
-        assert again.verify(deep=True)
-        assert again.notices == []

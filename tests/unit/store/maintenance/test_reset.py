@@ -284,7 +284,7 @@ store.reset("all")
 
 
 @pytest.mark.embedded
-@pytest.mark.parametrize(("place", "left"), [("journal.append", 9), ("rows.rebuild", 0)])
+@pytest.mark.parametrize(("place", "left"), [("journal.append", 9), ("rows.rebuild", 9)])
 def test_a_killed_reset_is_done_or_not(
     run: Callable[..., Any], open_store: Callable[..., Any], place: str, left: int
 ) -> None:

@@ -124,7 +124,6 @@ class TestOneMemory:
     ) -> None:
         secret = store.insert_memory(episode(SECRET)).id
         kept = store.insert_memory(episode(OTHER)).id
-        store._projector.engine.release()
         other = run(f"opened().purge(['{secret}'])")
         assert other.returncode == 0, other.stderr
         assert store.get_memory(secret) is None
