@@ -186,7 +186,7 @@ class Vectors:
         if count == self._sealed:
             return
         try:
-            code = self._seal(self._purpose).code(memoryview(np.ascontiguousarray(self._map[:count])).cast("B"))
+            code = self._seal(self._purpose).code(np.ascontiguousarray(self._map[:count]).data.cast("B"))
             write_private(self._note, orjson.dumps({"rows": count, "code": code}))
             self._sealed = count
         except StorageError as error:
@@ -220,7 +220,7 @@ class Vectors:
             stated = orjson.loads(self._note.read_bytes())
             count = int(stated["rows"])
             rows = self._mapped(count)
-            if len(rows) == count and self._seal(self._purpose).fits(stated["code"], memoryview(rows).cast("B")):
+            if len(rows) == count and self._seal(self._purpose).fits(stated["code"], rows.data.cast("B")):
                 self._sealed = count
                 return rows
         except (OSError, ValueError, KeyError, TypeError):
