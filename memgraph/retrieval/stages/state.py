@@ -217,7 +217,9 @@ class Search:
         found: list[list[str]] = [[] for _ in slots]
         for term in sorted(self.terms, key=lambda one: -one.idf):
             word = spelled.get(term.name, term.name) if term.name.isascii() else term.name  # of Chinese a part of a run
-            for place in np.flatnonzero(np.isin(slots, term.slots)).tolist():
+            has = np.zeros(len(self.index), dtype=np.bool_)
+            has[term.slots] = True
+            for place in np.flatnonzero(has[slots]).tolist():
                 if word not in found[place]:
                     found[place].append(word)
         return found
