@@ -36,7 +36,8 @@ SERVERS = ("postgresql://", "postgres://")
 _NAME = re.compile(r"^-- name: (\w+)[^\n]*\n", re.MULTILINE)
 _PAGES = 1_000
 """Pages after which SQLite merges its write-ahead log into the file."""
-_PAGE_BYTES = 4_096
+_SPARE_BYTES = 1 << 16
+"""SQLite needs so much at once for the memory that processes share."""
 _CACHE_KIB = 64_000
 _WAIT_S = 10.0
 _LOOK_S = 0.02
@@ -493,10 +494,6 @@ class SQLite(Database):
     def _sql(self, name: str) -> str:
         return statements()[name]
 
-    def _is_full(self) -> bool:
-        """Return whether no file of it can grow by a page: SQLite calls a limit on sizes an error of input and output."""
-        return any(free_bytes(Path(f"{self.path}{suffix}")) < _PAGE_BYTES for suffix in ("", "-wal", "-shm"))
-
     def _damaged(self, problem: object) -> DamagedDatabaseError:
         what = " ".join(str(problem).split())
         advice = "`memgraph repair` says what can be kept, `memgraph repair --from-backup FILE` restores it"
@@ -510,7 +507,7 @@ class SQLite(Database):
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise BusyError("the database", pid=None, timeout_s=timeout_s) from None
-            if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and self._is_full()):
+            if is_full(error, self.path):
                 raise DiskFullError("no space is left", path=self.path) from None
             if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
                 raise ReadOnlyError(read_only_message(f"{self.path} may not be written")) from None
@@ -708,6 +705,15 @@ def without_password(url: str) -> str:
     host = parts.netloc.rpartition("@")[2]
     user = parts.username
     return urlunsplit((parts.scheme, f"{user}@{host}" if user else host, parts.path, "", ""))
+
+
+def is_full(error: BaseException, path: Path) -> bool:
+    """Return whether SQLite failed because there is no space for its file. It calls some of that an error of input and output."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    places = [Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm")]
+    return code == sqlite3.SQLITE_FULL or (
+        code == sqlite3.SQLITE_IOERR and any(free_bytes(place) < _SPARE_BYTES for place in places)
+    )
 
 
 def _first_line(error: Exception) -> str:
