@@ -315,6 +315,7 @@ class GraphCopy:
             folder = TemporaryFolder(self._folder, _QUERY)
             try:
                 shutil.copyfile(path, copied := folder.path / "graph", follow_symlinks=False)
+                copied.chmod(0o600)
                 if self._code(copied, seq, mark) == code:
                     return folder
                 logger.warning("%s is not as this store wrote it; it is written anew", path)

@@ -549,11 +549,10 @@ class SQLite(Database):
         try:
             yield
         except sqlite3.Error as error:
-            extended = getattr(error, "sqlite_errorcode", 0)
-            code = extended & 0xFF
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise BusyError("the database", pid=None, timeout_s=timeout_s) from None
-            if code == sqlite3.SQLITE_FULL or extended in _NOT_WRITTEN:
+            if is_full(error):
                 raise FullDatabaseError(self.path, error) from None
             if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
                 raise ReadOnlyError(read_only_message(f"{self.path} may not be written")) from None
@@ -778,6 +777,12 @@ class _AdvisoryLock:
 
     def taken_at(self) -> float | None:
         return None
+
+
+def is_full(error: BaseException) -> bool:
+    """Return whether SQLite failed because there is no space. It calls some of that an error of input and output."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF == sqlite3.SQLITE_FULL or code in _NOT_WRITTEN
 
 
 def _first_line(error: Exception) -> str:

@@ -32,6 +32,7 @@ from memgraph.interfaces.worker.place import PROTOCOL, RELEASE, Place, line_of, 
 from memgraph.interfaces.worker.server import take_lock
 from tests.interfaces.workers import impostor, recalled, searched, served, socket_folder
 from tests.tables import make_newer
+from tests.witness import copied
 
 ROOT = Path(__file__).parents[2]
 FACT = "The harbour opens at six"
@@ -95,6 +96,16 @@ def test_a_long_path_gives_way_to_a_short_one(
     it = place_of(str(tmp_path / "store"))
     assert it is not None
     assert len(it.socket) < 100
+
+
+@pytest.mark.parametrize("release", ["0.1.0", "0.2.0"])
+def test_a_store_of_an_earlier_release_has_its_place_before_and_after_it_is_moved(tmp_path: Path, release: str) -> None:
+    folder = copied(ROOT / "tests" / "fixtures" / "stores" / release, tmp_path / "copy")
+    before = place_of(str(folder / "store"))
+    assert before is not None
+    MemGraph.open(folder / "store", keys_home=folder / "keys", embedding_model="none").close()
+    assert not (folder / "store" / "journal").exists()
+    assert place_of(str(folder / "store")) == before
 
 
 def test_the_folder_and_its_files_are_private(memory: MemGraph, place: Place, folder: Path) -> None:

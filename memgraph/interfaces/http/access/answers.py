@@ -21,11 +21,12 @@ from uuid import uuid4
 import orjson
 
 from memgraph.disk.files import make_private_folder
-from memgraph.errors import InvalidInputError, StorageError
+from memgraph.errors import DiskFullError, InvalidInputError, StorageError
 from memgraph.interfaces.http.access.refusals import KeyReusedError, KeyRunningError, PartlyStoredError, status_of
 from memgraph.interfaces.operations import Answer
 from memgraph.interfaces.refusals import remote_message_of
 from memgraph.journal.envelope import Event
+from memgraph.journal.sql import is_full
 from memgraph.logs import logger_of
 from memgraph.model.events.memories import MemoryAdded
 from memgraph.store.commit.requests import Requests
@@ -192,6 +193,8 @@ class Answers:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
+            if is_full(error):
+                raise DiskFullError("no space is left for answers", path=self._path) from None
             problem = f"answers cannot be kept: {error}; free some disk space, or remove the file if it is damaged"
             raise StorageError(problem, path=self._path) from None
 

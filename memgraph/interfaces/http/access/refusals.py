@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -80,8 +79,6 @@ def status_of(error: BaseException) -> int:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in FULL:
-            return HTTPStatus.INSUFFICIENT_STORAGE
-        if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
             return HTTPStatus.INSUFFICIENT_STORAGE
         cause = cause.__cause__ or cause.__context__
     return HTTPStatus.INTERNAL_SERVER_ERROR
