@@ -470,8 +470,9 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report, stac
             elif made := made_from_events(config.home):
                 raise lost_journal(config.home, made)
             return None
+        named = journal.named_by_head()
         journal.load()
-        condition = condition_of(journal)
+        condition = condition_of(journal, named)
         _keys(journal, ring, config, report)
     except KeyMissingError as error:
         report.refused("key", error)

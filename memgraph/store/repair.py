@@ -226,8 +226,9 @@ def repair_store(
             "must be the result of an earlier repair_store() call", field="accept_head", value=accept_head
         )
     with _reported(config, clock), _unwitnessed(config, keys, changes=accept_head is not None) as journal:
+        named = journal.named_by_head()
         journal.read_to_end()
-        found = condition_of(journal)
+        found = condition_of(journal, named)
         if accept_head is None:
             if any(witness.state != "missing" for witness in found.contradicting):  # opening makes a missing one
                 _report(config, JournalError("a witness contradicts the journal"), clock)
@@ -238,13 +239,13 @@ def repair_store(
             raise JournalError(f"the journal in {journal.path} matches its head file: there is nothing to accept")
         by, time = accepted_by or f"memgraph {release()}", clock or utc_now
         with journal.locked():
-            if condition_of(journal) != found:
+            if condition_of(journal, journal.named_by_head()) != found:
                 raise _changed(journal)
             first: list[Payload] = [] if found.seq else [StoreCreated(created_by=by)]
             now = max(to_iso(time()), journal.tail.timestamp)
             journal.append([CommitDraft("system", [*first, _record_of(found, now, by, reason)], actor="user")], now)
             journal.accept_end()
-            return condition_of(journal)
+            return condition_of(journal, journal.named_by_head())
 
 
 def baseline_problem(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> str | None:
@@ -344,7 +345,7 @@ def cut_journal(
         with journal.committing() as tx:
             tx.run("remove_events_after", journal.database.tenant, expected.kept.seq)
             journal.put_head(tx)  # `tail` is where the damage begins
-            found = condition_of(journal)
+            found = condition_of(journal, journal.named_by_head())
             payloads: list[Payload] = [] if found.seq else [StoreCreated(created_by=by)]
             payloads.append(
                 JournalCut(
@@ -564,10 +565,9 @@ def _local(config: AgentMemoryConfig) -> tuple[KeyProvider, ...]:
     return (FileKeys(config.keys_home),)
 
 
-def condition_of(journal: Unwitnessed) -> Condition:
-    """Compare the end of what was read with the head file."""
-    end = journal.tail
-    named, path = journal.named_by_head(), journal.head_path
+def condition_of(journal: Unwitnessed, named: Head | None) -> Condition:
+    """Compare the end of what was read with what the head file stated before: another process may have committed since."""
+    end, path = journal.tail, journal.head_path
     if named is None:
         is_new = end.seq == 0 and not path.exists()
         state: WitnessState = "agrees" if is_new else "damaged" if path.exists() else "missing"

@@ -153,13 +153,16 @@ def test_an_examination_beside_a_writer_raises_no_false_alarm(
     filled: Any, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, open_store: Any
 ) -> None:
     """Another process commits after the events were read: head and head file are ahead of these then."""
-    real = Unwitnessed.read_to_end
+    name = {"doctor": "load", "repair": "read_to_end"}[command]
+    real, committed = getattr(Unwitnessed, name), []
 
-    def read_to_end(journal: Unwitnessed, **options: Any) -> None:
+    def then_commit(journal: Unwitnessed, **options: Any) -> None:
         real(journal, **options)
-        with open_store(embedding_model="none") as busy:
-            busy.insert_memory({"type": "episodic", "content": "Meanwhile"})
+        if not committed and isinstance(journal, Unwitnessed):
+            with open_store(embedding_model="none") as busy:
+                committed.append(busy.insert_memory({"type": "episodic", "content": "Meanwhile"}))
 
-    monkeypatch.setattr(Unwitnessed, "read_to_end", read_to_end)
+    monkeypatch.setattr(Unwitnessed, name, then_commit)
     assert run(tmp_path, command) == 0
+    assert committed
     assert read(file) == []

@@ -206,7 +206,7 @@ class TestQuotas:
         monkeypatch.setattr(SQLite, "_begin", full)
         monkeypatch.setattr("memgraph.store.opening.free_bytes", lambda _path: 1_000)
         with pytest.raises(StorageError, match="nothing was recorded"):
-            memory.store.insert_memory({"type": "semantic", "content": "Another fact " * 9_000})
+            memory.store.insert_memory({"type": "semantic", "content": "Another fact " * 60})
         (found,) = read(file, "quota")
         assert (found["quota"], found["severity"], found["value"]) == ("disk", "error", 1_000.0)
         assert found["store_id"] == memory.store.store_id
