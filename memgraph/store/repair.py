@@ -739,8 +739,8 @@ def _purged_again(
             journal.vectors(model, journal.named.dimension_of(model) or 0).remove(rows)
     journal.erase(seqs | back)
     wanted: dict[str, list[int]] = defaultdict(list)
-    for _, purge in journal.purges():
-        for one in purge.vectors:
+    for _, payload in journal.purges():
+        for one in payload.vectors:
             wanted[one.model] += one.rows
     for model, row in list(vectors_left(journal, wanted)):
         journal.vectors(model, journal.named.dimension_of(model) or 0).remove([row])
