@@ -169,7 +169,7 @@ def _purged(
     from memgraph.embedding import NoEmbedder
 
     with AgentMemoryStore(config, keys=keys, clock=clock, embedder=NoEmbedder()) as store:  # a purge embeds nothing
-        return store.expire(deleted)
+        return store._expire(deleted)  # noqa: SLF001 - for compactions only
 
 
 def _now(clock: Clock | None) -> Callable[[], str]:

@@ -135,7 +135,7 @@ class Delegating:
     purge = _delegated("_purging", Purging.purge)
     preview_purge = _delegated("_purging", Purging.preview_purge)
     complete_purges = _delegated("_purging", Purging.complete_purges)
-    expire = _delegated("_purging", Purging.expire)
+    _expire = _delegated("_purging", Purging.expire)
     check_receipt = _delegated("_purging", Purging.check_receipt)
 
     check_embedder = _delegated("_awaiting", AwaitingVectors.check_embedder)

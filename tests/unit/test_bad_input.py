@@ -365,7 +365,7 @@ def test_an_empty_directory_becomes_a_store(tmp_path, embedder):
 
     open_and_write(tmp_path / "empty", tmp_path / "keys", embedder)
 
-    assert (tmp_path / "empty" / "journal" / "manifest.json").is_file()
+    assert (tmp_path / "empty" / "memgraph.db").is_file()
 
 
 def test_a_file_where_the_directory_should_be(tmp_path, embedder):

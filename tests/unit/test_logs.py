@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -121,16 +123,19 @@ def test_nothing_remembered_asked_or_secret_is_logged(
 ) -> None:
     store = everything(open_store, tmp_path)
 
-    def fail(*_args: Any, **_options: Any) -> None:
-        raise GraphError("the graph engine refused", engine_says=f"could not read {TEXT}")
-
     with monkeypatch.context() as broken:  # the engine quotes what it was given
-        broken.setattr("memgraph.store.rows.Rows.apply", fail)
-        broken.setattr("memgraph.store.rows.Rows.rebuild", fail)
-        again = open_store()
-        again.insert_memory({"type": "episodic", "content": TEXT})
-        refused(again.digest)
-        again.close()
+
+        def fail(*_args: Any, **_options: Any) -> None:
+            broken.undo()
+            raise GraphError("the graph engine refused", engine_says=f"could not read {TEXT}")
+
+        broken.setattr("memgraph.graph.process.EngineProcess.ask", fail)
+        with open_store() as again:
+            again.cypher("MATCH (m:Memory) RETURN count(*)")
+    with closing(sqlite3.connect(tmp_path / "store" / "memgraph.db")) as raw, raw:
+        assert raw.execute("UPDATE node SET body = ?", (TEXT.encode(),)).rowcount > 0
+    with open_store() as again:
+        again.digest()
     for path in (tmp_path / "store" / "index").iterdir():
         path.write_bytes(b"PK" + TEXT.encode())
     assert open_store().reader.index
@@ -142,7 +147,7 @@ def test_nothing_remembered_asked_or_secret_is_logged(
     assert [line for line in said if any(secret in line for secret in secrets)] == []
     text = "\n".join(said)
     for what in ("opened the journal", "appended to the journal", "wrote rows", "rebuilt rows and index",
-                 "built the index", "brought the rows up", "ranked for a recall", "answered a query", "read a source", "rebuilding the rows from the journal: the graph engine refused"):  # fmt: skip
+                 "built the index", "ranked for a recall", "answered a query", "read a source", "rebuilding the rows from the journal", "the graph is written anew: the graph engine refused"):  # fmt: skip
         assert what in text, what
     assert store.store_id
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -178,8 +180,9 @@ def test_the_recorded_version_names_the_stages_and_changes_with_every_weight(fil
     assert all(re.fullmatch(rf"{STAGES_VERSION}-[0-9a-f]{{8}}", version) for version in versions)
     assert settings_version(memgraph.RetrievalConfig(max_tokens=7)) == versions[0]
     filled.flush()
-    journal = "".join(path.read_text() for path in (Path(filled.config.home) / "journal").glob("*.jsonl"))
-    assert f'"settings_version":"{versions[1]}"' in journal
+    with closing(sqlite3.connect(filled.config.home / "memgraph.db")) as raw:
+        journal = b"".join(payload for (payload,) in raw.execute("SELECT payload FROM event"))
+    assert f'"settings_version":"{versions[1]}"'.encode() in journal
 
 
 def test_few_candidates_find_the_same_best(filled: Any) -> None:

@@ -16,7 +16,8 @@ import memgraph
 from memgraph.errors import InvalidInputError, NotFoundError, StorageError, UnsupportedClaimError
 from memgraph.extraction.llm.claims import REQUIRED, claim_schema
 from memgraph.extraction.llm.prompt import fenced
-from memgraph.journal.legacy import segments
+from memgraph.journal.journal import Journal
+from memgraph.journal.sql import FullDatabaseError
 from memgraph.lifecycle import find_contradictions, open_contradictions, sleep
 from memgraph.lifecycle.distillation.answers import answer_order, skip_order
 from memgraph.lifecycle.distillation.orders import known_order, work_orders, work_sheet
@@ -371,16 +372,17 @@ class TestVerdicts:
     ) -> None:
         [order] = work_orders(store)
         said = statement(content="The importer handles empty files.", evidence=["The importer handles empty files"])
-        written = count(1)
+        appended = count(1)
+        real = Journal.append
 
-        def full(descriptor: int, data: bytes) -> None:
-            if next(written) >= failing:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            real(descriptor, data)
+        def full(journal: Journal, *drafts: Any) -> Any:
+            done = real(journal, *drafts)
+            if next(appended) >= failing:
+                raise FullDatabaseError(journal.path, os.strerror(errno.ENOSPC))
+            return done
 
-        real = segments.write_all
         with monkeypatch.context() as patched:
-            patched.setattr(segments, "write_all", full)
+            patched.setattr(Journal, "append", full)
             with suppress(StorageError):
                 answer(store, order, {"statements": [said], "verdict": verdict})
         [known] = work_orders(store, state=None) or [order]
