@@ -302,7 +302,7 @@ class Journal:
     def verify(
         self, progress: Progress | None = None, *, also: Callable[[Committed], None] = lambda _commit: None
     ) -> int:
-        """Verify every event from the first, archived ones included, and return the number of events.
+        """Verify every event from the first, archived ones included, and the baseline's rows; return the number of events.
 
         Parameters
         ----------
@@ -310,6 +310,7 @@ class Journal:
             Called with each verified commit, in order.
         """
         self.database.check()
+        self.rows_of_baseline()
         count, purged = 0, self.purged_seqs()
         for commit in self.replay():
             if came_back := [event.seq for event in commit.events if event.seq in purged]:
@@ -721,7 +722,6 @@ class Journal:
         self.holds_lock = True
         try:
             self.refresh()
-            self._take_over_baseline()
             _ = self.signing_key  # another process may have rotated to one that is missing here
             self._take_over_baseline()
             if self.has_changed():  # a head that was not believed, of events that are verified

@@ -280,9 +280,9 @@ def drop_baseline(config: AgentMemoryConfig | None = None, *, keys: KeyProvider 
         An event does not verify. Nothing is changed.
     """
     config = config or load_config()
-    with _reported(config), _unwitnessed(config, keys, changes=True) as journal:
+    with _reported(config), _unwitnessed(config, keys, changes=True) as journal, journal.held():
         journal.read_to_end()
-        with journal.locked(), journal.committing() as tx:
+        with journal.committing() as tx:
             tx.run("remove_baseline", journal.database.tenant)
             journal.baseline = None
             journal.put_head(tx)

@@ -195,8 +195,6 @@ class Scene:
     """What its digest must be after it has healed."""
     heard: list[str] = field(default_factory=list)
     """Warnings and notices so far."""
-    make_engine: Callable[[], Any] = lambda: None
-    """Makes the graph engine of a store that is opened in this process; None stands for the embedded one."""
 
     @property
     def home(self) -> Path:
@@ -273,7 +271,7 @@ class Scene:
 
         config = memgraph.AgentMemoryConfig(home=self.home, keys_home=self.keys_home, **settings)
         parts: dict[str, Any] = {"embedder": FakeEmbedder(DIMENSION), "clock": clock or FakeClock()}
-        return memgraph.AgentMemoryStore(config, engine=self.make_engine(), **parts)
+        return memgraph.AgentMemoryStore(config, **parts)
 
     def files(self) -> object:
         """Return what the database holds, and what lies beside the keys, but for locks."""
@@ -287,7 +285,7 @@ class Scene:
     def copy(self, folder: Path) -> Scene:
         """Return a copy elsewhere."""
         shutil.copytree(self.folder, folder)
-        return Scene(folder, self.store_id, self.digest, make_engine=self.make_engine)
+        return Scene(folder, self.store_id, self.digest)
 
 
 def graph_ids(store: Any) -> Counter[str]:
@@ -338,10 +336,9 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Scene:
 
 
 @pytest.fixture
-def scene(template: Scene, tmp_path: Path, make_engine: Callable[[], Any]) -> Iterator[Scene]:
+def scene(template: Scene, tmp_path: Path) -> Iterator[Scene]:
     """A copy of the store of a dozen commits; what is said while it is open is heard."""
     copied = template.copy(tmp_path / "scene")
-    copied.make_engine = make_engine
 
     class Ear(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -27,12 +27,6 @@ KINDS = {"before COMMIT": False, "after COMMIT": True, "before VACUUM": True, "a
 """Where it is killed, and whether the journal is compacted then."""
 
 
-@pytest.fixture
-def needs_database() -> bool:
-    """What is changed here is the journal."""
-    return False
-
-
 def config_of(folder: Path, days: int = 0) -> memgraph.AgentMemoryConfig:
     return memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys", archive_retention_days=days)
 

@@ -460,18 +460,7 @@ def last_written_next_year(scene: Any, stranger: Any) -> None:
         scene.digest = store.digest()
 
 
-OF_THE_DATABASE = {locks_left_behind, pids_that_are_no_numbers, temporary_files_left_behind}
-ALL = [
-    pytest.param(case, name, id=name, marks=[pytest.mark.embedded] if harm in OF_THE_DATABASE else [])
-    for case in CASES
-    for name, harm in case.ways.items()
-]
-
-
-@pytest.fixture
-def needs_database() -> bool:
-    """Only the tests marked as embedded: the others damage nothing that the database has written."""
-    return False
+ALL = [pytest.param(case, name, id=name) for case in CASES for name in case.ways]
 
 
 @pytest.mark.parametrize(("case", "name"), ALL)
@@ -533,7 +522,6 @@ def goes_on(scene: Any, *, with_rebuild: bool) -> None:
             assert store.digest() == digest
 
 
-@pytest.mark.embedded
 def test_a_store_without_its_journal_is_reported_and_can_be_started_again(scene: Any) -> None:
     the_database_is_gone(scene, scene)
     config = memgraph.AgentMemoryConfig(home=scene.home, keys_home=scene.keys_home)
@@ -555,7 +543,6 @@ def file_in_its_place(folder: Path) -> None:
     folder.write_bytes(b"a file")
 
 
-@pytest.mark.embedded
 def test_a_file_in_place_of_a_directory(scene: Any, rows: Any) -> None:
     row = rows["a file is in place of a directory"]
     file_in_its_place(scene.home / "graph")

@@ -25,12 +25,6 @@ COMMANDS = {"export": ["keys", "export", "out.json"], "import": ["keys", "import
 MOVES = ("before COMMIT", "after COMMIT", "before rename", "after rename")
 
 
-@pytest.fixture
-def needs_database() -> bool:
-    """What is changed here is the journal and the keys."""
-    return False
-
-
 def kill(nursery: Any, folder: Path, place: int, *command: str) -> None:
     child = nursery.start("command", folder, place, int(signal.SIGKILL), *command)
     assert child.wait() == -signal.SIGKILL, child.errors()[-800:]

@@ -41,12 +41,6 @@ def verified_by_their_ids(scene: Any) -> Counter[str]:
     return counts
 
 
-@pytest.fixture
-def needs_database() -> bool:
-    """What is changed here is the journal."""
-    return False
-
-
 @pytest.mark.parametrize(("what", "kind"), [(what, kind) for what, kinds in PLACES.items() for kind in kinds])
 def test_killed_at_chosen_places(what: str, kind: str, scene: Any, nursery: Any, rows: Any, tmp_path: Path) -> None:
     config, clock = config_of(scene), FakeClock()
