@@ -156,7 +156,7 @@ FAILURES = (
         says="the journal under … has no manifest.json, but it holds events; restore the file from a backup",
     ),
     Failure(
-        "journal and head file are empty or missing, but graph or index exist",
+        "journal and head file are empty or missing, but rows, graph or index exist",
         "refuses",
         says="the journal in … holds no events, but … made from some: restore the journal from a backup or, to start over, remove …",
     ),
@@ -247,7 +247,7 @@ FAILURES = (
     ),
     Failure(
         "the store is not writable, or is on a read-only file system",
-        "refuses to write; continues to read, using a temporary copy of graph and index if these are not writable",
+        "refuses to write; continues to read, using a temporary copy of rows and index if these are not writable",
         says="…: …: the store is read-only; give this user write access to it, or use a copy of it",
     ),
     Failure(
@@ -267,23 +267,23 @@ FAILURES = (
     ),
     Failure(
         "the disk is full",
-        "refuses to write while the graph's reserve is not free; reads continue but do not record accesses; everything acknowledged is kept",
+        "refuses to write while less than 40 MB are free; reads continue but do not record accesses; everything acknowledged is kept",
         says="…: nothing was recorded: …; free some disk space and try again",
     ),
     Failure(
-        "graph or index are missing or old",
+        "rows, index or graph are missing or old",
         "catches up, or rebuilds them",
         note="nothing",
     ),
     Failure(
-        "the graph is damaged, or another store's",
-        "rebuilds it from the journal",
-        says="rebuilding the graph from the journal: …",
+        "the rows are damaged, or another store's",
+        "rebuilds them from the journal",
+        says="rebuilding the rows from the journal: …",
     ),
     Failure(
-        "graph, its log or the index are edited, with lengths, times and digests adjusted to match",
+        "rows, graph or index are edited, with lengths, times and digests adjusted to match",
         "does not use any of it: rebuilds what was edited",
-        says="rebuilding the graph from the journal: … differs from its state when it was closed: …",
+        says="rebuilding the rows from the journal: a row of … is not what was written",
     ),
     Failure(
         "the index is damaged, or another store's",

@@ -212,7 +212,7 @@ def a_database_without_its_end(scene: Any, stranger: Any) -> None:
     os.truncate(scene.database, 3 * 4096)
 
 
-NO_EVENTS = "journal and head file are empty or missing, but graph or index exist"
+NO_EVENTS = "journal and head file are empty or missing, but rows, graph or index exist"
 
 
 @way(NO_EVENTS, "refused")
