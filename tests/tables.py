@@ -13,6 +13,9 @@ from typing import Any
 
 from memgraph.journal.opening import FILE, opened
 
+ROWS = ("edge", "node", "gone", "state")
+"""The tables of what the fold makes of the events."""
+
 
 @contextmanager
 def database(home: Path) -> Iterator[sqlite3.Connection]:
@@ -87,6 +90,15 @@ def harm_event(home: Path, seq: int) -> None:
 def cut_events(home: Path, seq: int) -> int:
     """Remove all events after one; return their number."""
     return change(home, "DELETE FROM event WHERE seq > ?", seq)
+
+
+def put_rows(home: Path, of: Path) -> None:
+    """Put the rows of another closed store in place of those of this one."""
+    with database(home) as connection:
+        connection.execute("ATTACH ? AS other", (str(of / FILE),))
+        for name in ROWS:
+            connection.execute(f"DELETE FROM main.{name}")
+            connection.execute(f"INSERT INTO main.{name} SELECT * FROM other.{name}")
 
 
 class VectorTable:

@@ -27,7 +27,7 @@ import orjson
 from memgraph.disk.files import as_graph_errors, clear, make_private_folder, require_free, size_on_disk
 from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.disk.seal import Seal
-from memgraph.errors import ConfigError, GraphError
+from memgraph.errors import ConfigError, DiskFullError, GraphError
 from memgraph.graph.connection import Vendor, most_database_bytes
 from memgraph.graph.guard import check_parameters, check_read_only, explaining
 from memgraph.graph.process import EndedError, EngineProcess, Limits
@@ -261,7 +261,7 @@ class GraphCopy:
                 if error.is_crash:
                     self._rewrite(error)
             except GraphError as error:
-                if attempt == _ATTEMPTS - 1 or isinstance(error, ConfigError):
+                if attempt == _ATTEMPTS - 1 or isinstance(error, ConfigError | DiskFullError):
                     raise
                 self._rewrite(error)
         raise GraphError("the graph cannot be written as fast as it changes")

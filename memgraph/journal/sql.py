@@ -34,6 +34,8 @@ SCHEMA_VERSION = 1
 _NAME = re.compile(r"^-- name: (\w+)[^\n]*\n", re.MULTILINE)
 _PAGES = 1_000
 """Pages after which SQLite merges its write-ahead log into the file."""
+_SHARED_BYTES = 1 << 15
+"""Least size of the memory that processes share, which SQLite keeps in a file."""
 _CACHE_KIB = 64_000
 _NOT_WRITTEN = (
     sqlite3.SQLITE_IOERR_WRITE,
@@ -424,7 +426,7 @@ class SQLite(Database):
             self.close()
             raise
         except MemGraphError as error:  # such as on a full disk, which has no room for the log
-            if self._is_fixed or not (path.exists() and path.stat().st_size):
+            if self._is_fixed or not (path.is_file() and path.stat().st_size):
                 self.close()
                 raise
             self._is_fixed, self.refused = True, str(error)
@@ -482,11 +484,7 @@ class SQLite(Database):
 
     def size_bytes(self) -> int:
         """Return the size of the file and its write-ahead log."""
-        total = 0
-        for suffix in ("", "-wal"):
-            with suppress(FileNotFoundError):
-                total += Path(f"{self.path}{suffix}").stat().st_size
-        return total
+        return _size(self.path) + _size(f"{self.path}-wal")
 
     def _prepare(self, raw: sqlite3.Connection) -> None:
         (version,) = raw.execute("PRAGMA user_version").fetchone()
@@ -508,8 +506,8 @@ class SQLite(Database):
                 raise
 
     def _connected(self) -> sqlite3.Connection:
-        # an immutable file needs no shared memory, which a folder that may not be written cannot give unless a writer has made it
-        is_open = Path(f"{self.path}-wal").exists()
+        # an immutable file needs no shared memory, which only a writer can make; one without space leaves it short
+        is_open = _size(f"{self.path}-wal") > 0 or _size(f"{self.path}-shm") >= _SHARED_BYTES
         mode = "mode=rw" if not self._is_fixed else "mode=ro" if is_open else "mode=ro&immutable=1"
         uri = f"{self.path.absolute().as_uri()}?{mode}"
         raw = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256)
@@ -783,6 +781,13 @@ def is_full(error: BaseException) -> bool:
     """Return whether SQLite failed because there is no space. It calls some of that an error of input and output."""
     code = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF == sqlite3.SQLITE_FULL or code in _NOT_WRITTEN
+
+
+def _size(path: Path | str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _first_line(error: Exception) -> str:

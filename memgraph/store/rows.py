@@ -74,7 +74,7 @@ class Rows:
         self._database = database
         self._seal = seal
         self._timeout_s = timeout_s
-        self._sealed: tuple[tuple[bytes, str], State] | None = None
+        self._sealed: tuple[tuple[bytes, str, str], State] | None = None
         self.on_damage: Callable[[GraphError], None] = _refuse
 
     def get(self, table: str, key: Key) -> Row | None:
@@ -237,19 +237,19 @@ class Rows:
         if found is None:
             return None
         body, code = found
-        known = self._sealed
-        if known is not None and known[0] == (body, code):
+        name, known = self._seal.name, self._sealed
+        if known is not None and known[0] == (body, code, name):
             return known[1]
         try:
             row = orjson.loads(body)
-            if row["key"] != self._seal.name:  # no damage: the key was rotated
+            if row["key"] != name:  # no damage: the key was rotated
                 raise OutdatedGraphError("the rows were sealed with another key than the one that signs now")
             if not self._seal.fits(code, bytes(body)):
                 raise GraphError("the rows' state has no valid code")
             state = State(Projection.from_row(row["projection"]), row["made"], row["since"])
         except (KeyError, ValueError, TypeError) as error:
             raise GraphError(f"the rows' state cannot be read ({error!r})") from None
-        self._sealed = (body, code), state
+        self._sealed = (body, code, name), state
         return state
 
     def apply(self, changes: Iterable[Change], projection: Projection) -> None:

@@ -62,7 +62,7 @@ def test_a_missing_database_is_refused_if_something_was_made_from_it(stocked: Jo
     for path in stocked.home.glob("memgraph.db*"):
         path.unlink()
     (stocked.home / "cache").mkdir(exist_ok=True)
-    (stocked.home / "cache" / "rows").write_bytes(b"x")
+    (stocked.home / "cache" / "fake.8.f32").write_bytes(b"x")
     for _ in range(2):
         with pytest.raises(
             JournalError, match=r"memgraph\.db holds no events, but .*cache was made from some: restore"

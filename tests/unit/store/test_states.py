@@ -15,7 +15,7 @@ from memgraph.errors import DamagedJournalError
 from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.model.events.memories import MemoryUndeleted
 from memgraph.model.link import REPLACED
-from tests.tables import change_payload
+from tests.tables import change_payload, copy_journal, put_rows
 
 Open = Callable[..., Any]
 See = Callable[[Any], dict[str, Any]]
@@ -504,13 +504,11 @@ class TestUndelete:
             store.undelete(ids[2])
         assert seen(store) == before
 
-    @pytest.mark.embedded
-    def test_a_graph_that_is_behind_follows(self, chain: Any, seen: See, open_store: Open, tmp_path: Path) -> None:
-        import shutil
-
+    def test_rows_that_are_behind_follow(self, chain: Any, seen: See, open_store: Open, tmp_path: Path) -> None:
         store, ids = chain
+        home = tmp_path / "store"
         store.close()
-        shutil.copyfile(tmp_path / "store" / "memgraph.db", tmp_path / "early")
+        copy_journal(home, tmp_path / "early")
         store = open_store()
         for key in (ids[2], ids[3], ids[1]):
             store.delete_memory(key)
@@ -518,8 +516,7 @@ class TestUndelete:
             store.undelete(key)
         expected, found = seen(store), search(store)
         store.close()
-        (tmp_path / "store" / "memgraph.db").unlink()
-        shutil.copyfile(tmp_path / "early", tmp_path / "store" / "memgraph.db")
+        put_rows(home, tmp_path / "early")
         again = open_store()
         assert (seen(again), search(again)) == (expected, found)
         again.verify()

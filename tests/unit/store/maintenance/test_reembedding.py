@@ -18,7 +18,7 @@ from memgraph.errors import BusyError, EmbeddingError, InvalidInputError, ModelM
 from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.tables import change, lines_of, table
+from tests.tables import ROWS, change, lines_of, table
 
 Open = Callable[..., Any]
 OLD, NEW = 64, 32
@@ -146,8 +146,9 @@ class TestChanging:
         store.rebuild()
         check(store, model)
         store.close()
-        for name in ("graph", "index"):
-            shutil.rmtree(tmp_path / "store" / name)
+        for name in ROWS:
+            change(tmp_path / "store", f"DELETE FROM {name}")
+        shutil.rmtree(tmp_path / "store" / "index")
         again = open_store(embedder=model)
         check(again, model)
         assert again.digest() == digest

@@ -15,6 +15,7 @@ import pytest
 import memgraph
 from memgraph.errors import GraphError
 from memgraph.store.projection.bulk import in_bulk
+from tests.tables import raw_lines
 
 Open = Callable[..., Any]
 OLD, NEW = 40, 200
@@ -176,24 +177,24 @@ def test_a_use_being_committed_is_counted_once(
     stocked.verify(deep=True)
 
 
-def test_after_a_failed_graph_write_readers_see_the_previous_state(
+def test_a_commit_that_the_rows_refuse_leaves_nothing(
     stocked: Any, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows, real, calls = stocked._projector.rows, stocked._projector.rows.apply, []
+    """Neither in the journal nor for readers; the next one, in the same block, follows what was before."""
+    events = raw_lines(stocked.config.home)
 
-    def fail_once(*args: Any) -> None:
-        calls.append(1)
-        if len(calls) == 1:
-            raise GraphError("out of order")
-        real(*args)
+    def fail(*_: Any) -> None:
+        raise GraphError("out of order")
 
-    monkeypatch.setattr(rows, "apply", fail_once)
-    with held_up(monkeypatch, rows, "apply") as arrived:
-        writing = pool.submit(stocked.insert_memories, episodes(NEW, "new"))
-        assert arrived.wait(WAIT_S)
-        assert in_time(pool.submit(shown, stocked)) == {OLD}
-    in_time(writing)
-    assert shown(stocked) == {OLD + NEW}
+    with stocked.exclusive():
+        with monkeypatch.context() as patch:
+            patch.setattr(stocked._projector.rows, "apply", fail)
+            with pytest.raises(GraphError, match="out of order"):
+                stocked.insert_memories(episodes(NEW, "new"))
+        assert shown(stocked) == in_time(pool.submit(shown, stocked)) == {OLD}
+        assert raw_lines(stocked.config.home) == events
+        stocked.insert_memories(episodes(3, "newer"))
+    assert shown(stocked) == {OLD + 3}
     stocked.verify(deep=True)
 
 

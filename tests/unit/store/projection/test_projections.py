@@ -1,13 +1,9 @@
-"""Graph and index follow the journal by themselves: behind, deleted, foreign or corrupt."""
+"""Rows and index follow the journal by themselves: behind, deleted, foreign or corrupt. A damaged journal is refused."""
 
 from __future__ import annotations
 
 import logging
-import shutil
-import sqlite3
-import subprocess
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,20 +11,31 @@ from typing import Any
 import pytest
 
 import memgraph
-from memgraph.errors import GraphError
+from memgraph.disk.files import clear
+from memgraph.errors import MemGraphError
 from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.rotation import rotate
 from memgraph.store.opening import open_store_journal
 from memgraph.store.projection import projector as module
 from memgraph.testing import FakeEmbedder
-from tests.projections import INDEX, ROWS, lose
-from tests.tables import copy_journal, forget_journal
+from tests.tables import FILE, ROWS, change, copy_journal, forget_journal, put_rows
 
 Open = Callable[..., Any]
 See = Callable[[Any], dict[str, Any]]
 Live = Callable[[Any], list[str]]
 Lived = tuple[Any, list[str]]
-Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def lose_rows(home: Path) -> None:
+    for name in ROWS:
+        change(home, f"DELETE FROM {name}")
+
+
+def lose_index(home: Path) -> None:
+    (home / "index" / "index.npz").unlink()
+
+
+LOSSES = {"rows": [lose_rows], "index": [lose_index], "rows and index": [lose_rows, lose_index]}
 
 
 def search(store: Any) -> list[tuple[str, float]]:
@@ -58,14 +65,16 @@ class TestCatchingUp:
     def test_a_rotation_rebuilds_what_the_earlier_key_sealed_and_is_no_damage(
         self, open_store: Open, seen: See, live: Live, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """Also in a process that has graph and index open."""
+        """Also in a process that has rows and index open."""
         store = open_store()
         live(store)
         store.flush()
         before = seen(store)
-        with store._projector.holding():  # so that the rotation can remove neither
-            journal = open_store_journal(store.config, None, store.now)
-            rotate(journal, FileKeys(store.config.keys_home), now=store.now, rotated_by="tests")
+        journal = open_store_journal(store.config, None, store.now)
+        rotate(journal, FileKeys(store.config.keys_home), now=store.now, rotated_by="tests")
+        journal.close()
+        caplog.clear()
+        caplog.set_level(logging.INFO, "memgraph")
         assert seen(store) == before
         found = search(store)
         store.close()
@@ -73,9 +82,8 @@ class TestCatchingUp:
         assert seen(again) == before
         assert search(again) == found
         again.verify(deep=True)
-        assert again._projector.upkeep.read().damages == 0
-        rebuilt = [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
-        assert all("another key than the one that signs now" in text for text in rebuilt), rebuilt
+        assert "sealed with another key than the one that signs now" in caplog.text
+        assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == []
 
     def test_an_index_in_memory_follows_what_another_store_wrote(self, open_store: Open, live: Live) -> None:
         reader, writer = open_store(), open_store()
@@ -103,49 +111,37 @@ class TestCatchingUp:
         index = one.reader.index
         assert not one.reader.superseded()[index.slot(old.id)], "a link that was deleted is back with its memory's id"
 
-    @pytest.mark.embedded
-    def test_a_graph_that_is_behind_is_updated(self, open_store: Open, seen: See, live: Live, tmp_path: Path) -> None:
-        first = open_store()
-        first.insert_memory({"type": "episodic", "content": "early"})
-        first.digest()  # opens the graph
-        first.close()
-        shutil.copyfile(tmp_path / "store" / "memgraph.db", tmp_path / "early")
-        store = open_store()
-        live(store)
-        store.close()
-        expected = seen(open_store())
-        open_store().close()
-        (tmp_path / "store" / "memgraph.db").unlink()
-        shutil.copyfile(tmp_path / "early", tmp_path / "store" / "memgraph.db")
-        again = open_store()
-        assert seen(again) == expected
-        again.verify()
-
-    @pytest.mark.embedded
-    def test_updating_in_small_batches_is_equivalent(
-        self, open_store: Open, seen: See, lived: Lived, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("batch", [7, 1_000])
+    def test_rows_that_are_behind_are_updated(
+        self, open_store: Open, seen: See, live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int
     ) -> None:
-        store, _ = lived
-        expected = seen(store)
-        store.close()
-        (tmp_path / "store" / "memgraph.db").unlink()
-        monkeypatch.setattr(module, "_BATCH_EVENTS", 7)
+        with open_store() as store:
+            store.insert_memory({"type": "episodic", "content": "early"})
+            assert search(store)
+        copy_journal(store.config.home, tmp_path / "early")
+        with open_store() as store:
+            live(store)
+            store.flush()
+            expected, found = seen(store), search(store)
+        put_rows(store.config.home, tmp_path / "early")
+        monkeypatch.setattr(module, "_BATCH_EVENTS", batch)
+        monkeypatch.setattr(module.Projector, "rebuild", None)
         again = open_store()
-        assert seen(again) == expected
-        again.verify()
+        assert (seen(again), search(again)) == (expected, found)
+        again.verify(deep=True)
 
 
 class TestRebuilding:
-    @pytest.mark.parametrize("gone", [[ROWS], [INDEX], [ROWS, INDEX]], ids="+".join)
-    @pytest.mark.embedded
+    @pytest.mark.parametrize("gone", LOSSES)
     def test_deleted_projections_are_rebuilt_identically(
-        self, open_store: Open, seen: See, lived: Lived, tmp_path: Path, gone: list[str]
+        self, open_store: Open, seen: See, lived: Lived, tmp_path: Path, gone: str
     ) -> None:
         store, _ = lived
         expected, found = seen(store), search(store)
         assert len(found) > 10
         store.close()
-        lose(tmp_path / "store", gone)
+        for lose in LOSSES[gone]:
+            lose(tmp_path / "store")
         again = open_store()
         assert seen(again) == expected
         assert search(again) == found
@@ -170,24 +166,21 @@ class TestRebuilding:
         new = other.insert_memory({"type": "episodic", "content": "after"})
         assert one.get_memory(new.id) is not None
 
-    @pytest.mark.embedded
-    def test_the_graph_of_another_store_is_replaced(
+    def test_rows_of_another_store_are_replaced(
         self, open_store: Open, seen: See, lived: Lived, tmp_path: Path
     ) -> None:
         store, other = lived[0], open_store("other")
         other.insert_memory({"type": "episodic", "content": "of another store"})
-        other.digest()  # opens the graph
         expected = seen(store)
         store.close()
         other.close()
-        (tmp_path / "store" / "memgraph.db").unlink()
-        shutil.copyfile(tmp_path / "other" / "memgraph.db", tmp_path / "store" / "memgraph.db")
+        put_rows(tmp_path / "store", tmp_path / "other")
         again = open_store()
         assert seen(again) == expected
         again.verify()
 
     @pytest.mark.embedded
-    def test_a_graph_of_another_schema_is_replaced(
+    def test_rows_of_another_schema_are_replaced(
         self, open_store: Open, seen: See, lived: Lived, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store, _ = lived
@@ -203,16 +196,18 @@ class TestRebuilding:
         assert seen(open_store()) == expected
         assert rebuilds
 
-    @pytest.mark.embedded
-    def test_a_graph_that_is_ahead_is_replaced(self, open_store: Open, seen: See, lived: Lived, tmp_path: Path) -> None:
+    def test_rows_that_are_ahead_are_replaced(self, open_store: Open, seen: See, lived: Lived, tmp_path: Path) -> None:
         store, _ = lived
-        expected = seen(store)
-        copy_journal(tmp_path / "store", tmp_path / "backup")
+        store.flush()
+        expected, home = seen(store), tmp_path / "store"
+        copy_journal(home, tmp_path / "backup")
         store.insert_memory({"type": "episodic", "content": "lost with the disk"})
         store.close()
+        copy_journal(home, tmp_path / "lost")
         (tmp_path / "keys" / "heads" / store.store_id).unlink()
-        forget_journal(tmp_path / "store")
-        copy_journal(tmp_path / "backup", tmp_path / "store")
+        forget_journal(home)
+        copy_journal(tmp_path / "backup", home)
+        put_rows(home, tmp_path / "lost")
         again = open_store()
         assert seen(again) == expected
         again.insert_memory({"type": "episodic", "content": "new"})
@@ -224,7 +219,8 @@ class TestRebuilding:
     ) -> None:
         with lived[0] as store:
             expected = seen(store)
-        lose(tmp_path / "store")
+        lose_rows(tmp_path / "store")
+        lose_index(tmp_path / "store")
         with memgraph.AgentMemoryStore(config, embedder=_Broken(), clock=_broken, annotator=_Broken()) as again:
             again.rebuild()
             assert again.digest() == expected["digest"]
@@ -246,7 +242,7 @@ class TestRebuilding:
         assert named == [{"name": "login.py"}, {"name": "logout.py"}]
         again.verify()
 
-    def test_verify_finds_a_graph_that_was_changed(self, lived: Lived) -> None:
+    def test_verify_finds_rows_that_were_changed(self, lived: Lived) -> None:
         store, ids = lived
         store.verify()
         row = store._projector.rows.get("Memory", ids[0])
@@ -293,9 +289,9 @@ def over(name: str) -> Callable[[Path], object]:
     return lambda path: path.write_bytes(GARBAGE[name](path.read_bytes()))
 
 
-def beside(name: str) -> Callable[[Path], object]:
-    """Put garbage where the database looks for its log."""
-    return lambda path: path.with_name(path.name + "-wal").write_bytes(GARBAGE[name](path.read_bytes()))
+def beside(name: str, suffix: str) -> Callable[[Path], object]:
+    """Put garbage where the database looks for a log."""
+    return lambda path: path.with_name(path.name + suffix).write_bytes(GARBAGE[name](path.read_bytes()))
 
 
 def replace_by_a_folder(path: Path) -> None:
@@ -306,22 +302,49 @@ def replace_by_a_folder(path: Path) -> None:
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
     **{name: over(name) for name in GARBAGE},
-    **{f"{name} as a log": beside(name) for name in ("noise", "zeros", "text", "a byte")},
     "a folder": replace_by_a_folder,
+}
+LOGS = {
+    f"{name} as {suffix}": beside(name, suffix)
+    for name in ("noise", "zeros", "text", "a byte")
+    for suffix in ("-wal", "-journal")
 }
 
 
 class TestCorruption:
     @pytest.mark.parametrize("way", DAMAGES)
-    def test_a_damaged_database_is_rebuilt(self, open_store: Open, lived: Lived, tmp_path: Path, way: str) -> None:
-        store, ids = lived
-        store.close()
-        DAMAGES[way](tmp_path / "store" / ROWS)
+    def test_a_damaged_journal_is_refused(self, open_store: Open, lived: Lived, way: str) -> None:
+        with lived[0] as store:
+            path, digest = store.config.home / FILE, store.digest()
+        before = path.read_bytes()
+        DAMAGES[way](path)
+        for _ in range(2):
+            with pytest.raises(MemGraphError, match=r"memgraph\.db"):
+                open_store().digest()
+        clear(path)
+        path.write_bytes(before)
+        assert open_store().digest() == digest
+
+    @pytest.mark.parametrize("way", LOGS)
+    def test_garbage_in_place_of_its_log_is_ignored(self, open_store: Open, lived: Lived, way: str) -> None:
+        with lived[0] as store:
+            digest = store.digest()
+        LOGS[way](store.config.home / FILE)
         again = open_store()
-        assert sorted(memory.id for memory in again.every_memory()) == sorted(ids)
+        assert again.digest() == digest
         again.insert_memory({"type": "episodic", "content": "life goes on"})
-        assert again.get_stats().total == len(ids) + 1
         again.verify(deep=True)
+
+    @pytest.mark.parametrize("way", DAMAGES | LOGS)
+    def test_the_damaged_database_of_a_view_is_rebuilt(self, lived: Lived, way: str) -> None:
+        store, _ = lived
+        with store.at(store.now()) as past:
+            digest, found = past.digest(), search(past)
+        (path,) = (store.config.home / "past").glob(f"*/{FILE}")
+        (DAMAGES | LOGS)[way](path)
+        with store.at(store.now()) as past:
+            assert (past.digest(), search(past)) == (digest, found)
+            past.verify(deep=True)
 
     def test_garbage_over_the_index(self, open_store: Open, lived: Lived, tmp_path: Path, seen: See) -> None:
         store, _ = lived
@@ -336,36 +359,9 @@ class TestCorruption:
             again.close()
 
 
-@pytest.mark.embedded
-def test_a_commit_rejected_by_the_graph_is_not_skipped(open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within one block the next commit must not be put on a graph that lacks the one before."""
-    store = open_store()
-    store.insert_memory({"type": "episodic", "content": "before", "project_id": "P"})
-    engine = store._projector.rows
-    real = engine.apply
-    refusals = [GraphError("no room")]
-
-    def apply(*given: Any) -> None:
-        if refusals:
-            raise refusals.pop()
-        real(*given)
-
-    monkeypatch.setattr(engine, "apply", apply)
-    with store.exclusive():
-        refused = store.insert_memory({"type": "episodic", "content": "refused", "project_id": "P"})
-        after = store.insert_memory({"type": "episodic", "content": "after", "project_id": "P"})
-    assert not refusals
-    assert {refused.id, after.id} <= {memory.id for memory in store.get_all_memories()}
-    found = store.cypher("MATCH (m:Memory)-[:IN_PROJECT]->() RETURN m.content AS content ORDER BY content")
-    assert [row["content"] for row in found] == ["after", "before", "refused"]
-    store.verify(deep=True)
-
-
-def test_a_row_that_was_changed_is_rebuilt_at_once(open_store: Open) -> None:
-    store = open_store()
+def test_a_row_that_was_changed_is_rebuilt_at_once(store: Any) -> None:
     kept = store.insert_memory({"type": "episodic", "content": "before", "project_id": "P"})
-    with closing(sqlite3.connect(store.config.home / ROWS)) as raw, raw:
-        raw.execute("UPDATE node SET body = replace(body, 'before', 'forged')")
+    change(store.config.home, "UPDATE node SET body = replace(body, 'before', 'forged')")
     assert store.get_memory(kept.id).content == "before"
     assert store.insert_memory({"type": "episodic", "content": "after", "project_id": "P"})
     store.verify(deep=True)
