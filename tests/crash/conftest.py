@@ -252,7 +252,8 @@ class Scene:
 
     @property
     def graph(self) -> Path:
-        return self.home / "graph" / "memgraph.kuzu"
+        (path,) = (self.home / "graph").glob("base-*")
+        return path
 
     @property
     def index(self) -> Path:
@@ -289,9 +290,8 @@ class Scene:
 
 
 def graph_ids(store: Any) -> Counter[str]:
-    """Count the ids in the graph's table of memories. A query from outside would start a process for each store."""
-    with store._projector.holding():
-        return Counter(key for key, _ in store._projector.engine.scan_columns("Memory"))
+    """Count the ids that a query finds in the graph."""
+    return Counter(row["m.id"] for row in store.cypher("MATCH (m:Memory) RETURN m.id"))
 
 
 def furnished(folder: Path) -> Scene:
@@ -312,6 +312,7 @@ def furnished(folder: Path) -> Scene:
         store.insert_memory({"type": "procedural", "content": "How to log in", "steps": ["one", "two"], "task_id": "T"})
         store.insert_memory(episode(7))
         assert store.get_all_memories()  # the index is made
+        assert graph_ids(store)  # the graph is made
         scene.store_id, scene.digest = store.store_id, store.digest()
     return scene
 

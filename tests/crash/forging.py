@@ -1,6 +1,6 @@
 """A forger who edits memgraph's projections, knows every format and recomputes every digest, but has no key.
 
-All edits keep the length of a file and its times, but for those that are made with the engine itself.
+Rows lie in one file with the events: they are edited by SQL. All other edits keep the length of a file; all keep its times.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import random
 import re
 import sqlite3
 import string
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,8 +29,9 @@ _STATE = {
     "the state's digest": rb'"digest":"([0-9a-f]{64})"',
     "the state's sums": rb'"hashes":"(-?\d+)"',
     "the state's event": rb'"signature":"([0-9a-f]+)"',
-    "the state's code": rb'"code":"([0-9a-f]{64})"',
 }
+_TEXTS = (("node", "body"), ("node", "key"), ("edge", "body"), ("state", "body"))
+"""Columns of rows that are text."""
 
 
 @dataclass
@@ -62,6 +63,15 @@ def put(path: Path, data: bytes) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
+@contextmanager
+def timeless(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a database to change it, and restore the times of its file."""
+    before = path.stat()
+    with closing(sqlite3.connect(path)) as raw, raw:
+        yield raw
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
 class Attacker:
     """Edits the files of one store. The store is closed."""
 
@@ -71,11 +81,11 @@ class Attacker:
         self._chance = chance
         (self._past,) = (home / "past").iterdir()
         self.places: dict[str, Callable[[str], Forgery]] = {
-            "rows": lambda where: self._in_rows(where, self.rows),
-            "rows, by SQLite": self._by_sqlite,
-            "graph": lambda where: self._in_rows(where, self.graph),
+            "rows": self._in_rows,
+            "rows and their codes": self._with_codes,
+            "graph": lambda where: self._in_file(where, self.graph),
             "index": lambda where: self._in_index(where, home / "index" / "index.npz"),
-            "past: rows": lambda where: self._in_rows(where, self._past / "memgraph.db"),
+            "past: rows": lambda where: self._in_file(where, self._past / "memgraph.db"),
             "past: index": lambda where: self._in_index(where, self._past / "index" / "index.npz"),
         }
 
@@ -92,17 +102,31 @@ class Attacker:
         """Make one edit at a place."""
         return self.places[place](place)
 
-    def _in_rows(self, where: str, path: Path) -> Forgery:
+    def _in_file(self, where: str, path: Path) -> Forgery:
         data = path.read_bytes()
+        what, old, new, marks = self._edit(data)
+        put(path, data.replace(old, new, 1 if what == "a text once" else -1))
+        return Forgery(where, what, marks)
+
+    def _in_rows(self, where: str) -> Forgery:
+        with timeless(self.rows) as raw:
+            found = [raw.execute(f"SELECT CAST({column} AS BLOB) FROM {table}") for table, column in _TEXTS]
+            what, old, new, marks = self._edit(b"\n".join(text for texts in found for (text,) in texts))
+            for table, column in _TEXTS:
+                kind = "TEXT" if column == "key" else "BLOB"
+                edited = f"CAST(replace(CAST({column} AS TEXT), ?, ?) AS {kind})"
+                raw.execute(f"UPDATE {table} SET {column} = {edited}", (old.decode(), new.decode()))
+        return Forgery(where, what, marks)
+
+    def _edit(self, data: bytes) -> tuple[str, bytes, bytes, list[str]]:
+        """Choose what to edit; return its name, bytes of the data, equally many others, and the marks in them."""
         what = self._chance.choice(["a text", "a text once", "a title", "a tag", "an id", "an outcome", *_STATE])
         if what in _STATE and (found := list(re.finditer(_STATE[what], data))):
-            begin, end = self._chance.choice(found).span(1)
-            other = bytes(self._digit(char) for char in data[begin:end])
-            put(path, data[:begin] + other + data[end:])
-            return Forgery(where, what)
+            one = self._chance.choice(found)
+            digits = bytes(self._digit(char) for char in one[1])
+            return what, one[0], one[0].replace(one[1], digits), []
         old, new = self._replacement(what, data)
-        put(path, data.replace(old, new, 1 if what == "a text once" else -1))
-        return Forgery(where, what if what not in _STATE else "a text", [new.decode()])
+        return what if what not in _STATE else "a text", old, new, [new.decode()]
 
     def _replacement(self, what: str, data: bytes) -> tuple[bytes, bytes]:
         """Return bytes of the file, and equally many different ones."""
@@ -135,7 +159,8 @@ class Attacker:
         return blake3(data, key=key).hexdigest() if key else blake3(data).hexdigest()
 
     def _in_index(self, where: str, path: Path) -> Forgery:
-        data = path.read_bytes()[_CODE_DIGITS:]
+        name, _, rest = path.read_bytes().partition(b"\n")
+        data = rest[_CODE_DIGITS:]
         size = int.from_bytes(data[:8], "little")
         header, rest = data[_ALIGNED : _ALIGNED + size], data[_ALIGNED + size :]
         marks = []
@@ -156,12 +181,12 @@ class Attacker:
             numbers = np.frombuffer(rest[place : place + count], dtype=dtype)
             rest = rest[:place] + np.roll(numbers[::-1], 1).tobytes() + rest[place + count :]
         forged = data[:_ALIGNED] + header + rest
-        put(path, self._code(forged).encode() + forged)
+        put(path, name + b"\n" + self._code(forged).encode() + forged)
         return Forgery(where, what, marks)
 
-    def _by_sqlite(self, where: str) -> Forgery:
+    def _with_codes(self, where: str) -> Forgery:
         """Change a row and the state as memgraph would, with codes that are made without the key."""
-        with closing(sqlite3.connect(self.rows)) as raw, raw:
+        with timeless(self.rows) as raw:
             rows = raw.execute("SELECT id, body FROM node WHERE CAST(body AS TEXT) LIKE '%\"content\"%'").fetchall()
             number, body = self._chance.choice(rows)
             word = self._chance.choice(WORD.findall(orjson.loads(body)["content"].encode())).decode()

@@ -41,11 +41,11 @@ def test_backups_while_processes_write(scene: Any, nursery: Any, is_long: bool, 
     made, grew = [], 0
     with scene.open(lock_timeout_s=60.0) as store:
         for number in range(runs):
-            with store._projector.holding():
+            with store._projector.reading():
                 before = store._journal.tail.seq
             path = scene.folder / f"{number}.tar.gz"
             result = store.backup(path, incremental=number % 4 == 3)
-            with store._projector.holding():
+            with store._projector.reading():
                 after = store._journal.tail.seq
             assert before <= result.last_seq <= after
             grew += result.recorded_as > result.last_seq + 1
