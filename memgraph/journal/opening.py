@@ -52,7 +52,7 @@ _NO_EVENTS = {
     f"{FILE}-shm",
 }
 """Entries that a store's directory may hold without events."""
-_MADE_FROM_EVENTS = ("graph/*.kuzu", "cache/*.f32*", "index/index.npz", "journal/vectors/*.f32")
+_MADE_FROM_EVENTS = ("graph/*.kuzu", "graph/*.ladybug", "cache/*.f32*", "index/index.npz", "journal/vectors/*.f32")
 
 
 class Identity(NamedTuple):

@@ -217,8 +217,13 @@ class Projector:
             self._has_removed = True
             return self._remake(commits[-1].after.seq)
         with timed(logger, logging.DEBUG, "wrote rows") as counts:
-            changes, after = project(events, commits[-1].after, self.projection, self.rows)
-            self.rows.apply(changes, after)
+            try:
+                changes, after = self._write(events, commits[-1].after)
+            except GraphError as error:
+                if type(error) is not GraphError:
+                    raise
+                self._restore(error)  # a row is missing, which nothing that was read could tell
+                changes, after = self._write(events, commits[-1].after)
             index = self.loaded_index
             texts = {} if index is None else texts_of(changes)  # most of the index's work, while nobody waits
             counts |= {"events": len(events), "rows": len(changes)}
@@ -232,6 +237,11 @@ class Projector:
             self._show(index, after)
 
         return show
+
+    def _write(self, events: Sequence[Event], end: Chain) -> tuple[list[Change], Projection]:
+        changes, after = project(events, end, self.projection, self.rows)
+        self.rows.apply(changes, after)
+        return changes, after
 
     def _show(self, index: Index | None, projection: Projection) -> None:
         self.projection = projection

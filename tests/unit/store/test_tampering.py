@@ -1,8 +1,7 @@
-"""What others do to the files of graph and index while a store is open, or put in their place, changes nothing that is true."""
+"""What others do to the rows, the index and the graph of a store while it is open, or put in their place, changes nothing that is true."""
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import signal
@@ -12,32 +11,33 @@ from typing import Any
 
 import pytest
 
-from memgraph import AgentMemoryConfig, AgentMemoryStore, BusyError, ConfigError, JournalError, NotFoundError
-from memgraph.errors import GraphError
+from memgraph import AgentMemoryConfig, AgentMemoryStore, JournalError
+from memgraph.disk.files import clear
 from memgraph.journal.opening import FILE
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.tables import forget_journal, raw_lines
+from tests.tables import change, forget_journal, raw_lines
 
 pytestmark = pytest.mark.embedded
 
 Open = Callable[..., Any]
-OF_LINKS = [("graph/opened.json", "lock.pid"), ("graph/upkeep.json", "graph.lock.pid")]
-"""Files that are replaced by links; each pair is tried with one kind of link in every run."""
-OF_NON_FILES = [("graph/opened.json", "index/index.npz"), ("graph/upkeep.json", "graph.lock.pid")]
+FILES = ["lock.pid", "index/index.npz", "graph/base-*", f"past/*/{FILE}"]
+"""Files that are replaced by something else."""
 TEXT = "Deploy on Tuesdays only, says Alice"
+TOLD = {TEXT, "Alice knows the deployment"}
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a store of two memories and a link, with everything in the graph's file, and its keys."""
+    """A folder with a store of two memories and a link, with its graph and a view, and its keys."""
     folder = tmp_path_factory.mktemp("template")
     config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
     with AgentMemoryStore(config, embedder=FakeEmbedder(64), clock=FakeClock("2026-02-01T09:00:00Z")) as store:
-        for text in (TEXT, "Alice knows the deployment"):
+        for text in sorted(TOLD):
             store.insert_memory({"type": "semantic", "content": text, "tags": ["deploy"]})
         one, other = (memory.id for memory in store.get_all_memories())
         store.link(one, "RELATED_TO", other, reason="both of Alice")
-        store.rebuild()
+        assert contents(store) == TOLD
+        store.at(store.now()).close()
     return folder
 
 
@@ -64,199 +64,135 @@ def impatient() -> Iterator[None]:
     signal.signal(signal.SIGALRM, before)
 
 
-def graph(store: Any) -> Path:
-    return Path(store.config.home) / "graph" / "memgraph.kuzu"
-
-
-def edit(path: Path, old: bytes, new: bytes) -> None:
-    status, data = path.stat(), path.read_bytes()
-    assert old in data
-    with path.open("r+b") as file:
-        file.write(data.replace(old, new))
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
-def in_engine(store: Any, statement: str) -> None:
-    """Let the engine forget something by itself."""
-    with store._projector.holding(), store._projector.engine._session.use() as connection:
-        connection.run(statement)
-
-
 def contents(store: Any) -> set[str]:
     return {row["c"] for row in store.cypher("MATCH (m:Memory) RETURN m.content AS c")}
 
 
-class TestOpenFiles:
-    def test_the_next_checkpoint_does_not_sign_an_edit(self, kept: Any, open_store: Open) -> None:
-        assert kept.get_memory(kept.get_all_memories()[0].id)
-        edit(graph(kept), b"Tuesdays", b"FRIDAYS!")
-        with kept._projector.holding(), pytest.raises(GraphError, match="changed while it was open"):
-            kept._projector.engine.checkpoint()
-        kept.insert_memory({"type": "semantic", "content": "more"})
-        kept.close()
-        with open_store() as again:
-            assert contents(again) == {TEXT, "Alice knows the deployment", "more"}
-
-    def test_closing_does_not_sign_an_edit(self, kept: Any, open_store: Open) -> None:
-        engine = kept._projector.engine
-        engine._file._limits = type(engine._file._limits)(short_bytes=0)
-        one, other = (memory.id for memory in kept.get_all_memories())
-        kept.supersede(one, by=other)  # a new text would make the engine rewrite the edited page
-        edit(graph(kept), b"Tuesdays", b"FRIDAYS!")
-        kept.close()
-        with open_store() as again:
-            assert contents(again) == {TEXT, "Alice knows the deployment"}
+def found(home: Path, name: str) -> Path:
+    (path,) = home.glob(name)
+    return path
 
 
-class TestHalves:
+def test_closing_does_not_sign_an_edit(kept: Any, open_store: Open) -> None:
+    one, other = (memory.id for memory in kept.get_all_memories())
+    assert change(kept.config.home, "UPDATE node SET body = CAST(replace(body, 'Tuesdays', 'FRIDAYS!') AS BLOB)")
+    kept.supersede(one, by=other)
+    kept.close()
+    with open_store() as again:
+        assert contents(again) == {memory.content for memory in again.every_memory()} == TOLD
+        again.verify(deep=True)
+
+
+class TestRows:
     @pytest.mark.parametrize(
         "statement",
         [
-            "MATCH (r:MemoryRow) DELETE r",
-            "MATCH (m:Memory) DETACH DELETE m",
-            "MATCH (r:MemoryRow) SET r.record = NULL",
+            "DELETE FROM node",
+            "DELETE FROM node WHERE id = (SELECT max(id) FROM node WHERE kind = 0)",
+            "UPDATE node SET body = CAST('' AS BLOB)",
+            "UPDATE node SET code = code + 1",
+            "UPDATE edge SET body = 'text'",
+            "UPDATE state SET body = replace(body, 'digest', 'tsegid')",
         ],
-        ids=["no record", "no columns", "a null"],
     )
-    @pytest.mark.parametrize("way", ["one", pytest.param("all", marks=pytest.mark.long)])
-    def test_a_half_missing_pair_is_repaired(
-        self, kept: Any, statement: str, way: str, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        ids = [memory.id for memory in kept.get_all_memories()]
-        in_engine(kept, statement)
-        kept._projector.rows.clear()
-        with kept._projector.holding(), pytest.raises(GraphError):
-            kept._projector.engine.get("Memory", ids[0])
-        kept._projector._has_failed = False  # else the error that was just provoked would be what mends it
-        if way == "one":
-            assert kept.get_memory(ids[0]).id == ids[0]
-        else:
-            assert sorted(memory.id for memory in kept.every_memory()) == sorted(ids)
-        assert sum("rebuilding the graph" in message for message in caplog.messages) == 1
-        with pytest.raises(NotFoundError):
-            kept.suppress("00000000-0000-4000-8000-000000000000")
-
-    def test_an_index_from_a_graph_without_a_link_is_rebuilt(self, kept: Any) -> None:
-        one, other = sorted(memory.id for memory in kept.get_all_memories())
-        kept.supersede(one, by=other)
-        kept._projector.index.relink(one, [])  # what an index says that was brought up from such a graph
-        in_engine(kept, "MATCH ()-[e:SUPERSEDES]->() DELETE e")
+    @pytest.mark.parametrize("is_loaded", [False, True])
+    def test_damaged_ones_are_rebuilt(self, kept: Any, open_store: Open, statement: str, is_loaded: bool) -> None:
+        assert kept.get_stats().total == 2
+        if not is_loaded:
+            kept.close()
+            kept = open_store()
+        assert change(kept.config.home, statement)
+        kept.insert_memory({"type": "semantic", "content": "more", "tags": ["deploy"]})
+        assert contents(kept) == {*TOLD, "more"}
         kept.check_graph()
-        assert kept.verification(deep=True).differing == 0
-        assert len(kept.links(one)) == 2
+        kept.verify(deep=True)
+
+    def test_an_index_is_not_made_from_rows_without_a_link(self, kept: Any, open_store: Open) -> None:
+        home = kept.config.home
+        one, other = (memory.id for memory in kept.get_all_memories())
+        kept.supersede(one, by=other)
+        kept.close()
+        assert change(home, "DELETE FROM edge")
+        (home / "index" / "index.npz").unlink()
+        again = open_store()
+        assert again.reader.superseded()[again.reader.index.slot(one)]
+        assert len(again.links(one)) == 2
+        again.verify(deep=True)
 
 
 class TestOtherFiles:
-    @pytest.mark.parametrize(
-        ("names", "link"),
-        [
-            (OF_LINKS[0], os.symlink),
-            (OF_LINKS[1], os.link),
-            pytest.param(OF_LINKS[0], os.link, marks=pytest.mark.long),
-            pytest.param(OF_LINKS[1], os.symlink, marks=pytest.mark.long),
-        ],
-    )
+    @pytest.mark.parametrize("link", [os.symlink, os.link])
+    @pytest.mark.parametrize("name", FILES)
     def test_a_link_to_the_journal_is_not_written_through(
-        self, kept: Any, open_store: Open, names: tuple[str, ...], link: Callable[[Path, Path], None]
+        self, kept: Any, open_store: Open, name: str, link: Callable[[Path, Path], None]
     ) -> None:
         home = kept.config.home
         kept.close()
-        events = home / FILE
         before = raw_lines(home)
-        for name in names:
-            (home / name).unlink(missing_ok=True)
-            link(events, home / name)
+        path = found(home, name)
+        path.unlink()
+        link(home / FILE, path)
         with open_store() as again:
+            with again.at(again.now()) as past:
+                assert contents(past) == TOLD
             again.insert_memory({"type": "semantic", "content": "more"})
             again.rebuild()
-            assert contents(again) == {TEXT, "Alice knows the deployment", "more"}
+            assert contents(again) == {*TOLD, "more"}
+            again.verify(deep=True)
         assert raw_lines(home)[: len(before)] == before
 
-    @pytest.mark.parametrize(
-        ("names", "make"),
-        [
-            (OF_NON_FILES[0], os.mkfifo),
-            (OF_NON_FILES[1], os.mkdir),
-            pytest.param(OF_NON_FILES[0], os.mkdir, marks=pytest.mark.long),
-            pytest.param(OF_NON_FILES[1], os.mkfifo, marks=pytest.mark.long),
-        ],
-    )
+    @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+    @pytest.mark.parametrize("name", FILES)
     def test_a_non_file_is_replaced(
-        self, kept: Any, open_store: Open, names: tuple[str, ...], make: Callable[[Path], None], impatient: None
+        self, kept: Any, open_store: Open, name: str, make: Callable[[Path], None], impatient: None
     ) -> None:
         home = kept.config.home
         kept.close()
-        for name in names:
-            (home / name).unlink(missing_ok=True)
-            make(home / name)
+        path = found(home, name)
+        clear(path)
+        make(path)
         with open_store() as again:
-            assert len(again.list_memories()) == 2
+            with again.at(again.now()) as past:
+                assert contents(past) == TOLD
+            assert contents(again) == TOLD
+            again.insert_memory({"type": "semantic", "content": "more"})
             again.rebuild()
-        assert all((home / name).is_file() for name in names)
+            assert contents(again) == {*TOLD, "more"}
+        assert path.is_file() or (name == "graph/base-*" and not path.exists())
 
-    @pytest.mark.parametrize("name", ["wal", "shadow", "tmp", "wal.checkpoint", "checkpoint.apply.lock"])
-    def test_neighbouring_files_are_not_trusted(self, kept: Any, open_store: Open, name: str) -> None:
+    def test_files_beside_the_graph_are_not_trusted(self, kept: Any, open_store: Open) -> None:
         kept.close()
-        planted = graph(kept).with_name(f"memgraph.kuzu.{name}")
-        planted.write_bytes(b"planted")
+        base = found(kept.config.home, "graph/base-*")
+        for suffix in ("wal", "shadow", "tmp", "wal.checkpoint"):
+            base.with_name(f"{base.name}.{suffix}").write_bytes(b"planted")
         with open_store() as again:
-            assert contents(again) == {TEXT, "Alice knows the deployment"}
-        assert not planted.exists() or planted.read_bytes() != b"planted"
-
-
-class TestUpkeepAfterBatches:
-    def test_a_written_batch_succeeds_if_the_comparison_fails(
-        self, kept: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        def busy() -> None:
-            raise BusyError("the graph", pid=1, timeout_s=0.1)
-
-        monkeypatch.setattr(kept._batches, "_compare_if_due", busy)
-        with caplog.at_level(logging.WARNING), kept.batch():
-            kept.insert_memory({"type": "semantic", "content": "more"})
-        assert any("could not be compared" in message for message in caplog.messages)
-        assert kept.get_stats().total == 3
-
-    def test_an_aborted_batch_is_compared_at_close(
-        self, kept: Any, open_store: Open, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        kept.close()
-        store = open_store()
-
-        def broken_off() -> None:
-            with store.batch():
-                store.insert_memory({"type": "semantic", "content": "more"})
-                in_engine(store, "MATCH (m:Memory) SET m.title = 'lost'")
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            broken_off()
-        store.close()
-        assert any("it lost writes" in message for message in caplog.messages)
+            assert contents(again) == TOLD
 
 
 @pytest.mark.parametrize("engine", ["kuzu", "ladybug"])
 def test_a_store_without_its_journal_is_refused_on_either_engine(kept: Any, open_store: Open, engine: str) -> None:
     home = kept.config.home
     kept.close()
-    if engine == "ladybug":  # whatever it holds: it was made from events
-        graph(kept).rename(graph(kept).with_name("memgraph.ladybug"))
+    base = found(home, "graph/base-*")
+    base.rename(base.with_suffix(f".{engine}"))  # whatever it holds: it was made from events
     forget_journal(home)
-    shutil.rmtree(home / "index")
-    with pytest.raises(JournalError, match="were made from some"):
-        open_store()
-
-
-def test_a_path_with_pattern_characters_is_rejected_at_once(open_store: Open) -> None:
-    with pytest.raises(ConfigError, match="as patterns"):
-        open_store("a store?")
+    for name in ("index", "cache"):
+        shutil.rmtree(home / name)
+    for _ in range(2):
+        with pytest.raises(JournalError, match="graph was made from some"):
+            open_store()
 
 
 def test_without_its_key_a_store_is_read_from_a_rebuilt_copy(kept: Any, open_store: Open) -> None:
     home, keys = kept.config.home, kept.config.keys_home
+    change(home, "UPDATE node SET body = CAST(replace(body, 'Tuesdays', 'FRIDAYS!') AS BLOB)")
     kept.close()
-    before = {path: path.read_bytes() for path in (home / "graph").iterdir() if path.is_file()}
+    before = files(home)
     (keys / "keys" / f"{kept.store_id}.json").unlink()
     with open_store(security_mode="dev", allow_unsigned_replay=True) as again:
-        assert contents(again) == {TEXT, "Alice knows the deployment"}
-    assert {path: path.read_bytes() for path in (home / "graph").iterdir() if path.is_file()} == before
+        assert contents(again) == TOLD
+    assert files(home) == before
+
+
+def files(home: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
