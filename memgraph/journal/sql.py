@@ -159,10 +159,11 @@ class Transaction:
 
 
 class _Connection:
-    """A connection, and how deep in blocks its thread is."""
+    """A connection, to which of the files that replaced each other, and how deep in blocks its thread is."""
 
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: Any, renewals: int) -> None:
         self.raw = raw
+        self.renewals = renewals
         self.depth = 0
         self.is_writing = False
         self.is_usable = True
@@ -196,6 +197,7 @@ class Database(ABC):
         self._idle: list[_Connection] = []
         self._guard = threading.Lock()
         self._users = 1
+        self._renewals = 0
         self._pid = os.getpid()
 
     @property
@@ -340,7 +342,7 @@ class Database(ABC):
         with self._guard:
             found = self._idle.pop() if self._idle else None
         if found is None:
-            found = _Connection(self._new())
+            found = _Connection(self._new(), self._renewals)
         self._here.connection = found
         try:
             yield found
@@ -365,7 +367,9 @@ class Database(ABC):
             raise ClosedError("the store is closed; open it again")
 
     def _begin_on(self, connection: _Connection, *, is_writing: bool, timeout_s: float) -> None:
-        """Begin a transaction; if the connection is lost, on another one in its place."""
+        """Begin a transaction; if the connection is lost, or to a file that was replaced, on another one in its place."""
+        if connection.renewals != self._renewals:
+            connection.raw, connection.renewals = self._new(), self._renewals
         try:
             with self._errors(timeout_s):
                 self._begin(connection.raw, is_writing=is_writing, timeout_s=timeout_s)
@@ -461,6 +465,7 @@ class SQLite(Database):
         for suffix in ("", "-wal", "-shm"):
             Path(f"{self.path}{suffix}").unlink(missing_ok=True)
         make_private_file(self.path, b"")
+        self._renewals += 1
         with self._errors(), self._connection() as connection:
             self._prepare(connection.raw)
 
@@ -546,6 +551,8 @@ class SQLite(Database):
     def _errors(self, timeout_s: float = _WAIT_S) -> Iterator[None]:
         try:
             yield
+        except UnicodeDecodeError:  # SQLite's own message quotes what is damaged
+            raise self._damaged("it holds text that is none") from None
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -554,7 +561,7 @@ class SQLite(Database):
                 raise FullDatabaseError(self.path, error) from None
             if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
                 raise ReadOnlyError(read_only_message(f"{self.path} may not be written")) from None
-            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "Could not decode" in str(error):
                 raise self._damaged(error) from None
             if isinstance(error, sqlite3.IntegrityError):
                 raise ConflictError(f"refuses a row: {error}", path=self.path) from None
@@ -656,7 +663,9 @@ class Postgres(Database):
         self.has_tables = version is not None
 
     def _version(self, raw: Any) -> int | None:
-        if raw.execute("SELECT to_regclass('memgraph.memgraph_version')").fetchone()[0] is None:
+        # the table of tables: what the server remembers of names may be of before another client made them
+        made = "SELECT 1 FROM pg_tables WHERE schemaname = 'memgraph' AND tablename = 'memgraph_version'"
+        if raw.execute(made).fetchone() is None:
             return None
         found = raw.execute("SELECT version FROM memgraph.memgraph_version").fetchone()
         return int(found[0]) if found else None

@@ -94,6 +94,7 @@ def connect(address: str) -> Iterator[Callable[..., Database]]:
     def open_one(name: str = "one") -> Database:
         is_server = address.startswith("postgresql")
         opened.append(Postgres(address, name) if is_server else SQLite(Path(address)))
+        identity_in(opened[-1])  # a server's rows are found by the number of the store
         return opened[-1]
 
     yield open_one
@@ -308,8 +309,7 @@ class TestWriters:
 
         with psycopg.connect(address, autocommit=True) as raw:
             raw.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
-        with pytest.raises(StorageError, match="cannot be reached"):
-            count(database, "m")
+        assert count(database, "m") == 0
         with database.writing(5.0) as tx:
             put(tx, database, "m")
         assert count(database, "m") == 1
@@ -432,5 +432,5 @@ class TestJournals:
 
 
 def test_an_address_is_shown_without_its_password() -> None:
-    shown = without_password("postgresql://ada:secret@db.example:5432/memories?sslmode=require")
-    assert shown == "postgresql://ada@db.example:5432/memories"
+    shown = without_password("postgresql://ada:secret@db.example:5432/memories?password=secret&sslmode=require")
+    assert shown == "postgresql://ada@db.example:5432/memories?sslmode=require"

@@ -10,13 +10,15 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import orjson
 
 from memgraph.config import AgentMemoryConfig, load_config
-from memgraph.disk.files import clear, make_private_folder, write_private
+from memgraph.disk.files import clear, make_private_folder, storage_errors, sync_folder, write_private
+from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import GraphError, InvalidInputError, StorageError
 from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.journal.envelope import CommitDraft, Line
@@ -25,7 +27,6 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import configured_keys
 from memgraph.journal.legacy import KEPT
 from memgraph.journal.opening import (
-    FILE,
     Identity,
     add_store,
     id_of,
@@ -171,56 +172,71 @@ def move(
         refuse_foreign(target.home)
         if target.home.exists() and any(target.home.iterdir()):
             raise StorageError("is not empty; name a new directory", path=target.home)
-    source = open_store_journal(config, keys, lambda: to_iso((clock or utc_now)()))
-    try:
-        with source.locked():
-            moved = _moved(source, config, target, progress)
-    finally:
-        source.close()
-    make_private_folder(target.home)
-    for path in [config.home / "config.toml", *sorted((config.home / RECEIPTS).glob("*.json"))]:
-        if path.is_file():
-            copy = target.home / path.relative_to(config.home)
-            make_private_folder(copy.parent)
-            write_private(copy, path.read_bytes())
+    with (
+        closing(open_store_journal(config, keys, lambda: to_iso((clock or utc_now)()))) as source,
+        source.locked(),
+        _making(target) as folder,
+    ):
+        moved = _moved(source, config, target, folder, progress)
     return moved.model_copy(update={"seconds": round(time.perf_counter() - started, 3)})
 
 
+@contextmanager
+def _making(target: AgentMemoryConfig) -> Iterator[Path]:
+    """Give the folder in which a store is made. A directory gets its name once all is in it: a move that is killed can be repeated."""
+    home = target.home
+    if target.server is not None:
+        make_private_folder(home)
+        yield home
+        return
+    make_private_folder(home.parent)
+    with storage_errors(home, "cannot be written"):
+        remove_abandoned(home.parent, prefix := f".{home.name}.moving-")
+        folder = TemporaryFolder(home.parent, prefix)
+    try:
+        yield folder.path
+        with storage_errors(home, "cannot be written"):
+            folder.path.rename(home)  # replaces an empty directory, nothing else
+            sync_folder(home.parent)
+    finally:
+        folder.remove()
+
+
 def _moved(
-    source: Journal, config: AgentMemoryConfig, target: AgentMemoryConfig, progress: Progress | None
+    source: Journal, config: AgentMemoryConfig, target: AgentMemoryConfig, folder: Path, progress: Progress | None
 ) -> MoveResult:
-    """Copy a journal and its vectors in one transaction, and compare; what fails leaves nothing in the new place."""
+    """Copy a journal and its vectors in one transaction, and compare; then the settings and receipts, before it ends."""
     digest = replayed(source, source.tail.seq, progress)[1].digest
     named = NamedRows.of_lines(source.lines())
     damaged = list(named.damaged(source.vectors))
     identity = identity_in(source.database) or Identity(source.store_id)
-    database = opened(target.home, target.server)
-    try:
-        with database.lock().held(config.lock_timeout_s), database.writing(config.lock_timeout_s) as tx:
-            if identity_in(database) is not None:
-                raise StorageError("holds a store already; name another place", path=_shown(target))
-            add_store(database, *identity)
-            heads = HeadFile(config.keys_home, *identity)
-            journal = Journal(
-                database, target.home, source.store_id, source.ring, heads=heads, lock_timeout_s=config.lock_timeout_s
-            )
-            _copy(source, journal, tx)
-            journal.read_to_end()
-            journal.rows_of_baseline()
-            journal.put_head(tx)
-            if (
-                journal.tail != source.tail
-                or replayed(journal, journal.tail.seq)[1].digest != digest
-                or list(named.damaged(journal.vectors)) != damaged
-            ):
-                raise StorageError("does not hold what was written there; nothing was moved", path=_shown(target))
-    except BaseException:
-        database.close()
-        if target.server is None:
-            for path in target.home.glob(f"{FILE}*"):
-                path.unlink()
-        raise
-    database.close()
+    with (
+        closing(opened(folder, target.server)) as database,
+        database.lock().held(config.lock_timeout_s),
+        database.writing(config.lock_timeout_s) as tx,
+    ):
+        if identity_in(database) is not None:
+            raise StorageError("holds a store already; name another place", path=_shown(target))
+        add_store(database, *identity)
+        heads = HeadFile(config.keys_home, *identity)
+        journal = Journal(
+            database, folder, source.store_id, source.ring, heads=heads, lock_timeout_s=config.lock_timeout_s
+        )
+        _copy(source, journal, tx)
+        journal.read_to_end()
+        journal.rows_of_baseline()
+        journal.put_head(tx)
+        if (
+            journal.tail != source.tail
+            or replayed(journal, journal.tail.seq)[1].digest != digest
+            or list(named.damaged(journal.vectors)) != damaged
+        ):
+            raise StorageError("does not hold what was written there; nothing was moved", path=_shown(target))
+        for path in [config.home / "config.toml", *sorted((config.home / RECEIPTS).glob("*.json"))]:
+            if path.is_file():
+                copy = folder / path.relative_to(config.home)
+                make_private_folder(copy.parent)
+                write_private(copy, path.read_bytes())
     return MoveResult(
         source=_shown(config),
         target=_shown(target),
