@@ -104,6 +104,8 @@ def open_journal(
         refuse_foreign(home)
         if made:
             raise lost_journal(home, made)
+    if server is None and not (home / FILE).exists() and legacy.is_there(home):
+        legacy.read_manifest(_manifest(home))  # refused before anything is made
     is_moved = moves or server is not None or (home / FILE).exists()
     database = opened(home, server) if is_moved else temporary(home, "an earlier release's journal is only read")
     try:

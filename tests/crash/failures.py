@@ -271,12 +271,12 @@ FAILURES = (
         says="…: nothing was recorded: …; free some disk space and try again",
     ),
     Failure(
-        "rows, index or graph are missing or old",
+        "rows, index or graph are missing, old, or another store's",
         "catches up, or rebuilds them",
         note="nothing",
     ),
     Failure(
-        "the rows are damaged, or another store's",
+        "the rows are damaged",
         "rebuilds them from the journal",
         says="rebuilding the rows from the journal: …",
     ),
@@ -286,7 +286,7 @@ FAILURES = (
         says="rebuilding the rows from the journal: a row of … is not what was written",
     ),
     Failure(
-        "the index is damaged, or another store's",
+        "the index is damaged",
         "rebuilds it",
         says="the index snapshot … is damaged, or another store's, and will be rebuilt",
     ),

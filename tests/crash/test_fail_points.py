@@ -146,7 +146,7 @@ class Trial:
         self.kept: Counter[str] = Counter()
         self.heard: Counter[str] = Counter()
         assert "the graph is rebuilt" in rows["the process is killed, anywhere"].note
-        self.may_say = [rows["the rows are damaged, or another store's"]]
+        self.may_say = [rows["the rows are damaged"]]
 
     def run(self, scenes: list[tuple[Plot, int]]) -> None:
         """Interrupt at each of these places."""

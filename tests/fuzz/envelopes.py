@@ -9,8 +9,9 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 from string import hexdigits
@@ -19,13 +20,11 @@ from unittest.mock import patch
 from uuid import UUID
 
 import orjson
-from memgraph.journal.replay import Offset
-from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Position
 
 from memgraph.errors import MemGraphError
 from memgraph.fold import EmptyRows, Projection, project
 from memgraph.journal import envelope, opening
-from memgraph.journal.envelope import Chain, CommitDraft, LineError, canonical, seal, unseal
+from memgraph.journal.envelope import Chain, CommitDraft, LineError, canonical, parsed, seal, unseal
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.keys.ring import key_from_secret
@@ -63,6 +62,7 @@ from memgraph.testing import FakeKeys
 from tests.fuzz.harness import Target, afterwards
 from tests.fuzz.mutation import expanded, mutated, mutated_bytes, odd_value, random_document
 
+DATABASE = "store/memgraph.db"
 NOW = "2026-02-01T09:00:00.000Z"
 STORE_ID = str(UUID(int=7, version=4))
 IDS = [str(UUID(int=number, version=4)) for number in range(1, 4)]
@@ -148,10 +148,10 @@ def line_target(_folder: Path) -> Iterator[Target]:
     """One line, given to `unseal`: as it was signed, or signed again by who has the key, or without a key to check by."""
     key = FakeKeys().create(STORE_ID)
     with settled_chance():
-        lines = seal(drafts(), Chain(STORE_ID), key, NOW).data.splitlines()
+        lines = [line.data for line in seal(drafts(), Chain(STORE_ID), key, NOW).lines]
     chains = [Chain(STORE_ID)]
     for line in lines:
-        chains.append(unseal(line, chains[-1], key)[1])
+        chains.append(unseal(parsed(line), chains[-1], key)[1])
     envelopes = [orjson.loads(line) for line in lines]
 
     def make(rng: Random) -> bytes:
@@ -167,7 +167,7 @@ def line_target(_folder: Path) -> Iterator[Target]:
 
     def run(case: bytes) -> bool:
         place, by, line = case.split(b" ", 2)
-        event, chain = unseal(line, chains[int(place)], key if by == b"key" else None)
+        event, chain = unseal(parsed(line), chains[int(place)], key if by == b"key" else None)
         assert by != b"key" or line in lines or _is_signed(line, key.secret), "what nobody signed was accepted"
         assert chain.seq == event.seq == int(place) + 1
         told = (event.commit_id, event.type, event.write_scope, event.actor, event.timestamp, event.occurred_at)
@@ -176,7 +176,7 @@ def line_target(_folder: Path) -> Iterator[Target]:
         assert type(event.seq) is int, "its number is no number"
         assert type(event.last) is bool, "whether it is the last is not said"
         assert event.task_id is None or type(event.task_id) is str, "its task has no name"
-        project([event], Offset(chain, Position("000000000001.jsonl", 0)), Projection(STORE_ID), EmptyRows())
+        project([event], chain, Projection(STORE_ID), EmptyRows())
         return True
 
     yield Target(make, run, (LineError, MemGraphError))
@@ -212,112 +212,102 @@ def _dumped(document: Any) -> bytes:
 
 @contextmanager
 def journal_target(folder: Path) -> Iterator[Target]:
-    """A journal whose files were tampered with: served as it was written, up to a point that nobody denies, or refused."""
+    """A journal whose files and rows were tampered with: served as it was written, up to a point that nobody denies, or refused."""
     made = folder / "made"
     keys, key = FileKeys(made / "keys"), key_from_secret(b"k" * 32)
     keys.path(STORE_ID).parent.mkdir(parents=True)
     keys.path(STORE_ID).write_text(json.dumps({"key_id": key.key_id, "secret": key.secret.hex(), "store_id": STORE_ID}))
-    with settled_chance():
+    with settled_chance(), closing(_opened(made)) as journal:
         for draft in drafts()[1:]:
-            journal = _opened(made, JournalLimits(segment_bytes=3_000))
             with journal.locked():
                 journal.append([draft], NOW)
-            journal.checkpoint()
-    written = [event.signature for commit in _opened(made).replay() for event in commit.events]
+        written = [event.signature for commit in journal.replay() for event in commit.events]
     files = {str(path.relative_to(made)): path.read_bytes() for path in sorted(made.rglob("*")) if path.is_file()}
     names = [name for name in files if "lock" not in name]
-    lines = [line for name in names if name.endswith("jsonl") for line in files[name].splitlines(keepends=True)]
     place = folder / "case"
 
     def make(rng: Random) -> bytes:
-        changed: dict[str, bytes | None] = {}
-        for name in rng.sample(names, rng.choice([1, 1, 1, 2])):
-            changed[name] = _tampered(rng, name, files[name], lines)
-        if rng.random() < 0.1:
-            changed[f"store/journal/{rng.choice(['000000000002', '999999999999', 'x', ' '])}.jsonl"] = b"".join(
-                rng.sample(lines, rng.randrange(3))
-            )
-        if rng.random() < 0.05:  # a journal that is still to be made, of a store that somebody else named
-            name = rng.choice(["../../../outside", "a/b", "", ".", "x" * 300, "\ud800", STORE_ID.upper(), 7, None])
-            changed = {name: b"" for name in names if name.endswith("jsonl")}
-            changed["store/journal/manifest.json"] = json.dumps({"format": 1, "store_id": name}).encode()
-        encoded = {name: None if data is None else base64.b64encode(data).decode() for name, data in changed.items()}
-        return json.dumps(encoded).encode()
+        if rng.random() < 0.5:
+            return json.dumps({"rows": [_edit(rng, len(written)) for _ in range(rng.choice([1, 1, 2]))]}).encode()
+        spoilt = {name: _tampered(rng, files[name]) for name in rng.sample(names, rng.choice([1, 1, 1, 2]))}
+        encoded = {name: None if data is None else base64.b64encode(data).decode() for name, data in spoilt.items()}
+        return json.dumps({"files": encoded}).encode()
 
     def run(case: bytes) -> bool:
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(made, place)
-        for name, encoded in json.loads(case).items():
+        changed = json.loads(case)
+        for name, encoded in changed.get("files", {}).items():
             if encoded is None:
                 (place / name).unlink()
             else:
                 (place / name).write_bytes(base64.b64decode(encoded))
+        with closing(sqlite3.connect(place / DATABASE)) as raw, raw:
+            for statement in changed.get("rows", []):
+                raw.execute(statement)
         try:
             journal = _opened(place)
         finally:
             around = {path.name for path in (*folder.iterdir(), *place.iterdir())}
             assert around == {"made", "case", "store", "keys"}, "something was written outside"
-        with afterwards():
+        with closing(journal):
             served = [event.signature for commit in journal.replay() for event in commit.events]
-        if journal.store_id == STORE_ID:
-            assert served == written[: len(served)], "what nobody signed is served"
-            assert len(served) == len(written) or f"keys/heads/{STORE_ID}" in json.loads(case), "an end is lost"
-        with afterwards():
-            event = DecayApplied(applied_at=NOW, updated=0, below_threshold=0)
-            with journal.locked():
-                journal.append([CommitDraft("system", [event])], NOW)
-            assert _opened(place).verify() == len(served) + 1
+            is_theirs = journal.store_id == STORE_ID and changed.get("files", {}).get(DATABASE, "") is not None
+            if is_theirs:
+                assert served == written[: len(served)], "what nobody signed is served"
+                assert len(served) == len(written) or f"keys/heads/{STORE_ID}" in changed["files"], "an end is lost"
+            with afterwards():
+                event = DecayApplied(applied_at=NOW, updated=0, below_threshold=0)
+                with journal.locked():
+                    journal.append([CommitDraft("system", [event])], NOW)
+                with closing(_opened(place)) as again:
+                    assert again.verify() == len(served) + 1
         return True
 
     yield Target(make, run)
 
 
-def _opened(folder: Path, limits: JournalLimits = DEFAULT_LIMITS) -> Journal:
+def _opened(folder: Path) -> Journal:
     keys_home = folder / "keys"
     keys = FileKeys(keys_home)
     return open_journal(
-        folder / "store",
-        keys,
-        keys_home=keys_home,
-        now=lambda: NOW,
-        created_by="tests",
-        lock_timeout_s=1.0,
-        limits=limits,
+        folder / "store", keys, keys_home=keys_home, now=lambda: NOW, created_by="tests", lock_timeout_s=1.0
     )
 
 
-def _tampered(rng: Random, name: str, data: bytes, lines: Sequence[bytes]) -> bytes | None:
+def _edit(rng: Random, events: int) -> str:
+    """Return a statement that forges, moves or removes rows of the journal."""
+    one, other = rng.randrange(1, events + 2), rng.randrange(1, events + 2)
+    column = rng.choice(["type", "head", "payload", "salt", "signature"])
+    table = rng.choice(["event", "event", "event", "head", "tenant", "memgraph_version"])
+    bits = rng.randbytes(rng.choice([0, 1, 16, 32, 300])).hex()
+    return rng.choice(
+        [
+            f"DELETE FROM event WHERE seq {rng.choice(['=', '>', '<'])} {one}",
+            f"DELETE FROM {table}",
+            f"UPDATE event SET {column} = (SELECT {column} FROM event WHERE seq = {other}) WHERE seq = {one}",
+            f"UPDATE event SET {column} = x'{bits}' WHERE seq = {one}",
+            f"UPDATE event SET {column} = {rng.choice(['7', '1e999', repr('x')])} WHERE seq = {one}",
+            f"UPDATE OR REPLACE event SET seq = {other} WHERE seq = {one}",
+            f"UPDATE OR REPLACE event SET seq = {rng.choice([0, -1, 1 << 40])} WHERE seq = {one}",
+            f"UPDATE head SET {rng.choice(['seq', 'signature', 'body', 'code'])} = {rng.choice(['0', '3', repr('x'), 'zeroblob(9)'])}",
+        ]
+    )
+
+
+def _tampered(rng: Random, data: bytes) -> bytes | None:
     if rng.random() < 0.05:
         return None
-    if not name.endswith("jsonl"):
-        if rng.random() < 0.05:
-            return rng.choice([b"[", b'{"a":']) * 100_000
-        if rng.random() < 0.1:
-            return re.sub(
-                rb"(?<=: )\d+|(?<=: )\"[^\"]*\"",
-                rng.choice([b"1e999", b"-1", b"1" * 30, b"1" * 5_000, b"true", b"{}"]),
-                data,
-            )
-        if rng.random() < 0.5:
-            try:
-                return json.dumps(expanded(mutated(rng, json.loads(data)))).encode()
-            except (RecursionError, ValueError):
-                return json.dumps(odd_value(rng)).encode()
-        return mutated_bytes(rng, data, lines)
+    if not data.startswith(b"{"):
+        return mutated_bytes(rng, data)
+    if rng.random() < 0.05:
+        return rng.choice([b"[", b'{"a":']) * 100_000
+    if rng.random() < 0.1:
+        odd = rng.choice([b"1e999", b"-1", b"1" * 30, b"1" * 5_000, b"true", b"{}"])
+        return re.sub(rb"(?<=: )\d+|(?<=: )\"[^\"]*\"", odd, data)
     if rng.random() < 0.5:
-        return mutated_bytes(rng, data, lines)
-    mine = data.splitlines(keepends=True)
-    for _ in range(rng.choice([1, 1, 2])):
-        at = rng.randrange(len(mine) + 1)
-        change = rng.randrange(5)
-        if change == 0 and mine:
-            del mine[min(at, len(mine) - 1)]
-        elif change == 1:
-            mine.insert(at, rng.choice(lines))
-        elif change == 2:
-            rng.shuffle(mine)
-        elif change == 3:
-            del mine[at:]
-        elif mine:
-            mine[-1] = mine[-1][: rng.randrange(len(mine[-1]))]
-    return b"".join(mine)
+        try:
+            return json.dumps(expanded(mutated(rng, json.loads(data)))).encode()
+        except (RecursionError, ValueError):
+            return json.dumps(odd_value(rng)).encode()
+    return mutated_bytes(rng, data)

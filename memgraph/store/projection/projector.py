@@ -402,10 +402,11 @@ class Projector:
 
     def memories(self, memory_ids: Sequence[str]) -> list[Row]:
         """Return these memories' rows in this order, without deleted ones. Rows of which the index has one that is missing are rebuilt."""
-        rows, index = self.rows.memories(memory_ids), self.loaded_index
-        if len(rows) < len(memory_ids) and index is not None:
+        rows = self.rows.memories(memory_ids)
+        if len(rows) < len(memory_ids):
+            index = self.loaded_index if self.database.is_writing else self.index
             found = {row["id"] for row in rows}
-            if any(index.slot(one) >= 0 for one in memory_ids if one not in found):
+            if index is not None and any(index.slot(one) >= 0 for one in memory_ids if one not in found):
                 self._restore(GraphError("a row of Memory is not what was written: it is missing"))
                 rows = self.rows.memories(memory_ids)
         return rows

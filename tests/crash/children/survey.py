@@ -1,4 +1,7 @@
-"""Opens a store after a crash, checks all of it, and continues to use it. ``FOLDER [quickly]``: then without a rebuild, and checked once."""
+"""Opens a store after a crash, checks all of it, and continues to use it. ``FOLDER [quickly] [graph]``.
+
+Quickly: without a rebuild, and checked once. With its graph, which costs a process.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +28,18 @@ class _Heard(logging.Handler):
 
 
 def main() -> None:
-    folder, is_quick = Path(sys.argv[1]), len(sys.argv) > 2
+    folder, is_quick, with_graph = Path(sys.argv[1]), "quickly" in sys.argv, "graph" in sys.argv
     heard = _Heard()
     logging.getLogger("memgraph").addHandler(heard)
     with opened(folder, graph_idle_s=60.0) as store:
         digest = store.digest()
         memories = {memory.id: memory for memory in store.every_memory()}
-        with store._projector.reading():  # a query from outside would start a process for each survey
+        with store._projector.reading():
             seen = Counter(key for key, _ in store._projector.rows.scan("Memory"))
-        assert seen == Counter(memories.keys()), "graph and index differ"
+        assert seen == Counter(memories.keys()), "rows and index differ"
+        if with_graph:
+            shown = {row["m.id"]: row["m.content"] for row in store.cypher("MATCH (m:Memory) RETURN m.id, m.content")}
+            assert shown == {key: memory.content for key, memory in memories.items()}, "graph and index differ"
         store.verify()
         if not is_quick:
             store.rebuild()
