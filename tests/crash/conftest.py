@@ -270,7 +270,7 @@ class Scene:
         import memgraph
         from memgraph.testing import FakeClock, FakeEmbedder
 
-        config = memgraph.AgentMemoryConfig(home=self.home, keys_home=self.keys_home, **settings)
+        config = memgraph.AgentMemoryConfig(**{"home": self.home, "keys_home": self.keys_home, **settings})
         parts: dict[str, Any] = {"embedder": FakeEmbedder(DIMENSION), "clock": clock or FakeClock()}
         return memgraph.AgentMemoryStore(config, **parts)
 

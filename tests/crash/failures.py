@@ -38,7 +38,7 @@ FAILURES = (
     Failure(
         "the process is killed, anywhere",
         "every acknowledged write is there, exactly once; every other write is there completely or not at all",
-        note="nothing, or a notice that the graph is rebuilt",
+        note="nothing",
     ),
     Failure(
         "the journal ends before its head file says",
@@ -138,6 +138,11 @@ FAILURES = (
     Failure(
         "a backup or a restoration is killed or interrupted, anywhere",
         "leaves no partial backup and no partial store; a temporary file or folder that a kill leaves is removed by the next attempt",
+        note="nothing",
+    ),
+    Failure(
+        "`memgraph move` is killed, anywhere",
+        "the old store is as it was; the new place has the whole store, or is not there: repeat the command",
         note="nothing",
     ),
     Failure(

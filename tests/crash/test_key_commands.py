@@ -17,12 +17,13 @@ from memgraph.journal.keys.providers import FileKeys
 from memgraph.store.maintenance.keys import export_keys, rotate_key
 from memgraph.store.maintenance.migration import migrate
 from memgraph.testing import FakeClock
-from tests.witness import copied
+from tests.crash.conftest import Scene
+from tests.witness import ANSWERS, copied, opened
 
 KILLS, LONG_KILLS = 2, 60
-EARLIER = Path(__file__).parents[1] / "fixtures" / "stores" / "0.2.0"
+EARLIER = Path(__file__).parents[1] / "fixtures" / "stores"
 COMMANDS = {"export": ["keys", "export", "out.json"], "import": ["keys", "import", "keys.json"]}
-MOVES = ("before COMMIT", "after COMMIT", "before rename", "after rename")
+DECISIVE = ("before COMMIT", "after COMMIT", "before rename")
 
 
 def kill(nursery: Any, folder: Path, place: int, *command: str) -> None:
@@ -48,8 +49,7 @@ def test_one_that_writes_keys_can_be_repeated(
     if name == "import":
         scene.key.unlink()
     places = passed(nursery, scene.copy(tmp_path / "whole").folder, *COMMANDS[name])
-    numbers = range(1, len(places) + 1)
-    for place in random.Random(name).sample(numbers, min(len(numbers), LONG_KILLS if is_long else KILLS)):
+    for place in some(places, name, is_long=is_long):
         trial = scene.copy(tmp_path / f"trial{place}")
         kill(nursery, trial.folder, place, *COMMANDS[name])
         path = trial.folder / "out.json" if name == "export" else trial.key
@@ -64,29 +64,58 @@ def test_one_that_writes_keys_can_be_repeated(
         assert len(FileKeys(trial.keys_home).keys(trial.store_id)) == 2
 
 
+def some(places: list[str], title: str, *, is_long: bool) -> list[int]:
+    """Choose places, numbered from 1, at random, the end of the transaction that moves the events among them."""
+    numbers = range(1, len(places) + 1)
+    last = [max(number for number in numbers if places[number - 1] == kind) for kind in DECISIVE if kind in places]
+    return sorted({*last, *random.Random(title).sample(numbers, min(len(numbers), LONG_KILLS if is_long else KILLS))})
+
+
+def test_a_move_to_another_place_can_be_repeated(
+    scene: Any, nursery: Any, is_long: bool, rows: Any, tmp_path: Path
+) -> None:
+    assert rows["`memgraph move` is killed, anywhere"].note
+    (scene.home / "config.toml").write_text("archive_retention_days = 900\n")
+    places = passed(nursery, scene.copy(tmp_path / "whole").folder, "move", "--to", "new")
+    for place in some(places, "move", is_long=is_long):
+        trial = scene.copy(tmp_path / f"trial{place}")
+        new, before = trial.folder / "new", trial.files()
+        kill(nursery, trial.folder, place, "move", "--to", "new")
+        if not new.exists():
+            assert trial.files() == before
+            passed(nursery, trial.folder, "move", "--to", "new")
+        assert {path.name for path in trial.folder.iterdir()} == {"new", "store", "keys"}, places[place - 1]
+        assert (new / "config.toml").read_bytes() == (trial.home / "config.toml").read_bytes()
+        for home in (trial.home, new):
+            with trial.open(home=home) as store:
+                assert store.digest() == scene.digest
+                assert store.verify(deep=True) == len(scene.lines)
+
+
 class TestMove:
+    """The journal of an earlier release, moved into the database."""
+
     @pytest.fixture
     def earlier(self, tmp_path: Path) -> Path:
-        return copied(EARLIER, tmp_path / "earlier")
+        return copied(EARLIER / "0.2.0", tmp_path / "earlier")
 
-    @pytest.fixture
-    def places(self, tmp_path: Path, nursery: Any) -> list[str]:
-        return passed(nursery, copied(EARLIER, tmp_path / "whole"), "migrate", "--dry-run")
-
-    @pytest.mark.parametrize("kind", MOVES)
-    def test_it_is_made_once(self, earlier: Path, places: list[str], nursery: Any, rows: Any, kind: str) -> None:
+    @pytest.mark.parametrize("name", ["0.1.0", "0.2.0"])
+    def test_it_is_made_once(self, nursery: Any, rows: Any, is_long: bool, tmp_path: Path, name: str) -> None:
         assert rows["the move of a journal of release 0.1 or 0.2 into the database is killed, anywhere"].note
-        data = (earlier / "store" / "journal" / "000000000001.jsonl").read_bytes()
-        renamed = places.index("before rename") + 1
-        passed_before = {what: number for number, what in enumerate(places[:renamed], 1)}  # the last of each kind
-        number = passed_before.get(kind, renamed + 1)
-        kill(nursery, earlier, number, "migrate", "--dry-run")
-        config = memgraph.AgentMemoryConfig(home=earlier / "store", keys_home=earlier / "keys")
-        assert (earlier / "store" / "journal").exists() == (kind != "after rename")
-        report = migrate(config, dry_run=True)
-        assert report.events == data.count(b"\n")
-        assert not (earlier / "store" / "journal").exists()
-        assert (earlier / "store" / "journal-0.2" / "000000000001.jsonl").read_bytes() == data
+        data = (EARLIER / name / "store" / "journal" / "000000000001.jsonl").read_bytes()
+        asked = json.loads((EARLIER / name / ANSWERS).read_bytes())["asked"]
+        places = passed(nursery, copied(EARLIER / name, tmp_path / "whole"), "migrate")
+        digests = set()
+        for place in some(places, name, is_long=is_long):
+            trial = copied(EARLIER / name, tmp_path / f"trial{place}")
+            kill(nursery, trial, place, "migrate")
+            digests.add(migrate(memgraph.AgentMemoryConfig(home=trial / "store", keys_home=trial / "keys")).digest)
+            assert not (trial / "store" / "journal").exists()
+            assert (trial / "store" / "journal-0.2" / "000000000001.jsonl").read_bytes() == data
+            assert b"".join(line + b"\n" for line in Scene(trial, "", "").lines).startswith(data), places[place - 1]
+            with opened(trial, asked) as memory:
+                memory.store.verify(deep=True)
+        assert len(digests) == 1
 
     @pytest.mark.parametrize(
         ("what", "harm"),

@@ -50,7 +50,8 @@ def test_killed_at_chosen_places(what: str, kind: str, scene: Any, nursery: Any,
         clock.advance(days=LATER_DAYS)
     before = len(scene.lines)
     (places,) = nursery.run("rekey", scene.copy(tmp_path / "whole").folder, what)
-    child = nursery.start("rekey", scene.folder, what, places.index(kind) + 1, int(signal.SIGKILL))
+    last = len(places) - places[::-1].index(kind)  # the first record is of who has the lock
+    child = nursery.start("rekey", scene.folder, what, last, int(signal.SIGKILL))
     assert child.wait() == -signal.SIGKILL, child.errors()[-800:]
     assert _check(scene, what, before, clock) == PLACES[what][kind]
     killed = rows["a rotation is killed, anywhere" if what == "rotate" else "a resealing is killed, anywhere"]

@@ -73,11 +73,10 @@ def state(config: memgraph.AgentMemoryConfig) -> tuple[dict[tuple[str, Any], Any
 
 
 def grown(folder: str, history: list[tuple[str, int, int]]) -> tuple[memgraph.AgentMemoryConfig, FakeClock]:
-    """Make a store with a history of one step a day, in many segments."""
+    """Make a store with a history of one step a day."""
     config = memgraph.AgentMemoryConfig(home=Path(folder, "store"), keys_home=Path(folder, "keys"))
     clock = FakeClock("2026-02-01T09:00:00.000Z")
     with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=clock) as store:
-        store._journal.segments._segment_bytes = 1_500
         memory = MemGraph(store)
         ids = [memory.store.insert_memory({"type": "episodic", "content": "It began"}).id]
         for step in history:

@@ -161,7 +161,7 @@ def check(memory: MemGraph, model: Model) -> None:
     assert found_ledgers == {agent: len(done) for agent, done in model.completed.items()}
 
 
-def run(folder: Path, steps: Any, engine: Callable[[], Any]) -> None:
+def run(folder: Path, steps: Any) -> None:
     clock, model = FakeClock(), Model()
     config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
 
@@ -200,4 +200,4 @@ def test_the_embedded_graph_holds_the_same(tmp_path: Path) -> None:
         ("accept", "t1", "b", None, 0), ("reopen", "t1", "a", None, 0), ("undelete", "t1", "a", None, 0), ("delete", "t1", "a", None, 2),
         ("create", "t2", "a", None, 0), ("withdraw", "t2", "a", None, 1), ("accept", "t2", "b", None, 1),
     ]  # fmt: skip
-    run(tmp_path, done, lambda: None)
+    run(tmp_path, done)

@@ -54,7 +54,7 @@ NOT_READERS = {
     "proposals approve", "proposals reject", "proposals reopen", "contradictions find", "contradictions resolve",
     "contradictions dismiss", "distil answer", "distil skip", "sleep", "collect", "archive",
     "unarchive", "invalidate", "revalidate", "supersede", "unsupersede", "delete", "undelete", "purge", "secrets scan", "link", "unlink", "import", "embed", "reembed",
-    "format-age", "completion", "rebuild", "verify", "audit", "doctor", "reset", "repair", "backup", "restore", "migrate", "compact", "config init", "config show", "docs", "demo",
+    "format-age", "completion", "rebuild", "verify", "audit", "doctor", "reset", "repair", "backup", "restore", "migrate", "move", "compact", "config init", "config show", "docs", "demo",
     "connect", "disconnect", "mcp", "worker run", "worker status", "worker stop", "serve", "token create", "token list", "token revoke",
     "task new", "task switch", "task resume", "task link", "task unlink", "task archive", "task close", "task status", "task add", "task done",
     "task set", "pins add", "pins edit", "pins remove", "pins confirm", "pins cancel", "pins read", "session set", "session clear", "session about",

@@ -1,6 +1,6 @@
-"""A fuse: counts calls to the disk, the database or the engine, and at a chosen call sends this process a signal.
+"""A fuse: counts calls to the disk and the database, and at a chosen call sends this process a signal.
 
-What SQLite writes between two statements is one step here: that it is whole or not there is SQLite's promise. The code under test knows nothing of it: the functions of the system and of the engine are wrapped from outside.
+What SQLite writes between two statements is one step here: that it is whole or not there is SQLite's promise. The code under test knows nothing of it: the functions of the system and of SQLite are wrapped from outside.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import signal
 import sqlite3
 from typing import Any
 
-import kuzu
-import numpy as np
 from places import say
 
 from memgraph.testing import FakeEmbedder
@@ -21,7 +19,7 @@ _SYSTEM = ("pwrite", "fsync", "ftruncate", "replace", "rename", "link", "unlink"
 
 
 class Fuse:
-    """Wraps the system's and the engine's calls.
+    """Wraps the system's and the database's calls.
 
     Parameters
     ----------
@@ -57,11 +55,7 @@ class Fuse:
         self.watch()
         for name in _SYSTEM:
             self._wrap(os, name, f"before {name}")
-        self._wrap(np, "savez", "before the index is saved")
         self._wrap(FakeEmbedder, "embed", "before texts are embedded")
-        self._wrap(kuzu.Database, "__init__", "before the graph is opened")
-        self._wrap(kuzu.Database, "close", "before the graph is closed")
-        self._wrap_execute()
         self._wrap_open()
         self._wrap_write()
 
@@ -91,15 +85,6 @@ class Fuse:
 
         sqlite3.connect = lambda *args, **options: connect(*args, **options, factory=Watched)  # type: ignore[assignment]
 
-    def _wrap_execute(self) -> None:
-        real = kuzu.Connection.execute
-
-        def executing(connection: Any, query: Any, *args: Any, **options: Any) -> Any:
-            self.pass_(f"before {_statement(query)} in the graph")
-            return real(connection, query, *args, **options)
-
-        kuzu.Connection.execute = executing
-
     def _wrap_open(self) -> None:
         real = os.open
 
@@ -123,7 +108,3 @@ class Fuse:
             return real(descriptor, data)
 
         os.write = writing
-
-
-def _statement(query: Any) -> str:
-    return query.split()[0] if isinstance(query, str) else "a prepared statement"

@@ -153,8 +153,12 @@ def resets() -> list[Step]:
 
 
 def living() -> list[Step]:
-    """Hardly more than opening and closing: what a store does by itself (healing, catching up, saving the index)."""
-    return [lambda store: store.get_all_memories(), lambda store: store.insert_memory(memory(901))]
+    """Hardly more than opening and closing: what a store does by itself (healing, saving the index, writing the graph)."""
+    return [
+        lambda store: store.get_all_memories(),
+        lambda store: store.cypher("MATCH (m:Memory) RETURN m.id"),
+        lambda store: store.insert_memory(memory(901)),
+    ]
 
 
 HISTORIES: dict[str, Callable[[], list[Step]]] = {

@@ -17,9 +17,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import kuzu  # noqa: F401 - imported here, so that no child has to
-import numpy as np  # noqa: F401
-
 import memgraph
 import memgraph.interfaces.cli.group
 import memgraph.lifecycle
@@ -52,10 +49,7 @@ def run(order: dict[str, Any]) -> int:
 
 
 def live(folder: Path) -> None:
-    """Use a store, so that what is made at first use is made once and not by each child.
-
-    Its graph is in memory: an open database has a thread, and a fork copies only one.
-    """
+    """Use a store, so that what is made at first use is made once and not by each child."""
     config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
     with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=FakeClock()) as store:
         given = {"tags": ["t"], "project_id": "P", "agents_involved": ["A"], "session_id": "s"}
