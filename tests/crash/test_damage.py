@@ -417,6 +417,7 @@ def the_copy_is_flipped(scene: Any, stranger: Any) -> None:
 
 @way(CACHE, "silent")
 def the_copy_is_another_stores(scene: Any, stranger: Any) -> None:
+    stranger = stranger.copy(scene.folder.with_name("stranger"))
     stranger.sql("UPDATE vector SET value = (SELECT value FROM vector WHERE place = 1)")
     stranger.cache.write_bytes(scene.cache.read_bytes()[::-1])
     for suffix in (".f32", ".json"):
