@@ -612,7 +612,7 @@ class Journal:
 
     def _has_reached(self, seq: int) -> bool:
         """Return whether an event is in the database, although this thread's block of reads does not see it yet."""
-        with self.database.paused(), self.database.reading() as tx:
+        with self.database.beside(), self.database.reading() as tx:
             return self._end_in(tx)[0] >= seq
 
     def was_resealed_at(self, head: Head) -> bool:

@@ -308,12 +308,24 @@ class Database(ABC):
             yield
             return
         self._roll_back(connection)
+        try:
+            with self.beside():
+                yield
+        finally:
+            self._begin_on(connection, is_writing=False, timeout_s=_WAIT_S)
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """Leave this thread's block of reads, if it is in one, for a block that sees the database as it is; afterwards it goes on as it was."""
+        connection: _Connection | None = getattr(self._here, "connection", None)
+        if connection is None or connection.is_writing:
+            yield
+            return
         self._here.connection = None
         try:
             yield
         finally:
             self._here.connection = connection
-            self._begin_on(connection, is_writing=False, timeout_s=_WAIT_S)
 
     def retain(self) -> None:
         """Let another object use it, which closes it, too."""

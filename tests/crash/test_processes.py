@@ -159,6 +159,24 @@ class TestInOneProcess:
         for place in (scene, other):
             all_well(place, set())
 
+    def test_a_read_sees_one_state(self, scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Also if another store commits between its look at the database and its look at the head file."""
+        with scene.open() as one, scene.open() as other:
+            assert one.get_all_memories()
+            seen = other.insert_memory({"type": "episodic", "content": "before the look"}).id
+            read = one._journal._heads.read
+
+            def late() -> Any:
+                monkeypatch.undo()
+                other.insert_memory({"type": "episodic", "content": "during the look"})
+                return read()
+
+            monkeypatch.setattr(one._journal._heads, "read", late)
+            assert seen in {memory.id for memory in one.get_all_memories()}
+            assert one.digest() == other.digest()
+            assert {memory.id for memory in one.every_memory()} == {memory.id for memory in other.every_memory()}
+        all_well(scene, {seen})
+
     @pytest.mark.parametrize("stores", [1, 3])
     def test_threads_write_and_read_through_stores_on_one_directory(
         self, scene: Any, is_long: bool, stores: int

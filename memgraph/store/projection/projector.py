@@ -143,7 +143,8 @@ class Projector:
         return True
 
     def _see(self, projection: Projection) -> None:
-        self.projection, self.named = projection, self.journal.named
+        with self.view:  # who is in a block of reads brings its index to what that block shows
+            self.projection, self.named = projection, self.journal.named
         if self.first_lag is None:
             self.first_lag = 0
 
