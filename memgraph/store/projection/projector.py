@@ -188,8 +188,12 @@ class Projector:
             with self.journal.committing() if self._is_joint else self.database.writing(timeout_s):
                 yield shows
                 shown.enter_context(self.view)
-            for show in shows:
-                show()
+            try:
+                for show in shows:
+                    show()
+            except BaseException:
+                self._index = None  # half of a change may be in it; it is made anew from what is committed
+                raise
 
     def append(
         self, drafts: Sequence[CommitDraft], now: str, *, first: Callable[[], None] = lambda: None
@@ -381,7 +385,7 @@ class Projector:
     def index(self) -> Index:
         """The index at the journal's end; loaded or built on first use."""
         with self.reading(), self.view:
-            index = self._index
+            index, self._index = self._index, None  # until it is whole again, also if this is interrupted
             if index is None:
                 with timed(logger, logging.INFO, "read the index's snapshot") as counts:
                     index = snapshot.load(self._index_path, self.journal.store_id, self._index_seal)

@@ -13,6 +13,7 @@ import pytest
 import memgraph
 from memgraph.disk.files import clear
 from memgraph.errors import MemGraphError
+from memgraph.index.index import Index
 from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.rotation import rotate
 from memgraph.store.opening import open_store_journal
@@ -365,3 +366,24 @@ def test_a_row_that_was_changed_is_rebuilt_at_once(store: Any) -> None:
     assert store.get_memory(kept.id).content == "before"
     assert store.insert_memory({"type": "episodic", "content": "after", "project_id": "P"})
     store.verify(deep=True)
+
+
+def test_an_index_that_was_interrupted_half_way_is_not_used(open_store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store()
+    store.insert_memory({"type": "episodic", "content": "The first"})
+    assert len(store.reader.index) == 1
+    apply = Index.apply
+
+    def half(index: Index, changes: Any, *more: Any) -> None:
+        apply(index, list(changes)[:1], *more)
+        raise KeyboardInterrupt
+
+    many = [{"type": "episodic", "content": f"Memory {n} of many"} for n in range(4)]
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(Index, "apply", half)
+        with pytest.raises(KeyboardInterrupt):
+            store.insert_memories(many)
+    for again in (store, open_store()):
+        found = memgraph.MemoryRetrieval(again).search_memories("memory of many", limit=9)
+        assert len(found) == len(again.reader.index) == 5
+        again.close()
