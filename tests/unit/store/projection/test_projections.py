@@ -13,7 +13,6 @@ import pytest
 import memgraph
 from memgraph.disk.files import clear
 from memgraph.errors import MemGraphError
-from memgraph.index.index import Index
 from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.rotation import rotate
 from memgraph.store.opening import open_store_journal
@@ -370,20 +369,22 @@ def test_a_row_that_was_changed_is_rebuilt_at_once(store: Any) -> None:
 
 def test_an_index_that_was_interrupted_half_way_is_not_used(open_store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     store = open_store()
-    store.insert_memory({"type": "episodic", "content": "The first"})
-    assert len(store.reader.index) == 1
-    apply = Index.apply
+    known = 0
+    while known == 0 or known < len(store.reader.index._columns["seq"]):  # until there is no place for another one
+        store.insert_memory({"type": "episodic", "content": f"Memory {known} of many"})
+        known += 1
+    names = type(store.reader.index.ids)
+    code = names.code
 
-    def half(index: Index, changes: Any, *more: Any) -> None:
-        apply(index, list(changes)[:1], *more)
+    def half(ids: Any, *given: Any) -> Any:
+        code(ids, *given)
         raise KeyboardInterrupt
 
-    many = [{"type": "episodic", "content": f"Memory {n} of many"} for n in range(4)]
     with monkeypatch.context() as interrupted:
-        interrupted.setattr(Index, "apply", half)
+        interrupted.setattr(names, "code", half)
         with pytest.raises(KeyboardInterrupt):
-            store.insert_memories(many)
+            store.insert_memory({"type": "episodic", "content": "The last of many"})
     for again in (store, open_store()):
-        found = memgraph.MemoryRetrieval(again).search_memories("memory of many", limit=9)
-        assert len(found) == len(again.reader.index) == 5
+        found = memgraph.MemoryRetrieval(again).search_memories("memory of many", limit=99)
+        assert len(found) == len(again.reader.index) == known + 1
         again.close()
