@@ -1,6 +1,6 @@
 """What a compaction saves: opening, rebuilding and disk, of a journal of many events of which a tenth is still alive; and what a retention saves.
 
-The journal is made by signing lines in bulk, not through the store. Of ten events five add a memory, one changes it and four delete others.
+The journal is signed in bulk, not through the store. Of ten events five add a memory, one changes it and four delete others.
 
     .venv/bin/python tests/benchmarks/compaction.py --events 1000000
 """
@@ -8,10 +8,7 @@ The journal is made by signing lines in bulk, not through the store. Of ten even
 from __future__ import annotations
 
 import argparse
-import hashlib
-import hmac
 import json
-import os
 import sys
 import tempfile
 import time
@@ -19,13 +16,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from memgraph.journal.closed.files import files_in
-from memgraph.journal.segments import DEFAULT_LIMITS
-
 from memgraph import AgentMemoryConfig
-from memgraph.journal.envelope import assembled, canonical
-from memgraph.journal.head_file import Head, HeadFile
+from memgraph.journal.envelope import CommitDraft
+from memgraph.journal.journal import Journal
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryRevised
+from memgraph.model.events.payload import Payload
 from memgraph.model.ids import source_id
 from memgraph.model.memory import MemoryRecord
 from memgraph.model.timestamps import to_iso
@@ -38,17 +33,16 @@ START_S = 1_735_689_600
 YEAR_S = 365 * 86_400
 LATER = "2026-02-01T00:00:00.000Z"
 T = TypeVar("T")
+_TOGETHER = 1_000
+"""Events that are signed and written at once, ten to a commit."""
 
 
 def moment(part: float) -> str:
     return to_iso(time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(START_S + int(part * YEAR_S))))
 
 
-def contents(count: int) -> Iterator[tuple[type[Any], dict[str, Any], str]]:
-    """Yield type, payload and time of so many events."""
-    now = moment(0)
-    times = dict.fromkeys(("created_at", "updated_at", "occurred_at", "relevance_at"), now)
-    added = MemoryAdded(memory=MemoryRecord(id=source_id("b", 0), type="episodic", content="x", **times)).dump()
+def payloads(count: int) -> Iterator[tuple[Payload, str]]:
+    """Yield so many events and their times."""
     text = (
         "The nightly build {} of the billing service failed, because the queue was full; a retry after {} s succeeded."
     )
@@ -57,53 +51,25 @@ def contents(count: int) -> Iterator[tuple[type[Any], dict[str, Any], str]]:
         now = moment(number / count)
         if place < 5:
             times = dict.fromkeys(("created_at", "updated_at", "occurred_at", "relevance_at"), now)
-            one = {
-                "id": source_id("b", turn * 5 + place),
-                "content": text.format(number, number % 90),
-                "tags": [f"t{number % 50}"],
-            }
-            yield MemoryAdded, {**added, "memory": {**added["memory"], **one, **times}}, now
+            one = {"content": text.format(number, number % 90), "tags": [f"t{number % 50}"], **times}
+            memory = MemoryRecord(id=source_id("b", turn * 5 + place), type="episodic", **one)
+            yield MemoryAdded(memory=memory), now
         elif place == 5:
-            yield (
-                MemoryRevised,
-                {"id": source_id("b", turn * 5), "changed": {"content": f"Changed {number}", "updated_at": now}},
-                now,
-            )
+            changed = {"content": f"Changed {number}", "updated_at": now}
+            yield MemoryRevised(id=source_id("b", turn * 5), changed=changed), now
         else:
-            yield MemoryDeleted, {"id": source_id("b", turn * 5 + place - 5)}, now
+            yield MemoryDeleted(id=source_id("b", turn * 5 + place - 5)), now
 
 
 def fill(config: AgentMemoryConfig, count: int) -> None:
     """Make a journal of so many events; every ten are a commit."""
     journal = open_store_journal(config, None, lambda: moment(0))
+    events = payloads(count)
     with journal.locked():
-        pass
-    key, chain, folder = journal.signing_key, journal.tail, journal.folder
-    seq, signature, store_id = chain.seq, chain.signature, journal.store_id
-    path = folder / journal.tail.position.segment
-    file = path.open("ab")
-    commit_id, left = "", 0
-    for kind, content, now in contents(count):
-        if left == 0:
-            commit_id, left = source_id("commit", seq), 10
-            if file.tell() >= DEFAULT_LIMITS.segment_bytes:
-                file.close()
-                file = (folder / f"{seq + 1:012d}.jsonl").open("ab")
-        seq, left = seq + 1, left - 1
-        salt = os.urandom(16)
-        body = canonical(content)
-        front = canonical(
-            {
-                "store_id": store_id, "seq": seq, "commit_id": commit_id, "last": left == 0, "event_id": commit_id, "type": kind.TYPE,
-                "event_version": kind.VERSION, "write_scope": "global", "task_id": None, "actor": "agent", "timestamp": now,
-                "occurred_at": now, "envelope_version": 1, "signature_version": 1, "key_id": key.key_id, "prev_signature": signature,
-                "payload_sha256": hashlib.sha256(salt + body).hexdigest(),
-            }
-        )  # fmt: skip
-        signature = hmac.digest(key.secret, front, "sha256").hex()
-        file.write(assembled(front, body, salt.hex(), signature) + b"\n")
-    file.close()
-    HeadFile.of(folder, config.keys_home, store_id).replace(Head(seq, signature))
+        while lot := [one for _, one in zip(range(_TOGETHER), events, strict=False)]:
+            drafts = [CommitDraft("global", [one for one, _ in lot[at : at + 10]]) for at in range(0, len(lot), 10)]
+            journal.append(drafts, lot[-1][1])
+    journal.close()
 
 
 def timed(name: str, do: Callable[[], T], figures: dict[str, Any]) -> T:
@@ -114,11 +80,10 @@ def timed(name: str, do: Callable[[], T], figures: dict[str, Any]) -> T:
     return found
 
 
-def sizes(folder: Path) -> dict[str, float]:
-    """Return megabytes of the journal's own segments, of its archive and of its baseline."""
-    rows = list((folder / "baseline").iterdir()) if (folder / "baseline").exists() else []
-    parts = {"segments": files_in(folder), "archive": files_in(folder / "archive"), "baseline": rows}
-    return {name: round(sum(path.stat().st_size for path in paths) / 1e6, 1) for name, paths in parts.items()}
+def sizes(journal: Journal) -> dict[str, float]:
+    """Return megabytes of the events, the archive and the baseline, and of the database."""
+    parts = {**journal.sizes()._asdict(), "database": journal.database.size_bytes()}
+    return {name: round(size / 1e6, 1) for name, size in parts.items()}
 
 
 def measure(folder: Path, count: int, *, tail: int) -> dict[str, Any]:
@@ -130,30 +95,27 @@ def measure(folder: Path, count: int, *, tail: int) -> dict[str, Any]:
         return open_store_journal(config, None, lambda: LATER)
 
     timed("fill_s", lambda: fill(config, count), figures)
-    journal = timed("open_without_checkpoint_before_s", opened, figures)
-    with journal.locked():
-        journal.checkpoint()
-    timed("open_before_s", opened, figures)
+    journal = timed("open_before_s", opened, figures)
     _, before = timed("replay_before_s", lambda: replayed(journal, journal.tail.seq), figures)
-    figures["disk_before_mb"] = sizes(journal.folder)
+    figures["disk_before_mb"] = sizes(journal)
+    journal.close()
     limit = moment(1 - tail / count)
     done = timed("compact_s", lambda: compact(config, before=limit, clock=lambda: _at(LATER)), figures)
     figures |= {"live_rows": done.rows, "events_after_the_baseline": done.events_left}
     journal = timed("open_s", opened, figures)
-    (journal.folder / "verified.json").unlink()
-    timed("open_without_checkpoint_s", opened, figures)
     _, after = timed("replay_s", lambda: replayed(journal, journal.tail.seq), figures)
-    figures["disk_mb"] = sizes(journal.folder)
+    figures["disk_mb"] = sizes(journal)
     figures["digest_equal"] = before == after
+    journal.close()
     kept = config.model_copy(update={"archive_retention_days": 1})
     preview = timed(
         "preview_of_retention_s", lambda: preview_compaction(kept, before=limit, clock=lambda: _at(LATER)), figures
     )
     done = timed("retention_s", lambda: compact(kept, before=limit, clock=lambda: _at(LATER)), figures)
-    assert (preview.condensed_segments, preview.removed_texts) == (done.condensed_segments, done.removed_texts)
-    figures |= {"condensed_segments": done.condensed_segments, "removed_texts": done.removed_texts}
-    figures["disk_after_retention_mb"] = sizes(journal.folder)
+    assert preview.removed_texts == done.removed_texts
+    figures["removed_texts"] = done.removed_texts
     journal = timed("open_after_retention_s", opened, figures)
+    figures["disk_after_retention_mb"] = sizes(journal)
     timed("verify_after_retention_s", journal.verify, figures)
     _, last = timed("replay_after_retention_s", lambda: replayed(journal, journal.tail.seq), figures)
     figures["digest_equal_after_retention"] = last.digest == after.digest

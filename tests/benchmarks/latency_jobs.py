@@ -52,6 +52,7 @@ def measure(
         yield {"links": links, "memories": store.get_stats().total}
         retrieval = MemoryRetrieval(store)
         asked = [teller.question() for _ in range(questions)]
+        _search(retrieval, *asked[0])  # makes the copy of the vectors
         yield from _shown(_recalls(store, retrieval, _vectors(folder, store), asked))
         yield from _shown(_recording(store, retrieval, asked, block_s, blocks))
         yield from _shown(_commits(store, retrieval, teller, commits))
@@ -197,9 +198,8 @@ def _ask_all(ask: Callable[[str, Vector], Any], asked: Sequence[Question]) -> li
 
 def _vectors(folder: str, store: AgentMemoryStore) -> np.ndarray:
     """Return the very file that recall reads, mapped: what a product with it costs is the floor under an exact search."""
-    path = Path(folder) / "store" / "journal" / "vectors" / f"{store.embedder.name}.f32"
-    count = path.stat().st_size // (4 * DIMENSION)
-    return np.memmap(path, dtype=np.float32, mode="r", shape=(count, DIMENSION))
+    path = Path(folder) / "store" / "cache" / f"{store.embedder.name}.f32"
+    return np.memmap(path, dtype=np.float32, mode="r", shape=(store.get_stats().total, DIMENSION))
 
 
 def _shown(values: Values) -> Iterator[Result]:

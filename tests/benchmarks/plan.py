@@ -27,8 +27,6 @@ class Plan:
         After so long no repeat of a kind begins, and a peer's bulk insert stops at the end of a call.
     timeout_s : float
         After so long a job is given up.
-    engine : str
-        The graph engine of memgraph's stores.
     """
 
     memories: tuple[int, ...] = (10_000, 100_000)
@@ -42,7 +40,6 @@ class Plan:
     trial_inserts: int = 30
     within_s: float = 120.0
     timeout_s: float = 1_800.0
-    engine: str = "kuzu"
 
 
 QUICK = Plan(

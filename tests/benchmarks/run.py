@@ -144,9 +144,7 @@ class Run:
 
     def _fresh(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
-        settings = folder / "store" / "config.toml"
-        settings.parent.mkdir(parents=True)
-        settings.write_text(f'engine = "{self._plan.engine}"\n')
+        folder.mkdir(parents=True)
 
 
 def installed_and_missing() -> tuple[list[str], list[str]]:
