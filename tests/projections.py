@@ -1,34 +1,37 @@
-"""Projections of a store, as files: what tests lose, keep and put back."""
+"""What a store has made of its events: tests lose it, and put former states of it back."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
+
+from tests.tables import database
 
 ROWS, INDEX = "memgraph.db", "index"
 BOTH = (ROWS, INDEX)
+TABLES = ("edge", "node", "gone", "state")
+"""The tables of rows, in the journal's database."""
 
 
-def files_of(home: Path, name: str) -> list[Path]:
-    """Return the files of a projection; the log of a database that is in use counts, too."""
-    return sorted(path for path in (*home.glob(f"{name}*"), *home.glob(f"{name}/*")) if path.is_file())
+def lose(home: Path, names: Collection[str] = BOTH) -> None:
+    """Remove rows or index of a closed store."""
+    if ROWS in names:
+        with database(home) as raw:
+            for table in TABLES:
+                raw.execute(f"DELETE FROM {table}")
+    if INDEX in names:
+        shutil.rmtree(home / INDEX, ignore_errors=True)
 
 
-def lose(home: Path, names: Iterable[str] = BOTH) -> None:
-    """Remove projections of a store."""
-    for name in names:
-        for path in files_of(home, name):
-            path.unlink()
-
-
-def keep(home: Path, kept: Path, names: Iterable[str] = BOTH) -> None:
-    """Copy projections of a store to another folder, in place of those that are there."""
-    names = list(names)
-    lose(kept, names)
-    for name in names:
-        for path in files_of(home, name):
-            if not path.name.endswith("-shm"):
-                place = kept / path.relative_to(home)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, place)
+def keep(home: Path, to: Path, names: Collection[str] = BOTH) -> None:
+    """Put rows or index of a store in place of those of another one, which is closed."""
+    lose(to, names)
+    if ROWS in names:
+        with database(to) as raw:
+            raw.commit()
+            raw.execute("ATTACH ? AS other", (str(home / ROWS),))
+            for table in reversed(TABLES):
+                raw.execute(f"INSERT INTO {table} SELECT * FROM other.{table}")
+    if INDEX in names and (home / INDEX).exists():
+        shutil.copytree(home / INDEX, to / INDEX)

@@ -1,8 +1,8 @@
 """A state machine of all that can be done to a store, against a model of dictionaries.
 
 Every step is checked: what the store shows is what the model holds, through whichever of one or two store objects on the
-same directory is asked. In between the store is closed, killed, left without its projections or with old ones, given a
-torn commit, rebuilt, and moved to another directory by export and import.
+same directory is asked. In between the store is closed, killed also in a commit, left without its projections or with old ones,
+rebuilt, and moved to another directory by export and import.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -26,10 +27,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import memgraph
 from memgraph.errors import DuplicateIdError, ScopeError
 from memgraph.fold import EmptyRows, Projection, project
+from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.opening import open_journal
 from memgraph.model.events.memories import MemoryDeleted, MemoryLinked
-from memgraph.model.ids import canonical_name
+from memgraph.model.ids import canonical_name, new_id
 from memgraph.model.memory import parse_memory
 from memgraph.model.timestamps import to_iso
 from memgraph.testing import FakeAnnotator, FakeClock, FakeEmbedder
@@ -50,6 +52,7 @@ from tests.property.drawn import (
     ways,
 )
 from tests.property.store_model import Pending, StoreModel, relevance
+from tests.tables import tables
 
 START = "2026-02-01T09:00:00.000Z"
 EMBEDDER = FakeEmbedder(DIMENSION)
@@ -72,7 +75,6 @@ class StoreMachine(RuleBasedStateMachine):
         self.stores: list[memgraph.AgentMemoryStore] = []
         self.pending: list[Pending] = []
         self.kept: Path | None = None
-        self.torn = b""
         self.steps = 0
         self.open()
 
@@ -398,13 +400,12 @@ class StoreMachine(RuleBasedStateMachine):
             self.keep_projections()
         elif how == "put back" and self.kept is not None:
             self.shut()
-            self.replace_projections(self.kept, which)
+            keep(self.kept, self.folder / "store", which)
             self.open()
         else:
             self.shut()
             if how == "lose":
                 lose(self.folder / "store", which)
-                (self.folder / "store/journal/verified.json").unlink(missing_ok=True)
             idle_s = 0.0 if how == "two" else 2.0
             for _ in range(2 if how.startswith("two") else 1):  # from here on they take turns
                 self.open(idle_s)
@@ -420,31 +421,25 @@ class StoreMachine(RuleBasedStateMachine):
         self.open()
 
     def keep_projections(self) -> None:
-        """Put copies of rows and index aside."""
-        if self.kept is not None:
-            shutil.rmtree(self.kept)
-        self.kept = self.root / "kept"
+        """Put a copy of the store aside."""
+        self.kept = self.root / f"kept{self.steps}"
+        shutil.rmtree(self.kept, ignore_errors=True)
         with self.stores[0].reader.frozen():
-            keep(self.folder / "store", self.kept)
+            shutil.copytree(self.folder / "store", self.kept)
 
-    @rule(cut=st.floats(0.0, 1.0, exclude_max=True), ahead=st.just([]) | projections, fields=new_memories)  # fmt: skip
-    def tear(self, cut: float, ahead: list[str], fields: dict[str, Any]) -> None:
-        """Die while a commit is being written: a part of its bytes is there, its vectors and, worse, its projections."""
-        self.shut()
-        torn = self.root / "torn"
-        shutil.copytree(self.folder, torn)
-        store = self.opened(torn)
-        store.commit("global", [parse_memory({**fields, "embedding": None}), parse_memory(fields)])
-        store.close()
-        (before,), (after,) = (list((home / "store/journal").glob("*.jsonl")) for home in (self.folder, torn))
-        whole = before.read_bytes().removesuffix(self.torn)
-        written = after.read_bytes().removeprefix(whole)
-        self.torn = written[: int(cut * len(written))]
-        before.write_bytes(whole + self.torn)
-        shutil.copytree(torn / "store/journal/vectors", self.folder / "store/journal/vectors", dirs_exist_ok=True)
-        self.replace_projections(torn / "store", ahead)
-        shutil.rmtree(torn)
-        self.open()
+    @rule(is_whole=st.booleans(), fields=new_memories, at=either)
+    def crash(self, is_whole: bool, fields: dict[str, Any], at: int) -> None:
+        """Die in a commit, before or after the database has taken it."""
+        store, pending = self.acting(at)
+        now = self.commit_at(pending)
+        store.flush()
+        given = {**fields, "id": new_id()}
+        place = "_write_head_file" if is_whole else "put_head"
+        with patch.object(Journal, place, side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+            store.insert_memory(given)
+        if is_whole:
+            self.add(given, now)
+        self.kill()
 
     def rebuild(self, at: int) -> None:
         store, pending = self.acting(at)
@@ -634,20 +629,14 @@ class StoreMachine(RuleBasedStateMachine):
 
     @contextmanager
     def refused(self, *errors: type[Exception]) -> Iterator[None]:
-        """Run what must be refused with one of these errors, or do nothing; not a byte of the journal may change."""
-        before = self.journal_bytes()
+        """Run what must be refused with one of these errors, or do nothing; nothing of the journal may change."""
+        before = tables(self.folder / "store")
         if errors:
             with pytest.raises(errors):
                 yield
         else:
             yield
-        assert self.journal_bytes() in (before, before.removesuffix(self.torn))  # a torn commit is cut by who locks
-
-    def journal_bytes(self) -> bytes:
-        return b"".join(path.read_bytes() for path in sorted((self.folder / "store/journal").glob("*.jsonl")))
-
-    def replace_projections(self, source: Path, which: list[str]) -> None:
-        keep(source, self.folder / "store", which)
+        assert tables(self.folder / "store") == before
 
     def replayed_digest(self) -> str:
         keys_home = self.folder / "keys"
