@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 _DATABASE = "memgraph.db"
@@ -12,12 +12,12 @@ _WAIT_S = 1.0
 
 def stated_in(home: str, statement: str) -> tuple[Any, ...] | None:
     """Return the first row of a statement on the database in a store's directory; None if there is none, or it cannot be read."""
-    path = Path(home, _DATABASE)
-    if not path.is_file():
+    path = os.path.join(home, _DATABASE)
+    if not os.path.isfile(path):
         return None
     import sqlite3  # only where there is a store
 
-    uri = "file:" + str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    uri = "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     for mode in ("rw", "ro&immutable=1"):  # a folder that may not be written holds no log that is still to be read
         try:
             with closing(sqlite3.connect(f"{uri}?mode={mode}", uri=True, timeout=_WAIT_S)) as connection:

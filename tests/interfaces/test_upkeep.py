@@ -414,10 +414,10 @@ class TestDoctor:
         document = told(kept("doctor", "--json"))
         assert document["graph"]["lag_events"] == 0
         events = document["journal"]["events"]
-        (tmp_path / "store" / "memgraph.db").unlink()
+        for one in ("node", "edge", "state"):
+            change(home, f"DELETE FROM {one}")
         document = told(kept("doctor", "--json"))
         assert document["graph"]["lag_events"] == events
-        assert not (tmp_path / "store" / "memgraph.db").exists()
         assert document["healthy"]
 
     def test_what_an_earlier_release_left(self, run: Run, home: Path) -> None:
