@@ -837,6 +837,10 @@ class Journal:
         except StorageError as error:
             logger.warning("store %s: %s", self.store_id, error)
 
+    def make_head_file(self) -> None:
+        """Make the head file of a new store, before its first event: else a process killed in between would leave a journal to adopt."""
+        self._heads.make(Head(self.tail.seq, self.tail.signature))
+
     def _adopt(self) -> None:
         """Create the missing head file, and report it once."""
         if self.tail.seq == 0 or self._is_adopted:

@@ -336,6 +336,7 @@ def _make_first_event(journal: Journal, key: SigningKey | None, created_by: str,
     if journal.tail.seq == 0 and key is not None:
         with journal.locked():
             if journal.tail.seq == 0:
+                journal.make_head_file()
                 journal.append([CommitDraft("system", [StoreCreated(created_by=created_by)], actor="system")], now())
 
 

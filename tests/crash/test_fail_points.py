@@ -200,8 +200,8 @@ def test_acknowledged_writes_exist_once_and_others_are_atomic(
         ("history", "places", "tried", "unacknowledged yet kept whole"),
         [*rows, ("all", total, len(scenes), sum(trial.kept.values()))],
     )
-    assert trial.heard == []
     assert not trial.wrong, f"{len(trial.wrong)} of {len(scenes)}:\n" + "\n".join(trial.wrong[:20])
+    assert trial.heard == []
 
 
 def test_a_merge_and_its_undoing_are_atomic(stage: Stage, nursery: Any) -> None:
