@@ -112,11 +112,11 @@ FROM edge e JOIN node s ON s.id = e.source JOIN node t ON t.id = e.target WHERE 
 -- name: gone_after
 SELECT kind, key, target FROM gone WHERE tenant = ? AND seq > ?;
 
--- name: tally_nodes Number of rows of each kind, and the sum of their ids.
-SELECT kind, count(*), sum(id), 0 FROM node WHERE tenant = ? GROUP BY kind;
+-- name: tally_nodes Their number, and the sums of their kinds and ids.
+SELECT count(*), coalesce(sum(kind), 0), coalesce(sum(id), 0) FROM node WHERE tenant = ?;
 
--- name: tally_edges Number of rows of each kind, and the sums of the ids at their ends.
-SELECT kind, count(*), sum(source), sum(target) FROM edge WHERE tenant = ? GROUP BY kind;
+-- name: tally_edges
+SELECT count(*), coalesce(sum(kind), 0), coalesce(sum(source), 0), coalesce(sum(target), 0) FROM edge WHERE tenant = ?;
 
 -- name: count_nodes
 SELECT count(*) FROM node WHERE tenant = ?;

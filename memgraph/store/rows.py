@@ -22,9 +22,9 @@ from memgraph.ports import Change, Key, Row
 _USE = ("access_count", "last_accessed_at", "relevance_anchor", "relevance_at")
 """A memory's fields that recall changes."""
 _COUNTS_AFTER = ("count_nodes_after", "count_edges_after", "count_gone_after")
+_NOTHING = [0] * 7
 _LINKS = frozenset({*EXPLICIT_RELATIONS, "NEXT"})
 T = TypeVar("T")
-Tally = dict[str, list[int]]
 
 
 class _Kinds(NamedTuple):
@@ -53,14 +53,14 @@ class State(NamedTuple):
         Names the rebuild that they come from: what followed other rows cannot follow these.
     since : int
         The event of that rebuild. What was removed before it is not known.
-    tally : dict
-        For each table the number of rows, and the sums of their nodes' ids: a row that is gone, added or moved shows.
+    tally : list of int
+        The numbers of nodes and edges, and sums of their kinds and ids: a row that is gone, added or moved shows.
     """
 
     projection: Projection
     made: str
     since: int
-    tally: Tally
+    tally: list[int]
 
 
 class Rows:
@@ -263,11 +263,10 @@ class Rows:
         self._sealed = (body, code, name), state
         return state
 
-    def _tallied(self, tx: Transaction) -> Tally:
+    def _tallied(self, tx: Transaction) -> list[int]:
         """Return the tally of the rows that are there."""
-        names, tenant = _kinds().name, self._database.tenant
-        found = chain(tx.rows("tally_nodes", tenant), tx.rows("tally_edges", tenant))
-        return {names.get(kind, repr(kind)): [int(one) for one in sums] for kind, *sums in found}
+        found = (tx.one(name, self._database.tenant) or () for name in ("tally_nodes", "tally_edges"))
+        return [int(one) for one in chain.from_iterable(found)]
 
     def apply(self, changes: Iterable[Change], projection: Projection) -> None:
         """Write changed rows and the state after them, in one transaction, or as a part of this thread's.
@@ -279,7 +278,7 @@ class Rows:
         """
         with _damage_as_graph_errors(), self._database.writing(self._timeout_s) as tx:
             state = self.state()
-            made, since, tally = state[1:] if state else (uuid4().hex, 0, {})
+            made, since, tally = state[1:] if state else (uuid4().hex, 0, _NOTHING)
             tally = self._write(tx, list(changes), projection.seq, tally)
             self._put_state(tx, State(projection, made, since, tally))
 
@@ -288,7 +287,7 @@ class Rows:
         with self._database.writing(self._timeout_s) as tx:
             for name in ("clear_edges", "clear_nodes", "clear_gone"):
                 tx.run(name, self._database.tenant)
-            tally = self._write(tx, list(changes), projection.seq, {})
+            tally = self._write(tx, list(changes), projection.seq, _NOTHING)
             self._put_state(tx, State(projection, uuid4().hex, projection.seq, tally))
 
     def _put_state(self, tx: Transaction, state: State) -> None:
@@ -296,7 +295,7 @@ class Rows:
         body = orjson.dumps({**stated, "key": self._seal.name})
         tx.run("put_state", self._database.tenant, body, self._seal.code(body))
 
-    def _write(self, tx: Transaction, changes: Sequence[Change], seq: int, tally: Tally) -> Tally:
+    def _write(self, tx: Transaction, changes: Sequence[Change], seq: int, tally: list[int]) -> list[int]:
         """Write changed rows, and return the tally with them."""
         kinds, tenant, short_code = _kinds(), self._database.tenant, self._seal.short_coder()
         ids: dict[tuple[int, str], int] = {}
@@ -367,15 +366,16 @@ class Rows:
         _all(tx, "update_edge", [(seq, *sealed(one), tenant, *ends(one)) for one in edges.changed])
         new = sorted((ends(one), one) for one in edges.new) if edges.new else []
         _all(tx, "insert_edge", ((tenant, *at, seq, seq, *sealed(one)) for at, one in new), len(new))
-        after = {table: list(sums) for table, sums in tally.items()}
         for sign, changed in ((1, nodes.new), (-1, nodes.gone), (1, edges.new), (-1, edges.gone)):
             for one in changed:
-                first, _, second = (
-                    (id_of(kinds.number[one.table], one.key), 0, 0) if isinstance(one.key, str) else ends(one)
-                )
-                sums = after.setdefault(one.table, [0, 0, 0])
-                after[one.table] = [sums[0] + sign, sums[1] + sign * first, sums[2] + sign * second]
-        return {table: sums for table, sums in after.items() if sums[0]}
+                number = kinds.number[one.table]
+                if isinstance(one.key, str):
+                    added = [1, number, id_of(number, one.key), 0, 0, 0, 0]
+                else:
+                    source, _, target = ends(one)
+                    added = [0, 0, 0, 1, number, source, target]
+                tally = [total + sign * part for total, part in zip(tally, added, strict=True)]
+        return tally
 
     def _checked(self, table: str, key: Key, seq: int, body: bytes, code: int) -> Row:
         if not isinstance(body, bytes) or code != self._seal.short_coder()(_coded(table, key, seq, body)):
