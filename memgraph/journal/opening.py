@@ -394,8 +394,13 @@ def refuse_foreign(home: Path) -> None:
         )
     if made:
         raise lost_journal(home, made)
-    if entries - _NO_EVENTS:
+    if any(not _is_left(entry) for entry in entries - _NO_EVENTS):
         raise NotAStoreError(home)
+
+
+def _is_left(entry: str) -> bool:
+    """Return whether a file is what a process left that was killed while it made the database."""
+    return entry.lstrip(".").startswith(f"{FILE}.") and entry.endswith(".tmp")
 
 
 def named(copy_id: str) -> str:

@@ -519,7 +519,8 @@ class SQLite(Database):
                     raw.execute(f"PRAGMA user_version = {SCHEMA_VERSION:d}")
                 raw.execute("COMMIT")
             except BaseException:
-                raw.execute("ROLLBACK")
+                if raw.in_transaction:  # Ctrl-C may come just after it
+                    raw.execute("ROLLBACK")
                 raise
 
     def _connected(self) -> sqlite3.Connection:

@@ -228,3 +228,14 @@ def test_an_import_of_several_scopes_is_atomic(stage: Stage, nursery: Any) -> No
     commit = places.index("before COMMIT") + 1
     assert nursery.start("history", folder, plot.history, commit, int(signal.SIGKILL)).wait() == -signal.SIGKILL
     assert nursery.run("survey", folder)[0]["digest"] in {before, after}
+
+
+def test_a_new_store_can_be_made_after_a_kill(stage: Stage, nursery: Any) -> None:
+    """Also if nothing but a temporary file was made."""
+    plot = Plot("a new store", "stock", nothing)
+    *_, places = nursery.run("history", stage.set(plot), plot.history)
+    for kind in ("before fsync", "before link", "after COMMIT"):
+        folder, place = stage.set(plot), places.index(kind) + 1
+        assert nursery.start("history", folder, plot.history, place, int(signal.SIGKILL)).wait() == -signal.SIGKILL
+        (left,) = nursery.run("survey", folder, "quickly")
+        assert (left["memories"], left["heard"]) == (0, []), kind

@@ -70,7 +70,8 @@ class ArchiveWriter:
         with _refusals(self._path):
             _remove_abandoned(self._path)
             self._file = os.fdopen(make_own(self._temporary), "wb")
-        self._stack.callback(self._temporary.unlink, missing_ok=True)
+        for _ in range(2):  # again, if Ctrl-C comes at the first
+            self._stack.callback(self._temporary.unlink, missing_ok=True)
         self._stack.enter_context(self._file)
         self._packed = self._stack.enter_context(_compressed(self._file, self._path))
         self._tar = tarfile.open(fileobj=self._packed, mode="w|", format=tarfile.GNU_FORMAT, bufsize=_BLOCK_BYTES)

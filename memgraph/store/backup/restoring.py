@@ -155,12 +155,16 @@ class _Restoring:
             config = load_config({**self._given, "home": folder.path})  # with the settings that were restored
             later = _events_after(original, head)
             heads = HeadFile(config.keys_home, last.store_id, copy_id)
-            stack.callback(heads.path.unlink, missing_ok=True)
+
+            def withdraw() -> None:
+                if folder.path.exists():  # else the store has its place, and needs it, even if Ctrl-C comes then
+                    heads.path.unlink(missing_ok=True)
+
+            stack.callback(withdraw)
             heads.make(head)
             result = self._made(config, chain, head, copy_id)
             if not dry_run:
                 _publish(folder.path, home)
-                stack.pop_all()
         taken = round(time.perf_counter() - started, 3)
         shown = home.resolve() if ".." in home.parts else home
         updates = {"home": str(shown), "later_events": later, "dry_run": dry_run, "seconds": taken}
