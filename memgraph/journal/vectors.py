@@ -146,7 +146,7 @@ class Vectors:
         """Return a row's bytes as they are stored; none if it is missing."""
         with self._database.reading() as tx:
             found = tx.one("vector", self._database.tenant, self.model, row)
-        return bytes(found[0]) if found else b""
+        return _bytes(found[0]) if found else b""
 
     def holds(self, row: int, sha256: str) -> bool:
         """Return whether a row has the SHA-256 that an event named."""
@@ -175,9 +175,7 @@ class Vectors:
             stop = min(end, start + _STEP)
             with self._database.reading() as tx:
                 found = dict(tx.rows("vectors_from", self._database.tenant, self.model, start, stop))
-            yield from (
-                found.get(row, bytes(self.row_bytes)).ljust(self.row_bytes, b"\0") for row in range(start, stop)
-            )
+            yield from (_bytes(found.get(row)).ljust(self.row_bytes, b"\0") for row in range(start, stop))
 
     def save(self) -> None:
         """State how much of the cache may be trusted at the next opening. Only saves time, so a failure is logged."""
@@ -271,9 +269,14 @@ class Vectors:
         fresh = np.zeros((end - first, self.dimension), dtype="<f4")
         with self._database.reading() as tx:
             for place, value in tx.rows("vectors_from", self._database.tenant, self.model, first, end):
-                if len(value) == self.row_bytes:
+                if len(_bytes(value)) == self.row_bytes:
                     fresh[place - first] = np.frombuffer(value, dtype="<f4")
         return fresh
+
+
+def _bytes(value: object) -> bytes:
+    """Return a stored vector; nothing if the row holds something else."""
+    return value if isinstance(value, bytes) else b""
 
 
 class MadeRow(NamedTuple):

@@ -263,10 +263,10 @@ class Rows:
         self._sealed = (body, code, name), state
         return state
 
-    def _tallied(self, tx: Transaction) -> list[int]:
+    def _tallied(self, tx: Transaction) -> list[Any]:
         """Return the tally of the rows that are there."""
         found = (tx.one(name, self._database.tenant) or () for name in ("tally_nodes", "tally_edges"))
-        return [int(one) for one in chain.from_iterable(found)]
+        return list(chain.from_iterable(found))
 
     def apply(self, changes: Iterable[Change], projection: Projection) -> None:
         """Write changed rows and the state after them, in one transaction, or as a part of this thread's.
