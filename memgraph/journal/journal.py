@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import secrets
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -24,6 +23,7 @@ from memgraph.errors import (
     StorageError,
     TruncatedJournalError,
 )
+from memgraph.journal.archive import archive_row, unpacked
 from memgraph.journal.baseline import Baseline, BaselineRow, header_of, read_rows, signed_header
 from memgraph.journal.envelope import (
     Chain,
@@ -39,7 +39,6 @@ from memgraph.journal.envelope import (
     canonical,
     content_alone,
     followed,
-    parsed,
     seal,
     stored,
     unseal,
@@ -357,13 +356,10 @@ class Journal:
         """Iterate over the lines of events of some types, but purged ones, type by type."""
         self._warn_if_unverified()
         for type_ in types:
-            yield from (line for line in self._lines_of(type_) if not line.is_purged)
+            yield from (line for line in self.every_line_of(type_) if not line.is_purged)
 
-    def every_line_of(self, type_: str) -> list[Line]:
-        """Return the lines of events of a type, purged ones included."""
-        return self._lines_of(type_)
-
-    def _lines_of(self, type_: str, until: int | None = None) -> list[Line]:
+    def every_line_of(self, type_: str, *, until: int | None = None) -> list[Line]:
+        """Return the lines of events of a type up to the tail or another event, purged ones included."""
         with self.database.reading() as tx:
             found: list[Line] = []
             for first, _last, types in self._archives(tx):
@@ -398,15 +394,10 @@ class Journal:
         return self._unpacked(*found) if found else []
 
     def _unpacked(self, first: int, last: int, types: str, body: bytes) -> list[Line]:
-        """Return the lines of a part of the archive, which must be what its row says."""
         try:
-            lines = [parsed(data) for data in zlib.decompress(body).splitlines()]
-            said = first, last, orjson.loads(types)
-        except (zlib.error, LineError, TypeError, ValueError) as error:
-            raise self.damaged(f"an archived event cannot be read: {error}", first) from None
-        if not lines or said != (lines[0].seq, lines[-1].seq, _types(lines)):
-            raise self.damaged("the archive does not hold the events that it names", first)
-        return lines
+            return unpacked(first, last, types, body)
+        except LineError as error:
+            raise self.damaged(str(error), first) from None
 
     def events_after(self, seq: int) -> Iterator[Event]:
         """Iterate over the events after this one, each verified on its own."""
@@ -429,13 +420,7 @@ class Journal:
             raise self.damaged(str(error), line.seq) from None
 
     def content(self, line: Line) -> dict[str, Any]:
-        """Verify one line on its own and return its payload as it was written; no schema is applied.
-
-        Raises
-        ------
-        DamagedJournalError
-            The line is not what was signed.
-        """
+        """Verify one line on its own and return its payload as it was written; no schema is applied. Raises as `event` does."""
         try:
             return content_alone(line, self.store_id, self._keys_at(line.seq))
         except LineError as error:
@@ -461,7 +446,7 @@ class Journal:
         """Iterate over the numbers and payloads of ``memory.purged`` events, each verified on its own; also of those after the tail."""
         ring = self._ring
         key: KeyOf | None = None if ring is None else lambda key_id: ring.verifying(key_id, None)
-        for line in self._lines_of(MemoryPurged.TYPE, _AT_ANY_TIME):
+        for line in self.every_line_of(MemoryPurged.TYPE, until=_AT_ANY_TIME):
             try:
                 payload = unseal_alone(line, self.store_id, key).payload
             except LineError as error:
@@ -512,11 +497,9 @@ class Journal:
 
     def _take_over_baseline(self) -> None:
         """Begin at the baseline as it is now: a compaction or a purge by another process may have replaced it since it was read."""
-        with self.database.reading() as tx:
-            found = tx.one("baseline_header", self.database.tenant)
-        self.baseline = header_of(found[0], self.path, self.store_id, self._ring) if found else None
-        if self.baseline is not None and self._ring is not None:
-            self.baseline.check_signer(self._key, self.path)
+        baseline = self.present_baseline()
+        if baseline is not None and self._ring is not None:
+            baseline.check_signer(self._key, self.path)
 
     def put_baseline(self, tx: Transaction, baseline: Baseline, body: bytes) -> None:
         """Make a baseline the journal's, signed with the key that signs, in the transaction that is open."""
@@ -636,7 +619,7 @@ class Journal:
 
     def was_resealed_at(self, head: Head) -> bool:
         """Return whether a resealing continues what a head file states: it was killed before the file followed."""
-        for line in self._lines_of(JournalResealed.TYPE):
+        for line in self.every_line_of(JournalResealed.TYPE):
             if line.seq == head.seq + 1:
                 payload = self.event(line).payload
                 return isinstance(payload, JournalResealed) and payload.signature == head.signature
@@ -867,7 +850,7 @@ class Journal:
         self._is_adopted = True
         if self._key is not None:
             try:
-                self._heads.make(Head(self.tail.seq, self.tail.signature))
+                self.make_head_file()
             except StorageError as error:
                 logger.warning("store %s: %s", self.store_id, error)
         self._notice(
@@ -911,17 +894,3 @@ class Journal:
 def _hex(signature: object) -> str:
     """Return a stored signature in hexadecimal; of anything else nothing that is one."""
     return signature.hex() if isinstance(signature, bytes) else ""
-
-
-def archive_row(lines: Sequence[Line]) -> tuple[int, int, str, bytes]:
-    """Return the row of a part of the archive: first and last event, their types, and their lines."""
-    return lines[0].seq, lines[-1].seq, orjson.dumps(_types(lines)).decode(), packed_lines(lines)
-
-
-def _types(lines: Iterable[Line]) -> list[str]:
-    return sorted({line.type for line in lines})
-
-
-def packed_lines(lines: Iterable[Line]) -> bytes:
-    """Return events as an archive holds them: lines of canonical JSON, compressed."""
-    return zlib.compress(b"".join(line.data + b"\n" for line in lines), 6)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from memgraph.errors import JournalError, KeyMissingError
+from memgraph.journal.archive import packed
 from memgraph.journal.envelope import Chain, CommitDraft, Line, resealed
-from memgraph.journal.journal import Journal, packed_lines
+from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.keys.ring import KeyHistory, KeyUse, fingerprint, is_named, key_place, replaced_in
 from memgraph.model.events.store import JournalResealed, KeyRotated
@@ -119,7 +120,7 @@ def reseal(journal: Journal, *, now: Callable[[], str], resealed_by: str, progre
                     yield again
 
             for first, last, types in list(tx.rows("archives", tenant)):
-                body = packed_lines(signed(journal.every_line(first - 1, until=last)))
+                body = packed(signed(journal.every_line(first - 1, until=last)))
                 tx.run("put_archive", tenant, first, last, types, body)
             lines = journal.every_line(journal.archived_until())
             tx.many("sign_event", ((line.head, line.signature, tenant, line.seq) for line in signed(lines)))

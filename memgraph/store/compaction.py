@@ -15,8 +15,9 @@ from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.errors import InvalidInputError
 from memgraph.fold import fold
 from memgraph.fold.projection import SCHEMA_VERSION
+from memgraph.journal.archive import archive_row
 from memgraph.journal.envelope import Chain, Event, Line
-from memgraph.journal.journal import Journal, archive_row
+from memgraph.journal.journal import Journal
 from memgraph.journal.opening import id_of
 from memgraph.journal.sql import Transaction
 from memgraph.journal.vectors import NamedVectors

@@ -13,8 +13,9 @@ import pytest
 
 from memgraph.disk.seal import ReplacedKeyError
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError
+from memgraph.journal.archive import archive_row
 from memgraph.journal.envelope import Chain, CommitDraft, canonical, seal
-from memgraph.journal.journal import Journal, archive_row
+from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import EnvKeys, FileKeys
 from memgraph.journal.keys.ring import key_from_secret, replaced_in, uses_in
 from memgraph.journal.rotation import reseal
