@@ -255,7 +255,7 @@ class _Reading:
         )
         return found
 
-    def cosines(self, vector: Vector, slots: Slots | slice) -> Scores:
+    def cosines(self, vector: Vector, slots: Slots | slice, *, only_near: bool = False) -> Scores:
         def of_items(places: Slots) -> Scores:
             if self._items.vectors is None:
                 return np.zeros(len(places))
@@ -263,7 +263,7 @@ class _Reading:
             cosines: Scores = self._items.vectors[places].astype(np.float64) @ (asked / np.linalg.norm(asked))
             return cosines
 
-        found: Scores = self._each(slots, lambda own: self._reader.cosines(vector, own), of_items)
+        found: Scores = self._each(slots, lambda own: self._reader.cosines(vector, own, only_near=only_near), of_items)
         return found
 
     def _each(self, slots: Slots | slice, of_memories: Callable[..., Any], of_items: Callable[[Slots], Any]) -> Any:

@@ -276,8 +276,13 @@ class Reader:
         faded = np.maximum(index.column("floor")[slots], index.column("anchor")[slots] * np.exp(-rates * days))
         return np.where(index.column("is_pinned")[slots], 1.0, faded)
 
-    def cosines(self, query: Vector, slots: NDArray[Any] | slice) -> NDArray[np.float64]:
+    def cosines(self, query: Vector, slots: NDArray[Any] | slice, *, only_near: bool = False) -> NDArray[np.float64]:
         """Return the cosine of a query with each slot's vector; 0 where a slot has none.
+
+        Parameters
+        ----------
+        only_near : bool
+            Of many slots, the cosines of those that are not among the most or least similar may be estimates.
 
         Raises
         ------
@@ -290,10 +295,11 @@ class Reader:
         search, with_vector = self._vector_search(), rows >= 0
         if search is None:
             return np.zeros(len(rows))
+        cosines = search.near_cosines if only_near else search.cosines
         if with_vector.all():
-            return search.cosines(query, rows, self._row_count(search))
+            return cosines(query, rows, self._row_count(search))
         result = np.zeros(len(rows))
-        result[with_vector] = search.cosines(query, rows[with_vector], self._row_count(search))
+        result[with_vector] = cosines(query, rows[with_vector], self._row_count(search))
         return result
 
     def has_vector(self, slots: NDArray[Any] | slice = slice(None)) -> Mask:

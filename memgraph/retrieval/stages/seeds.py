@@ -40,7 +40,7 @@ def admit(search: Search) -> Counts:
 
 
 def by_meaning(search: Search) -> Counts:
-    """Compare the query's vector with those of all admitted memories: exact cosines, corrected for length.
+    """Compare the query's vector with those of all admitted memories: cosines, corrected for length; exact for the most similar.
 
     A very short text ("Bye!") is similar to everything, so its cosine is multiplied by ``1 − exp(−words / constant)``.
     A memory without a vector is found by its words. Costs one pass over the vectors.
@@ -55,7 +55,7 @@ def by_meaning(search: Search) -> Counts:
     words = index.column("words")[slots]
     length_factor = 1.0 - np.exp(-np.arange(int(words.max()) + 1) / search.config.length_constant_words)
     search.length_factor = _spread(length_factor[words], slots, len(index))
-    corrected = search.cosines(search.vector, slots) * length_factor[words]
+    corrected = search.cosines(search.vector, slots, only_near=True) * length_factor[words]
     low, span = search.dense_range = _range(corrected, _DENSE_EPSILON)
     search.dense_weight = search.config.dense_weight or 0.0
     scaled = (corrected - low) * (search.dense_weight / span)

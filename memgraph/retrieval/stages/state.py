@@ -84,8 +84,8 @@ class Search:
     visible : callable
         Returns the slots that whoever asks may have, of those that are asked about.
     has_vector, cosines, relevance : callable
-        For given slots: whether there is a comparable vector (by default of all), cosine with a vector, current
-        relevance.
+        For given slots: whether there is a comparable vector (by default of all), cosine with a vector (with `only_near`, of many slots
+        exact for the most and least similar alone), current relevance.
     texts : int
         Of how many texts the query consists: the task and its phrases.
     wanted : int
@@ -146,7 +146,7 @@ class Search:
     now_days: float
     visible: Callable[[], Mask]
     has_vector: Callable[..., Mask]
-    cosines: Callable[[Vector, Slots | slice], Scores]
+    cosines: Callable[..., Scores]
     relevance: Callable[[Slots], Scores]
     texts: int = 1
     wanted: int = 0
