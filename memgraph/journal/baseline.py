@@ -29,22 +29,10 @@ _ADVICE = "`memgraph repair` says what can be done"
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What a baseline stands for: all events up to a commit.
+    """What a baseline stands for, all events up to the end of `chain`.
 
-    Attributes
-    ----------
-    chain : Chain
-        The end of the journal's chain at that commit.
-    named, used : NamedVectors, KeyHistory
-        What the events up to there state about vectors, and which keys signed them.
-    sha256 : str
-        Of its packed rows.
-    rows : int
-    digest, schema_version : str
-        Digest of the state, and the version of its rows.
-    made_at, made_by : str
-    signed_by : str
-        Id of the key that signed the header.
+    `named` and `used` are what they state about vectors and keys, `sha256` is of the packed rows, `digest` of the state; `signed_by` is the id of
+    the key that signed the header.
     """
 
     chain: Chain
@@ -64,13 +52,7 @@ class Baseline:
         return self.chain.seq
 
     def check_signer(self, current: SigningKey | None, path: Path | str) -> None:
-        """Refuse a baseline that the key in use at the journal's end has not signed.
-
-        Raises
-        ------
-        JournalError
-            Only an earlier key has signed it.
-        """
+        """Raise a `JournalError` unless the key in use at the journal's end has signed it."""
         if current is not None and self.signed_by != current.key_id:
             raise JournalError(
                 f"the baseline in {path} is not signed with the key that signs the journal, {current.key_id}; {_ADVICE}"
@@ -93,19 +75,10 @@ def signed_header(baseline: Baseline, key: SigningKey) -> bytes:
 
 
 def header_of(data: bytes, path: Path | str, store_id: str, ring: KeyRing | None) -> Baseline:
-    """Return a baseline from its header.
+    """Return a baseline from its header, verified unless `ring` is None.
 
-    Parameters
-    ----------
-    ring : KeyRing or None
-        If None, it is not verified.
-
-    Raises
-    ------
-    JournalError
-        It is not what was signed, is another store's, or is of a format that this release does not know.
-    KeyMissingError
-        The key that signed it is missing.
+    Raises `JournalError` if it is not what was signed, another store's, or of an unknown format, and `KeyMissingError` if its key is
+    missing.
     """
     try:
         stored = json.loads(data)
@@ -133,13 +106,7 @@ def header_of(data: bytes, path: Path | str, store_id: str, ring: KeyRing | None
 
 
 def read_rows(baseline: Baseline, packed: bytes, path: Path | str) -> list[BaselineRow]:
-    """Return the rows of a baseline, in the order in which they were written. They are verified before they are unpacked.
-
-    Raises
-    ------
-    JournalError
-        They are not what was signed.
-    """
+    """Return the rows of a baseline, in the order in which they were written. They are verified before they are unpacked."""
     if not isinstance(packed, bytes) or hashlib.sha256(packed).hexdigest() != baseline.sha256:
         raise _damaged(path)
     try:

@@ -18,20 +18,10 @@ Sift = Callable[[Sequence[Event]], Sequence[Event]]
 
 
 class Excerpt(Journal):
-    """A read-only view of a journal without some of its events, up to the journal's present end.
+    """A read-only view of a journal without some of its events, up to the journal's present end. Independent of the given object.
 
-    Every event is verified as in the journal itself; events that are left out are then skipped. Independent of the given object.
-
-    Parameters
-    ----------
-    journal : Journal
-        Its present end remains the excerpt's end.
-    sift : callable
-        Returns a new filter for one pass over the journal.
-    name : str
-        Unique for each excerpt, so that what is made of it cannot be mistaken for that of another excerpt or of the journal.
-    why : str
-        The message of the error that a write raises.
+    Every event is verified as in the journal itself; events that are left out are then skipped. `sift` returns a new filter for one pass.
+    `name` is unique for each excerpt, so that what is made of it cannot be mistaken for another's or the journal's; a write raises `why`.
     """
 
     def __init__(self, journal: Journal, sift: Callable[[], Sift], *, home: Path, name: str, why: str) -> None:
@@ -81,12 +71,7 @@ class Excerpt(Journal):
         return both
 
     def refuse(self) -> NoReturn:
-        """Raise the error for a write.
-
-        Raises
-        ------
-        ReadOnlyError
-        """
+        """Raise the `ReadOnlyError` for a write."""
         raise ReadOnlyError(self.why)
 
     def locked(self, *, before_waiting: Callable[[], None] = lambda: None) -> NoReturn:  # noqa: ARG002

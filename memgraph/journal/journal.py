@@ -75,34 +75,12 @@ class Sizes(NamedTuple):
 class Journal:
     """Append-only, signed. Use `memgraph.journal.opening.open_journal`.
 
-    Readers need no lock: they see what was committed. Writers hold `locked`, which first reads what other processes wrote.
+    Readers need no lock: they see what was committed. Writers hold `locked`, which first reads what other processes wrote. `home` has the
+    caches, and is the store's name in messages; without a key `ring`, signatures are not verified, and nothing can be written.
 
-    Parameters
-    ----------
-    database : Database
-    home : Path
-        The store's folder: where its caches are, and its name in messages.
-    ring : KeyRing or None
-        The keys; without them signatures are not verified, and nothing can be written.
-
-    Attributes
-    ----------
-    path : Path or str
-        What it is called in messages: the database.
-    tail : Chain
-        The end of what was verified.
-    named, used : NamedVectors, KeyHistory
-        What the events up to the tail state about vectors, and which keys signed them.
-    on_refused, on_unverified : callable
-        Called with the error when a replay is refused; and at each replay whose signatures are not verified.
-    on_full : callable
-        Called when the journal cannot be written for lack of disk space.
-    appended : int
-        How often this object has appended commits.
-    has_key : bool
-        Whether there are keys to verify with; without, nothing can be written.
-    notices : list of str
-        Notices for the user.
+    `tail` is the end of what was verified; `named` and `used` are what the events up to there state about vectors, and which keys signed
+    them. `appended` counts the calls of `append`; `notices` are for the user. `on_refused` is called with the error when a replay is
+    refused, `on_unverified` at each replay without verification, `on_full` when there is no disk space to write.
     """
 
     def __init__(
@@ -161,26 +139,14 @@ class Journal:
 
     @property
     def ring(self) -> KeyRing:
-        """The keys of the store.
-
-        Raises
-        ------
-        KeyMissingError
-            Signatures are not verified.
-        """
+        """The keys of the store. Raises `KeyMissingError` if signatures are not verified."""
         if self._ring is None:
             raise KeyMissingError("the signing key of this store is missing, so the store is read-only")
         return self._ring
 
     @property
     def signing_key(self) -> SigningKey:
-        """The key that signs what is written next.
-
-        Raises
-        ------
-        KeyMissingError
-            It is missing.
-        """
+        """The key that signs what is written next. Raises `KeyMissingError` if it is missing."""
         if self._key is None or self._ring is None:
             named = (
                 f"the key {self.used.current}, to which this store was rotated,"
@@ -231,14 +197,9 @@ class Journal:
     def replay(self, after: Chain | None = None, *, until: int | None = None) -> Iterator[Committed]:
         """Iterate over whole commits after a point (default: from the beginning) up to the tail or an event, each verified.
 
-        Each event must be signed with the key that is in use there: a replaced key signs nothing after its replacement.
-
-        Raises
-        ------
-        DamagedJournalError
-            An event is not what was signed, or does not follow the chain.
-        KeyMissingError
-            The very first event was signed with another key, or a key that an event names by right is missing.
+        Each event must be signed with the key that is in use there: a replaced key signs nothing after its replacement. Raises
+        `DamagedJournalError`, and `KeyMissingError` if the very first event was signed with another key, or a key named by right is
+        missing.
         """
         try:
             yield from self._walk(after or self.start, self.tail.seq if until is None else min(until, self.tail.seq))
@@ -304,10 +265,7 @@ class Journal:
     ) -> int:
         """Verify every event from the first, archived ones included, and the baseline's rows; return the number of events.
 
-        Parameters
-        ----------
-        also : callable
-            Called with each verified commit, in order.
+        `also` is called with each verified commit, in order.
         """
         self.database.check()
         self.rows_of_baseline()
@@ -407,13 +365,7 @@ class Journal:
                 yield self.event(line)
 
     def event(self, line: Line) -> Event:
-        """Verify one line on its own and return its event.
-
-        Raises
-        ------
-        DamagedJournalError
-            The line is not what was signed.
-        """
+        """Verify one line on its own and return its event. Raises `DamagedJournalError`."""
         try:
             return unseal_alone(line, self.store_id, self._keys_at(line.seq))
         except LineError as error:
@@ -481,13 +433,7 @@ class Journal:
         return self.baseline
 
     def rows_of_baseline(self) -> tuple[Baseline, list[BaselineRow]] | None:
-        """Return the baseline and its rows, as it is now: a purge or a compaction by another process may have replaced it.
-
-        Raises
-        ------
-        JournalError
-            They are not what was signed.
-        """
+        """Return the baseline and its rows, verified, as it is now: a purge or a compaction by another process may have replaced it."""
         with self.database.reading() as tx:
             found = tx.one("baseline", self.database.tenant)
         if found is None:
@@ -554,15 +500,7 @@ class Journal:
             return self._signature_in(tx, self.tail.seq) != self.tail.signature
 
     def refresh(self) -> None:
-        """Verify and read what was appended since.
-
-        Raises
-        ------
-        DamagedJournalError, TruncatedJournalError
-            The journal is not what was signed.
-        ReplacedJournalError
-            It is another one.
-        """
+        """Verify and read what was appended since. Raises `ReplacedJournalError` if it is another journal by now."""
         head = self._heads.read()  # before the events: a writer may append and move it meanwhile
         with self.database.reading() as tx:
             seq, _ = self._end_in(tx)
@@ -700,19 +638,9 @@ class Journal:
     def locked(self, *, before_waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Hold the writer lock. On entry the journal is read to its end.
 
-        Parameters
-        ----------
-        before_waiting : callable
-            Called if the lock is taken: the waiting process must release what the holder may need.
-
-        Raises
-        ------
-        BusyError
-            Another process held the lock for too long.
-        JournalError
-            The journal cannot be trusted.
-        KeyMissingError, ReadOnlyError
-            The journal can be read but not written.
+        `before_waiting` is called if the lock is taken: the waiting process must release what the holder may need. Raises `BusyError` if
+        another process held the lock for too long, `JournalError` if the journal cannot be trusted, and `KeyMissingError` or
+        `ReadOnlyError` if it can be read but not written.
         """
         if self._ring is None:
             _ = self.signing_key
@@ -760,13 +688,7 @@ class Journal:
             self._write_head_file()
 
     def append(self, drafts: Sequence[CommitDraft], now: str) -> list[Committed]:
-        """Append commits in one transaction, or in the one that is open; the lock must be held.
-
-        Returns
-        -------
-        list of Committed
-            One for each draft that contains events.
-        """
+        """Append commits in one transaction, or in the one that is open; the lock must be held. Returns those that contain events."""
         drafts = [draft for draft in drafts if draft.payloads]
         with self.committing() as tx:
             # the fence: what is continued is what the database holds
