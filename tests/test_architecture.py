@@ -151,7 +151,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "journal": (
         "sql envelope head_file",
-        "archive",
         "keys",
         "vectors",
         "baseline",

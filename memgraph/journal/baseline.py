@@ -1,6 +1,8 @@
-"""The baseline: all rows at an event, compressed, so that a rebuild need not replay what was before.
+"""What a compaction makes: the baseline, and the archive of the events before it.
 
-Its header says what it stands for, and is signed with the key in use at the journal's end, because nothing in the chain binds the rows.
+The baseline is all rows at an event, compressed, so that a rebuild need not replay what was before. Its header says what it stands for, and is
+signed with the key in use at the journal's end, because nothing in the chain binds the rows. A part of the archive is consecutive events,
+compressed into one row.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ import hashlib
 import hmac
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,14 +19,14 @@ from typing import Any
 import orjson
 
 from memgraph.errors import JournalError, KeyMissingError
-from memgraph.journal.envelope import Chain, canonical
+from memgraph.journal.envelope import Chain, Line, LineError, canonical, parsed
 from memgraph.journal.keys.ring import KeyHistory, KeyRing, KeyUse
 from memgraph.journal.vectors import NamedVectors
 from memgraph.ports import Key, Row, SigningKey
 
 BaselineRow = tuple[str, Key, Row]
 FORMAT = 2
-_ADVICE = "`memgraph repair` says what can be done"
+ADVICE = "`memgraph repair` says what can be done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,6 @@ class Baseline:
     def seq(self) -> int:
         """Number of the last event that it stands for."""
         return self.chain.seq
-
-    def check_signer(self, current: SigningKey | None, path: Path | str) -> None:
-        """Raise a `JournalError` unless the key in use at the journal's end has signed it."""
-        if current is not None and self.signed_by != current.key_id:
-            raise JournalError(
-                f"the baseline in {path} is not signed with the key that signs the journal, {current.key_id}; {_ADVICE}"
-            )
 
 
 def packed_rows(rows: Iterable[BaselineRow]) -> tuple[bytes, int]:
@@ -101,7 +96,7 @@ def header_of(data: bytes, path: Path | str, store_id: str, ring: KeyRing | None
         if not hmac.compare_digest(_code(key, body | {"format": version}), str(code)):
             raise _damaged(path)
     if found.chain.store_id != store_id:
-        raise JournalError(f"{path} holds the baseline of another store; {_ADVICE}")
+        raise JournalError(f"{path} holds the baseline of another store; {ADVICE}")
     return found
 
 
@@ -121,4 +116,30 @@ def _code(key: SigningKey, body: dict[str, Any]) -> str:
 
 
 def _damaged(path: Path | str) -> JournalError:
-    return JournalError(f"the baseline in {path} is damaged: it is not what was signed; {_ADVICE}")
+    return JournalError(f"the baseline in {path} is damaged: it is not what was signed; {ADVICE}")
+
+
+def archive_row(lines: Sequence[Line]) -> tuple[int, int, str, bytes]:
+    """Return the row of a part: first and last event, their types, and their lines."""
+    return lines[0].seq, lines[-1].seq, orjson.dumps(_types(lines)).decode(), packed(lines)
+
+
+def packed(lines: Iterable[Line]) -> bytes:
+    """Return events as an archive holds them: lines of canonical JSON, compressed."""
+    return zlib.compress(b"".join(line.data + b"\n" for line in lines), 6)
+
+
+def unpacked(first: int, last: int, types: str, body: bytes) -> list[Line]:
+    """Return the lines of a part, which must be what its row says. Raises `LineError`."""
+    try:
+        lines = [parsed(data) for data in zlib.decompress(body).splitlines()]
+        said = first, last, orjson.loads(types)
+    except (zlib.error, LineError, TypeError, ValueError) as error:
+        raise LineError(f"an archived event cannot be read: {error}") from None
+    if not lines or said != (lines[0].seq, lines[-1].seq, _types(lines)):
+        raise LineError("the archive does not hold the events that it names")
+    return lines
+
+
+def _types(lines: Iterable[Line]) -> list[str]:
+    return sorted({line.type for line in lines})

@@ -11,6 +11,7 @@ from memgraph.disk.seal import Seal
 from memgraph.errors import ReadOnlyError
 from memgraph.journal.envelope import Chain, Committed, Event, Line, canonical
 from memgraph.journal.journal import Journal
+from memgraph.journal.vectors import Vectors
 from memgraph.ports import Progress
 
 Sift = Callable[[Sequence[Event]], Sequence[Event]]
@@ -52,14 +53,9 @@ class Excerpt(Journal):
         """Return the seal for files of this excerpt only."""
         return super().seal(f"{purpose}\x1fexcerpt {self.name}")
 
-    def vectors(self, model: str, dimension: int):  # type: ignore[no-untyped-def]
+    def vectors(self, model: str, dimension: int) -> Vectors:
         """Return the vectors of a model: the journal's own."""
         return self._of.vectors(model, dimension)
-
-    @property
-    def base(self) -> Chain:
-        """The start: what an excerpt leaves out is in the baseline's rows, too."""
-        return self.start
 
     def and_sifted(self, sift: Callable[[], Sift]) -> Callable[[], Sift]:
         """Return a filter for the events that this excerpt keeps."""
@@ -87,10 +83,6 @@ class Excerpt(Journal):
     def has_changed(self) -> bool:
         """Return False: an excerpt never changes."""
         return False
-
-    def close(self) -> None:
-        """Release the database, which others may still use."""
-        self.database.close()
 
     def replay(self, after: Chain | None = None, *, until: int | None = None) -> Iterator[Committed]:
         """Iterate over commits after a point, each with the events that are kept. Reads the journal from its first event.

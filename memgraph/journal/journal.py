@@ -23,8 +23,16 @@ from memgraph.errors import (
     StorageError,
     TruncatedJournalError,
 )
-from memgraph.journal.archive import archive_row, unpacked
-from memgraph.journal.baseline import Baseline, BaselineRow, header_of, read_rows, signed_header
+from memgraph.journal.baseline import (
+    ADVICE,
+    Baseline,
+    BaselineRow,
+    archive_row,
+    header_of,
+    read_rows,
+    signed_header,
+    unpacked,
+)
 from memgraph.journal.envelope import (
     Chain,
     CommitDraft,
@@ -155,10 +163,6 @@ class Journal:
             )
             raise KeyMissingError(f"{named} is missing, so the store is read-only", key_id=self.used.current)
         return self._key
-
-    def activate(self, key: SigningKey) -> None:
-        """Treat a key as the provider's active one: the rotation to it is recorded, and it signs."""
-        self.ring.active = key
 
     @property
     def key_id(self) -> str:
@@ -441,23 +445,26 @@ class Journal:
         self.baseline = header_of(found[0], self.path, self.store_id, self._ring)
         return self.baseline, read_rows(self.baseline, found[1], self.path)
 
-    def _take_over_baseline(self) -> None:
-        """Begin at the baseline as it is now: a compaction or a purge by another process may have replaced it since it was read."""
-        baseline = self.present_baseline()
-        if baseline is not None and self._ring is not None:
-            baseline.check_signer(self._key, self.path)
+    def _check_baseline(self) -> None:
+        """Refuse a baseline that the key in use at the journal's end has not signed: only an earlier key has."""
+        if self.baseline is None or self._ring is None or self._key is None:
+            return
+        if self.baseline.signed_by != self._key.key_id:
+            raise JournalError(
+                f"the baseline in {self.path} is not signed with the key that signs the journal, {self._key.key_id}; {ADVICE}"
+            )
 
     def put_baseline(self, tx: Transaction, baseline: Baseline, body: bytes) -> None:
         """Make a baseline the journal's, signed with the key that signs, in the transaction that is open."""
         header = signed_header(baseline, self.signing_key)
         tx.run("put_baseline", self.database.tenant, header, body)
-        self.baseline = header_of(header, self.path, self.store_id, self._ring)
+        self.present_baseline()
 
     def sign_baseline(self, tx: Transaction, baseline: Baseline) -> None:
         """Sign the header of the baseline with the key that signs, in the transaction that is open."""
         header = signed_header(baseline, self.signing_key)
         tx.run("sign_baseline", header, self.database.tenant)
-        self.baseline = header_of(header, self.path, self.store_id, self._ring)
+        self.present_baseline()
 
     def archived_until(self) -> int:
         """Return the number of the last archived event; 0 if there is none."""
@@ -584,8 +591,7 @@ class Journal:
         with self.database.reading() as tx:
             found = tx.one("head", self.database.tenant)
             last = tx.one("last_event", self.database.tenant)
-            baseline = tx.one("baseline_header", self.database.tenant)
-        self.baseline = header_of(baseline[0], self.path, self.store_id, self._ring) if baseline else None
+            self.present_baseline()
         is_known = found is not None and self._take_head(*found)
         end = (last[0], _hex(last[1])) if last else self._archived_end()
         if is_known and end != (self.tail.seq, self.tail.signature):
@@ -597,8 +603,7 @@ class Journal:
             self._read_on(end[0])
             if found is not None and self.has_key and self.tail.seq:
                 self._notice("the head of the journal did not match it; all events were verified")
-        if self.baseline is not None and self._ring is not None:
-            self.baseline.check_signer(self._key, self.path)
+        self._check_baseline()
         self._compare(head)
 
     def _archived_end(self) -> tuple[int, str]:
@@ -653,7 +658,8 @@ class Journal:
         try:
             self.refresh()
             _ = self.signing_key  # another process may have rotated to one that is missing here
-            self._take_over_baseline()
+            self.present_baseline()  # a compaction or a purge by another process may have replaced it since it was read
+            self._check_baseline()
             if self.has_changed():  # a head that was not believed, of events that are verified
                 with self.committing() as tx:
                     self.put_head(tx)

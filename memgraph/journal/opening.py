@@ -30,7 +30,6 @@ from memgraph.journal.keys.ring import (
 from memgraph.journal.sql import Database, Postgres, SQLite
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreCreated
-from memgraph.model.ids import stored_form
 from memgraph.ports import KeyProvider, SigningKey
 from memgraph.settings import Server
 
@@ -359,10 +358,3 @@ def refuse_foreign(home: Path) -> None:
 def _is_left(entry: str) -> bool:
     """Return whether a file is what a process left that was killed while it made the database."""
     return entry.lstrip(".").startswith(f"{FILE}.") and entry.endswith(".tmp")
-
-
-def named(copy_id: str) -> str:
-    """Return the id of a copy if it can name one; else raise a `JournalError`."""
-    if not copy_id or stored_form(copy_id) != copy_id:
-        raise JournalError(f"{copy_id!r} names no copy of a store")
-    return copy_id

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from memgraph.errors import JournalError, KeyMissingError
-from memgraph.journal.archive import packed
+from memgraph.journal.baseline import packed
 from memgraph.journal.envelope import Chain, CommitDraft, Line, resealed
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import FileKeys
@@ -48,7 +48,7 @@ def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], r
             rotated_by=rotated_by,
         )
         former = journal.ring.active
-        journal.activate(key)
+        journal.ring.active = key  # as if it were the provider's: the rotation to it is recorded, and it signs
         try:
             with journal.committing() as tx:
                 journal.append([CommitDraft("system", [event], actor="user")], now())
