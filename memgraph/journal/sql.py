@@ -191,6 +191,7 @@ class Database(ABC):
         self._users = 1
         self._renewals = 0
         self._pid = os.getpid()
+        self.on_closed: list[Callable[[], None]] = []
 
     @property
     def is_forked(self) -> bool:
@@ -329,6 +330,12 @@ class Database(ABC):
         if not self.is_forked:
             for raw in connections:
                 raw.close()
+            for call in self.on_closed:
+                call()
+
+    def stamp(self) -> list[int] | None:
+        """Return what any write changes, by whomever: None if that cannot be told."""
+        return None
 
     @contextmanager
     def _connection(self) -> Iterator[_Connection]:
@@ -476,6 +483,13 @@ class SQLite(Database):
     def size_bytes(self) -> int:
         """Return the size of the file and its write-ahead log."""
         return _size(self.path) + _size(f"{self.path}-wal")
+
+    def stamp(self) -> list[int] | None:
+        """Return which file it is, its size, and when it was changed, a time that the system alone sets; None while commits are in the log."""
+        if _size(f"{self.path}-wal"):
+            return None
+        found = self.path.stat()
+        return [found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns]
 
     def _prepare(self, raw: sqlite3.Connection) -> None:
         (version,) = raw.execute("PRAGMA user_version").fetchone()

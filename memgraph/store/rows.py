@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
 from uuid import uuid4
 
 import orjson
 
+from memgraph.disk.files import make_private_folder, write_private
 from memgraph.disk.seal import Seal
-from memgraph.errors import GraphError, OutdatedGraphError
+from memgraph.errors import GraphError, OutdatedGraphError, StorageError
 from memgraph.fold import Projection
 from memgraph.graph.schema import tables
 from memgraph.journal.sql import ConflictError, DamagedDatabaseError, Database, Transaction
@@ -23,6 +25,7 @@ _USE = ("access_count", "last_accessed_at", "relevance_anchor", "relevance_at")
 """A memory's fields that recall changes."""
 _COUNTS_AFTER = ("count_nodes_after", "count_edges_after", "count_gone_after")
 _NOTHING = [0] * 7
+_MANY_ROWS = 20_000
 _LINKS = frozenset({*EXPLICIT_RELATIONS, "NEXT"})
 T = TypeVar("T")
 
@@ -74,13 +77,20 @@ class Rows:
         How long a write waits for another process.
     is_whole : bool
         Whether rows of which some are missing are damaged, too.
+    note : Path or None
+        Where a process states, when it closes many rows, that none was missing; looking again would cost most of an opening.
     """
 
-    def __init__(self, database: Database, seal: Seal, *, timeout_s: float, is_whole: bool = True) -> None:
+    def __init__(
+        self, database: Database, seal: Seal, *, timeout_s: float, is_whole: bool = True, note: Path | None = None
+    ) -> None:
         self._database = database
         self._seal = seal
         self._timeout_s = timeout_s
         self._is_whole = is_whole
+        self._note = note
+        if note is not None:
+            database.on_closed.append(self._leave_note)
         self._sealed: tuple[tuple[bytes, str, str], State] | None = None
         self.on_damage: Callable[[GraphError], None] = _refuse
 
@@ -243,7 +253,8 @@ class Rows:
         with _damage_as_graph_errors(), self._database.reading() as tx:
             found = tx.one("state", self._database.tenant)
             # once for each object: it costs a look at every row's place
-            there = self._tallied(tx) if found and known is None and self._is_whole else None
+            is_due = found and known is None and self._is_whole and not self._is_as_left()
+            there = self._tallied(tx) if is_due else None
         if found is None:
             return None
         body, code = found
@@ -262,6 +273,22 @@ class Rows:
             raise GraphError("rows are missing, or there are others than were written")
         self._sealed = (body, code, name), state
         return state
+
+    def _is_as_left(self) -> bool:
+        """Whether nothing has written to the database since a process closed it that had found every row."""
+        try:
+            return self._note is not None and self._database.stamp() == self._seal.unsealed(self._note.read_bytes())
+        except (OSError, ValueError):
+            return False
+
+    def _leave_note(self) -> None:
+        if self._note is None or self._sealed is None or sum(self._sealed[1].tally[:4:3]) < _MANY_ROWS:
+            return
+        with suppress(OSError, StorageError):
+            stamp = self._database.stamp()
+            if stamp is not None and not self._is_as_left():
+                make_private_folder(self._note.parent)
+                write_private(self._note, self._seal.sealed(stamp))
 
     def _tallied(self, tx: Transaction) -> list[Any]:
         """Return the tally of the rows that are there."""

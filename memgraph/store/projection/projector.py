@@ -56,7 +56,8 @@ class Projector:
         self._is_shared = database is journal.database
         # as they are, damaged or not
         self.stored = Rows(database, journal.seal("rows"), timeout_s=journal.lock_timeout_s, is_whole=False)
-        self.rows = Rows(database, journal.seal("rows"), timeout_s=journal.lock_timeout_s)
+        note = folder / "cache" / "rows.json" if self._is_shared else None
+        self.rows = Rows(database, journal.seal("rows"), timeout_s=journal.lock_timeout_s, note=note)
         self.rows.on_damage = self._restore
         self.guard = threading.RLock()
         self.view = threading.RLock()
