@@ -14,6 +14,8 @@ import pytest
 from memgraph import AgentMemoryConfig, AgentMemoryStore, JournalError
 from memgraph.disk.files import clear
 from memgraph.journal.opening import FILE
+from memgraph.store import rows
+from memgraph.store.rows import Rows
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.tables import change, forget_journal, raw_lines
 
@@ -118,6 +120,23 @@ class TestRows:
         assert again.reader.superseded()[again.reader.index.slot(one)]
         assert len(again.links(one)) == 2
         again.verify(deep=True)
+
+    def test_a_large_store_is_looked_through_again_only_after_a_change(
+        self, kept: Any, open_store: Open, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(rows, "_MANY_ROWS", 1)
+        home, one = kept.config.home, kept.get_all_memories()[0].id
+        kept.close()
+        looks: list[Rows] = []
+        look = Rows._tallied
+        monkeypatch.setattr(Rows, "_tallied", lambda self, tx: (looks.append(self), look(self, tx))[1])
+        with open_store() as again:
+            assert len(again.links(one)) == 1
+        assert not looks
+        assert change(home, "DELETE FROM edge")
+        with open_store() as again:
+            assert len(again.links(one)) == 1
+        assert looks
 
 
 class TestOtherFiles:
