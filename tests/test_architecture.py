@@ -39,7 +39,7 @@ ROOM_LINES = {
     "model": 6_140,
     "privacy": 360,
     "retrieval": 4_640,
-    "store": 13_420,
+    "store": 13_160,
     "tasks": 3_620,
     "text": 560,
     "viz": 3_200,
