@@ -24,7 +24,7 @@ from memgraph.privacy.tiers import Inferred, domain_of, inferred, strictest
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.permitted import Permits, everything
 from memgraph.store.access.visible import readable
-from memgraph.store.commit.append import Write, with_vector
+from memgraph.store.commit.records import Write, with_vector
 from memgraph.text.cutting import split_text
 
 SOURCE = "observation"
