@@ -197,7 +197,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "commit",
         "disclosure undeletion",
         "query",
-        "access usage_outcomes",
+        "access",
         "outcomes listing states analysis",
         "editing",
         "opening",

@@ -36,10 +36,9 @@ from memgraph.store.maintenance.reembedding import Reembedding
 from memgraph.store.maintenance.reset import Resetting
 from memgraph.store.maintenance.vector_repair import DamagedVectors, DamageNotice
 from memgraph.store.maintenance.verifying import Verifying
-from memgraph.store.opening import check_parts, open_projector, open_store_journal, utc_now
+from memgraph.store.opening import Place, check_parts, open_projector, open_store_journal, place_of, utc_now
 from memgraph.store.outcomes import Usage
 from memgraph.store.past.as_of import NoWriter, PastView, Views, When
-from memgraph.store.projection.place import Place, place_of
 from memgraph.store.projection.projector import Projector
 from memgraph.store.purge.purging import Purging
 from memgraph.store.query import Reader
