@@ -9,6 +9,7 @@ from tempfile import gettempdir
 from typing import NamedTuple
 from uuid import uuid4
 
+from memgraph.config import Server
 from memgraph.disk.files import make_private_folder
 from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, NotAStoreError, StorageError
@@ -32,7 +33,6 @@ from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreCreated
 from memgraph.model.ids import stored_form
 from memgraph.ports import KeyProvider, SigningKey
-from memgraph.settings import Server
 
 logger = logger_of(__name__)
 

@@ -110,8 +110,6 @@ class Role(Flag):
     """Says which model made the vector, and when."""
     ASIDE = auto()
     """No part of the content: nothing that is derived from a memory's text depends on it."""
-    WORDLESS = auto()
-    """An id, type, outcome, time, state, project or build, which stays when a retention removes a memory's words."""
     EDGE = auto()
     """Edges are derived from it."""
     PIN = auto()
@@ -123,33 +121,33 @@ class Role(Flag):
 class MemoryFields(BaseModel):
     """The fields of every memory."""
 
-    id: Annotated[MemoryId, Role.STORE | Role.WORDLESS]
-    type: Annotated[MemoryType, Role.WORDLESS]
+    id: Annotated[MemoryId, Role.STORE]
+    type: MemoryType
     content: Annotated[Content, Role.PIN]
-    outcome: Annotated[Outcome, Role.WORDLESS | Role.PART] = "unknown"
+    outcome: Annotated[Outcome, Role.PART] = "unknown"
     outcome_word: Annotated[Name | None, Role.PART] = None
-    confidence: Annotated[Unit, Role.WORDLESS | Role.PART] = 1.0
-    access_count: Annotated[Count, Role.USE | Role.WORDLESS] = 0
-    last_accessed_at: Annotated[Timestamp | None, Role.USE | Role.WORDLESS] = None
-    is_pinned: Annotated[bool, Role.ASIDE | Role.WORDLESS | Role.PIN | Role.PART] = False
-    is_suppressed: Annotated[bool, Role.ASIDE | Role.WORDLESS | Role.PIN] = False
-    archived_at: Annotated[Timestamp | None, Role.ASIDE | Role.WORDLESS | Role.PIN] = None
+    confidence: Annotated[Unit, Role.PART] = 1.0
+    access_count: Annotated[Count, Role.USE] = 0
+    last_accessed_at: Annotated[Timestamp | None, Role.USE] = None
+    is_pinned: Annotated[bool, Role.ASIDE | Role.PIN | Role.PART] = False
+    is_suppressed: Annotated[bool, Role.ASIDE | Role.PIN] = False
+    archived_at: Annotated[Timestamp | None, Role.ASIDE | Role.PIN] = None
     archive_reason: Annotated[Text | None, Role.ASIDE] = None
     archive_summary: Annotated[Text | None, Role.ASIDE] = None
-    valid_at: Annotated[Timestamp | None, Role.WORDLESS | Role.PIN | Role.PART] = None
-    invalid_at: Annotated[Timestamp | None, Role.WORDLESS | Role.PIN | Role.PART] = None
+    valid_at: Annotated[Timestamp | None, Role.PIN | Role.PART] = None
+    invalid_at: Annotated[Timestamp | None, Role.PIN | Role.PART] = None
     invalidation_reason: Text | None = None
-    created_at: Annotated[Timestamp, Role.STORE | Role.WORDLESS]
-    updated_at: Annotated[Timestamp, Role.STORE | Role.ASIDE | Role.WORDLESS]
-    occurred_at: Annotated[Timestamp, Role.WORDLESS | Role.PART]
-    privacy_tier: Annotated[PrivacyTier, Role.WORDLESS | Role.PIN | Role.PART] = "public"
-    domain: Annotated[Name | None, Role.WORDLESS | Role.PIN | Role.PART] = None
-    trust_class: Annotated[TrustClass, Role.WORDLESS | Role.PIN | Role.PART] = "agent"
-    project_id: Annotated[Name | None, Role.WORDLESS | Role.EDGE | Role.PIN | Role.PART] = None
-    build_id: Annotated[Name | None, Role.WORDLESS | Role.EDGE | Role.PART] = None
-    task_id: Annotated[Name | None, Role.WORDLESS | Role.EDGE | Role.PIN | Role.PART] = None
-    session_id: Annotated[Name | None, Role.WORDLESS | Role.EDGE | Role.PIN | Role.PART] = None
-    previous_id: Annotated[MemoryId | None, Role.STORE | Role.WORDLESS | Role.EDGE] = None
+    created_at: Annotated[Timestamp, Role.STORE]
+    updated_at: Annotated[Timestamp, Role.STORE | Role.ASIDE]
+    occurred_at: Annotated[Timestamp, Role.PART]
+    privacy_tier: Annotated[PrivacyTier, Role.PIN | Role.PART] = "public"
+    domain: Annotated[Name | None, Role.PIN | Role.PART] = None
+    trust_class: Annotated[TrustClass, Role.PIN | Role.PART] = "agent"
+    project_id: Annotated[Name | None, Role.EDGE | Role.PIN | Role.PART] = None
+    build_id: Annotated[Name | None, Role.EDGE | Role.PART] = None
+    task_id: Annotated[Name | None, Role.EDGE | Role.PIN | Role.PART] = None
+    session_id: Annotated[Name | None, Role.EDGE | Role.PIN | Role.PART] = None
+    previous_id: Annotated[MemoryId | None, Role.STORE | Role.EDGE] = None
     title: Annotated[Text | None, Role.PIN] = None
     speaker: Annotated[Name | None, Role.PART] = None
     agents_involved: Annotated[Names, Role.EDGE | Role.PART] = Field(default_factory=list)
@@ -157,12 +155,12 @@ class MemoryFields(BaseModel):
     entities: Annotated[list[Entity], Field(max_length=MAX_ITEMS), Role.EDGE] = Field(default_factory=list)
     source_event_ids: Annotated[Names, Role.PART] = Field(default_factory=list)
     source: Annotated[Text | None, Role.PIN | Role.PART] = None
-    evidence_build_ids: Annotated[Names, Role.WORDLESS | Role.EDGE | Role.PART] = Field(default_factory=list)
-    failure_fingerprint: Annotated[Name | None, Role.WORDLESS] = None
+    evidence_build_ids: Annotated[Names, Role.EDGE | Role.PART] = Field(default_factory=list)
+    failure_fingerprint: Name | None = None
     reason: Text | None = None
     """Why this memory was made."""
-    embedding_model: Annotated[Name | None, Role.VECTOR | Role.ASIDE | Role.WORDLESS] = None
-    embedded_at: Annotated[Timestamp | None, Role.VECTOR | Role.ASIDE | Role.WORDLESS] = None
+    embedding_model: Annotated[Name | None, Role.VECTOR | Role.ASIDE] = None
+    embedded_at: Annotated[Timestamp | None, Role.VECTOR | Role.ASIDE] = None
 
 
 class EpisodicFields(AttemptFields):
@@ -225,9 +223,9 @@ class ProceduralFields(BaseModel):
 class MemoryRecord(Strict, MemoryFields, EpisodicFields, SemanticFields, ProceduralFields):
     """A memory as stored in the journal: every field of every type, in one flat, strict record."""
 
-    relevance_anchor: Annotated[Finite, Role.USE | Role.ASIDE | Role.WORDLESS] = 1.0
-    relevance_at: Annotated[Timestamp, Role.USE | Role.ASIDE | Role.WORDLESS]
-    floor: Annotated[Unit, Role.ASIDE | Role.WORDLESS] = 0.0
+    relevance_anchor: Annotated[Finite, Role.USE | Role.ASIDE] = 1.0
+    relevance_at: Annotated[Timestamp, Role.USE | Role.ASIDE]
+    floor: Annotated[Unit, Role.ASIDE] = 0.0
     usage_count: Count | None = None  # type: ignore[assignment]
     override_count: Count | None = None  # type: ignore[assignment]
 

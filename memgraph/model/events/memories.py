@@ -32,9 +32,7 @@ class MemoryAdded(Payload):
 
     TYPE = "memory.added"
     VERSION = 2
-    POLICY = Policy(
-        carries=its_record, purge="restated", is_reduced=True, agents="of_one", irreversible=None, has_links=False
-    )
+    POLICY = Policy(carries=its_record, purge="restated", agents="of_one", irreversible=None)
 
     memory: MemoryRecord
     vector: VectorRef | None = None
@@ -74,9 +72,7 @@ Clearable = Annotated[str, AfterValidator(_clearable)]
 class Revision(Payload):
     """A change of a memory's fields."""
 
-    POLICY = Policy(
-        carries=its_id, purge="restated", is_reduced=True, agents="of_one", irreversible=None, has_links=False
-    )
+    POLICY = Policy(carries=its_id, purge="restated", agents="of_one", irreversible=None)
 
     id: MemoryId
     changed: RecordPatch  # type: ignore[valid-type]
@@ -121,7 +117,6 @@ class MemoryDeleted(Payload):
     SCOPES = ANY
     POLICY = Policy(
         carries=its_id,  # it states why
-        is_reduced=True,
         irreversible=None,
         told="deleted",
         lineage="changed",
@@ -155,7 +150,7 @@ class MemoryUndeleted(Payload):
     TYPE = "memory.undeleted"
     VERSION = 2
     BY_STORE_ALONE = True
-    POLICY = Policy(carries=its_record, purge="restated", is_reduced=True, irreversible=None, lineage="changed")
+    POLICY = Policy(carries=its_record, purge="restated", irreversible=None, lineage="changed")
 
     memory: MemoryRecord
     """`previous_id` names its nearest predecessor that exists now."""
@@ -192,7 +187,6 @@ class MemoryLinked(_Between):
     TYPE = "memory.linked"
     POLICY = Policy(
         carries=its_ends,  # it states why
-        is_reduced=True,
         agents="of_all",
         irreversible=None,
         lineage="by_relation",
@@ -247,11 +241,9 @@ class MemoryReembedded(Payload):
     POLICY = Policy(
         carries=nothing,
         purge="stays",
-        is_reduced=True,
         agents="whole",
         irreversible="it stores vectors of another embedding model; `memgraph reembed` switches back",
         told="embedded again with another model",
-        has_links=False,
     )
 
     model: Name

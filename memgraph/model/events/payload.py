@@ -44,8 +44,6 @@ class Policy:
     purge: Literal["goes", "restated", "stays"] = "goes"
     """What a purge that concerns an event does: it removes it; removes it and states again what is left of the memory whose fields it
     states; or never removes it, because it holds no words and the journal itself needs it."""
-    is_reduced: bool = False
-    """Whether a retention takes the words of deleted memories out of it."""
     agents: Literal["never", "whole", "of_one", "of_all", "in_part"] = "never"
     """What an agent's view has of an event: nothing; all, because it has no texts of memories (counts, and ids, which mean nothing where the
     memory is missing); all, if the agent may have its one memory, or all of its memories; or what is left of it without the others."""
@@ -61,8 +59,6 @@ class Policy:
     """Whether it says what is derived from what, or what is deleted; `by_relation`: if its link is a DERIVED_FROM."""
     has_rows: bool = True
     """Whether it changes rows: otherwise it is history, or the journal itself tracks it (which model makes the vectors)."""
-    has_links: bool = True
-    """Whether it may change links of the memories that it changes."""
     is_of_reading: bool = False
     """Whether an operation that only reads may leave it."""
 

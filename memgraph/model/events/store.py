@@ -257,33 +257,6 @@ class StoreMigrated(Payload):
     migrated_by: Name
 
 
-REMOVED_TEXT = "[text removed after the retention days]"
-"""In place of the words of a memory that was deleted, in events that are older than the retention days."""
-
-
-class ArchiveCondensed(Payload):
-    """From this event on, archived events up to `through` have no signatures, and no words of memories that were deleted by then.
-
-    It is recorded before the segments are replaced.
-    """
-
-    TYPE = "archive.condensed"
-    BY_STORE_ALONE = True
-    SCOPES = SYSTEM
-    POLICY = JOURNAL
-
-    through: Whole
-    until: Timestamp
-    """When the event `through` was recorded."""
-    segments: Count
-    """Number of archived segments up to there."""
-    memories: Count
-    """Number of the memories whose words are removed now."""
-    retention_days: Annotated[int, Field(ge=1, le=100_000)]
-    condensed_at: Timestamp
-    condensed_by: Name
-
-
 MAX_PURGED = 100_000
 """Maximum number of entries of each list: with the longest ones a line stays below its maximum size."""
 

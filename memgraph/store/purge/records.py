@@ -12,7 +12,6 @@ from pydantic import BaseModel
 
 from memgraph.journal.envelope import Line
 from memgraph.model.events.registry import PAYLOADS
-from memgraph.model.events.store import REMOVED_TEXT
 
 _MADE = frozenset({"model", "embedding_model"})
 """Fields of memgraph's own words."""
@@ -52,7 +51,7 @@ def strings_in(value: object, name: str = "") -> Iterator[str]:
         The field that holds the value.
     """
     if isinstance(value, str):
-        is_made = name in _MADE or value == REMOVED_TEXT or value in fixed_values().get(name, ())
+        is_made = name in _MADE or value in fixed_values().get(name, ())
         if not is_made and not _MADE_TEXT.fullmatch(value):
             yield value
     elif isinstance(value, Mapping):
@@ -98,7 +97,7 @@ def texts_of(record: Record) -> Iterator[str]:
     """Iterate over the contents of memories that an event states."""
     for name in ("memory", "changed"):
         content = record.content.get(name, {}).get("content")
-        if content and content != REMOVED_TEXT:
+        if content:
             yield content
     if candidate := record.content.get("candidate_content"):
         yield candidate
