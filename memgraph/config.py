@@ -214,13 +214,7 @@ class ServerSettings(Model):
 
 
 def is_address(home: object) -> bool:
-    """Return whether a store's place is the address of a database server.
-
-    Raises
-    ------
-    ValueError
-        It is meant to be one, but is not. The message does not quote it.
-    """
+    """Return whether a store's place is the address of a database server; what is only meant to be one raises a `ValueError` that does not quote it."""
     if not isinstance(home, str) or "://" not in home:
         return False
     try:
@@ -427,10 +421,7 @@ def load_config(
 ) -> AgentMemoryConfig:
     """Return the effective settings, given those of arguments (None values are ignored) and an environment instead of ``os.environ``.
 
-    Raises
-    ------
-    ConfigError
-        A setting is unknown or ill-typed, or ``config.toml`` is not TOML.
+    Raises a `ConfigError` if a setting is unknown or ill-typed, or ``config.toml`` is not TOML.
     """
     token = _environment.set(environment)
     try:

@@ -104,10 +104,7 @@ class Feedback(Model):
     def after(self, recorded: str, *, day: str, recorded_on: str) -> str:
         """Append this feedback to the recorded text as a new line with its day; if that is too long, cut the oldest text.
 
-        Parameters
-        ----------
-        recorded_on : str
-            The day of what was recorded without one, with the episode.
+        What was recorded without a day, with the episode, gets `recorded_on`.
         """
         line = f"{day} {self.line}"
         if not recorded:

@@ -402,13 +402,7 @@ def _blank_part(kind: type[Strict]) -> Strict:
 
 
 def id_of(memory: AgentMemory) -> str:
-    """Return the id of a memory that has one: a stored one, or a draft that was given one.
-
-    Raises
-    ------
-    InvalidInputError
-        The memory has no id yet.
-    """
+    """Return the id of a memory that is stored, or of a draft that was given one; raise `InvalidInputError` for any other."""
     if memory.id is None:
         raise InvalidInputError("is missing: the memory is not stored yet", field="id", value=None)
     return memory.id

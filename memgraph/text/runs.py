@@ -18,12 +18,7 @@ def words_of(text: str) -> list[str]:
 
 
 class Runs:
-    """The runs of words of some texts: of eight words, or of all words of a shorter text.
-
-    Parameters
-    ----------
-    texts : iterable of str
-    """
+    """The runs of words of some texts: of eight words, or of all words of a shorter text."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._whole: set[str] = set()
