@@ -174,7 +174,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "model": (
         "timestamps ids",
         "base",
-        "relevance similarity model_usage attempts",
+        "relevance similarity model_usage",
         "memory",
         "build link agent_input",
         "results",

@@ -1,7 +1,7 @@
 """Earlier versions of payloads: they validate old events, which are then brought up to the present version.
 
 They are only read. A memory of version 1 described an attempt only in its text, and its record has none of the fields of an attempt
-(`memgraph.model.attempts`), so the sentences that the rules of version 1 composed are parsed here, and nowhere else. Pure: equal events
+(`AttemptFields`), so the sentences that the rules of version 1 composed are parsed here, and nowhere else. Pure: equal events
 give equal results.
 """
 
@@ -14,7 +14,6 @@ from typing import Any
 
 from pydantic import Field, create_model
 
-from memgraph.model.attempts import ATTEMPT_FIELDS
 from memgraph.model.base import MAX_NAME_CHARS, Count, Strict
 from memgraph.model.events.memories import (
     FIXED,
@@ -27,7 +26,7 @@ from memgraph.model.events.memories import (
 )
 from memgraph.model.events.payload import OfOneMemory, Payload, Stored
 from memgraph.model.ids import MemoryId
-from memgraph.model.memory import MemoryRecord
+from memgraph.model.memory import ATTEMPT_FIELDS, MemoryRecord
 from memgraph.model.timestamps import to_iso
 
 _NEW_IN_2 = ATTEMPT_FIELDS | {"is_solved"}

@@ -13,7 +13,6 @@ from memgraph.extraction.secrets import kinds_of_secrets, redact_any
 from memgraph.fold.memories import chain_of
 from memgraph.journal.envelope import Event
 from memgraph.logs import logger_of
-from memgraph.model.attempts import no_attempt
 from memgraph.model.events.memories import MemoryAdded, MemoryDerived, MemoryLinked, MemoryRevised
 from memgraph.model.events.payload import Actor, Payload, WriteScope
 from memgraph.model.events.records import RetrievalRecorded
@@ -29,6 +28,7 @@ from memgraph.model.memory import (
     StoredMemory,
     Vector,
     fields_with,
+    no_attempt,
     parse_memory,
 )
 from memgraph.model.relevance import ForgettingCurveConfig

@@ -13,7 +13,7 @@ from memgraph.store.purge.lost_tasks import lost_tasks
 from memgraph.store.purge.records import Record, strings_in, texts_of
 from memgraph.store.purge.restating import Restated, agents_only_of, cleared, named_builds, stacks
 from memgraph.store.purge.selection import Criteria, selected
-from memgraph.text.runs import Runs
+from memgraph.text.words import Runs
 
 Read = Callable[[], Iterable[Record]]
 """Returns all events of the journal that still have a payload, in order."""
