@@ -28,7 +28,7 @@ from memgraph.model.results.retrieval import PromptBudget
 from memgraph.model.results.retrieval import RetrievalBudget as RetrievalBudget  # noqa: PLC0414 - public here
 from memgraph.model.results.tasks import TurnSettings
 from memgraph.model_server import is_this_machine
-from memgraph.privacy.access import AgentPermissions
+from memgraph.privacy import AgentPermissions
 
 logger = logger_of(__name__)
 

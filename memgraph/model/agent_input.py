@@ -34,7 +34,7 @@ class Observation(Model):
     valid_at : str or None
         The time from which it is valid; None: now.
     privacy_tier : str or None
-        None: the tier of its domain, and of what its text plainly concerns (`memgraph.privacy.tiers`); at least the episode's.
+        None: the tier of its domain, and of what its text plainly concerns (`memgraph.privacy`); at least the episode's.
     project : str or None
         None: the episode's project, if there is one.
     """

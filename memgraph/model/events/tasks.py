@@ -215,7 +215,7 @@ class PinRemoved(PinPayload, type="PIN_REMOVED"):
     """The request that was confirmed; None: the user forgot the memory, pin or not."""
 
 
-_Notes = Annotated[list[Content], Field(max_length=100)]
+_Lines = Annotated[list[Content], Field(max_length=100)]
 
 
 class SessionTasksSet(UpkeepPayload, type="session.tasks_set"):
@@ -260,8 +260,8 @@ class WorkingMemorySet(UpkeepPayload, type="session.working_memory_set"):
 
     session_id: Name
     task: Prose | None = None
-    context: _Notes = Field(default_factory=list)
-    pending: _Notes = Field(default_factory=list)
+    context: _Lines = Field(default_factory=list)
+    pending: _Lines = Field(default_factory=list)
     notes: Prose | None = None
 
 
@@ -289,7 +289,6 @@ class TransientRemoved(UpkeepPayload, type="transient.removed"):
 
 MAX_CARRIED = 100
 """Memories that a handoff carries, and that a checkpoint names as learned."""
-_Lines = Annotated[list[Content], Field(max_length=100)]
 _Names = Annotated[list[Name], Field(max_length=100)]
 _Ids = Annotated[list[MemoryId], Field(max_length=MAX_CARRIED)]
 

@@ -12,7 +12,7 @@ from memgraph.index.columns import CONSTRAINT_TAG, TIERS, TRUST
 from memgraph.index.index import Index, name_in_scope, scope_name
 from memgraph.model.memory import MEMORY_TYPES, MemoryType, TrustClass
 from memgraph.model.results.retrieval import RetrievalQuery
-from memgraph.privacy.access import Access
+from memgraph.privacy import Access
 
 Mask = NDArray[np.bool_]
 Slots = NDArray[np.int64]

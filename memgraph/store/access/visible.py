@@ -6,7 +6,7 @@ about, if it is in the scope (`admitted`).
 
 from __future__ import annotations
 
-from memgraph.privacy.access import Access, Operation
+from memgraph.privacy import Access, Operation
 from memgraph.store.access.hidden_sources import withheld
 from memgraph.store.access.permitted import Permits, everything, permitted
 from memgraph.store.access.scope import Scope, admitted

@@ -34,7 +34,7 @@ from memgraph.model.memory import (
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results.learning import MADE_FROM_OTHERS
 from memgraph.ports import Annotator, Embedder, Row
-from memgraph.privacy.tiers import TEXT_FIELDS, Inferred, M, inferred, strictest, text_of
+from memgraph.privacy import TEXT_FIELDS, Inferred, M, inferred, strictest, text_of
 from memgraph.store.commit.access import Use
 from memgraph.store.commit.append import Appender, Write, with_vector
 from memgraph.store.commit.records import annotated, patch, record_of, scope_of, with_its_reasons
