@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE, Index, scope_name
 from memgraph.index.supersession import superseded
-from memgraph.privacy import Access, Operation
-from memgraph.privacy import TIER_ORDER
+from memgraph.privacy import TIER_ORDER, Access, Operation
 from memgraph.store.query import Mask, Reader
 
 Permits = Callable[[Reader], Mask]
