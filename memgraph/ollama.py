@@ -139,10 +139,7 @@ class OllamaConnection:
             import httpx
             from ollama import ResponseError  # imported here: the module creates a client from the environment
         except (ImportError, OSError, ValueError) as error:
-            # the client's message is left out: an address in it may contain a password
-            said = f"Ollama's client cannot be used for {model} in this environment ({type(error).__name__})"
-            remedy = f"correct or unset {', '.join(_OF_THE_CLIENT[:-1])} and {_OF_THE_CLIENT[-1]}"
-            raise self._failed(model, f"{said}: {remedy}") from error
+            raise self._unusable(model, error) from error
         if self._unanswered >= _UNANSWERED and time.monotonic() < self._asked_again_at:
             raise self._failed(model, self._problem)
         if has_credentials(self._address):
@@ -192,6 +189,12 @@ class OllamaConnection:
         else:
             problem = f"the Ollama server at {self.host} refused a request for {model} with status {status}"
         return self._failed(model, problem, status=status, server_says=said)
+
+    def _unusable(self, model: str, error: Exception) -> ProviderError:
+        # the client's message is left out: an address in it may contain a password
+        said = f"Ollama's client cannot be used for {model} in this environment ({type(error).__name__})"
+        remedy = f"correct or unset {', '.join(_OF_THE_CLIENT[:-1])} and {_OF_THE_CLIENT[-1]}"
+        return self._failed(model, f"{said}: {remedy}")
 
     def _no_answer(self, model: str, problem: str) -> ProviderError:
         self._unanswered += 1
