@@ -10,11 +10,11 @@ import tomllib
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, get_origin
 from urllib.parse import urlsplit, urlunsplit
 
 import platformdirs
-from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, field_validator, model_validator
+from pydantic import Field, ValidatorFunctionWrapHandler, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from memgraph.errors import ConfigError, InvalidInputError
@@ -99,8 +99,10 @@ class DiagnosticSettings(Model):
         raise ValueError("must be an address with https, or with http on this machine")
 
 
-_refused_mode: ContextVar[bool] = ContextVar("memgraph_refused_mode", default=False)
-"""Whether the validation that is under way has met a security mode that does not exist."""
+class _RefusedMode(str):
+    """``prod``, because a security mode was given that does not exist."""
+
+
 KeyProviderName = Literal["auto", "file", "env", "json", "command", "aws-sm", "gcp-sm", "azure-kv", "vault"]
 
 
@@ -136,38 +138,21 @@ class SecuritySettings(Model):
         "`memgraph keys rotate --reseal`.",
     )
 
-    _is_mode_refused: bool = PrivateAttr(default=False)
-
     @property
     def is_mode_refused(self) -> bool:
-        """Whether a security mode was given that does not exist, so that ``prod`` counts."""
-        return self._is_mode_refused
+        """Whether a security mode was given that does not exist, so that ``prod`` counts. The diagnostics report it when the store is opened."""
+        return isinstance(self.security_mode, _RefusedMode)
 
-    def model_post_init(self, _context: Any) -> None:
-        """Note whether the mode was refused: the diagnostics report it when the store is opened."""
-        self._is_mode_refused = _refused_mode.get()
-
-    @model_validator(mode="wrap")
+    @field_validator("security_mode", mode="wrap")
     @classmethod
-    def _on_its_own(cls, data: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        token = _refused_mode.set(False)
-        try:
-            return validate(data)
-        finally:
-            # also if another setting is refused: else the next validation would take it for its own
-            _refused_mode.reset(token)
-
-    @field_validator("security_mode", mode="before")
-    @classmethod
-    def _unknown_counts_as_prod(cls, value: object) -> object:
+    def _unknown_counts_as_prod(cls, value: object, validate: ValidatorFunctionWrapHandler) -> object:
         if value in ("prod", "dev"):
-            return value
-        _refused_mode.set(True)
+            return validate(value)
         shown = json.dumps(str(value)[:40])
         logger.error(
             "the security mode %s is neither prod nor dev, and counts as prod; correct MEMGRAPH_SECURITY_MODE", shown
         )
-        return "prod"
+        return _RefusedMode("prod")
 
 
 ADDRESS = "postgresql://USER@HOST/DATABASE"
