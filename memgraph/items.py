@@ -30,7 +30,7 @@ from memgraph.ports import Embedder, Row
 from memgraph.privacy import Access, Operation, tier_of_domain
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.visible import visible
+from memgraph.store.access.visibility import visible
 from memgraph.text.cutting import split_text
 
 TAG = "namespace:"
