@@ -42,6 +42,7 @@ from memgraph.journal.envelope import (
     KeyOf,
     Line,
     LineError,
+    PurgedHead,
     SignatureError,
     UnknownEnvelopeError,
     canonical,
@@ -221,27 +222,25 @@ class Journal:
         for line in self.every_line(chain.seq, until=until):
             if chain.seq == 0 and commit_id is None:
                 self._warn_if_unverified()
-            event: Event | None = None
             key = key_of if self._ring else None
+            found: Event | PurgedHead
             try:
                 if line.is_purged:
-                    head, after = unseal_purged(line, chain, key)
-                    if not self.is_purged(head.seq):
+                    found, after = unseal_purged(line, chain, key)
+                    if not self.is_purged(found.seq):
                         raise LineError("the payload is missing and no purge names it")
-                    here, is_last = head.commit_id, head.last
                 else:
-                    event, after = unseal(line, chain, key)
-                    here, is_last = event.commit_id, event.last
+                    found, after = unseal(line, chain, key)
             except LineError as error:
                 raise self._refused(error, chain) from None
             chain = after
-            if commit_id not in (None, here):
+            if commit_id not in (None, found.commit_id):
                 raise self.damaged("a commit has no end", chain.seq)
-            commit_id = here
-            if event is not None:
-                history = history.after(event)
-                run.append(event)
-            if is_last:
+            commit_id = found.commit_id
+            if isinstance(found, Event):
+                history = history.after(found)
+                run.append(found)
+            if found.last:
                 yield Committed(tuple(run), chain)
                 run, commit_id = [], None
         if commit_id is not None:
@@ -543,9 +542,15 @@ class Journal:
         if head is None:
             self._adopt()
             return
-        if self.tail.seq < head.seq and not self._has_reached(head.seq):
-            witness = f"its head file {self._heads.path}"
-            raise TruncatedJournalError(path=self.path, seq=self.tail.seq, head_seq=head.seq, witness=witness)
+        if self.tail.seq < head.seq:
+            with (
+                self.database.beside(),
+                self.database.reading() as tx,
+            ):  # this thread's block of reads may not see it yet
+                end, _ = self._end_in(tx)
+            if end < head.seq:
+                witness = f"its head file {self._heads.path}"
+                raise TruncatedJournalError(path=self.path, seq=self.tail.seq, head_seq=head.seq, witness=witness)
         if head.seq and self.signature_of(head.seq) not in (head.signature, None) and not self.was_resealed_at(head):
             raise DamagedJournalError(
                 "the head file names a different event with this number",
@@ -556,11 +561,6 @@ class Journal:
             )
         if head.seq < self.tail.seq and self.holds_lock:
             self._write_head_file()
-
-    def _has_reached(self, seq: int) -> bool:
-        """Return whether an event is in the database, although this thread's block of reads does not see it yet."""
-        with self.database.beside(), self.database.reading() as tx:
-            return self._end_in(tx)[0] >= seq
 
     def was_resealed_at(self, head: Head) -> bool:
         """Return whether a resealing continues what a head file states: it was killed before the file followed."""

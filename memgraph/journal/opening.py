@@ -9,6 +9,7 @@ from tempfile import gettempdir
 from typing import NamedTuple
 from uuid import uuid4
 
+from memgraph.config import Server
 from memgraph.disk.files import make_private_folder
 from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, NotAStoreError, StorageError
@@ -31,7 +32,6 @@ from memgraph.journal.sql import Database, Postgres, SQLite
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreCreated
 from memgraph.ports import KeyProvider, SigningKey
-from memgraph.settings import Server
 
 logger = logger_of(__name__)
 
@@ -90,7 +90,7 @@ def open_journal(
         if made:
             raise lost_journal(home, made)
     if server is None and not (home / FILE).exists() and legacy.is_there(home):
-        legacy.read_manifest(_manifest(home))  # refused before anything is made
+        legacy.read_manifest(home)  # refused before anything is made
     is_moved = moves or server is not None or (home / FILE).exists()
     database = opened(home, server) if is_moved else temporary(home, "an earlier release's journal is only read")
     try:
@@ -127,14 +127,14 @@ def open_journal(
             if ring is None:
                 raise _key_missing(home, identity.store_id, keys)
             journal = loaded(ring)
-            check_presence(journal.used.needed_after(journal.base.seq), ring)
+            needed = journal.used.needed_after(journal.base.seq)
+            check_presence(needed, ring)
         except (KeyMissingError, DamagedJournalError) as error:
             is_about_keys = isinstance(error, KeyMissingError) or error.concerns_signature
             if not (allow_unverified and is_about_keys):
                 raise _with_all_missing(error, database, home, identity, ring) from None
             journal, ring = loaded(None), None
         if ring is not None:
-            needed = journal.used.needed_after(journal.base.seq)
             check_validity(needed, ring, days=verification_days, now=now)
         if made and journal.tail.seq == 0:
             raise lost_journal(home, made, server)
@@ -183,7 +183,7 @@ def _move(journal: Journal, identity: Identity) -> None:
         try:
             with database.writing(journal.lock_timeout_s):
                 add_store(database, *identity)
-                legacy.move(journal, journal.home / legacy.FOLDER)
+                legacy.move(journal)
         finally:
             database.refused = refused
 
@@ -191,7 +191,7 @@ def _move(journal: Journal, identity: Identity) -> None:
 def _finish_move(journal: Journal) -> None:
     """Put the moved folder aside, unless another process has done so."""
     with journal.database.lock().held(journal.lock_timeout_s):
-        if not legacy.is_there(journal.home) or legacy.read_manifest(_manifest(journal.home))[0] != journal.store_id:
+        if not legacy.is_there(journal.home) or legacy.read_manifest(journal.home)[0] != journal.store_id:
             return
         if (kept := legacy.finish(journal.home)) is not None:
             journal.notices.append(
@@ -202,7 +202,7 @@ def _finish_move(journal: Journal) -> None:
 def _identified(home: Path, database: Database, lock_timeout_s: float) -> Identity:
     """Return the identity of an earlier release's journal, or else make a new store's."""
     if legacy.is_there(home):
-        return Identity(*legacy.read_manifest(_manifest(home)))
+        return Identity(*legacy.read_manifest(home))
     with database.lock().held(lock_timeout_s):  # one process creates the store and the key for all
         found = identity_in(database)
         if found is None:
@@ -242,37 +242,32 @@ def identify(home: Path, keys: KeyProvider, *, keys_home: Path, server: Server |
 
 def id_of(home: Path, server: Server | None = None) -> str:
     """Return the id of an existing store; create nothing. Raises `NotAStoreError` or `StorageError` if there is none."""
-    if server is not None or (home / FILE).exists():
-        database = opened(home, server, creates=False)
-        try:
-            found = identity_in(database)
-        finally:
-            database.close()
-        if found is not None:
-            return found.store_id
-    if server is not None:
-        if made := made_from_events(home):
-            raise lost_journal(home, made, server)
-        raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=str(server))
-    if legacy.is_there(home):
-        return legacy.read_manifest(_manifest(home))[0]
-    refuse_foreign(home)
-    raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=home)
+    found = _stored_identity(home, server) if server is not None or (home / FILE).exists() else None
+    if found is not None:
+        return found.store_id
+    if server is None:
+        if legacy.is_there(home):
+            return legacy.read_manifest(home)[0]
+        refuse_foreign(home)
+    elif made := made_from_events(home):
+        raise lost_journal(home, made, server)
+    place = home if server is None else str(server)
+    raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=place)
 
 
 def is_store(home: Path, server: Server | None = None) -> bool:
     """Return whether there is a store, of this or an earlier release, in a directory or on a server."""
     if server is None:
         return (home / FILE).exists() or legacy.is_there(home)
+    return _stored_identity(home, server) is not None
+
+
+def _stored_identity(home: Path, server: Server | None) -> Identity | None:
     database = opened(home, server, creates=False)
     try:
-        return identity_in(database) is not None
+        return identity_in(database)
     finally:
         database.close()
-
-
-def _manifest(home: Path) -> Path:
-    return home / legacy.FOLDER / "manifest.json"
 
 
 def _key_missing(home: Path, store_id: str, keys: KeyProvider) -> KeyMissingError:
@@ -282,7 +277,7 @@ def _key_missing(home: Path, store_id: str, keys: KeyProvider) -> KeyMissingErro
 
 def _is_empty(database: Database, home: Path) -> bool:
     if legacy.is_there(home):
-        return not any(path.stat().st_size for path in legacy.segments(home / legacy.FOLDER))
+        return not any(path.stat().st_size for path in legacy.segments(home))
     with database.reading() as tx:
         return tx.one("last_event", database.tenant) is None and tx.one("baseline_header", database.tenant) is None
 
