@@ -15,9 +15,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import orjson
 
-from memgraph.diagnostics.delivery import predecessor_of
+from memgraph.diagnostics.delivery import dead_letters_of, predecessor_of
 from memgraph.diagnostics.records import SEVERITIES
-from memgraph.diagnostics.reporting import dead_letters_of
 from memgraph.disk.files import free_bytes, size_on_disk
 from memgraph.errors import ReadOnlyError
 from memgraph.index.supersession import superseded

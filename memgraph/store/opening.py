@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.diagnostics.reporting import check_targets
+from memgraph.diagnostics.delivery import check_targets
 from memgraph.diagnostics.reports import reason_of, report_finding, report_quota, report_security
 from memgraph.disk.files import clear, free_bytes
 from memgraph.errors import InvalidInputError, JournalError, NotAStoreError, StorageError

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from prometheus_client.parser import text_string_to_metric_families
 
 from memgraph import MemGraph
-from memgraph.diagnostics import reporting
+from memgraph.diagnostics import delivery
 from memgraph.errors import ReadOnlyError
 from memgraph.health.metrics import Metric, exposition, metrics_of
 from memgraph.interfaces.cli.group import cli
@@ -86,7 +86,7 @@ def filled(open_store: Callable[..., Any], tmp_path: Path) -> MemGraph:
 
 @pytest.mark.embedded
 def test_metrics_of_a_store(filled: MemGraph, tmp_path: Path) -> None:
-    assert reporting.flush(10.0)
+    assert delivery.flush(10.0)
     with (tmp_path / "d.jsonl").open("a") as stream:
         stream.write('{"kind":"security","severity":"critical"}\n{"kind":"memory"}\nno JSON\n[1]\n')
     text = exposition(metrics_of(filled.store))
