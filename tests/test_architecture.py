@@ -23,7 +23,7 @@ MODULES = {
 }
 MAX_LINES = 900
 ROOM_LINES = {
-    "diagnostics": 1_240,
+    "diagnostics": 1_100,
     "disk": 720,
     "embedding": 720,
     "extraction": 11_280,
