@@ -33,10 +33,8 @@ from memgraph.store.commit.writer import Writer
 from memgraph.store.disclosure import Disclosures
 from memgraph.store.editing.curation import Curation
 from memgraph.store.listing import OwnersListings
-from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
-from memgraph.store.maintenance.reembedding import Reembedding
 from memgraph.store.maintenance.reset import Resetting
-from memgraph.store.maintenance.vector_repair import DamagedVectors, DamageNotice
+from memgraph.store.maintenance.vectors import DamageNotice, Vectors
 from memgraph.store.maintenance.verifying import Verifying
 from memgraph.store.opening import check_parts, open_projector, open_store_journal, utc_now
 from memgraph.store.outcomes import Usage
@@ -138,14 +136,12 @@ class Delegating:
     _expire = _delegated("_purging", Purging.expire)
     check_receipt = _delegated("_purging", Purging.check_receipt)
 
-    check_embedder = _delegated("_awaiting", AwaitingVectors.check_embedder)
-    awaiting_vectors = _delegated("_awaiting", AwaitingVectors.awaiting_vectors)
-    embed_awaiting = _delegated("_awaiting", AwaitingVectors.embed_awaiting)
-
-    damaged_vectors = _delegated("_damaged", DamagedVectors.damaged_vectors)
-    repair_vectors = _delegated("_damaged", DamagedVectors.repair_vectors)
-
-    reembed = _delegated("_reembedding", Reembedding.reembed)
+    check_embedder = _delegated("_vectors", Vectors.check_embedder)
+    awaiting_vectors = _delegated("_vectors", Vectors.awaiting_vectors)
+    embed_awaiting = _delegated("_vectors", Vectors.embed_awaiting)
+    damaged_vectors = _delegated("_vectors", Vectors.damaged_vectors)
+    repair_vectors = _delegated("_vectors", Vectors.repair_vectors)
+    reembed = _delegated("_vectors", Vectors.reembed)
 
 
 class AgentMemoryStore(Delegating):
@@ -241,10 +237,8 @@ class AgentMemoryStore(Delegating):
         self._queries = Queries(projector, reader, now, check_graph=view.open.lease.check if view else lambda: None)
         self._transitions = Transitions(journal, writer, reader, now)
         self._curation = Curation(journal, writer, reader, now)
-        self._awaiting = AwaitingVectors(projector, writer, now)
-        self._damaged = DamagedVectors(self._awaiting, projector, writer, reader, now, notice)
+        self._vectors = Vectors(projector, writer, reader, self._batches, now, notice)
         self._backups = Backups(config.home, projector, reader, now)
-        self._reembedding = Reembedding(self._awaiting, projector, writer, self._batches, now)
         self._resetting = Resetting(projector, writer)
         self._auditing = Auditing(config, journal, writer, now)
         check_model(journal.named, embedder)
@@ -275,7 +269,7 @@ class AgentMemoryStore(Delegating):
     def notices(self) -> list[str]:
         """Notices for the user."""
         notices = [*self._journal.notices, *self._writer.notices]
-        return notices if self._is_closed else [*notices, *self._awaiting.notices, *self._damaged.notices]
+        return notices if self._is_closed else [*notices, *self._vectors.notices]
 
     def now(self) -> str:
         """Return the clock's time, but never a time before the last event's; for a view of the past, its moment."""
