@@ -50,8 +50,7 @@ from memgraph.model.timestamps import days_between, epoch_days, to_iso
 from memgraph.ports import Embedder, Key, Row
 from memgraph.settings import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
 from memgraph.store import AgentMemoryStore
-from memgraph.store.maintenance.verification import LastBackup, Verification
-from memgraph.store.maintenance.verifying import inspect
+from memgraph.store.maintenance.verifying import LastBackup, Verification, inspect
 from memgraph.store.opening import DATABASE, open_projector
 from memgraph.store.projection.bulk import no_collections
 from memgraph.store.projection.place import place_of
