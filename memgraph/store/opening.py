@@ -22,7 +22,8 @@ from memgraph.journal.keys.providers import configured_keys
 from memgraph.journal.opening import FILE, id_of, open_journal
 from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
 from memgraph.model.base import Callback, checked
-from memgraph.ports import KeyProvider
+from memgraph.model.timestamps import to_iso
+from memgraph.ports import Clock, KeyProvider
 from memgraph.store.projection.projector import Projector
 
 DATABASE = "memgraph.db"
@@ -124,6 +125,12 @@ def is_own_file(path: Path) -> bool:
 def utc_now() -> datetime:
     """Return the system time."""
     return datetime.now(UTC)
+
+
+def times_of(clock: Clock | None = None) -> Callable[[], str]:
+    """Return what tells the time of a clock, by default the system's, in ISO 8601."""
+    time = clock or utc_now
+    return lambda: to_iso(time())
 
 
 @cache

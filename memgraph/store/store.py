@@ -19,7 +19,6 @@ from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import checked
 from memgraph.model.events.payload import Actor, WriteScope
-from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress
 from memgraph.privacy.access import Access
 from memgraph.store.access.auditing import Auditing
@@ -36,7 +35,7 @@ from memgraph.store.listing import OwnersListings
 from memgraph.store.maintenance.reset import Resetting
 from memgraph.store.maintenance.vectors import DamageNotice, Vectors
 from memgraph.store.maintenance.verifying import Verifying
-from memgraph.store.opening import check_parts, open_projector, open_store_journal, utc_now
+from memgraph.store.opening import check_parts, open_projector, open_store_journal, times_of
 from memgraph.store.outcomes import Usage
 from memgraph.store.past.as_of import NoWriter, PastView, Views, When
 from memgraph.store.projection.batches import Batches
@@ -187,16 +186,16 @@ class AgentMemoryStore(Delegating):
     ) -> None:
         check_parts(embedder=embedder, clock=clock, keys=keys, annotator=annotator)
         config = load_config() if config is None else AgentMemoryConfig.parse(config)
-        time = clock or utc_now
+        time = times_of(clock)
 
         def open_parts(embedder: Embedder) -> None:
-            journal = open_store_journal(config, keys, lambda: to_iso(time()))
+            journal = open_store_journal(config, keys, time)
             place = place_of(config.home, has_key=journal.has_key)
             self._assemble(
                 config,
                 place,
                 open_projector(config.engine, journal, place.folder),
-                now=lambda: max(to_iso(time()), journal.tail.timestamp),
+                now=lambda: max(time(), journal.tail.timestamp),
                 embedder=embedder,
                 annotator=annotator or RuleAnnotator(),
                 refused=read_only_message(place.refused) if place.copy else "",
