@@ -36,15 +36,7 @@ _OTHER = "other"
 
 
 def metrics_of(store: AgentMemoryStore) -> list[Metric]:
-    """Return a store's metrics. It brings graph and index up to date.
-
-    It costs one pass over the journal's bytes and, for recalls, a query in a process of its own.
-
-    Raises
-    ------
-    ReadOnlyError
-        It is a view: of the past, or of an agent.
-    """
+    """Return a store's metrics. It brings graph and index up to date, and costs one pass over the journal's bytes and the recalls."""
     if isinstance(store, PastStore):
         raise ReadOnlyError("a view has no metrics of its own; ask the store itself")
     lag = store.graph_lag()  # before anything is read, which brings the graph up to date
@@ -69,12 +61,8 @@ def _files(store: AgentMemoryStore, lag: int | None) -> Iterator[Metric]:
     yield _one("memgraph_store_bytes", "Size of everything in the store's directory.", size_on_disk(home))
     yield _one("memgraph_store_limit_bytes", "The setting max_memory_mb; 0: none.", config.max_memory_mb * 1_000_000)
     yield _one("memgraph_disk_free_bytes", "Bytes by which the journal can grow.", free_bytes(home / "lock"))
-    yield Metric(
-        "memgraph_graph_lag_events",
-        "gauge",
-        "Events by which the graph was behind the journal before this command brought it up to date.",
-        {} if lag is None else {_ONE: lag},
-    )
+    meaning = "Events by which the graph was behind the journal before this command brought it up to date."
+    yield Metric("memgraph_graph_lag_events", "gauge", meaning, {} if lag is None else {_ONE: lag})
 
 
 def _memories(store: AgentMemoryStore) -> Iterator[Metric]:
@@ -206,13 +194,7 @@ class Metric(NamedTuple):
 
 
 def exposition(metrics: Iterable[Metric]) -> str:
-    """Return metrics as text; those without samples are left out.
-
-    Raises
-    ------
-    ValueError
-        A name is not valid, occurs twice, or does not say whether it is a counter; or a sample has other labels than its metric.
-    """
+    """Return metrics as text; those without samples are left out. A `ValueError` says which name or label is not valid."""
     lines: list[str] = []
     seen: set[str] = set()
     for metric in metrics:
