@@ -438,9 +438,8 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report, stac
         "baseline": {"seq": baseline.seq, "made_at": baseline.made_at} if baseline else None,
         "kept": str(kept) if kept.exists() else None,
     }
-    _witnesses(condition, report)
+    _head(condition, report)
     report.passed("journal", value=size)
-    report.passed("head")
     return journal
 
 
@@ -454,22 +453,24 @@ def _keys(journal: Journal, ring: KeyRing, config: AgentMemoryConfig, report: Re
         report.refused("key", error)
 
 
-def _witnesses(condition: Condition, report: Report) -> None:
-    accept = "run `memgraph repair --accept-head` to accept the journal as it is"
-    for witness in condition.contradicting:
-        name = f"the head file {witness.path}"
-        if witness.state != "missing":  # opening makes a missing one
-            report.refusals.append(JournalError(f"{name} contradicts the journal"))
-        if witness.state == "ahead":
-            what = f"the journal ends at event {condition.seq}, but {name} names {witness.seq}: it was truncated or is an old copy"  # fmt: skip
-            report.error("head", what, f"restore the journal from a backup, or {accept}")
-        elif witness.state == "other":
-            what = f"{name} names an event {witness.seq} that differs from the journal's"
-            report.error("head", what, f"restore both from one backup, or {accept}")
-        elif witness.state == "damaged":
-            report.error("head", f"{name} is damaged", f"restore it from a backup, or {accept}")
-        else:
-            report.error("head", f"{name} is missing, so a truncation would go unnoticed", f"restore it, or {accept} and create it")  # fmt: skip
+def _head(condition: Condition, report: Report) -> None:
+    """Report what contradicts the head file; opening makes a missing one."""
+    head, accept = condition.head, "run `memgraph repair --accept-head` to accept the journal as it is"
+    name = f"the head file {head.path}"
+    if head.state == "missing":
+        what = f"{name} is missing, so a truncation would go unnoticed"
+        report.error("head", what, f"restore it, or {accept} and create it")
+    elif head.state != "agrees":
+        report.refusals.append(JournalError(f"{name} contradicts the journal"))
+    if head.state == "ahead":
+        what = f"the journal ends at event {condition.seq}, but {name} names {head.seq}: it was truncated or is an old copy"
+        report.error("head", what, f"restore the journal from a backup, or {accept}")
+    elif head.state == "other":
+        what = f"{name} names an event {head.seq} that differs from the journal's"
+        report.error("head", what, f"restore both from one backup, or {accept}")
+    elif head.state == "damaged":
+        report.error("head", f"{name} is damaged", f"restore it from a backup, or {accept}")
+    report.passed("head")
 
 
 def check_projections(config: AgentMemoryConfig, journal: Journal, report: Report) -> Verification | None:

@@ -5,7 +5,6 @@ No text, and no name that a memory brought.
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -175,10 +174,6 @@ def _moment(name: str, meaning: str, moment: str | bool | None) -> Metric:
     return Metric(name, "gauge", meaning, {_ONE: from_iso(moment).timestamp()} if isinstance(moment, str) else {})
 
 
-_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
-_LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
-
-
 class Metric(NamedTuple):
     """One metric: its samples, by the values of its labels.
 
@@ -194,11 +189,9 @@ class Metric(NamedTuple):
 
 
 def exposition(metrics: Iterable[Metric]) -> str:
-    """Return metrics as text; those without samples are left out. A `ValueError` says which name or label is not valid."""
+    """Return metrics as text; those without samples are left out."""
     lines: list[str] = []
-    seen: set[str] = set()
     for metric in metrics:
-        _check(metric, seen)
         if not metric.samples:
             continue
         lines.append(f"# HELP {metric.name} {_escaped(metric.meaning)}")
@@ -207,16 +200,6 @@ def exposition(metrics: Iterable[Metric]) -> str:
             f"{metric.name}{_labels(metric, values)} {_number(value)}" for values, value in metric.samples.items()
         ]
     return "".join(f"{line}\n" for line in lines)
-
-
-def _check(metric: Metric, seen: set[str]) -> None:
-    if not _NAME.fullmatch(metric.name) or metric.name in seen or not all(map(_LABEL.fullmatch, metric.labels)):
-        raise ValueError(f"{metric.name}: the name or a label is not valid, or occurs twice")
-    if metric.name.endswith("_total") != (metric.kind == "counter"):
-        raise ValueError(f"{metric.name}: counters, and only they, end with _total")
-    if any(len(values) != len(metric.labels) for values in metric.samples):
-        raise ValueError(f"{metric.name}: a sample has other labels than {metric.labels}")
-    seen.add(metric.name)
 
 
 def _labels(metric: Metric, values: tuple[str, ...]) -> str:

@@ -61,7 +61,6 @@ QUARANTINE = "quarantine"
 class Witness:
     """What the head file states about the journal: it names an event of it, one after its end ("ahead"), or a different one of the same number."""
 
-    kind: Literal["head"]
     path: Path
     state: WitnessState
     seq: int | None = None
@@ -75,18 +74,17 @@ class Condition:
     path: Path | str
     seq: int
     signature: str
-    witnesses: tuple[Witness, ...]
+    head: Witness
 
     @property
-    def contradicting(self) -> tuple[Witness, ...]:
-        """The witnesses that an acceptance would correct."""
-        return tuple(witness for witness in self.witnesses if witness.state != "agrees")
+    def is_contradicted(self) -> bool:
+        """Whether the head file states something else, which an acceptance would correct."""
+        return self.head.state != "agrees"
 
     @property
     def lost(self) -> range:
         """Numbers of the events that are known to have been written and are missing."""
-        named = [witness.seq for witness in self.contradicting if witness.state == "ahead" and witness.seq is not None]
-        return range(self.seq + 1, max(named, default=self.seq) + 1)
+        return range(self.seq + 1, max(self.seq, self.head.seq or 0) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +151,7 @@ def repair_store(
     Examples
     --------
     >>> found = repair_store(config)  # doctest: +SKIP
-    >>> len(found.lost), found.contradicting  # doctest: +SKIP
+    >>> len(found.lost), found.head  # doctest: +SKIP
     >>> repair_store(config, accept_head=found, reason="restored from Monday's backup")  # doctest: +SKIP
     """
     config = config or load_config()
@@ -166,12 +164,12 @@ def repair_store(
         journal.read_to_end()
         found = condition_of(journal, named)
         if accept_head is None:
-            if any(witness.state != "missing" for witness in found.contradicting):  # opening makes a missing one
+            if found.head.state not in ("agrees", "missing"):  # opening makes a missing one
                 _report(config, JournalError("a witness contradicts the journal"), clock)
             return found
         if found != accept_head:
             raise _changed(journal)
-        if not found.contradicting:
+        if not found.is_contradicted:
             raise JournalError(f"the journal in {journal.path} matches its head file: there is nothing to accept")
         by = accepted_by or f"memgraph {release()}"
         with journal.locked():
@@ -271,7 +269,7 @@ def cut_journal(
                     reason=reason,
                 )
             )
-            if found.contradicting:
+            if found.is_contradicted:
                 payloads.append(_record_of(found, now, by, reason))
             (commit,) = journal.append([CommitDraft("system", payloads, actor="user")], now)
         journal.accept_end()
@@ -311,7 +309,7 @@ def restore_journal(
     journal = _made_usable(config, last.store_id, ring, place)
     try:
         with journal.held():
-            known = _known_seq(journal)
+            known = journal.known_seq()
             present = list(_readable(journal))
             _keep(present, place)
             with journal.committing() as tx:
@@ -405,7 +403,17 @@ class Unwitnessed(Journal):
 
     def stored_events(self) -> int:
         """Return the number of the last event in the database, verified or not; 0 if there is none, or it cannot be read."""
-        return _last_seq(self)
+        try:
+            with self.database.reading() as tx:
+                found = tx.one("last_event", self.database.tenant)
+        except StorageError:
+            return 0
+        return int(found[0]) if found else self.archived_until()
+
+    def known_seq(self) -> int:
+        """Return the last event that the database and the head file name."""
+        named = self.named_by_head()
+        return max(self.stored_events(), named.seq if named else 0)
 
 
 @contextmanager
@@ -465,7 +473,7 @@ def condition_of(journal: Unwitnessed, named: Head | None) -> Condition:
     if named is None:
         is_new = end.seq == 0 and not path.exists()
         state: WitnessState = "agrees" if is_new else "damaged" if path.exists() else "missing"
-        witness = Witness("head", path, state)
+        witness = Witness(path, state)
     else:
         signature = bytes.fromhex(named.signature).hex()
         if named.seq > end.seq:
@@ -473,8 +481,8 @@ def condition_of(journal: Unwitnessed, named: Head | None) -> Condition:
         else:
             is_known = named.seq == 0 or journal.signature_of(named.seq) == signature or journal.was_resealed_at(named)
             state = "agrees" if is_known else "other"
-        witness = Witness("head", path, state, named.seq, signature)
-    return Condition(journal.path, end.seq, end.signature, (witness,))
+        witness = Witness(path, state, named.seq, signature)
+    return Condition(journal.path, end.seq, end.signature, witness)
 
 
 def _damage_in(journal: Unwitnessed) -> Damage | None:
@@ -506,7 +514,7 @@ def _damage(journal: Unwitnessed, problem: str, *, is_later_release: bool = Fals
     )
 
 
-def _readable(journal: Journal, after: int = 0) -> Iterator[Line]:
+def _readable(journal: Unwitnessed, after: int = 0) -> Iterator[Line]:
     """Yield the lines after an event, as far as they can be read: one that is missing or damaged ends nothing."""
     while True:
         try:
@@ -516,17 +524,8 @@ def _readable(journal: Journal, after: int = 0) -> Iterator[Line]:
             return
         except (StorageError, JournalError):
             after += 1
-            if after > MAX_WHOLE or after > _last_seq(journal):
+            if after > MAX_WHOLE or after > journal.stored_events():
                 return
-
-
-def _last_seq(journal: Journal) -> int:
-    try:
-        with journal.database.reading() as tx:
-            found = tx.one("last_event", journal.database.tenant)
-    except StorageError:
-        return 0
-    return int(found[0]) if found else journal.archived_until()
 
 
 def _keep(lines: Iterable[Line], place: Path) -> int:
@@ -593,12 +592,6 @@ def _check_store(config: AgentMemoryConfig, store_id: str, path: Path) -> None:
         raise BackupError(
             f"is a backup of another store, {store_id}; the one at {config.server or home} is {found}", path=path
         )
-
-
-def _known_seq(journal: Unwitnessed) -> int:
-    """Return the last event that the present journal and its head file name."""
-    named = journal.named_by_head()
-    return max(_last_seq(journal), named.seq if named else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -709,14 +702,12 @@ def _changed(journal: Journal) -> JournalError:
 
 def _record_of(found: Condition, now: str, accepted_by: str, reason: str | None) -> JournalRepaired:
     """Return the record of an acceptance."""
+    head = found.head
+    assert head.state != "agrees", "what agrees is not accepted"  # noqa: S101
     return JournalRepaired(
         seq=found.seq,
         signature=found.signature,
-        witnesses=[
-            AcceptedWitness(kind=witness.kind, state=witness.state, seq=witness.seq, signature=witness.signature)
-            for witness in found.contradicting
-            if witness.state != "agrees"
-        ],
+        witnesses=[AcceptedWitness(kind="head", state=head.state, seq=head.seq, signature=head.signature)],
         events_lost=len(found.lost),
         dropped_bytes=0,
         repaired_at=now,

@@ -48,21 +48,6 @@ class TestExposition:
         assert parsed(text) == {"a_bytes": {(): 2.5}, "b_total": {(hard, "x"): 1e21, ("", "y"): 3.0}}
         assert [family.documentation for family in text_string_to_metric_families(text)] == ["Says a \\ and\na line.", "Of two kinds."]  # fmt: skip
 
-    @pytest.mark.parametrize(
-        "metric",
-        [
-            Metric("a-b", "gauge", "x", {}),
-            Metric("a_total", "gauge", "x", {}),
-            Metric("a", "counter", "x", {}),
-            Metric("a", "gauge", "x", {("1",): 1}, ("__name",)),
-            Metric("a", "gauge", "x", {(): 1}, ("kind",)),
-            Metric("twice", "gauge", "x", {}),
-        ],
-    )
-    def test_what_is_not_valid_is_refused(self, metric: Metric) -> None:
-        with pytest.raises(ValueError, match=metric.name):
-            exposition([Metric("twice", "gauge", "x", {}), metric])
-
 
 @pytest.fixture
 def filled(open_store: Callable[..., Any], tmp_path: Path) -> MemGraph:
