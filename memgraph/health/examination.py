@@ -52,9 +52,8 @@ from memgraph.ports import Embedder, Key, Row
 from memgraph.settings import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
 from memgraph.store import AgentMemoryStore
 from memgraph.store.maintenance.verifying import Verification, inspect
-from memgraph.store.opening import DATABASE, open_projector, times_of
+from memgraph.store.opening import open_projector, place_of, times_of
 from memgraph.store.projection.bulk import no_collections
-from memgraph.store.projection.place import place_of
 from memgraph.store.repair import QUARANTINE, Condition, Unwitnessed, as_stored, condition_of
 from memgraph.store.store import PastStore
 
@@ -266,7 +265,7 @@ def check_disk_space(home: Path, report: Report) -> None:
     if there is None:
         return
     free = shutil.disk_usage(there).free
-    copied = (*home.glob(DATABASE), *(home / "graph").glob("base-*"))
+    copied = (*home.glob(FILE), *(home / "graph").glob("base-*"))
     needed = _SPARE_BYTES + sum(path.stat().st_size for path in copied)
     report.found["disk"] = {"free_bytes": free, "needed_bytes": needed}
     if free < needed:

@@ -97,7 +97,7 @@ def _history(config: AgentMemoryConfig, store_id: str) -> tuple[KeyHistory, KeyH
         heads = HeadFile(config.keys_home, store_id)
         journal = Journal(database, config.home, store_id, None, heads=heads, lock_timeout_s=config.lock_timeout_s)
         if identity_in(database) is None:
-            return uses_in(legacy.lines(config.home / legacy.FOLDER)), KeyHistory()
+            return uses_in(legacy.lines(config.home)), KeyHistory()
         seq = journal.archived_until()
         return uses_in(journal.every_line(seq, until=MAX_WHOLE)), uses_in(journal.every_line(until=seq))
 
@@ -153,7 +153,7 @@ def reseal_store(
     id_of(config.home, config.server)
     now = times_of(clock)
     with closing(open_store_journal(config, keys, now, with_expired_keys=True)) as journal:
-        return reseal(journal, now=now, resealed_by=resealed_by or f"memgraph {release()}", progress=progress).event
+        return reseal(journal, now=now, resealed_by=resealed_by or f"memgraph {release()}", progress=progress)
 
 
 def export_keys(path: Path, config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> list[str]:

@@ -24,8 +24,7 @@ from memgraph.model.events.store import EmbeddingSwitched
 from memgraph.model.memory import Vector
 from memgraph.model.results.maintenance import ReembedResult, VectorRepair
 from memgraph.ports import Embedder, Progress, Row
-from memgraph.store.commit.append import Write
-from memgraph.store.commit.records import scope_of
+from memgraph.store.commit.records import Write, scope_of
 from memgraph.store.commit.vectors import (
     VectorModel,
     check_is_embedder,
@@ -35,7 +34,6 @@ from memgraph.store.commit.vectors import (
     rows_in_use,
 )
 from memgraph.store.commit.writer import Writer
-from memgraph.store.projection.batches import Batches
 from memgraph.store.projection.projector import Projector
 from memgraph.store.query import Reader
 
@@ -74,7 +72,6 @@ class Vectors:
         projector: Projector,
         writer: Writer,
         reader: Reader,
-        batches: Batches,
         now: Callable[[], str],
         notice: DamageNotice,
     ) -> None:
@@ -82,7 +79,6 @@ class Vectors:
         self._journal = projector.journal
         self._writer = writer
         self._reader = reader
-        self._batches = batches
         self._now = now
         self._notice = notice
 
@@ -355,7 +351,7 @@ class Vectors:
         batch = _checked_batch(batch)
         model = VectorModel(embedder.name, embedder.dimension)
         lock = ProcessLock(self._journal.home / "reembed.lock", "the change of the store's embedding model")
-        with lock.held(self._journal.lock_timeout_s), self._batches.batch():
+        with lock.held(self._journal.lock_timeout_s):
             self._projector.catch_up()
             self._check_target(model)
             before = self._writer.embedder
@@ -381,7 +377,7 @@ class Vectors:
         with self._writer.exclusive():  # under this lock, concurrent writes check their embedder
             if self._journal.named.model not in (None, embedder.name):
                 return False
-            self._writer.use(embedder)
+            self._writer.embedder = embedder
             return True
 
     def _embed_with(self, embedder: Embedder, before: Embedder, batch: int, progress: Progress | None) -> int:
@@ -392,7 +388,7 @@ class Vectors:
                 raise _unfit(embedder, waiting, waiting)
         except EmbeddingError:
             if self._journal.named.model is None:
-                self._writer.use(before)
+                self._writer.embedder = before
             raise
         return done
 
@@ -473,7 +469,7 @@ class Vectors:
             ]
             _ = self._projector.index  # the index checks quickly whether so many memories exist
             self._writer.commit("system", events, actor="system")
-            self._writer.use(embedder)
+            self._writer.embedder = embedder
 
     def _embed_rest(self, batch: int) -> int:
         """Embed what still awaits a vector; the model has been changed, so a failure is only reported."""
