@@ -28,13 +28,12 @@ from uuid import uuid4
 
 import orjson
 
-from memgraph.config import AgentMemoryConfig
+from memgraph.config import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE, AgentMemoryConfig
 from memgraph.diagnostics.records import SEVERITIES, DiagnosticRecord, Severity
 from memgraph.disk.files import write_all
 from memgraph.errors import ConfigError, MemGraphError
 from memgraph.logs import DIAGNOSTICS_LOGGER, logger_of
 from memgraph.model_server import Exchange, ResponseTooLongError, client_options
-from memgraph.settings import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
 
 MAX_BYTES = 16 << 20
 """A file that has reached this size is renamed to ``NAME.1``, which replaces an earlier one."""
