@@ -30,7 +30,7 @@ ROOM_LINES = {
     "facade": 960,
     "fold": 2_620,
     "graph": 2_020,
-    "health": 820,
+    "health": 840,
     "index": 1_600,
     "interfaces": 18_860,
     "journal": 4_480,
