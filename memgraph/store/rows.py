@@ -43,37 +43,23 @@ def _kinds() -> _Kinds:
 
 
 class State(NamedTuple):
-    """What the rows are the state of.
-
-    Attributes
-    ----------
-    projection : Projection
-        The event that they have reached, and their digest.
-    made : str
-        Names the rebuild that they come from: what followed other rows cannot follow these.
-    since : int
-        The event of that rebuild. What was removed before it is not known.
-    tally : list of int
-        The numbers of nodes and edges, and sums of their kinds and ids: a row that is gone, added or moved shows.
-    """
+    """What the rows are the state of."""
 
     projection: Projection
+    """The event that they have reached, and their digest."""
     made: str
+    """Names the rebuild that they come from: what followed other rows cannot follow these."""
     since: int
+    """The event of that rebuild. What was removed before it is not known."""
     tally: list[int]
+    """The numbers of nodes and edges, and sums of their kinds and ids: a row that is gone, added or moved shows."""
 
 
 class Rows:
     """The rows of one store: a `RowSource` for the fold. Thread-safe.
 
-    A read returns what was written, or raises a `GraphError`; before that, `on_damage` may rebuild the rows.
-
-    Parameters
-    ----------
-    timeout_s : float
-        How long a write waits for another process.
-    is_whole : bool
-        Whether rows of which some are missing are damaged, too.
+    A read returns what was written, or raises a `GraphError`; before that, `on_damage` may rebuild the rows. With `is_whole`, rows of which
+    some are missing are damaged, too. A write waits `timeout_s` for another process.
     """
 
     def __init__(self, database: Database, seal: Seal, *, timeout_s: float, is_whole: bool = True) -> None:
@@ -226,19 +212,8 @@ class Rows:
         changes = self.changes_since(seq, most)
         return None if changes is None else [(change.table, change.key, change.new) for change in changes]
 
-    def count(self) -> int:
-        """Return the number of rows."""
-        names, tenant = ("count_nodes", "count_edges"), self._database.tenant
-        return self._read(lambda tx: sum(int((tx.one(name, tenant) or (0,))[0]) for name in names))
-
     def state(self) -> State | None:
-        """Return the state that the rows are in; None if none were ever written.
-
-        Raises
-        ------
-        GraphError
-            The state is not what this store has written.
-        """
+        """Return the state that the rows are in; None if none were ever written. A `GraphError` says that it is not what was written."""
         name, known = self._seal.name, self._sealed
         with _damage_as_graph_errors(), self._database.reading() as tx:
             found = tx.one("state", self._database.tenant)
@@ -269,13 +244,7 @@ class Rows:
         return list(chain.from_iterable(found))
 
     def apply(self, changes: Iterable[Change], projection: Projection) -> None:
-        """Write changed rows and the state after them, in one transaction, or as a part of this thread's.
-
-        Raises
-        ------
-        GraphError
-            The changes do not fit the rows. Nothing is written.
-        """
+        """Write changed rows and the state after them, in one transaction, or as a part of this thread's: all of it or, with an error, nothing."""
         with _damage_as_graph_errors(), self._database.writing(self._timeout_s) as tx:
             state = self.state()
             made, since, tally = state[1:] if state else (uuid4().hex, 0, _NOTHING)

@@ -30,7 +30,7 @@ from memgraph.store.commit.vectors import VectorModel, check_model
 from memgraph.store.commit.writer import Writer
 from memgraph.store.disclosure import Disclosures
 from memgraph.store.editing.curation import Curation
-from memgraph.store.listing import OwnersListings
+from memgraph.store.listing import Listings
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
 from memgraph.store.maintenance.reembedding import Reembedding
 from memgraph.store.maintenance.reset import Resetting
@@ -75,16 +75,16 @@ class Delegating:
 
     without_secrets = _delegated("_writer", Writer.without_secrets)
 
-    get_memory = _delegated("_listings", OwnersListings.get_memory)
-    read_memories = _delegated("_listings", OwnersListings.read_memories)
-    every_memory = _delegated("_listings", OwnersListings.every_memory)
-    links = _delegated("_listings", OwnersListings.links)
-    every_link = _delegated("_listings", OwnersListings.every_link)
-    get_stats = _delegated("_listings", OwnersListings.get_stats)
-    list_memories = _delegated("_listings", OwnersListings.list_memories)
-    query_by_type = _delegated("_listings", OwnersListings.query_by_type)
-    query_by_project = _delegated("_listings", OwnersListings.query_by_project)
-    get_all_memories = _delegated("_listings", OwnersListings.get_all_memories)
+    get_memory = _delegated("_listings", Listings.get_memory)
+    read_memories = _delegated("_listings", Listings.read_memories)
+    every_memory = _delegated("_reader", Reader.every)
+    links = _delegated("_reader", Reader.links)
+    every_link = _delegated("_reader", Reader.every_link)
+    get_stats = _delegated("_listings", Listings.get_stats)
+    list_memories = _delegated("_listings", Listings.list_memories)
+    query_by_type = _delegated("_listings", Listings.query_by_type)
+    query_by_project = _delegated("_listings", Listings.query_by_project)
+    get_all_memories = _delegated("_listings", Listings.get_all_memories)
 
     record_access = _delegated("_usage", Usage.record_access)
     record_retrieval = _delegated("_usage", Usage.record_retrieval)
@@ -229,7 +229,7 @@ class AgentMemoryStore(Delegating):
         self._reader = reader = Reader(
             projector, embedder=lambda: writer.embedder, pending=writer.pending, on_damage=notice.log, **shared
         )
-        self._listings = OwnersListings(reader)
+        self._listings = Listings(reader)
         self._usage = Usage(config, journal, writer, reader, now, is_view=view is not None)
         self._views = Views(config, projector, reader, now, folder=place.folder / "past", of=view and view.past)
         self._purging = Purging(config.home, projector, writer, reader, now, close_views=self._views.close)
