@@ -39,7 +39,7 @@ ROOM_LINES = {
     "model": 6_140,
     "privacy": 360,
     "retrieval": 4_660,
-    "store": 12_900,
+    "store": 12_800,
     "tasks": 3_620,
     "text": 560,
     "viz": 3_200,
