@@ -282,6 +282,9 @@ class Rows:
             one, other = kinds.ends[change.table]
             return id_of(one, change.key[0]), kinds.number[change.table], id_of(other, change.key[1])
 
+        def place_of(change: Change) -> tuple[int, int, Key]:
+            return tenant, kinds.number[change.table], change.key
+
         def sealed(change: Change) -> tuple[int, bytes]:
             body = orjson.dumps(change.new, option=orjson.OPT_SORT_KEYS)
             return short_code(_coded(change.table, change.key, seq, body)), body
@@ -295,43 +298,22 @@ class Rows:
             place = id_of(kinds.number[one.table], str(one.key))
             if tx.one("edge_at", tenant, place, tenant, place):
                 raise GraphError(f"a removed node {one.key} still has edges")
-        _all(tx, "delete_node", [(tenant, kinds.number[one.table], one.key) for one in nodes.gone])
+        _all(tx, "delete_node", [place_of(one) for one in nodes.gone])
         removed = [
             (tenant, kinds.number[one.table], *((one.key, "") if isinstance(one.key, str) else one.key), seq)
             for one in chain(edges.gone, nodes.gone)
         ]
         tx.many("put_gone", removed)
-        used = [_is_use(one) for one in nodes.changed]
-        _all(
-            tx,
-            "update_node_use",
-            [
-                (seq, *sealed(one), tenant, kinds.number[one.table], one.key)
-                for one, is_use in zip(nodes.changed, used, strict=True)
-                if is_use
-            ],
-        )
-        _all(
-            tx,
-            "update_node",
-            [
-                (seq, seq, *sealed(one), tenant, kinds.number[one.table], one.key)
-                for one, is_use in zip(nodes.changed, used, strict=True)
-                if not is_use
-            ],
-        )
+        _all(tx, "update_node_use", [(seq, *sealed(one), *place_of(one)) for one in nodes.used])
+        _all(tx, "update_node", [(seq, seq, *sealed(one), *place_of(one)) for one in nodes.changed])
         last = (tx.one("last_node") or (0,))[0] if nodes.new else 0
         for number, one in enumerate(nodes.new, start=last + 1):
             ids[kinds.number[one.table], str(one.key)] = number
-        _all(
-            tx,
-            "insert_node",
-            (
-                (number, tenant, kinds.number[one.table], one.key, seq, seq, *sealed(one))
-                for number, one in enumerate(nodes.new, start=last + 1)
-            ),
-            len(nodes.new),
+        added = (
+            (number, tenant, kinds.number[one.table], one.key, seq, seq, *sealed(one))
+            for number, one in enumerate(nodes.new, start=last + 1)
         )
+        _all(tx, "insert_node", added, len(nodes.new))
         _all(tx, "update_edge", [(seq, *sealed(one), tenant, *ends(one)) for one in edges.changed])
         new = sorted((ends(one), one) for one in edges.new) if edges.new else []
         _all(tx, "insert_edge", ((tenant, *at, seq, seq, *sealed(one)) for at, one in new), len(new))
@@ -339,11 +321,11 @@ class Rows:
             for one in changed:
                 number = kinds.number[one.table]
                 if isinstance(one.key, str):
-                    added = [1, number, id_of(number, one.key), 0, 0, 0, 0]
+                    parts = [1, number, id_of(number, one.key), 0, 0, 0, 0]
                 else:
                     source, _, target = ends(one)
-                    added = [0, 0, 0, 1, number, source, target]
-                tally = [total + sign * part for total, part in zip(tally, added, strict=True)]
+                    parts = [0, 0, 0, 1, number, source, target]
+                tally = [total + sign * part for total, part in zip(tally, parts, strict=True)]
         return tally
 
     def _checked(self, table: str, key: Key, seq: int, body: bytes, code: int) -> Row:
@@ -374,11 +356,12 @@ def _coded(table: str, key: Key, seq: int, body: bytes) -> bytes:
 class _Sorted(NamedTuple):
     new: list[Change]
     changed: list[Change]
+    used: list[Change]
     gone: list[Change]
 
 
 def _sorted(changes: Iterable[Change]) -> _Sorted:
-    found = _Sorted([], [], [])
+    found = _Sorted([], [], [], [])
     for change in changes:
         if change.old is None:
             if change.new is not None:
@@ -386,7 +369,7 @@ def _sorted(changes: Iterable[Change]) -> _Sorted:
         elif change.new is None:
             found.gone.append(change)
         else:
-            found.changed.append(change)
+            (found.used if _is_use(change) else found.changed).append(change)
     return found
 
 

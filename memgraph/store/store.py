@@ -61,8 +61,34 @@ def _delegated(part: str, method: Callable[Concatenate[Any, P], T]) -> Callable[
     return carried_out
 
 
-class Delegating:
-    """The methods of a store that its parts carry out."""
+class AgentMemoryStore:
+    """A store of memories in one directory: a context manager, thread-safe.
+
+    Every write is durable and visible when its call returns; access records follow within a second. If another process replaces the journal
+    (reseals it, or restores a backup), the next use opens the new one.
+
+    Parameters
+    ----------
+    config : AgentMemoryConfig, optional
+        Default: from environment and ``config.toml``.
+    embedder : Embedder, optional
+        Default: according to ``embedding_model``. A store keeps to the model of its first vector.
+    clock : callable, optional
+        Returns the current time as an aware datetime.
+    keys : KeyProvider, optional
+        Default: ``MEMGRAPH_KEY`` if set, else a file in the user's configuration directory.
+    annotator : Annotator, optional
+        Default: the rules.
+
+    Raises
+    ------
+    NotAStoreError, StorageError
+        The directory cannot be a store.
+    JournalError
+        The journal cannot be trusted, or its key is missing.
+    ModelMismatchError
+        The store's vectors were made by another model.
+    """
 
     access_of = _delegated("_auditing", Auditing.access_of)
     audit = _delegated("_auditing", Auditing.audit)
@@ -142,36 +168,6 @@ class Delegating:
     repair_vectors = _delegated("_damaged", DamagedVectors.repair_vectors)
 
     reembed = _delegated("_reembedding", Reembedding.reembed)
-
-
-class AgentMemoryStore(Delegating):
-    """A store of memories in one directory: a context manager, thread-safe.
-
-    Every write is durable and visible when its call returns; access records follow within a second. If another process replaces the journal
-    (reseals it, or restores a backup), the next use opens the new one.
-
-    Parameters
-    ----------
-    config : AgentMemoryConfig, optional
-        Default: from environment and ``config.toml``.
-    embedder : Embedder, optional
-        Default: according to ``embedding_model``. A store keeps to the model of its first vector.
-    clock : callable, optional
-        Returns the current time as an aware datetime.
-    keys : KeyProvider, optional
-        Default: ``MEMGRAPH_KEY`` if set, else a file in the user's configuration directory.
-    annotator : Annotator, optional
-        Default: the rules.
-
-    Raises
-    ------
-    NotAStoreError, StorageError
-        The directory cannot be a store.
-    JournalError
-        The journal cannot be trusted, or its key is missing.
-    ModelMismatchError
-        The store's vectors were made by another model.
-    """
 
     _open_parts: Callable[[Embedder], None] | None = None
     """Opens the journal and all that works on it; None for a view."""
