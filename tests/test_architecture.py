@@ -38,7 +38,7 @@ ROOM_LINES = {
     "memgraph": 3_580,
     "model": 5_800,
     "retrieval": 4_660,
-    "store": 12_260,
+    "store": 12_140,
     "tasks": 3_620,
     "text": 520,
     "viz": 3_200,
