@@ -129,7 +129,7 @@ _LESSON_TAG = "lesson"
 
 
 class Change(NamedTuple):
-    """A change of a memory; `kind` as in `memgraph.viz.series.timeline.Timeline.changes`."""
+    """A change of a memory; `kind` as in `memgraph.viz.page.times.Timeline.changes`."""
 
     at: str
     seq: int

@@ -15,7 +15,7 @@ from memgraph.diagnostics.reporting import check_targets
 from memgraph.diagnostics.reports import reason_of, report_finding, report_quota, report_security
 from memgraph.disk.files import clear, free_bytes
 from memgraph.errors import InvalidInputError, JournalError, NotAStoreError, StorageError
-from memgraph.graph.connection import VENDORS
+from memgraph.graph.copy import VENDORS
 from memgraph.journal.excerpt import Excerpt
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import configured_keys

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from memgraph.errors import ReadOnlyError
-from memgraph.logs import logger_of
 from memgraph.model.base import Callback, checked
 from memgraph.ports import Progress
 from memgraph.store.projection.projector import Projector
-
-logger = logger_of(__name__)
 
 
 class Batches:
@@ -30,12 +26,15 @@ class Batches:
         self._projector = projector
         self._flush = flush
         self._refused = refused
-        self._here = threading.local()
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Mark a block as a batch of many writes. Nests. Imports, readers, sleep and large inserts are batches of their own."""
-        yield
+        """Mark a block as a batch of many writes, after which the graph is written in the background if a query would take long to write it.
+
+        Nests. Imports, readers, sleep and large inserts are batches of their own.
+        """
+        with self._projector.graph.written_after():
+            yield
 
     def check_graph(self) -> None:
         """Compare memories and links with their digest, and rebuild rows that deviate.
