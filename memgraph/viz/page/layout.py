@@ -208,14 +208,46 @@ def packed(radii: Sequence[float] | Places, *, flatness: float = 1.0) -> Places:
         across, down = x[at] + (x[other] - x[at]) * share, y[at] + (y[other] - y[at]) * share
         return hypot(across * flatness, down)
 
+    def place_beside(left: int, right: int, new: int) -> None:
+        """Let a circle touch two others, on the outer side of the front."""
+        dx, dy = x[right] - x[left], y[right] - y[left]
+        between = hypot(dx, dy)
+        to_left, to_right = sizes[left] + sizes[new], sizes[right] + sizes[new]
+        along = (between * between + to_left * to_left - to_right * to_right) / (2.0 * between)
+        aside = sqrt(max(0.0, to_left * to_left - along * along))
+        x[new], y[new] = x[left] + (dx * along + dy * aside) / between, y[left] + (dy * along - dx * aside) / between
+
+    def overlaps(other: int, new: int) -> bool:
+        reach = sizes[new] + sizes[other] - 1e-6
+        dx, dy = x[other] - x[new], y[other] - y[new]
+        return dx * dx + dy * dy < reach * reach
+
+    def first_hit(left: int, right: int, new: int) -> tuple[bool, int] | None:
+        """Return whether the circle of the front that a new one overlaps is ahead, and which: the nearest along the front."""
+        ahead, behind = following[right], before[left]
+        gone_ahead, gone_behind = sizes[right], sizes[left]
+        while True:
+            is_ahead = gone_ahead <= gone_behind
+            other = ahead if is_ahead else behind
+            if other == (left if is_ahead else right):
+                return None
+            if overlaps(other, new):
+                return is_ahead, other
+            if ahead == behind:
+                return None
+            if is_ahead:
+                gone_ahead, ahead = gone_ahead + sizes[other], following[other]
+            else:
+                gone_behind, behind = gone_behind + sizes[other], before[other]
+
     left, right = 0, 1
     for new in range(2, len(sizes)):
         if new == 2:
             join(0, 1)
             join(1, 0)
         while True:
-            x[new], y[new] = _beside(x, y, sizes, left, right, new)
-            hit = _first_hit(x, y, sizes, following, before, left, right, new)
+            place_beside(left, right, new)
+            hit = first_hit(left, right, new)
             if hit is None:
                 break
             is_ahead, other = hit
@@ -232,55 +264,3 @@ def packed(radii: Sequence[float] | Places, *, flatness: float = 1.0) -> Places:
             at = following[at]
         left, right = best, following[best]
     return np.array([x, y]).T.reshape(len(sizes), 2)
-
-
-def _beside(
-    x: Sequence[float], y: Sequence[float], sizes: Sequence[float], left: int, right: int, new: int
-) -> tuple[float, float]:
-    """Return the centre of a circle that touches two others, on the outer side of the front."""
-    dx, dy = x[right] - x[left], y[right] - y[left]
-    between = hypot(dx, dy)
-    to_left, to_right = sizes[left] + sizes[new], sizes[right] + sizes[new]
-    along = (between * between + to_left * to_left - to_right * to_right) / (2.0 * between)
-    aside = sqrt(max(0.0, to_left * to_left - along * along))
-    return x[left] + (dx * along + dy * aside) / between, y[left] + (dy * along - dx * aside) / between
-
-
-def _first_hit(
-    x: Sequence[float],
-    y: Sequence[float],
-    sizes: Sequence[float],
-    following: Sequence[int],
-    before: Sequence[int],
-    left: int,
-    right: int,
-    new: int,
-) -> tuple[bool, int] | None:
-    """Return the circle of the front that a new one overlaps, the nearest along the front, and whether it is ahead."""
-
-    def overlaps(other: int) -> bool:
-        reach = sizes[new] + sizes[other] - 1e-6
-        dx, dy = x[other] - x[new], y[other] - y[new]
-        return dx * dx + dy * dy < reach * reach
-
-    ahead, behind = following[right], before[left]
-    gone_ahead, gone_behind = sizes[right], sizes[left]
-    while True:
-        if gone_ahead <= gone_behind:
-            if ahead == left:
-                return None
-            if overlaps(ahead):
-                return True, ahead
-            gone_ahead += sizes[ahead]
-            if ahead == behind:
-                return None
-            ahead = following[ahead]
-        else:
-            if behind == right:
-                return None
-            if overlaps(behind):
-                return False, behind
-            gone_behind += sizes[behind]
-            if ahead == behind:
-                return None
-            behind = before[behind]
