@@ -67,8 +67,7 @@ class Queries:
         """Run a read-only Cypher query on the graph, in a separate process that isolates its failures.
 
         Limits: 30 s, 2 GB and 100,000 rows; `params` are values for exactly the names that the query contains as
-        ``$name``. A query that blocks others for a second is restarted on a copy of the current graph, so that they can
-        continue.
+        ``$name``. A query that takes long does not keep the next one waiting, which runs beside it in a second process.
 
         Returns
         -------
