@@ -33,7 +33,7 @@ ROOM_LINES = {
     "health": 920,
     "index": 1_600,
     "interfaces": 18_860,
-    "journal": 4_560,
+    "journal": 4_480,
     "lifecycle": 12_860,
     "memgraph": 3_340,
     "model": 6_140,
