@@ -27,16 +27,15 @@ from memgraph.model.results.curation import MemoryCommandResult, MemoryExport, M
 from memgraph.model.results.retrieval import RetrievalQuery
 from memgraph.model.timestamps import age, to_iso
 from memgraph.ports import Embedder, Progress
-from memgraph.privacy.access import OWNER
+from memgraph.privacy import OWNER
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.context.task_labels import label_before, labelled
 from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.pipeline import near_ids
 from memgraph.retrieval.stages.rank import best
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.scope import scope_of
-from memgraph.store.access.task_scope import task_of
-from memgraph.store.access.visible import visible
+from memgraph.store.access.scope import scope_of, task_of
+from memgraph.store.access.visibility import visible
 from memgraph.tasks.pins import Pins
 from memgraph.text.cutting import preview, shortened
 from memgraph.transfer import export_of, import_into

@@ -27,11 +27,10 @@ from memgraph.model.memory import SemanticMemory
 from memgraph.model.results.retrieval import ScoredMemory
 from memgraph.model.timestamps import epoch_days, from_iso, to_iso
 from memgraph.ports import Embedder, Row
-from memgraph.privacy.access import Access, Operation
-from memgraph.privacy.tiers import tier_of_domain
+from memgraph.privacy import Access, Operation, tier_of_domain
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.visible import visible
+from memgraph.store.access.visibility import visible
 from memgraph.text.cutting import split_text
 
 TAG = "namespace:"

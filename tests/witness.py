@@ -17,7 +17,7 @@ import orjson
 
 from memgraph import MemGraph, MemoryRetrieval
 from memgraph.model.results.rows import jsonable
-from memgraph.privacy.access import OWNER
+from memgraph.privacy import OWNER
 from memgraph.testing import FakeClock, FakeEmbedder
 from memgraph.viz.export import node_link, shown_graph
 from memgraph.viz.series import learning_series

@@ -19,7 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.config import AgentMemoryConfig, config_path, default_settings, home_of, load_config
+from memgraph.config import (
+    PAGERDUTY_KEY_VARIABLE,
+    WEBHOOK_SECRET_VARIABLE,
+    AgentMemoryConfig,
+    config_path,
+    default_settings,
+    home_of,
+    load_config,
+)
 from memgraph.diagnostics.reports import report_finding
 from memgraph.disk.files import beyond, size_on_disk
 from memgraph.disk.lock import writer_lock
@@ -48,13 +56,11 @@ from memgraph.model.memory import MEMORY_TYPES, AgentMemory, StoredMemory
 from memgraph.model.results.maintenance import Health, HealthCheck
 from memgraph.model.timestamps import days_between, epoch_days, to_iso
 from memgraph.ports import Embedder, Key, Row
-from memgraph.settings import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
 from memgraph.store import AgentMemoryStore
 from memgraph.store.maintenance.verification import LastBackup, Verification
 from memgraph.store.maintenance.verifying import inspect
-from memgraph.store.opening import DATABASE, open_projector
+from memgraph.store.opening import open_projector, place_of
 from memgraph.store.projection.bulk import no_collections
-from memgraph.store.projection.place import place_of
 from memgraph.store.repair import QUARANTINE, Condition, Unwitnessed, as_stored, condition_of
 from memgraph.store.store import PastStore
 
@@ -278,9 +284,7 @@ def check_disk_space(home: Path, report: Report) -> None:
     if there is None:
         return
     free = shutil.disk_usage(there).free
-    needed = _SPARE_BYTES + sum(
-        path.stat().st_size for path in (*home.glob(DATABASE), *(home / "graph").glob("base-*"))
-    )
+    needed = _SPARE_BYTES + sum(path.stat().st_size for path in (*home.glob(FILE), *(home / "graph").glob("base-*")))
     report.found["disk"] = {"free_bytes": free, "needed_bytes": needed}
     if free < needed:
         what = f"{there} has {free:,} bytes free, but rebuilding the graph may need {needed:,}"

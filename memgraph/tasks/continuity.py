@@ -27,7 +27,7 @@ from memgraph.model.results.tasks import (
     TaskSnapshot,
 )
 from memgraph.ports import Row
-from memgraph.privacy.access import OWNER, Access
+from memgraph.privacy import OWNER, Access
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.context.budget import count_tokens, within_tokens
 from memgraph.retrieval.context.context import failed, is_constraint, known_errors, solved_since
@@ -36,7 +36,7 @@ from memgraph.retrieval.context.task_labels import source_label
 from memgraph.retrieval.overview import rules_in
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope
-from memgraph.store.access.visible import visible
+from memgraph.store.access.visibility import visible
 from memgraph.store.query import Mask
 from memgraph.tasks.registry import LISTS, snapshot
 from memgraph.text.cutting import whole_sentences
