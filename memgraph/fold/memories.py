@@ -33,10 +33,6 @@ FIELDS = fields_with(Role.EDGE)
 """Fields from which edges are derived."""
 
 
-NODE_TABLES = ("Project", "Build", "Session", "Task", "Agent", "Tag", "Entity")
-"""Tables of the nodes that memories are attached to."""
-
-
 class Node(NamedTuple):
     """A node that memories are attached to."""
 
@@ -173,9 +169,6 @@ def chain_of(memory: Row) -> tuple[str, str] | None:
     return ("Project", natural_id("project", project)) if project else None
 
 
-_OF_THE_VECTOR = frozenset({"embedding_model", "embedded_at", "vector_row", "vector_sha256"})
-
-
 def _added(workspace: Workspace, event: Event, payload: MemoryAdded) -> None:
     row = {**event.content["memory"], "seq": event.seq, **_vector_columns(payload.vector)}
     workspace.add("Memory", row["id"], row)
@@ -202,15 +195,11 @@ def _reembedded(workspace: Workspace, _event: Event, payload: MemoryReembedded) 
 
 
 def _deleted(workspace: Workspace, _event: Event, payload: MemoryDeleted) -> None:
-    """Remove the memory, its edges, and nodes that only it was attached to.
-
-    Its successors follow its predecessor.
-    """
     remove(workspace, payload.id)
 
 
 def remove(workspace: Workspace, memory_id: str) -> None:
-    """Remove a memory, if it exists, with its edges and the nodes that only it was attached to."""
+    """Remove a memory, if it exists, with its edges and the nodes that only it was attached to; its successors follow its predecessor."""
     row = workspace.get("Memory", memory_id)
     if row is None:
         return
@@ -266,9 +255,11 @@ def _purged(workspace: Workspace, _event: Event, payload: MemoryPurged) -> None:
 
 
 def _linked(workspace: Workspace, _event: Event, payload: MemoryLinked) -> None:
-    # an empty reason counts as none
-    properties = {"score": payload.score, "reason": payload.reason or None, "created_at": payload.created_at}
-    _link(workspace, payload.relation, payload.source_id, payload.target_id, sparse(properties))
+    ends = (payload.source_id, payload.target_id)
+    if all(workspace.has("Memory", end) for end in ends):
+        # an empty reason counts as none
+        properties = {"score": payload.score, "reason": payload.reason or None, "created_at": payload.created_at}
+        workspace.put(payload.relation, ends, sparse(properties))
 
 
 def _unlinked(workspace: Workspace, _event: Event, payload: MemoryUnlinked) -> None:
@@ -295,12 +286,6 @@ def _accessed(workspace: Workspace, _event: Event, payload: AccessRecorded) -> N
 def _replace(workspace: Workspace, old: Row, new: Row) -> None:
     workspace.put("Memory", new["id"], new)
     reattach(workspace, old, new)
-
-
-def _link(workspace: Workspace, relation: str, source_id: str, target_id: str, properties: Row) -> None:
-    ends = (source_id, target_id)
-    if all(workspace.has("Memory", end) for end in ends):
-        workspace.put(relation, ends, properties)
 
 
 def _set_last(workspace: Workspace, chain: tuple[str, str], memory_id: str | None) -> None:
