@@ -41,7 +41,7 @@ from memgraph.model.results.tasks import (
     TurnSettings,
 )
 from memgraph.ports import Row
-from memgraph.privacy.access import OWNER, Access
+from memgraph.privacy.access import Access
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Mask, Scope, of_or_none
 from memgraph.store.access.visible import visible
@@ -167,54 +167,13 @@ class Turns:
     store: AgentMemoryStore
 
     def begin(
-        self,
-        session_id: str,
-        message: str,
-        *,
-        asked: str | None = None,
-        agent: str | None = None,
-        justification: str | None = None,
-        project: str | None = None,
-        actor: Actor = "user",
+        self, session_id: str, message: str, *, asked: str | None, access: Access, project: str | None, actor: Actor
     ) -> TurnControl:
-        """Return which task a message of the user belongs to, and what to ask before it is answered.
-
-        The current task is switched only if the user of the session allowed it (``sessions.control(session_id, autoswitch=True)``), the
-        message belongs to an open task with high confidence, no other one matches about equally well, and the counters of the
-        session are below their limits (settings ``turns``).
-
-        A message that merely confirms (“yes”, “that's right”) is committed at once as ``USER_CONFIRMED`` in the scope of the current task, unless
-        the last turn asked a question: “yes” and “no” choose none of its options, so it is asked again and nothing is committed. Besides, a turn appends one event ``memory.turn-control``, with a switch if there is one, and only if it changes the session: its
-        task, the number of mismatches in a row, or what was asked last. Any other turn appends nothing.
-
-        It reads the titles and ids of all open tasks, the items of the twenty touched last, and the pinned memories that share words with the
-        message: some 10 ms with a few tasks, and about 3 ms more for each task of 150 items.
-
-        Parameters
-        ----------
-        message : str
-            Of any length; its first 16,000 characters are read.
-        asked : str, optional
-            What the user was asked instead of what the last turn asked: a confirmation is recorded with it.
-        agent, justification : str, optional
-            For whom: tasks and memories that this agent may not have are neither inferred nor named. Default: the owner.
-        project : str, optional
-            Only tasks of this project and of none. Default: of any.
-
-        Returns
-        -------
-        TurnControl
-
-        Raises
-        ------
-        InvalidInputError, PermissionDeniedError
-            The message is empty or cannot be stored, or the justification justifies nothing. Nothing is changed.
-        """
+        """Decide a turn for whoever has this access, and record it; see `Tasks.begin_turn`."""
         name, text = checked(Name, session_id, "session_id"), checked(QueryText, message, "message")
         if not text.strip():
             raise InvalidInputError("must not be empty", field="message", value=text[:1])
         question = checked(Text | None, asked, "asked")
-        access = OWNER if agent is None else self.store.access_of(agent, justification)
         beginning = text[:MAX_READ_CHARS]
         with self.store.exclusive():
             session = self._session(name, access, checked(Name | None, project, "project"))
@@ -364,19 +323,12 @@ class Turns:
         after = session_of(event.session_id, row, now)
         _log.info("turn %s: %s, confidence %.2f", event.turn_id, event.decision, event.confidence)
         return TurnControl(
+            **event.model_dump(exclude={"ambiguous", "asked_kind", "asked_about"}),
             version=VERSION,
-            session_id=event.session_id,
-            turn_id=event.turn_id,
             seq=self.store.reader.index.offset.seq,
             at=now,
-            inferred_task=event.inferred_task,
-            confidence=event.confidence,
             ambiguous=list(inference.ambiguous[:_MAX_AMBIGUOUS]),
             active_task=session.active_id,
-            resolved_task=event.resolved_task,
-            autoswitch=event.autoswitch,
-            guidance=event.guidance,
-            decision=event.decision,
             nudge=nudge,
             counters=TurnCounters(
                 switches_back=after.switches_back,
