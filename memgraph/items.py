@@ -307,12 +307,8 @@ class Items:
         _check_search(filter, limit, offset)
         with self._store.reader.frozen():
             items = [item for item in self._under(prefix) if matches(item.value, filter)]
-        end = offset + limit
-        if query and query.strip():
-            return list(self._ranked(query, [item for item in items if item.is_indexed], end))[offset:end]
-        items = sorted(items, key=lambda item: item.updated_at, reverse=True)[offset:end]
-        self._disclosed(items)
-        return [Found(item, None) for item in items]
+        items.sort(key=lambda item: item.updated_at, reverse=True)
+        return self._best(query, items, limit, offset)
 
     def namespaces(self) -> list[Namespace]:
         """Return the namespaces that hold items, in the order of their labels."""
@@ -342,11 +338,7 @@ class Items:
         _check_search(filter, limit, offset)
         with self._store.reader.frozen():
             others = {one.key: one for one in self._others() if one.namespace[: len(prefix)] == tuple(prefix)}
-        found = [item for item in others.values() if matches(item.value, filter)]
-        if query and query.strip():
-            return list(self._ranked(query, found, offset + limit))[offset : offset + limit]
-        self._disclosed(found[offset : offset + limit])
-        return [Found(item, None) for item in found[offset : offset + limit]]
+        return self._best(query, [item for item in others.values() if matches(item.value, filter)], limit, offset)
 
     def refresh(self, items: Sequence[Item]) -> None:
         """Let the time to live of some items begin again."""
@@ -451,6 +443,14 @@ class Items:
             is_of_project = row.get("project_id") in (None, self._project or row.get("project_id"))
             if row.get("source") != ITEM_SOURCE and is_of_project:
                 yield seen(row)
+
+    def _best(self, query: str | None, items: Sequence[Item], limit: int, offset: int) -> list[Found]:
+        """Return those of some items that match a query best, else the first ones."""
+        end = offset + limit
+        if query and query.strip():
+            return list(self._ranked(query, [item for item in items if item.is_indexed], end))[offset:end]
+        self._disclosed(items[offset:end])
+        return [Found(item, None) for item in items[offset:end]]
 
     def _ranked(self, query: str, items: Sequence[Item], most: int) -> Iterator[Found]:
         """Yield the best items for a query."""

@@ -64,14 +64,8 @@ CREATE TABLE made_vector (
 -- name: tenant_named
 SELECT tenant, store_id, copy_id FROM tenant WHERE name = ?;
 
--- name: tenant_ids
-SELECT tenant FROM tenant ORDER BY tenant;
-
 -- name: add_tenant
 INSERT INTO tenant (tenant, name, store_id, copy_id) SELECT COALESCE(MAX(tenant), 0) + 1, ?, ?, ? FROM tenant;
-
--- name: name_copy
-UPDATE tenant SET copy_id = ? WHERE tenant = ?;
 
 -- name: add_event
 INSERT INTO event (tenant, seq, type, head, payload, salt, signature) VALUES (?, ?, ?, ?, ?, ?, ?);
@@ -87,9 +81,6 @@ SELECT signature FROM event WHERE tenant = ? AND seq = ?;
 
 -- name: last_event
 SELECT seq, signature FROM event WHERE tenant = ? ORDER BY seq DESC LIMIT 1;
-
--- name: has_type
-SELECT 1 FROM event WHERE tenant = ? AND type = ? LIMIT 1;
 
 -- name: purge_event
 UPDATE event SET payload = NULL, salt = NULL WHERE tenant = ? AND seq = ?;
@@ -160,9 +151,6 @@ SELECT place, value FROM vector WHERE tenant = ? AND model = ? AND place >= ? AN
 
 -- name: vector
 SELECT value FROM vector WHERE tenant = ? AND model = ? AND place = ?;
-
--- name: count_vectors
-SELECT COUNT(*), MAX(place) FROM vector WHERE tenant = ? AND model = ? AND place < ?;
 
 -- name: remove_vector
 DELETE FROM vector WHERE tenant = ? AND model = ? AND place = ?;

@@ -24,7 +24,7 @@ MODULES = {
 MAX_LINES = 900
 ROOM_LINES = {
     "diagnostics": 1_240,
-    "disk": 720,
+    "disk": 700,
     "embedding": 720,
     "extraction": 11_280,
     "facade": 960,
@@ -33,13 +33,13 @@ ROOM_LINES = {
     "health": 920,
     "index": 1_600,
     "interfaces": 18_860,
-    "journal": 4_920,
+    "journal": 4_560,
     "lifecycle": 12_860,
     "memgraph": 3_340,
     "model": 6_140,
     "privacy": 360,
     "retrieval": 4_640,
-    "store": 13_420,
+    "store": 13_160,
     "tasks": 3_620,
     "text": 560,
     "viz": 3_200,
@@ -151,7 +151,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "journal": (
         "sql envelope head_file",
-        "archive",
         "keys",
         "vectors",
         "baseline",

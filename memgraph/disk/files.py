@@ -16,8 +16,6 @@ from typing import BinaryIO
 
 from memgraph.errors import DiskFullError, GraphError, StorageError
 
-sync_data = getattr(os, "fdatasync", os.fsync)
-"""Flush a descriptor's data to the device (macOS has no fdatasync)."""
 _NO_FILE = {errno.ELOOP, errno.EMLINK, errno.EISDIR, errno.ENXIO}
 """Error numbers of opening a link, a directory or a pipe for writing."""
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -228,21 +226,16 @@ def require_free(path: Path, needed: int) -> None:
         )
 
 
-def graph_error(error: OSError, path: Path) -> GraphError:
-    """Return the `GraphError` for an error of the operating system."""
-    reason = error.strerror or str(error)
-    if error.errno in FULL:
-        return DiskFullError(reason, path=path)
-    return GraphError(f"{path} cannot be written: {reason}")
-
-
 @contextmanager
 def as_graph_errors(folder: Path) -> Iterator[None]:
     """Raise errors of the operating system in the block as `GraphError`."""
     try:
         yield
     except OSError as error:
-        raise graph_error(error, folder) from error
+        reason = error.strerror or str(error)
+        if error.errno in FULL:
+            raise DiskFullError(reason, path=folder) from error
+        raise GraphError(f"{folder} cannot be written: {reason}") from error
 
 
 def size_on_disk(folder: Path) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import orjson
@@ -16,7 +15,6 @@ import orjson
 from memgraph.fold import memories, records, tasks
 from memgraph.fold.workspace import RowSource, Workspace
 from memgraph.journal.envelope import Chain, CommitDraft, Event
-from memgraph.model.events.payload import Payload
 from memgraph.model.events.registry import POLICIES
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import VECTOR_COLUMNS
@@ -47,19 +45,7 @@ def check(rows: Workspace, drafts: Sequence[CommitDraft], now: str) -> None:
     for draft in drafts:
         for payload in draft.payloads:
             memories.check(rows, draft, payload)
-            for refuse in _checks_of(type(payload)):
-                refuse(rows, draft, payload)
-            memories.propose(rows, payload)
-            if payload.TYPE in tasks.HANDLERS:
-                proposed = Event(
-                    0, "", True, payload.TYPE, payload, {}, draft.write_scope, draft.task_id, draft.actor, now, now, ""
-                )
-                tasks.HANDLERS[payload.TYPE](rows, proposed, payload)
-
-
-@cache
-def _checks_of(kind: type[Payload]) -> tuple[Callable[[Workspace, CommitDraft, Any], None], ...]:
-    return tuple(refuse for kinds, refuse in tasks.CHECKS if issubclass(kind, kinds))
+            tasks.check(rows, draft, payload, now)
 
 
 @dataclass(frozen=True, slots=True)

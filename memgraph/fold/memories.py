@@ -301,7 +301,10 @@ def _vector_columns(vector: VectorRef | None) -> Row:
 
 
 def check(rows: Workspace, draft: CommitDraft, payload: Payload) -> None:
-    """Refuse memories that exist already, do not exist, or belong to another write scope than the commit, as the event requires."""
+    """Refuse memories that exist already, do not exist, or belong to another write scope than the commit, as the event requires.
+
+    Of an event that is not refused, what later ones of the call are checked against is put.
+    """
     if isinstance(payload, MemoryAdded | MemoryUndeleted):
         memory_id = payload.memory.id
         if payload.memory.task_id != draft.task_id:
@@ -313,6 +316,8 @@ def check(rows: Workspace, draft: CommitDraft, payload: Payload) -> None:
             raise DuplicateIdError(memory_id, where="in this call")
         if rows.has("Memory", memory_id):
             raise DuplicateIdError(memory_id)
+        memory = payload.memory
+        rows.add("Memory", memory_id, {"id": memory_id, "task_id": memory.task_id, "is_pinned": memory.is_pinned})
     elif isinstance(payload, MemoryRevised | MemoryMerged | MemoryDeleted):
         row = rows.get("Memory", payload.id)
         if row is None:
@@ -322,19 +327,12 @@ def check(rows: Workspace, draft: CommitDraft, payload: Payload) -> None:
                 f"memory {payload.id} belongs to task {row.get('task_id')!r}, the commit to {draft.task_id!r}: one commit "
                 "has one write scope"
             )
+        if isinstance(payload, MemoryDeleted):
+            rows.put("Memory", payload.id, None)
     else:
         for memory_id in payload.memory_ids():
             if not rows.has("Memory", memory_id):
                 raise NotFoundError("memory", memory_id)
-
-
-def propose(rows: Workspace, payload: Payload) -> None:
-    """Put of an event that is not recorded yet what later ones of the call are checked against."""
-    if isinstance(payload, MemoryAdded | MemoryUndeleted):
-        memory = payload.memory
-        rows.add("Memory", memory.id, {"id": memory.id, "task_id": memory.task_id, "is_pinned": memory.is_pinned})
-    elif isinstance(payload, MemoryDeleted):
-        rows.put("Memory", payload.id, None)
 
 
 HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {

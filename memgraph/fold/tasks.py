@@ -11,6 +11,7 @@ there, and does not come back with its undeletion.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from functools import cache
 from typing import Any, NamedTuple, TypeGuard
 
 from memgraph.errors import DuplicateIdError, InvalidInputError, NotFoundError, ScopeError
@@ -19,7 +20,7 @@ from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.model.events import tasks as events
 from memgraph.model.events.memories import MemoryDeleted, MemoryLinked, MemoryMerged, MemoryRevised
-from memgraph.model.events.payload import sparse
+from memgraph.model.events.payload import Payload, sparse
 from memgraph.model.ids import natural_id
 from memgraph.model.memory import Role, fields_with
 from memgraph.model.timestamps import days_between
@@ -596,7 +597,7 @@ def _check_memories(rows: Workspace, ids: Iterable[str], tasks: Collection[str |
             raise ScopeError(f"memory {memory_id} belongs to another task, {row['task_id']!r}, and stays there")
 
 
-CHECKS: tuple[tuple[Any, Callable[[Workspace, CommitDraft, Any], None]], ...] = (
+_CHECKS: tuple[tuple[Any, Callable[[Workspace, CommitDraft, Any], None]], ...] = (
     (events.TaskPayload, _check_task),
     (events.TaskLinked, _check_link),
     (events.ItemEvent, _check_item),
@@ -636,3 +637,17 @@ HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     events.HandoffAccepted.TYPE: _accepted,
     events.HandoffWithdrawn.TYPE: _withdrawn,
 }
+
+
+def check(rows: Workspace, draft: CommitDraft, payload: Payload, now: str) -> None:
+    """Refuse an event that does not fit the rows; fold one that is not refused, for the later ones of the call."""
+    for refuse in _checks_of(type(payload)):
+        refuse(rows, draft, payload)
+    if payload.TYPE in HANDLERS:
+        scope = draft.write_scope, draft.task_id, draft.actor
+        HANDLERS[payload.TYPE](rows, Event(0, "", True, payload.TYPE, payload, {}, *scope, now, now, ""), payload)
+
+
+@cache
+def _checks_of(kind: type[Payload]) -> tuple[Callable[[Workspace, CommitDraft, Any], None], ...]:
+    return tuple(refuse for kinds, refuse in _CHECKS if issubclass(kind, kinds))

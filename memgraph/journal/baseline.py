@@ -1,6 +1,8 @@
-"""The baseline: all rows at an event, compressed, so that a rebuild need not replay what was before.
+"""What a compaction makes: the baseline, and the archive of the events before it.
 
-Its header says what it stands for, and is signed with the key in use at the journal's end, because nothing in the chain binds the rows.
+The baseline is all rows at an event, compressed, so that a rebuild need not replay what was before. Its header says what it stands for, and is
+signed with the key in use at the journal's end, because nothing in the chain binds the rows. A part of the archive is consecutive events,
+compressed into one row.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ import hashlib
 import hmac
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,34 +19,22 @@ from typing import Any
 import orjson
 
 from memgraph.errors import JournalError, KeyMissingError
-from memgraph.journal.envelope import Chain, canonical
+from memgraph.journal.envelope import Chain, Line, LineError, canonical, parsed
 from memgraph.journal.keys.ring import KeyHistory, KeyRing, KeyUse
 from memgraph.journal.vectors import NamedVectors
 from memgraph.ports import Key, Row, SigningKey
 
 BaselineRow = tuple[str, Key, Row]
 FORMAT = 2
-_ADVICE = "`memgraph repair` says what can be done"
+ADVICE = "`memgraph repair` says what can be done"
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What a baseline stands for: all events up to a commit.
+    """What a baseline stands for, all events up to the end of `chain`.
 
-    Attributes
-    ----------
-    chain : Chain
-        The end of the journal's chain at that commit.
-    named, used : NamedVectors, KeyHistory
-        What the events up to there state about vectors, and which keys signed them.
-    sha256 : str
-        Of its packed rows.
-    rows : int
-    digest, schema_version : str
-        Digest of the state, and the version of its rows.
-    made_at, made_by : str
-    signed_by : str
-        Id of the key that signed the header.
+    `named` and `used` are what they state about vectors and keys, `sha256` is of the packed rows, `digest` of the state; `signed_by` is the id of
+    the key that signed the header.
     """
 
     chain: Chain
@@ -63,19 +53,6 @@ class Baseline:
         """Number of the last event that it stands for."""
         return self.chain.seq
 
-    def check_signer(self, current: SigningKey | None, path: Path | str) -> None:
-        """Refuse a baseline that the key in use at the journal's end has not signed.
-
-        Raises
-        ------
-        JournalError
-            Only an earlier key has signed it.
-        """
-        if current is not None and self.signed_by != current.key_id:
-            raise JournalError(
-                f"the baseline in {path} is not signed with the key that signs the journal, {current.key_id}; {_ADVICE}"
-            )
-
 
 def packed_rows(rows: Iterable[BaselineRow]) -> tuple[bytes, int]:
     """Return rows as compressed lines of canonical JSON, and their number."""
@@ -93,19 +70,10 @@ def signed_header(baseline: Baseline, key: SigningKey) -> bytes:
 
 
 def header_of(data: bytes, path: Path | str, store_id: str, ring: KeyRing | None) -> Baseline:
-    """Return a baseline from its header.
+    """Return a baseline from its header, verified unless `ring` is None.
 
-    Parameters
-    ----------
-    ring : KeyRing or None
-        If None, it is not verified.
-
-    Raises
-    ------
-    JournalError
-        It is not what was signed, is another store's, or is of a format that this release does not know.
-    KeyMissingError
-        The key that signed it is missing.
+    Raises `JournalError` if it is not what was signed, another store's, or of an unknown format, and `KeyMissingError` if its key is
+    missing.
     """
     try:
         stored = json.loads(data)
@@ -128,18 +96,12 @@ def header_of(data: bytes, path: Path | str, store_id: str, ring: KeyRing | None
         if not hmac.compare_digest(_code(key, body | {"format": version}), str(code)):
             raise _damaged(path)
     if found.chain.store_id != store_id:
-        raise JournalError(f"{path} holds the baseline of another store; {_ADVICE}")
+        raise JournalError(f"{path} holds the baseline of another store; {ADVICE}")
     return found
 
 
 def read_rows(baseline: Baseline, packed: bytes, path: Path | str) -> list[BaselineRow]:
-    """Return the rows of a baseline, in the order in which they were written. They are verified before they are unpacked.
-
-    Raises
-    ------
-    JournalError
-        They are not what was signed.
-    """
+    """Return the rows of a baseline, in the order in which they were written. They are verified before they are unpacked."""
     if not isinstance(packed, bytes) or hashlib.sha256(packed).hexdigest() != baseline.sha256:
         raise _damaged(path)
     try:
@@ -154,4 +116,30 @@ def _code(key: SigningKey, body: dict[str, Any]) -> str:
 
 
 def _damaged(path: Path | str) -> JournalError:
-    return JournalError(f"the baseline in {path} is damaged: it is not what was signed; {_ADVICE}")
+    return JournalError(f"the baseline in {path} is damaged: it is not what was signed; {ADVICE}")
+
+
+def archive_row(lines: Sequence[Line]) -> tuple[int, int, str, bytes]:
+    """Return the row of a part: first and last event, their types, and their lines."""
+    return lines[0].seq, lines[-1].seq, orjson.dumps(_types(lines)).decode(), packed(lines)
+
+
+def packed(lines: Iterable[Line]) -> bytes:
+    """Return events as an archive holds them: lines of canonical JSON, compressed."""
+    return zlib.compress(b"".join(line.data + b"\n" for line in lines), 6)
+
+
+def unpacked(first: int, last: int, types: str, body: bytes) -> list[Line]:
+    """Return the lines of a part, which must be what its row says. Raises `LineError`."""
+    try:
+        lines = [parsed(data) for data in zlib.decompress(body).splitlines()]
+        said = first, last, orjson.loads(types)
+    except (zlib.error, LineError, TypeError, ValueError) as error:
+        raise LineError(f"an archived event cannot be read: {error}") from None
+    if not lines or said != (lines[0].seq, lines[-1].seq, _types(lines)):
+        raise LineError("the archive does not hold the events that it names")
+    return lines
+
+
+def _types(lines: Iterable[Line]) -> list[str]:
+    return sorted({line.type for line in lines})

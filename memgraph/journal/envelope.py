@@ -1,8 +1,8 @@
 """The format of an event in the journal: how it is written, signed, verified and read.
 
 An event is canonical JSON ``{head, payload, salt, signature}``, kept in columns. The head holds SHA-256(salt ‖ canonical payload), and the
-signature is HMAC-SHA256(key, canonical head), so a payload can later be purged while its head still verifies. Each head contains the previous
-event's signature, so the events form a chain. A purged event has neither payload nor salt.
+signature is HMAC-SHA256(key, canonical head), so a payload can later be purged while its head still verifies. Each head contains the
+previous event's signature, so the events form a chain. A purged event has neither payload nor salt.
 """
 
 from __future__ import annotations
@@ -43,10 +43,7 @@ _HEAD_FIELDS: dict[str, tuple[type, ...]] = {
 class CommitDraft:
     """Events to be committed together, before they are numbered and signed. Without a `commit_id` a random one is drawn.
 
-    Raises
-    ------
-    ScopeError
-        An event may not be committed in this scope, or the scope and `task_id` do not match.
+    Raises `ScopeError` if an event may not be committed in this scope, or the scope and `task_id` do not match.
     """
 
     write_scope: WriteScope
@@ -72,13 +69,8 @@ class CommitDraft:
 class Event(NamedTuple):
     """A verified event of the journal.
 
-    Attributes
-    ----------
-    payload : Payload
-        The validated payload.
-    content : dict
-        The payload as the journal holds it: fields that are not set are absent. Never modified. For an event of an earlier version
-        both are of the present version; the journal keeps its bytes.
+    `content` is the payload as the journal holds it, without fields that are not set; never modified. For an event of an earlier version,
+    it and `payload` are of the present version; the journal keeps its bytes.
     """
 
     seq: int
@@ -185,13 +177,7 @@ def canonical(value: object) -> bytes:
 
 
 def seal(drafts: Sequence[CommitDraft], chain: Chain, key: SigningKey, now: str) -> Sealed:
-    """Assign numbers and timestamps to the events of these commits, and sign them.
-
-    Raises
-    ------
-    PayloadError
-        An event exceeds the maximum size of a line.
-    """
+    """Assign numbers and timestamps to the events of these commits, and sign them. Raises `PayloadError` for an event that is too large."""
     lines: list[Line] = []
     events: list[Event] = []
     seq, signature = chain.seq, chain.signature
@@ -240,19 +226,10 @@ def resealed(line: Line, chain: Chain, key: SigningKey) -> tuple[Line, Chain]:
 
 
 def unseal(line: Line, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[Event, Chain]:
-    """Verify one line against the chain and return its event.
+    """Verify one line against the chain, all but its signature if there is no key (``dev`` alone, read-only), and return its event.
 
-    Parameters
-    ----------
-    key : SigningKey, callable or None
-        The key, or what returns the key of an id. If None, everything but the signature is verified (``dev`` alone, read-only).
-
-    Raises
-    ------
-    LineError
-        The line is not what was signed, or does not follow the chain.
-    PayloadError, UnknownEventError
-        The line is authentic, but its payload matches no schema of this release.
+    Raises `LineError` if the line is not what was signed, or does not follow the chain; `PayloadError` or `UnknownEventError` if it is
+    authentic, but its payload matches no schema of this release.
     """
     head, signature = verified(line, chain, key)
     payload, content = _payload(head, _content(line, head))
@@ -261,13 +238,7 @@ def unseal(line: Line, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[Ev
 
 
 def followed(line: Line, chain: Chain, key: SigningKey | KeyOf | None, *, is_purged: bool) -> Chain:
-    """Verify one line against the chain without parsing its payload, which is missing if it was purged; return the end of the chain after it.
-
-    Raises
-    ------
-    LineError
-        The line is not what was signed, or does not follow the chain.
-    """
+    """Verify one line against the chain without parsing its payload, which a purge may have removed; return the end of the chain after it."""
     head, signature = verified(line, chain, key)
     if not (is_purged and line.is_purged):
         _signed_payload(line, head)
@@ -306,13 +277,7 @@ class PurgedHead(NamedTuple):
 
 
 def unseal_purged(line: Line, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[PurgedHead, Chain]:
-    """Verify a purged line against the chain. The caller knows whether a purge names it.
-
-    Raises
-    ------
-    LineError
-        The head is not what was signed, or does not follow the chain; or something is left of the payload.
-    """
+    """Verify a purged line against the chain. The caller knows whether a purge names it."""
     head, signature = verified(line, chain, key)
     if line.payload is not None or line.salt is not None:
         raise LineError("a purged line holds a payload")
@@ -322,24 +287,12 @@ def unseal_purged(line: Line, chain: Chain, key: SigningKey | KeyOf | None) -> t
 
 
 def unseal_alone(line: Line, store_id: str, key: SigningKey | KeyOf | None) -> Event:
-    """Verify one line without the line before it, and return its event.
-
-    Raises
-    ------
-    LineError, PayloadError, UnknownEventError
-        As `unseal`.
-    """
+    """Verify one line without the line before it, and return its event. Raises as `unseal` does."""
     return unseal(line, _before(line, store_id), key)[0]
 
 
 def content_alone(line: Line, store_id: str, key: SigningKey | KeyOf | None) -> dict[str, Any]:
-    """Verify one line without the line before it, and return its payload as it was written, in whatever version; no schema is applied.
-
-    Raises
-    ------
-    LineError
-        It is not what was signed.
-    """
+    """Verify one line without the line before it, and return its payload as it was written, in whatever version; no schema is applied."""
     return _content(line, verified(line, _before(line, store_id), key)[0])
 
 
@@ -352,13 +305,7 @@ def _before(line: Line, store_id: str) -> Chain:
 
 
 def stored(row: Sequence[Any]) -> Line:
-    """Return the event of a row of the table; not verified.
-
-    Raises
-    ------
-    LineError
-        A column has another type.
-    """
+    """Return the event of a row of the table, not verified; raise `LineError` if a column has another type."""
     seq, type_, head, payload, salt, signature = row
     one_of = (
         (seq, int),
@@ -376,10 +323,7 @@ def stored(row: Sequence[Any]) -> Line:
 def parsed(data: bytes) -> Line:
     """Return the parts of an event that is one line of canonical JSON (without its newline), as releases 0.1 and 0.2 stored it; not verified.
 
-    Raises
-    ------
-    LineError
-        It is not in canonical form. Spaces after a purged one are ignored.
+    Raises `LineError` if it is not in canonical form. Spaces after a purged one are ignored.
     """
     try:
         envelope = orjson.loads(data)

@@ -11,6 +11,7 @@ from memgraph.disk.seal import Seal
 from memgraph.errors import ReadOnlyError
 from memgraph.journal.envelope import Chain, Committed, Event, Line, canonical
 from memgraph.journal.journal import Journal
+from memgraph.journal.vectors import Vectors
 from memgraph.ports import Progress
 
 Sift = Callable[[Sequence[Event]], Sequence[Event]]
@@ -18,20 +19,10 @@ Sift = Callable[[Sequence[Event]], Sequence[Event]]
 
 
 class Excerpt(Journal):
-    """A read-only view of a journal without some of its events, up to the journal's present end.
+    """A read-only view of a journal without some of its events, up to the journal's present end. Independent of the given object.
 
-    Every event is verified as in the journal itself; events that are left out are then skipped. Independent of the given object.
-
-    Parameters
-    ----------
-    journal : Journal
-        Its present end remains the excerpt's end.
-    sift : callable
-        Returns a new filter for one pass over the journal.
-    name : str
-        Unique for each excerpt, so that what is made of it cannot be mistaken for that of another excerpt or of the journal.
-    why : str
-        The message of the error that a write raises.
+    Every event is verified as in the journal itself; events that are left out are then skipped. `sift` returns a new filter for one pass.
+    `name` is unique for each excerpt, so that what is made of it cannot be mistaken for another's or the journal's; a write raises `why`.
     """
 
     def __init__(self, journal: Journal, sift: Callable[[], Sift], *, home: Path, name: str, why: str) -> None:
@@ -62,14 +53,9 @@ class Excerpt(Journal):
         """Return the seal for files of this excerpt only."""
         return super().seal(f"{purpose}\x1fexcerpt {self.name}")
 
-    def vectors(self, model: str, dimension: int):  # type: ignore[no-untyped-def]
+    def vectors(self, model: str, dimension: int) -> Vectors:
         """Return the vectors of a model: the journal's own."""
         return self._of.vectors(model, dimension)
-
-    @property
-    def base(self) -> Chain:
-        """The start: what an excerpt leaves out is in the baseline's rows, too."""
-        return self.start
 
     def and_sifted(self, sift: Callable[[], Sift]) -> Callable[[], Sift]:
         """Return a filter for the events that this excerpt keeps."""
@@ -81,12 +67,7 @@ class Excerpt(Journal):
         return both
 
     def refuse(self) -> NoReturn:
-        """Raise the error for a write.
-
-        Raises
-        ------
-        ReadOnlyError
-        """
+        """Raise the `ReadOnlyError` for a write."""
         raise ReadOnlyError(self.why)
 
     def locked(self, *, before_waiting: Callable[[], None] = lambda: None) -> NoReturn:  # noqa: ARG002
@@ -102,10 +83,6 @@ class Excerpt(Journal):
     def has_changed(self) -> bool:
         """Return False: an excerpt never changes."""
         return False
-
-    def close(self) -> None:
-        """Release the database, which others may still use."""
-        self.database.close()
 
     def replay(self, after: Chain | None = None, *, until: int | None = None) -> Iterator[Committed]:
         """Iterate over commits after a point, each with the events that are kept. Reads the journal from its first event.

@@ -36,13 +36,7 @@ class HeadFile:
         self._is_of_copy = copy_id is not None
 
     def read(self) -> Head | None:
-        """Return the head, or None if there is no file.
-
-        Raises
-        ------
-        JournalError
-            The file exists and cannot be read.
-        """
+        """Return the head, or None if there is no file. Raises `JournalError` if it is damaged, and `StorageError` if it cannot be read."""
         try:
             stored = json.loads(self.path.read_text("utf-8"))
             head = Head(int(stored["seq"]), str(stored["signature"]))

@@ -23,8 +23,16 @@ from memgraph.errors import (
     StorageError,
     TruncatedJournalError,
 )
-from memgraph.journal.archive import archive_row, unpacked
-from memgraph.journal.baseline import Baseline, BaselineRow, header_of, read_rows, signed_header
+from memgraph.journal.baseline import (
+    ADVICE,
+    Baseline,
+    BaselineRow,
+    archive_row,
+    header_of,
+    read_rows,
+    signed_header,
+    unpacked,
+)
 from memgraph.journal.envelope import (
     Chain,
     CommitDraft,
@@ -75,34 +83,12 @@ class Sizes(NamedTuple):
 class Journal:
     """Append-only, signed. Use `memgraph.journal.opening.open_journal`.
 
-    Readers need no lock: they see what was committed. Writers hold `locked`, which first reads what other processes wrote.
+    Readers need no lock: they see what was committed. Writers hold `locked`, which first reads what other processes wrote. `home` has the
+    caches, and is the store's name in messages; without a key `ring`, signatures are not verified, and nothing can be written.
 
-    Parameters
-    ----------
-    database : Database
-    home : Path
-        The store's folder: where its caches are, and its name in messages.
-    ring : KeyRing or None
-        The keys; without them signatures are not verified, and nothing can be written.
-
-    Attributes
-    ----------
-    path : Path or str
-        What it is called in messages: the database.
-    tail : Chain
-        The end of what was verified.
-    named, used : NamedVectors, KeyHistory
-        What the events up to the tail state about vectors, and which keys signed them.
-    on_refused, on_unverified : callable
-        Called with the error when a replay is refused; and at each replay whose signatures are not verified.
-    on_full : callable
-        Called when the journal cannot be written for lack of disk space.
-    appended : int
-        How often this object has appended commits.
-    has_key : bool
-        Whether there are keys to verify with; without, nothing can be written.
-    notices : list of str
-        Notices for the user.
+    `tail` is the end of what was verified; `named` and `used` are what the events up to there state about vectors, and which keys signed
+    them. `appended` counts the calls of `append`; `notices` are for the user. `on_refused` is called with the error when a replay is
+    refused, `on_unverified` at each replay without verification, `on_full` when there is no disk space to write.
     """
 
     def __init__(
@@ -161,26 +147,14 @@ class Journal:
 
     @property
     def ring(self) -> KeyRing:
-        """The keys of the store.
-
-        Raises
-        ------
-        KeyMissingError
-            Signatures are not verified.
-        """
+        """The keys of the store. Raises `KeyMissingError` if signatures are not verified."""
         if self._ring is None:
             raise KeyMissingError("the signing key of this store is missing, so the store is read-only")
         return self._ring
 
     @property
     def signing_key(self) -> SigningKey:
-        """The key that signs what is written next.
-
-        Raises
-        ------
-        KeyMissingError
-            It is missing.
-        """
+        """The key that signs what is written next. Raises `KeyMissingError` if it is missing."""
         if self._key is None or self._ring is None:
             named = (
                 f"the key {self.used.current}, to which this store was rotated,"
@@ -189,10 +163,6 @@ class Journal:
             )
             raise KeyMissingError(f"{named} is missing, so the store is read-only", key_id=self.used.current)
         return self._key
-
-    def activate(self, key: SigningKey) -> None:
-        """Treat a key as the provider's active one: the rotation to it is recorded, and it signs."""
-        self.ring.active = key
 
     @property
     def key_id(self) -> str:
@@ -231,14 +201,9 @@ class Journal:
     def replay(self, after: Chain | None = None, *, until: int | None = None) -> Iterator[Committed]:
         """Iterate over whole commits after a point (default: from the beginning) up to the tail or an event, each verified.
 
-        Each event must be signed with the key that is in use there: a replaced key signs nothing after its replacement.
-
-        Raises
-        ------
-        DamagedJournalError
-            An event is not what was signed, or does not follow the chain.
-        KeyMissingError
-            The very first event was signed with another key, or a key that an event names by right is missing.
+        Each event must be signed with the key that is in use there: a replaced key signs nothing after its replacement. Raises
+        `DamagedJournalError`, and `KeyMissingError` if the very first event was signed with another key, or a key named by right is
+        missing.
         """
         try:
             yield from self._walk(after or self.start, self.tail.seq if until is None else min(until, self.tail.seq))
@@ -304,10 +269,7 @@ class Journal:
     ) -> int:
         """Verify every event from the first, archived ones included, and the baseline's rows; return the number of events.
 
-        Parameters
-        ----------
-        also : callable
-            Called with each verified commit, in order.
+        `also` is called with each verified commit, in order.
         """
         self.database.check()
         self.rows_of_baseline()
@@ -407,13 +369,7 @@ class Journal:
                 yield self.event(line)
 
     def event(self, line: Line) -> Event:
-        """Verify one line on its own and return its event.
-
-        Raises
-        ------
-        DamagedJournalError
-            The line is not what was signed.
-        """
+        """Verify one line on its own and return its event. Raises `DamagedJournalError`."""
         try:
             return unseal_alone(line, self.store_id, self._keys_at(line.seq))
         except LineError as error:
@@ -481,13 +437,7 @@ class Journal:
         return self.baseline
 
     def rows_of_baseline(self) -> tuple[Baseline, list[BaselineRow]] | None:
-        """Return the baseline and its rows, as it is now: a purge or a compaction by another process may have replaced it.
-
-        Raises
-        ------
-        JournalError
-            They are not what was signed.
-        """
+        """Return the baseline and its rows, verified, as it is now: a purge or a compaction by another process may have replaced it."""
         with self.database.reading() as tx:
             found = tx.one("baseline", self.database.tenant)
         if found is None:
@@ -495,23 +445,26 @@ class Journal:
         self.baseline = header_of(found[0], self.path, self.store_id, self._ring)
         return self.baseline, read_rows(self.baseline, found[1], self.path)
 
-    def _take_over_baseline(self) -> None:
-        """Begin at the baseline as it is now: a compaction or a purge by another process may have replaced it since it was read."""
-        baseline = self.present_baseline()
-        if baseline is not None and self._ring is not None:
-            baseline.check_signer(self._key, self.path)
+    def _check_baseline(self) -> None:
+        """Refuse a baseline that the key in use at the journal's end has not signed: only an earlier key has."""
+        if self.baseline is None or self._ring is None or self._key is None:
+            return
+        if self.baseline.signed_by != self._key.key_id:
+            raise JournalError(
+                f"the baseline in {self.path} is not signed with the key that signs the journal, {self._key.key_id}; {ADVICE}"
+            )
 
     def put_baseline(self, tx: Transaction, baseline: Baseline, body: bytes) -> None:
         """Make a baseline the journal's, signed with the key that signs, in the transaction that is open."""
         header = signed_header(baseline, self.signing_key)
         tx.run("put_baseline", self.database.tenant, header, body)
-        self.baseline = header_of(header, self.path, self.store_id, self._ring)
+        self.present_baseline()
 
     def sign_baseline(self, tx: Transaction, baseline: Baseline) -> None:
         """Sign the header of the baseline with the key that signs, in the transaction that is open."""
         header = signed_header(baseline, self.signing_key)
         tx.run("sign_baseline", header, self.database.tenant)
-        self.baseline = header_of(header, self.path, self.store_id, self._ring)
+        self.present_baseline()
 
     def archived_until(self) -> int:
         """Return the number of the last archived event; 0 if there is none."""
@@ -554,15 +507,7 @@ class Journal:
             return self._signature_in(tx, self.tail.seq) != self.tail.signature
 
     def refresh(self) -> None:
-        """Verify and read what was appended since.
-
-        Raises
-        ------
-        DamagedJournalError, TruncatedJournalError
-            The journal is not what was signed.
-        ReplacedJournalError
-            It is another one.
-        """
+        """Verify and read what was appended since. Raises `ReplacedJournalError` if it is another journal by now."""
         head = self._heads.read()  # before the events: a writer may append and move it meanwhile
         with self.database.reading() as tx:
             seq, _ = self._end_in(tx)
@@ -646,8 +591,7 @@ class Journal:
         with self.database.reading() as tx:
             found = tx.one("head", self.database.tenant)
             last = tx.one("last_event", self.database.tenant)
-            baseline = tx.one("baseline_header", self.database.tenant)
-        self.baseline = header_of(baseline[0], self.path, self.store_id, self._ring) if baseline else None
+            self.present_baseline()
         is_known = found is not None and self._take_head(*found)
         end = (last[0], _hex(last[1])) if last else self._archived_end()
         if is_known and end != (self.tail.seq, self.tail.signature):
@@ -659,8 +603,7 @@ class Journal:
             self._read_on(end[0])
             if found is not None and self.has_key and self.tail.seq:
                 self._notice("the head of the journal did not match it; all events were verified")
-        if self.baseline is not None and self._ring is not None:
-            self.baseline.check_signer(self._key, self.path)
+        self._check_baseline()
         self._compare(head)
 
     def _archived_end(self) -> tuple[int, str]:
@@ -700,19 +643,9 @@ class Journal:
     def locked(self, *, before_waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Hold the writer lock. On entry the journal is read to its end.
 
-        Parameters
-        ----------
-        before_waiting : callable
-            Called if the lock is taken: the waiting process must release what the holder may need.
-
-        Raises
-        ------
-        BusyError
-            Another process held the lock for too long.
-        JournalError
-            The journal cannot be trusted.
-        KeyMissingError, ReadOnlyError
-            The journal can be read but not written.
+        `before_waiting` is called if the lock is taken: the waiting process must release what the holder may need. Raises `BusyError` if
+        another process held the lock for too long, `JournalError` if the journal cannot be trusted, and `KeyMissingError` or
+        `ReadOnlyError` if it can be read but not written.
         """
         if self._ring is None:
             _ = self.signing_key
@@ -725,7 +658,8 @@ class Journal:
         try:
             self.refresh()
             _ = self.signing_key  # another process may have rotated to one that is missing here
-            self._take_over_baseline()
+            self.present_baseline()  # a compaction or a purge by another process may have replaced it since it was read
+            self._check_baseline()
             if self.has_changed():  # a head that was not believed, of events that are verified
                 with self.committing() as tx:
                     self.put_head(tx)
@@ -760,13 +694,7 @@ class Journal:
             self._write_head_file()
 
     def append(self, drafts: Sequence[CommitDraft], now: str) -> list[Committed]:
-        """Append commits in one transaction, or in the one that is open; the lock must be held.
-
-        Returns
-        -------
-        list of Committed
-            One for each draft that contains events.
-        """
+        """Append commits in one transaction, or in the one that is open; the lock must be held. Returns those that contain events."""
         drafts = [draft for draft in drafts if draft.payloads]
         with self.committing() as tx:
             # the fence: what is continued is what the database holds

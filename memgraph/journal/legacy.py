@@ -31,13 +31,7 @@ def is_there(home: Path) -> bool:
 
 
 def read_manifest(path: Path) -> tuple[str, str | None]:
-    """Return a store's id, and the id of the copy if it is a restored one.
-
-    Raises
-    ------
-    StorageError, JournalError
-        The file cannot be read, or is not a manifest of a known format.
-    """
+    """Return a store's id, and the id of the copy if it is a restored one."""
     try:
         stored = json.loads(path.read_bytes())
         version, store_id, copy_id = stored["format"], stored["store_id"], stored.get("copy")
@@ -55,12 +49,7 @@ def read_manifest(path: Path) -> tuple[str, str | None]:
 def move(journal: Journal, folder: Path) -> None:
     """Write every event of an earlier release's journal, verified, and its vectors into the database, in one transaction.
 
-    A torn final commit is left out. The folder stays as it is.
-
-    Raises
-    ------
-    DamagedJournalError, KeyMissingError
-        The journal is not what was signed; nothing is moved.
+    A torn final commit is left out. The folder stays as it is. Raises `DamagedJournalError` or `KeyMissingError`; nothing is moved then.
     """
     database, journal.path = journal.path, folder
     try:
@@ -92,13 +81,7 @@ def finish(home: Path) -> Path | None:
 
 
 def lines(folder: Path) -> Iterator[Line]:
-    """Iterate over the lines in the order of their numbers; their signatures are not verified.
-
-    Raises
-    ------
-    DamagedJournalError
-        One cannot be read, or is missing.
-    """
+    """Iterate over the lines in order, not verified. Raises `DamagedJournalError` if one cannot be read, or is missing."""
     seq = 0
     for path in segments(folder):
         for offset, line in _lines(path):
@@ -128,13 +111,7 @@ def _whole_commits(folder: Path) -> Iterator[Line]:
 
 
 def segments(folder: Path) -> list[Path]:
-    """Return the files of lines, in order.
-
-    Raises
-    ------
-    JournalError
-        It was written by a version between releases.
-    """
+    """Return the files of lines, in order. Raises `JournalError` if a version between releases wrote them."""
     if (folder / "baseline.json").exists() or (folder / "archive").exists() or any(folder.glob("*.jsonl.zst")):
         raise JournalError(
             f"{folder} was compacted or compressed by a development version, which this release does not read; restore a backup, or export "

@@ -30,7 +30,6 @@ from memgraph.journal.keys.ring import (
 from memgraph.journal.sql import Database, Postgres, SQLite
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreCreated
-from memgraph.model.ids import stored_form
 from memgraph.ports import KeyProvider, SigningKey
 from memgraph.settings import Server
 
@@ -77,27 +76,13 @@ def open_journal(
 ) -> Journal:
     """Open a store's journal; create it if the directory is new or empty, and move there what an earlier release wrote.
 
-    Parameters
-    ----------
-    now : callable
-        Returns the time; called when a journal is created, and if its key was rotated.
-    allow_unverified : bool
-        Open read-only if a key is missing or a signature is invalid (``dev`` with the explicit setting); otherwise raise.
-    server : Server, optional
-        Where the store is, if it is not a file in the directory, which then holds caches.
-    verification_days : int or None
-        Days for which a key verifies events after its rotation; None: for ever, as resealing needs.
-    moves : bool
-        Whether the journal of an earlier release may be moved; else it is only read.
+    `now` is called when a journal is created, and if its key was rotated. With `allow_unverified` it is opened read-only if a key is
+    missing or a signature is invalid (``dev`` with the explicit setting). For `verification_days` a key verifies events after its rotation;
+    None: for ever, as resealing needs. On a `server`, the directory holds caches. Unless it `moves`, an earlier release's journal is only
+    read.
 
-    Raises
-    ------
-    NotAStoreError
-        The directory holds something else.
-    KeyMissingError
-        The journal holds events, and its active key or one that verifies some of them is missing or has expired.
-    JournalError
-        The journal cannot be trusted.
+    Raises `NotAStoreError` if the directory holds something else, `KeyMissingError` if a key that the events need is missing or has
+    expired, and `JournalError` if the journal cannot be trusted.
     """
     made = made_from_events(home)  # checked before the journal: another process may be writing its first event
     if server is None and not is_store(home):
@@ -247,15 +232,7 @@ def identity_in(database: Database) -> Identity | None:
 
 
 def identify(home: Path, keys: KeyProvider, *, keys_home: Path, server: Server | None = None) -> tuple[str, KeyRing]:
-    """Return the id and the keys of an existing store; create nothing.
-
-    Raises
-    ------
-    NotAStoreError, StorageError
-        There is no store.
-    KeyMissingError
-        The key is missing.
-    """
+    """Return the id and the keys of an existing store; create nothing. Raises as `id_of` does, and `KeyMissingError`."""
     store_id = id_of(home, server)
     key = keys.key(store_id)
     if key is None:
@@ -264,15 +241,7 @@ def identify(home: Path, keys: KeyProvider, *, keys_home: Path, server: Server |
 
 
 def id_of(home: Path, server: Server | None = None) -> str:
-    """Return the id of an existing store; create nothing.
-
-    Raises
-    ------
-    NotAStoreError, StorageError
-        There is no store.
-    JournalError
-        It cannot be read.
-    """
+    """Return the id of an existing store; create nothing. Raises `NotAStoreError` or `StorageError` if there is none."""
     if server is not None or (home / FILE).exists():
         database = opened(home, server, creates=False)
         try:
@@ -341,13 +310,7 @@ def _make_first_event(journal: Journal, key: SigningKey | None, created_by: str,
 
 
 def made_from_events(home: Path) -> list[Path]:
-    """Return the folders of a store's directory that prove that its journal held events.
-
-    Raises
-    ------
-    StorageError
-        The directory cannot be read.
-    """
+    """Return the folders of a store's directory that prove that its journal held events."""
     try:
         found = [path for pattern in _MADE_FROM_EVENTS for path in home.glob(pattern)]
     except OSError as error:
@@ -368,14 +331,8 @@ def lost_journal(home: Path, made: Sequence[Path], server: Server | None = None)
 def refuse_foreign(home: Path) -> None:
     """Refuse a directory that is not empty, unless a store is being created in it at this moment.
 
-    Raises
-    ------
-    NotAStoreError
-        The directory holds something else.
-    JournalError
-        The directory is a store that has lost its journal or the journal's manifest.
-    StorageError
-        The path is a file, or cannot be read.
+    Raises `NotAStoreError` if it holds something else, `JournalError` if it is a store that has lost its journal or the journal's manifest,
+    `StorageError` if the path is a file, or cannot be read.
     """
     made = made_from_events(home)  # checked before the journal: another process may be creating it
     try:
@@ -401,15 +358,3 @@ def refuse_foreign(home: Path) -> None:
 def _is_left(entry: str) -> bool:
     """Return whether a file is what a process left that was killed while it made the database."""
     return entry.lstrip(".").startswith(f"{FILE}.") and entry.endswith(".tmp")
-
-
-def named(copy_id: str) -> str:
-    """Return the id of a copy if it can name one.
-
-    Raises
-    ------
-    JournalError
-    """
-    if not copy_id or stored_form(copy_id) != copy_id:
-        raise JournalError(f"{copy_id!r} names no copy of a store")
-    return copy_id

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from memgraph.errors import JournalError, KeyMissingError
-from memgraph.journal.archive import packed
+from memgraph.journal.baseline import packed
 from memgraph.journal.envelope import Chain, CommitDraft, Line, resealed
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import FileKeys
@@ -19,14 +19,9 @@ from memgraph.ports import KeyProvider, Progress, SigningKey
 def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], rotated_by: str) -> KeyRotated:
     """Let another key sign from now on, and return the event that records it.
 
-    With key files a new key is made. Any other provider must have the new key as its active one, and still have the earlier one.
-    Processes that have the journal open follow when they read the event. Each step can be repeated: a key that was stored by a
-    rotation that was cut off is used by the next one.
-
-    Raises
-    ------
-    KeyMissingError
-        The provider has no new key, or the present one is missing.
+    With key files a new key is made. Any other provider must have the new key as its active one, and still have the earlier one; else
+    `KeyMissingError`. Processes that have the journal open follow when they read the event. Each step can be repeated: a key that was
+    stored by a rotation that was cut off is used by the next one.
     """
     with journal.locked():
         present = journal.signing_key
@@ -53,7 +48,7 @@ def rotate(journal: Journal, provider: KeyProvider, *, now: Callable[[], str], r
             rotated_by=rotated_by,
         )
         former = journal.ring.active
-        journal.activate(key)
+        journal.ring.active = key  # as if it were the provider's: the rotation to it is recorded, and it signs
         try:
             with journal.committing() as tx:
                 journal.append([CommitDraft("system", [event], actor="user")], now())
@@ -85,11 +80,6 @@ def reseal(journal: Journal, *, now: Callable[[], str], resealed_by: str, progre
 
     What the events say does not change: payloads, salts, numbers and times stay byte for byte. The head of the former chain is kept in a
     last event. What is sealed with the former key is made anew afterwards.
-
-    Raises
-    ------
-    JournalError
-        The journal does not verify, or all of it is signed with the present key already.
     """
     with journal.locked():
         if len(journal.used.uses) < 2:

@@ -26,10 +26,7 @@ def lines_of(journal: Journal, type_: str, **beginnings: str) -> Iterator[Line]:
 def events_of(journal: Journal, wanted: Mapping[str, str | None]) -> Iterator[Event]:
     """Iterate over the events of some types in order, each verified on its own; perhaps over some others.
 
-    Parameters
-    ----------
-    wanted : mapping of str to str or None
-        For each type, a string that the events' payload must contain as a value; None: any.
+    `wanted` has for each type a string that the events' payload must contain as a value; None: any.
     """
     marks = {type_: b"" if value is None else orjson.dumps(value) for type_, value in wanted.items()}
     for line in sorted(journal.lines_of(*wanted), key=lambda line: line.seq):

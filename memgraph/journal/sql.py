@@ -172,16 +172,8 @@ class _Connection:
 class Database(ABC):
     """One database of stores. Thread-safe; each thread has a connection of its own. Errors of the vendor are raised as ours.
 
-    Attributes
-    ----------
-    tenant : int
-        Number of the store in it; the first column of every key.
-    name : str
-        Name of the store in it; empty in a file, which holds one.
-    path : Path or str
-        Its name in messages.
-    refused : str or None
-        Why it may not be written, with the name of the file; None if it may.
+    `name` and `tenant` are name and number of the store in it; a file holds one, without a name. `path` is the database's name in messages;
+    `refused` says why it may not be written, with the name of the file.
     """
 
     path: Path | str
@@ -218,12 +210,7 @@ class Database(ABC):
         """Give back the space of what was removed."""
 
     def check(self) -> None:  # noqa: B027 - a server checks its pages itself
-        """Check that tables and indexes agree.
-
-        Raises
-        ------
-        DamagedDatabaseError
-        """
+        """Check that tables and indexes agree; else raise a `DamagedDatabaseError`."""
 
     @abstractmethod
     def size_bytes(self) -> int:
@@ -409,18 +396,10 @@ class Database(ABC):
 
 
 class SQLite(Database):
-    """A database file. One store, tenant 1.
+    """A database file, made if it is missing (mode 0600) unless it may not be written: then it is read as it is. One store, tenant 1.
 
-    Parameters
-    ----------
-    path : Path
-        Made if it is missing, mode 0600, unless it may not be written: then it is read as it is.
-    refused : str, optional
-        Why nobody may write it, although the system allows it.
-    keeps : object, optional
-        Kept as long as the database is open: the temporary folder in which it is.
-    is_durable : bool
-        Whether a commit is on the disk when it returns. Else a power failure may take the last ones: what they hold must be elsewhere.
+    `refused` says why nobody may write it, although the system allows it. `keeps` is kept as long as the database is open: the temporary
+    folder that it is in. Unless it `is_durable`, a power failure may take the last commits: what they hold must be elsewhere.
     """
 
     def __init__(
@@ -488,12 +467,7 @@ class SQLite(Database):
             connection.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def check(self) -> None:
-        """Check every page of the file, and that tables and indexes agree.
-
-        Raises
-        ------
-        DamagedDatabaseError
-        """
+        """Check every page of the file, and that tables and indexes agree; else raise a `DamagedDatabaseError`."""
         with self._errors(), self._connection() as connection:
             (found,) = connection.raw.execute("PRAGMA integrity_check(1)").fetchone()
         if found != "ok":
@@ -587,23 +561,9 @@ class SQLite(Database):
 
 
 class Postgres(Database):
-    """A database on a PostgreSQL server; it holds many stores, in tables of the schema ``memgraph``.
+    """A database on a PostgreSQL server, ``postgresql://user@host:port/database``, with tables in the schema ``memgraph``, of many stores.
 
-    Parameters
-    ----------
-    url : str
-        ``postgresql://user@host:port/database``.
-    name : str
-        Name of the store.
-    creates : bool
-        Whether missing tables are made.
-
-    Raises
-    ------
-    StorageError
-        The server cannot be reached, or refuses.
-    MissingExtraError
-        The extra ``postgres`` is not installed.
+    Unless it `creates`, missing tables are not made. Raises `StorageError` if the server cannot be reached, or refuses.
     """
 
     def __init__(self, url: str, name: str, *, creates: bool = True) -> None:

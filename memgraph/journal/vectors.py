@@ -136,12 +136,6 @@ class Vectors:
             tx.many("remove_vector", ((self._database.tenant, self.model, row) for row in rows))
         self.forget()
 
-    def available(self, count: int) -> int:
-        """Return how many of the first `count` rows there are."""
-        with self._database.reading() as tx:
-            found = tx.one("count_vectors", self._database.tenant, self.model, count)
-        return int(found[0]) if found else 0
-
     def stored(self, row: int) -> bytes:
         """Return a row's bytes as they are stored; none if it is missing."""
         with self._database.reading() as tx:

@@ -15,7 +15,7 @@ from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.errors import InvalidInputError
 from memgraph.fold import fold
 from memgraph.fold.fold import SCHEMA_VERSION
-from memgraph.journal.archive import archive_row
+from memgraph.journal.baseline import archive_row
 from memgraph.journal.envelope import Chain, Event, Line
 from memgraph.journal.journal import Journal
 from memgraph.journal.opening import id_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -70,12 +70,18 @@ class Lineage:
 
     def derived_from(self, memory_ids: Iterable[str]) -> set[str]:
         """Return the memories that were derived from some, directly or through others, existing or not."""
-        found, waiting = set[str](), list(memory_ids)
-        while waiting:
-            new = set(self.products.get(waiting.pop(), ())) - found
-            found |= new
-            waiting += new
-        return found
+        return set(reached(memory_ids, lambda one: self.products.get(one, ())))
+
+
+def reached(memory_ids: Iterable[str], following: Callable[[str], Iterable[str]]) -> dict[str, None]:
+    """Return what follows some memories, directly or through others."""
+    found: dict[str, None] = {}
+    waiting = list(memory_ids)
+    while waiting:
+        new = [one for one in following(waiting.pop()) if one not in found]
+        found |= dict.fromkeys(new)
+        waiting += new
+    return found
 
 
 class Disclosures:

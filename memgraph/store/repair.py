@@ -50,9 +50,9 @@ from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.backup import manifest
 from memgraph.store.backup.restoring import chain_of, file_of, fill
 from memgraph.store.opening import known_id, release, utc_now
+from memgraph.store.purge.plan import records
 from memgraph.store.purge.receipts import FOLDER as RECEIPTS
 from memgraph.store.purge.receipts import is_genuine, read_receipt, vectors_left
-from memgraph.store.purge.records import records
 
 WitnessState = Literal["agrees", "missing", "damaged", "ahead", "other"]
 QUARANTINE = "quarantine"

@@ -36,6 +36,7 @@ from memgraph.ports import Row
 from memgraph.store.commit.append import Write
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
+from memgraph.store.disclosure import reached
 from memgraph.store.listing import only_id
 from memgraph.store.query import Reader
 from memgraph.store.undeletion import deleted_ids, undeletions
@@ -297,23 +298,14 @@ class Transitions:
         ------
         InvalidInputError
         """
-        if found := sorted(self._newer_than(newer_id) & set(older_ids) - {newer_id}):
+        newer = reached([newer_id], self._superseding)
+        if found := sorted(newer.keys() & set(older_ids) - {newer_id}):
             problem = f"is itself superseded by {found[0]}; undo that first"
             raise InvalidInputError(problem, field=field, value=newer_id)
 
     def _superseding(self, memory_id: str) -> list[str]:
         links = self._reader.links(memory_id)
         return [link.source_id for link in links if link.relation == "SUPERSEDES" and link.target_id == memory_id]
-
-    def _newer_than(self, memory_id: str) -> set[str]:
-        """Return every memory that supersedes this one, directly or through others."""
-        found: set[str] = set()
-        waiting = [memory_id]
-        while waiting:
-            new = set(self._superseding(waiting.pop())) - found
-            found |= new
-            waiting += new
-        return found
 
     def _is_there(self, memory_id: str) -> bool:
         return self._reader.record("Memory", memory_id) is not None

@@ -402,7 +402,7 @@ class Questions:
         if self.task_id is not None:
             for row in self.store.reader.held(HAS_ITEM, task_key(self.task_id), None):
                 if self._is_constraint(row) and asks_for_forbidden(message, row["content"]):
-                    return conflict_nudge(Rule("constraint", row["id"], row["content"], self.task_id))
+                    return conflict_nudge("constraint", row["id"], row["content"], self.task_id)
         for memory in self._pinned(message):
             if asks_for_forbidden(message, memory.content):
                 return self._about(memory)
@@ -420,7 +420,7 @@ class Questions:
             return None
         row = self.store.reader.record(ITEM, about[0])
         if row is not None and row["task_id"] == self.task_id and "closed_seq" not in row and self._is_constraint(row):
-            return conflict_nudge(Rule("constraint", row["id"], row["content"], self.task_id))
+            return conflict_nudge("constraint", row["id"], row["content"], self.task_id)
         with self.store.reader.frozen():
             index, mask = self.store.reader.index, self._mask(about)
             memories = self.store.reader.read([index.ids.names[slot] for slot in np.flatnonzero(mask).tolist()])
@@ -442,7 +442,7 @@ class Questions:
     def _about(self, memory: StoredMemory) -> Nudge:
         self.store.auditing.record_disclosure(self.access, "read", [memory])
         is_a_pin = is_pin(self.store.reader.record(PIN, memory.id))
-        return conflict_nudge(Rule("pin" if is_a_pin else "memory", memory.id, memory.content))
+        return conflict_nudge("pin" if is_a_pin else "memory", memory.id, memory.content)
 
     def _pinned(self, message: str) -> list[StoredMemory]:
         """Return the pinned memories with the most words of a message that whoever asks may have."""
@@ -579,30 +579,23 @@ def _line(terms: Sequence[str]) -> str:
     return f" {' '.join(terms)} "
 
 
-class Rule(NamedTuple):
-    """A text that may forbid something."""
-
-    kind: Literal["pin", "constraint", "memory"]
-    id: str
-    text: str
-    task_id: str | None = None
-
-
-def conflict_nudge(rule: Rule) -> Nudge:
-    """Ask what holds: the message, or what forbids what it asks for."""
-    short = rule.id[:_SHORT]
-    task = f" --task {shlex.quote(rule.task_id)}" if rule.task_id else ""
+def conflict_nudge(
+    kind: Literal["pin", "constraint", "memory"], rule_id: str, text: str, task_id: str | None = None
+) -> Nudge:
+    """Ask what holds: the message, or the text that forbids what it asks for."""
+    short = rule_id[:_SHORT]
+    task = f" --task {shlex.quote(task_id)}" if task_id else ""
     changes: dict[str, list[tuple[str, str | None]]] = {
         "pin": [
             ("Change the pin", f"memgraph pins edit {short} --text TEXT"),
             ("Remove the pin", f"memgraph pins remove {short}"),
         ],
         "constraint": [("Lift the constraint", f"memgraph task done {short}{task}")],
-        "memory": [("Forget it", f"memgraph forget {rule.id}")],
+        "memory": [("Forget it", f"memgraph forget {rule_id}")],
     }
-    what = {"pin": "a pin", "constraint": "a constraint of the task", "memory": "a memory"}[rule.kind]
-    question = f"The message asks for what {what} rules out: “{_shown(rule.text)}”. Which holds?"
-    return _nudge("conflict", question, [("Keep it, and change the request", None), *changes[rule.kind]], [rule.id])
+    what = {"pin": "a pin", "constraint": "a constraint of the task", "memory": "a memory"}[kind]
+    question = f"The message asks for what {what} rules out: “{_shown(text)}”. Which holds?"
+    return _nudge("conflict", question, [("Keep it, and change the request", None), *changes[kind]], [rule_id])
 
 
 def ambiguity_nudge(session_id: str, tasks: Sequence[tuple[str, str]], active: str | None) -> Nudge:

@@ -1,8 +1,8 @@
 """Key providers of secret managers: AWS, Google Cloud, Azure and HashiCorp Vault.
 
 A secret holds one key, at least 64 hexadecimal digits; each of its versions is one key, so a new version is a new key, and an id such as
-``aws-sm:memgraph/key:VERSION`` names exactly one. Clients are the vendors' own and are imported when first used. They find their credentials
-in the ways that their vendors document. Nothing is created or changed in a secret manager.
+``aws-sm:memgraph/key:VERSION`` names exactly one. Clients are the vendors' own and are imported when first used. They find their
+credentials in the ways that their vendors document. Nothing is created or changed in a secret manager.
 """
 
 from __future__ import annotations

@@ -27,7 +27,6 @@ from memgraph.journal.keys.cloud import provider
 from memgraph.journal.keys.ring import (
     SOURCE_VARIABLE,
     KeyPlace,
-    KeyRing,
     check_key_id,
     fingerprint,
     is_named,
@@ -67,7 +66,7 @@ def configured_keys(config: AgentMemoryConfig, environment: Mapping[str, str] | 
         raise ConfigError(f"setting key_source has no meaning with key_provider {kind}; remove it, or set key_provider")
     match kind:
         case "auto":
-            return default_keys(config.keys_home, environment)
+            return EnvKeys(environment) if environment.get(KEY_VARIABLE) else FileKeys(config.keys_home)
         case "file":
             return FileKeys(config.keys_home, is_chosen=True)
         case "env":
@@ -77,18 +76,6 @@ def configured_keys(config: AgentMemoryConfig, environment: Mapping[str, str] | 
         case "command":
             return CommandKeys(_arguments(source), timeout_s=config.key_timeout_s)
     return provider(kind, source, timeout_s=config.key_timeout_s, expected=_SOURCES[kind])
-
-
-def configured_ring(config: AgentMemoryConfig, store_id: str) -> KeyRing | None:
-    """Return the keys of a store as the settings provide them; None if there is no active key. Raises what the provider raises."""
-    ring = KeyRing.from_providers(store_id, configured_keys(config), FileKeys(config.keys_home))
-    return ring if ring.active else None
-
-
-def default_keys(keys_home: Path, environment: Mapping[str, str] | None = None) -> ListedKeys:
-    """Return the environment's keys if ``MEMGRAPH_KEY`` is set, else keys in files."""
-    environment = os.environ if environment is None else environment
-    return EnvKeys(environment) if environment.get(KEY_VARIABLE) else FileKeys(keys_home)
 
 
 class ListedKeys(ABC):

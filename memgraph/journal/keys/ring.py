@@ -125,11 +125,6 @@ class KeyRing:
         self._known: dict[str, SigningKey] = {}
 
     @classmethod
-    def of(cls, key: SigningKey) -> KeyRing:
-        """Return a ring of one key."""
-        return cls("", active=key)
-
-    @classmethod
     def from_providers(cls, store_id: str, *providers: KeyProvider) -> KeyRing:
         """Return the ring of a store; its active key is None if the first provider has none. Raises what the provider raises."""
         return cls(store_id, *providers, active=providers[0].key(store_id))
@@ -203,11 +198,6 @@ class KeyHistory:
     def until(self, seq: int) -> KeyHistory:
         """Return the keys whose use began by an event."""
         return KeyHistory(tuple(use for use in self.uses if use.first_seq <= seq))
-
-    def between(self, first: int, last: int) -> set[str]:
-        """Return the ids of the keys that sign the events from one number to another."""
-        uses = [use.key_id for use in self.uses if first < use.first_seq <= last]
-        return {*uses, *filter(None, [self.at(first)])}
 
     def after(self, event: Event) -> KeyHistory:
         """Return the history after one more event.

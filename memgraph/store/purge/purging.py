@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import logging
+import shutil
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
-from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError
+import orjson
+
+from memgraph.disk.files import clear
+from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError, StorageError
 from memgraph.extraction.secrets import redact, redact_any
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
 from memgraph.journal.search import events_of
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Name, Text, checked
-from memgraph.model.events.memories import MemoryLinked
-from memgraph.model.events.payload import Payload
 from memgraph.model.events.store import MAX_PURGED, BackupMade, Follower, MemoryPurged, PurgedRows, ranges_of
 from memgraph.model.results.maintenance import (
     KnownExport,
@@ -30,8 +34,16 @@ from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
 from memgraph.store.projection.projector import Projector
 from memgraph.store.purge.exports import known_exports
-from memgraph.store.purge.leftovers import remove_leftovers
-from memgraph.store.purge.plan import Plan, plan_of
+from memgraph.store.purge.plan import (
+    Criteria,
+    Plan,
+    Says,
+    matched_in,
+    phrase_of,
+    plan_of,
+    remaining_names,
+    without_names,
+)
 from memgraph.store.purge.receipts import (
     check_receipt,
     has_receipt,
@@ -42,15 +54,20 @@ from memgraph.store.purge.receipts import (
     vectors_left,
     write_receipt,
 )
-from memgraph.store.purge.records import records
-from memgraph.store.purge.remaining import phrase_of, remaining_names, without_names
-from memgraph.store.purge.selection import Criteria, Says, matched_in, shows
 from memgraph.store.query import Reader
 from memgraph.store.undeletion import deleted, undeletions
 from memgraph.text.cutting import preview
 
 logger = logger_of(__name__)
 _PROJECTS = "MATCH (p:Project) RETURN p.name ORDER BY p.name"
+_FOLDERS = ("past", "agents/overviews", "quarantine", "journal-0.2")
+"""Views of the past and of agents; overviews of projects; what repairs cut off the journal; the journal of an earlier release that was moved."""
+_ANSWERS = "server/answers.sqlite"
+"""The answers that `memgraph serve` keeps for a day (`memgraph.interfaces.http.access.answers`)."""
+_REMOVED = "This was carried out; a purge has removed the answer."
+_BUSY_S = 10.0
+_TEMPORARY = (".*.tmp", "*/.*.tmp", ".repairing-*", "graph/load-*")
+"""What killed processes left, those of earlier releases included."""
 
 
 class Purging:
@@ -254,7 +271,7 @@ class Purging:
         with timed(logger, logging.INFO, "purged") as counts:
             self._close_views()
             self._projector.graph.forget()
-            removed = remove_leftovers(self._home)
+            removed = _remove_leftovers(self._home)
             self._projector.rebuild()
             for model in journal.named.rows:
                 journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
@@ -287,13 +304,8 @@ class Purging:
             There is nothing to purge, or too much at once.
         """
         _ = self._projector.index
-        plan = plan_of(
-            lambda: records(self._journal.lines()),
-            criteria,
-            self._present,
-            keeps_copies=keeps_copies,
-            keeps_derived=keeps_derived,
-        )
+        rows = self._projector.rows
+        plan = plan_of(self._journal, rows, criteria, keeps_copies=keeps_copies, keeps_derived=keeps_derived)
         if missing := [one for one in criteria.ids if one not in plan.ids]:
             raise NotFoundError("memory", missing[0])
         if not plan.seqs and not may_be_empty:
@@ -348,9 +360,7 @@ class Purging:
                 for one in links
             ]
             drafts.append(CommitDraft(scope, [back, *clean], task_id=task_id, actor="system"))
-        if relinked := [link for one in dict.fromkeys(plan.unlinked) if (link := self._relinked(*one)) is not None]:
-            drafts.append(CommitDraft("global", relinked, actor="system"))
-        drafts += [CommitDraft(one.scope, [one.payload], actor="system") for one in plan.again]
+        drafts += [CommitDraft(scope, [payload], actor="system") for scope, payload in plan.again]
         payload = MemoryPurged(
             ids=plan.ids,
             derived_ids=plan.derived,
@@ -364,14 +374,6 @@ class Purging:
             purged_at=self._now(),
         )
         return [*drafts, CommitDraft("system", [payload], actor="user")]
-
-    def _relinked(self, relation: str, source_id: str, target_id: str) -> Payload | None:
-        """Return the event that makes a link again, without its reason; None if it does not exist any more."""
-        row = self._reader.record(relation, (source_id, target_id))
-        if row is None:
-            return None
-        ends = {"source_id": source_id, "relation": relation, "target_id": target_id}
-        return MemoryLinked.parse({**row, **ends, "reason": None})
 
     def _exports(self) -> list[KnownExport]:
         """Return the files that were written from the store: exports, and the backups that the journal names."""
@@ -397,10 +399,51 @@ class Purging:
         missing = [one for one in memory_ids if one not in found]
         found |= {one.row["id"]: one.row for one in deleted(self._journal, missing)}
         rows = {one: found.get(one, {}) for one in memory_ids}
-        unclear = {one: row for one, row in rows.items() if not shows(says, row)} if says else {}
-        places = matched_in(records(self._journal.lines()), says, unclear) if says and unclear else {}
+        places = matched_in(self._journal.lines(), says, rows) if says else {}
         return {one: (row, places.get(one, [])) for one, row in rows.items()}
 
 
 def _asked(criteria: Criteria) -> str:
     return criteria.match or criteria.project or criteria.source or ", ".join(criteria.ids) or "secrets"
+
+
+def _remove_leftovers(home: Path) -> list[str]:
+    """Remove the files that may repeat memories and are neither journal, rows, graph nor index; return their names in the store's directory."""
+    found = [*(home / name for name in _FOLDERS), *(path for pattern in _TEMPORARY for path in home.glob(pattern))]
+    try:
+        removed = [path for path in found if path.exists()]
+        for path in removed:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)  # another process may be making a file in it
+            clear(path) if path.exists() else None
+    except OSError as error:
+        raise StorageError(f"cannot be removed: {error.strerror}", path=Path(error.filename or home)) from None
+    names = [str(path.relative_to(home)) for path in removed]
+    return [*names, _ANSWERS] if _blank_answers(home / _ANSWERS) else names
+
+
+def _blank_answers(path: Path) -> bool:
+    """Replace the kept answers by ones without words, so that a request is still not carried out again; return whether there were any."""
+    if not path.exists():
+        return False
+    try:
+        with closing(sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)) as rows:
+            rows.execute("PRAGMA secure_delete = ON")
+            found = rows.execute("SELECT id, answer FROM answers WHERE answer IS NOT NULL").fetchall()
+            for row_id, answer in found:
+                rows.execute("UPDATE answers SET answer = ? WHERE id = ?", (_blank(answer), row_id))
+            (is_busy, *_) = rows.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.Error as error:
+        raise StorageError(f"answers cannot be removed: {error}; remove the file if it is damaged", path=path) from None
+    if is_busy:
+        raise StorageError("is in use by `memgraph serve`; stop the server, and open the store again", path=path)
+    return bool(found)
+
+
+def _blank(answer: bytes) -> bytes:
+    kept = orjson.loads(answer)
+    data = kept.get("data", kept)
+    ids = data.get("memory_ids", []) if isinstance(data, dict) else []
+    if "detail" in kept:
+        return orjson.dumps({"detail": _REMOVED, "error": kept.get("error", ""), "memory_ids": ids})
+    return orjson.dumps({"text": _REMOVED, "data": {"memory_ids": ids}})

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, MemGraphError, TruncatedJournalError
-from memgraph.journal.archive import archive_row
+from memgraph.journal.baseline import archive_row
 from memgraph.journal.journal import Journal, ReplacedJournalError
 from memgraph.journal.opening import FILE
 from memgraph.model.events.memories import MemoryAdded

@@ -12,7 +12,7 @@ import pytest
 
 from memgraph.errors import KeyMissingError
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import EnvKeys, FileKeys, default_keys
+from memgraph.journal.keys.providers import EnvKeys, FileKeys
 from memgraph.journal.keys.ring import key_from_secret
 from memgraph.model.events.memories import MemoryAdded
 
@@ -108,12 +108,6 @@ def test_a_damaged_key_file_is_refused(
         open_one(allow_unverified=True)  # a damaged key does not count as a missing one
     path.write_text(text)
     assert open_one().tail == journal.tail
-
-
-def test_the_environments_key_takes_precedence() -> None:
-    assert isinstance(default_keys(Path("/nowhere"), {"MEMGRAPH_KEY": SECRET}), EnvKeys)
-    assert isinstance(default_keys(Path("/nowhere"), {"MEMGRAPH_KEY": ""}), FileKeys)
-    assert isinstance(default_keys(Path("/nowhere"), {}), FileKeys)
 
 
 def test_a_store_signed_from_the_environment(

@@ -13,7 +13,7 @@ import pytest
 
 from memgraph.disk.seal import ReplacedKeyError
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError
-from memgraph.journal.archive import archive_row
+from memgraph.journal.baseline import archive_row
 from memgraph.journal.envelope import Chain, CommitDraft, canonical, seal
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import EnvKeys, FileKeys

@@ -265,6 +265,7 @@ class TestConfigured:
         assert kind(key_provider="azure-kv", key_source="https://v.vault.azure.net/secrets/key") == "AzureKeys"
         assert kind(key_provider="vault", key_source="secret/memgraph") == "VaultKeys"
         assert type(configured_keys(self.config(tmp_path), {"MEMGRAPH_KEY": NEW})).__name__ == "EnvKeys"
+        assert type(configured_keys(self.config(tmp_path), {"MEMGRAPH_KEY": ""})).__name__ == "FileKeys"
 
     def test_an_unknown_provider_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(MemGraphError, match="key_provider"):

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from memgraph import AgentMemoryStore, MemGraph
-from memgraph.disk.folders import TemporaryFolder
 from memgraph.errors import InvalidInputError, StorageError
 from memgraph.interfaces.agents.kept import Overview, keep_overview
 from memgraph.interfaces.http.access.answers import Answers
@@ -19,7 +18,6 @@ from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.rotation import reseal, rotate
 from memgraph.journal.vectors import MadeVectors
 from memgraph.store.past import as_of
-from memgraph.store.purge.leftovers import REPAIRING
 from memgraph.viz.page.page import write_page
 from tests.tables import VectorTable, table
 
@@ -57,13 +55,6 @@ def test_what_killed_processes_left_and_overviews_go(
     receipt = store.purge([secret])
     assert traces(home, SECRET) == []
     assert {"agents/overviews", "index/.index.npz.1.tmp", ".repairing-x", "journal-0.2"} <= set(receipt.removed)
-
-
-def test_what_a_repair_under_way_has_unpacked_stays(store: AgentMemoryStore, secret: str, home: Path) -> None:
-    folder = TemporaryFolder(home, REPAIRING)
-    assert store.purge([secret]).removed == []
-    assert folder.path.exists()
-    folder.remove()
 
 
 def test_kept_answers_lose_their_words_and_still_keep_a_request_from_being_repeated(

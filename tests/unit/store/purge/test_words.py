@@ -16,6 +16,7 @@ from memgraph.model.events.tasks import (
     LedgerCheckpointed,
     SessionControlSet,
     SessionTasksSet,
+    TransientRemoved,
     TransientSet,
     WorkingMemorySet,
 )
@@ -95,6 +96,15 @@ def test_another_name_does_not_fall_back_to_what_was_stated_before(
     store.purge(match=WORD)
     assert memory.tasks.sessions.get("s").stack == ["t1"]
     assert [row for _, row in scanned(store, "TransientItem")] == []
+    store.verify(deep=True)
+
+
+def test_a_note_that_was_ended_together_with_another_one_stays_ended(store: AgentMemoryStore, home: Path) -> None:
+    for name in ("note", WORD, "other"):
+        store.commit("system", [TransientSet(item_id=name, content="The first", expires_at=LATER)])
+    store.commit("system", [TransientRemoved(item_ids=[WORD, "note"])])
+    store.purge(match=WORD)
+    assert [row["name"] for _, row in scanned(store, "TransientItem")] == ["other"]
     store.verify(deep=True)
 
 
