@@ -28,7 +28,7 @@ ROOM_LINES = {
     "embedding": 720,
     "extraction": 11_280,
     "facade": 960,
-    "fold": 2_440,
+    "fold": 2_420,
     "graph": 2_020,
     "health": 920,
     "index": 1_600,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -50,9 +50,12 @@ class Attachment(NamedTuple):
     row: Row
     node: Node | None
 
+    @property
+    def place(self) -> tuple[str, tuple[str, str]]:
+        """Table and key of the edge."""
+        return self.table, (self.source, self.target)
 
-Place = tuple[str, tuple[str, str]]
-"""Table and key of an edge."""
+
 _STAYS = frozenset({"consolidated_at", "status", "known_at"})
 """Fields of nodes that stay without memories."""
 _BARE: Row = {}
@@ -110,21 +113,21 @@ def attach(workspace: Workspace, memory: Row) -> None:
     """Create the edges that a new memory implies, and their nodes."""
     for edge in attachments(memory):
         if _has_ends(workspace, edge):
-            workspace.add(edge.table, (edge.source, edge.target), edge.row)
+            workspace.add(*edge.place, edge.row)
 
 
 def reattach(workspace: Workspace, old: Row, new: Row) -> None:
     """Replace the edges that a memory's old row implies with those of its new row."""
     if all(old.get(name) == new.get(name) for name in FIELDS):
         return
-    before = {(edge.table, (edge.source, edge.target)): edge for edge in attachments(old)}
-    after = {(edge.table, (edge.source, edge.target)): edge for edge in attachments(new)}
-    for table, key in sorted(before.keys() - after.keys()):
-        _put(workspace, table, key, before, None)
-    for (table, key), edge in after.items():
-        if before.get((table, key)) != edge and _has_ends(workspace, edge):
-            _put(workspace, table, key, before, edge.row)
-    detach(workspace, (before[place] for place in sorted(before.keys() - after.keys())))
+    before, after = ({edge.place: edge for edge in attachments(memory)} for memory in (old, new))
+    removed = [before[place] for place in sorted(before.keys() - after.keys())]
+    for edge in removed:
+        _put(workspace, edge, edge, None)
+    for place, edge in after.items():
+        if before.get(place) != edge and _has_ends(workspace, edge):
+            _put(workspace, edge, before.get(place), edge.row)
+    detach(workspace, removed)
 
 
 def detach(workspace: Workspace, removed: Iterable[Attachment]) -> None:
@@ -140,15 +143,12 @@ def detach(workspace: Workspace, removed: Iterable[Attachment]) -> None:
             workspace.put(edge.node.table, edge.node.key, None)
 
 
-def _put(
-    workspace: Workspace, table: str, key: tuple[str, str], before: Mapping[Place, Attachment], row: Row | None
-) -> None:
+def _put(workspace: Workspace, edge: Attachment, old: Attachment | None, row: Row | None) -> None:
     """Set or remove an edge. Exactly the edges that the old row implied exist, except those without a node at the other end."""
-    if table == "NEXT":
-        workspace.put(table, key, row)
+    if edge.table == "NEXT":
+        workspace.put(*edge.place, row)
     else:
-        known = before.get((table, key))
-        workspace.replace(table, key, None if known is None else known.row, row)
+        workspace.replace(*edge.place, None if old is None else old.row, row)
 
 
 def _has_ends(workspace: Workspace, edge: Attachment) -> bool:
