@@ -34,9 +34,8 @@ from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.pipeline import near_ids
 from memgraph.retrieval.stages.rank import best
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.scope import scope_of
-from memgraph.store.access.task_scope import task_of
-from memgraph.store.access.visible import visible
+from memgraph.store.access.scope import scope_of, task_of
+from memgraph.store.access.visibility import visible
 from memgraph.tasks.pins import Pins
 from memgraph.text.cutting import preview, shortened
 from memgraph.transfer import export_of, import_into

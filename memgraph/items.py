@@ -31,7 +31,7 @@ from memgraph.privacy.access import Access, Operation
 from memgraph.privacy.tiers import tier_of_domain
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.visible import visible
+from memgraph.store.access.visibility import visible
 from memgraph.text.cutting import split_text
 
 TAG = "namespace:"

@@ -104,7 +104,7 @@ def name_anew(temporary: Path, path: Path) -> None:
 
 
 def write_small(path: Path, data: bytes) -> None:
-    """Overwrite a private file in place. Neither atomic nor synced: for hints only."""
+    """Overwrite a private file in place. Neither atomic nor synced."""
     descriptor = open_own(path)
     try:
         os.pwrite(descriptor, data, 0)

@@ -5,16 +5,23 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 from weakref import finalize
 
-from memgraph.disk.files import make_private_folder, storage_errors
+from memgraph.disk.files import make_private_folder
 from memgraph.errors import StorageError
 from memgraph.logs import logger_of
+
+logger = logger_of(__name__)
+
+MOST_KEPT = 4
+"""Number of cached views of a directory; the least recently used ones beyond it are removed."""
+_USED = "used"
+_UNFINISHED = "."
+"""Start of the names of directories in which views are made, or which are being removed."""
 
 
 class TemporaryFolder:
@@ -72,15 +79,6 @@ def _remove_own(path: Path, descriptor: int, pid: int) -> None:
         os.close(descriptor)
 
 
-logger = logger_of(__name__)
-
-MOST_KEPT = 4
-"""Number of cached views of a directory; the least recently used ones beyond it are removed."""
-_USED = "used"
-_ABANDONED_AFTER_S = 3600.0
-"""Age at which a temporary directory is abandoned for certain."""
-
-
 class Lease:
     """A view in use, the directory of graph and index: it is not removed until `release`."""
 
@@ -132,31 +130,31 @@ class KeptViews:
 
     def _make(self, place: Path, make: Callable[[Path], None]) -> None:
         make_private_folder(self._folder)
-        temporary = Path(mkdtemp(prefix=".", dir=self._folder))
+        temporary = TemporaryFolder(self._folder, _UNFINISHED)
         try:
-            make(temporary)
-            (temporary / _USED).touch(mode=0o600)
+            make(temporary.path)
+            (temporary.path / _USED).touch(mode=0o600)
             if place.exists() and not (place / _USED).exists():
                 shutil.rmtree(place)  # invalid: no view has this form
             try:
-                temporary.rename(place)
+                temporary.path.rename(place)
             except OSError:
                 if not place.exists():  # otherwise another process has made it meanwhile
                     raise
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.remove()
 
     def _tidy(self, since: int | None) -> None:
         """Remove outdated and the least recently used views, and abandoned directories. This only saves space: failures are just logged."""
         try:
             aged = sorted((folder.stat().st_mtime, folder) for folder in self._folder.iterdir())
-            named = [folder for _, folder in aged if not folder.name.startswith(".") and (folder / _USED).exists()]
+            named = [
+                folder for _, folder in aged if not folder.name.startswith(_UNFINISHED) and (folder / _USED).exists()
+            ]
             outdated = [one for one in named if since is not None and not one.name.startswith(f"{since}-")]
             for folder in {*named[: -self._most], *outdated}:
                 _remove(folder)
-            for used_at, folder in aged:
-                if folder.name.startswith(".") and used_at < time.time() - _ABANDONED_AFTER_S:
-                    shutil.rmtree(folder, ignore_errors=True)
+            remove_abandoned(self._folder, _UNFINISHED)
         except OSError as error:
             logger.warning("old views of the past could not be removed: %s", error.strerror)
 
@@ -180,7 +178,7 @@ def _lease(place: Path) -> Lease | None:
 def _remove(place: Path) -> None:
     """Remove a view unless it is in use."""
     descriptor = os.open(place / _USED, os.O_RDONLY | os.O_CLOEXEC)
-    gone = place.with_name(f".{place.name}.{os.getpid()}")
+    gone = place.with_name(f"{_UNFINISHED}{place.name}.{os.getpid()}")
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         place.rename(gone)
@@ -189,21 +187,3 @@ def _remove(place: Path) -> None:
     finally:
         os.close(descriptor)
     shutil.rmtree(gone, ignore_errors=True)
-
-
-def remove_unused_views(folder: Path) -> bool:
-    """Remove the views in a directory that nobody uses; return whether none is left. Agents' views, in a directory of their own, stay."""
-    left = False
-    with storage_errors(folder, "a view of the past cannot be removed"):
-        for place in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if place.name.startswith("."):
-                is_going = place.name.count(".") > 1  # `_remove` named it so; others are being made, or were abandoned
-                if is_going or place.stat().st_mtime < time.time() - _ABANDONED_AFTER_S:
-                    shutil.rmtree(place, ignore_errors=True)
-            elif not (place / _USED).exists():
-                continue
-            else:
-                with suppress(FileNotFoundError):  # another process has just removed it
-                    _remove(place)
-            left |= place.exists()
-    return not left

@@ -1,4 +1,4 @@
-"""A glance at a store's database by those who must not wait for the rest to be loaded. Standard library only."""
+"""A glance at a store's database, or a work tree, by those who must not wait for the rest to be loaded. Standard library only."""
 
 from __future__ import annotations
 
@@ -26,3 +26,14 @@ def stated_in(home: str, statement: str) -> tuple[Any, ...] | None:
         except sqlite3.Error:
             continue
     return None
+
+
+def work_tree_name(path: str) -> str | None:
+    """Return the name of the git work tree that an absolute path is in; None if it is in none, or cannot be read."""
+    from pathlib import Path  # a hook's start does not wait for it
+
+    try:
+        folder = Path(path).resolve()
+        return next((one.name for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+    except (OSError, ValueError):
+        return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,11 +19,45 @@ logger = logger_of(__name__)
 FORKED = "the store was opened before this process was forked; open it again in this process"
 
 
-class ProcessLock:
-    """An exclusive lock between processes (and between stores of one process). Not re-entrant.
+class Lock(ABC):
+    """An exclusive lock between processes (and between stores of one process). Not re-entrant."""
 
-    Beside the lock file ``<path>.pid`` names the last holder; `what` is locked, for the error message.
-    """
+    @abstractmethod
+    def acquire(self, timeout_s: float) -> None:
+        """Take the lock. Raise `BusyError` if another one kept it for `timeout_s` seconds."""
+
+    @abstractmethod
+    def try_acquire(self) -> bool:
+        """Take the lock if it is free now."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Release the lock. Idempotent."""
+
+    @abstractmethod
+    def is_held(self) -> bool:
+        """Return whether any process holds the lock now, without leaving a trace."""
+
+    @contextmanager
+    def held(self, timeout_s: float) -> Iterator[None]:
+        """Hold the lock, taken as by `acquire`."""
+        self.acquire(timeout_s)
+        try:
+            yield
+        finally:
+            self.release()
+
+    def holder(self) -> int | None:
+        """Return the pid of the last process that took the lock, if that is known."""
+        return None
+
+    def taken_at(self) -> float | None:
+        """Return when the lock was last taken, in seconds since the epoch, if that is known."""
+        return None
+
+
+class ProcessLock(Lock):
+    """A lock on a file. Beside it ``<path>.pid`` names the last holder; `what` is locked, for the error message."""
 
     def __init__(self, path: Path, what: str) -> None:
         self._lock = FileLock(path, thread_local=False, mode=0o600)
@@ -31,7 +66,7 @@ class ProcessLock:
         self._pid = os.getpid()
 
     def acquire(self, timeout_s: float) -> None:
-        """Take the lock. Raise `BusyError`, with the holder's pid, if another one kept it for `timeout_s` seconds."""
+        """Take the lock; the `BusyError` names the holder."""
         if self._pid != os.getpid():
             raise ClosedError(FORKED)
         try:
@@ -52,15 +87,6 @@ class ProcessLock:
         except BusyError:
             return False
         return True
-
-    @contextmanager
-    def held(self, timeout_s: float) -> Iterator[None]:
-        """Hold the lock, taken as by `acquire`."""
-        self.acquire(timeout_s)
-        try:
-            yield
-        finally:
-            self.release()
 
     def release(self) -> None:
         """Release the lock. Idempotent."""

@@ -40,7 +40,7 @@ from memgraph.retrieval import (
 from memgraph.retrieval.overview import with_rules, without_given_rules
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import scope_of
-from memgraph.store.access.visible import readable
+from memgraph.store.access.visibility import readable
 from memgraph.store.past.as_of import When
 
 if TYPE_CHECKING:

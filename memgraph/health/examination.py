@@ -52,9 +52,8 @@ from memgraph.settings import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
 from memgraph.store import AgentMemoryStore
 from memgraph.store.maintenance.verification import LastBackup, Verification
 from memgraph.store.maintenance.verifying import inspect
-from memgraph.store.opening import DATABASE, open_projector
+from memgraph.store.opening import open_projector, place_of
 from memgraph.store.projection.bulk import no_collections
-from memgraph.store.projection.place import place_of
 from memgraph.store.repair import QUARANTINE, Condition, Unwitnessed, as_stored, condition_of
 from memgraph.store.store import PastStore
 
@@ -278,9 +277,7 @@ def check_disk_space(home: Path, report: Report) -> None:
     if there is None:
         return
     free = shutil.disk_usage(there).free
-    needed = _SPARE_BYTES + sum(
-        path.stat().st_size for path in (*home.glob(DATABASE), *(home / "graph").glob("base-*"))
-    )
+    needed = _SPARE_BYTES + sum(path.stat().st_size for path in (*home.glob(FILE), *(home / "graph").glob("base-*")))
     report.found["disk"] = {"free_bytes": free, "needed_bytes": needed}
     if free < needed:
         what = f"{there} has {free:,} bytes free, but rebuilding the graph may need {needed:,}"

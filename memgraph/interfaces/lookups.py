@@ -125,7 +125,7 @@ def _check_task(memory: MemGraph, task_id: str | None) -> None:
     NotFoundError
     """
     from memgraph.errors import NotFoundError
-    from memgraph.store.access.task_scope import is_known
+    from memgraph.store.access.scope import is_known
 
     if task_id is not None and not is_known(memory.store.reader, task_id):
         raise NotFoundError("task", task_id, listed_by="memgraph task list")
@@ -155,7 +155,7 @@ def project_hint(memory: MemGraph, project: str | None, *, agent: str | None = N
         return None
     from memgraph.privacy.access import OWNER
     from memgraph.store.access.scope import projects_of
-    from memgraph.store.access.visible import visible
+    from memgraph.store.access.visibility import visible
 
     reader = memory.store.reader
     access = OWNER if agent is None else memory.store.access_of(agent)

@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -138,13 +138,12 @@ class Committed:
     after: Chain
 
 
-@dataclass(frozen=True, slots=True)
-class Sealed:
-    """Lines ready to be appended, and the end of the chain after them."""
+class Sealed(NamedTuple):
+    """Lines ready to be appended, their events, and the end of the chain after them."""
 
-    lines: list[Line] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
-    chain: Chain = field(default_factory=lambda: Chain(""))
+    lines: list[Line]
+    events: list[Event]
+    chain: Chain
 
 
 class LineError(ValueError):
@@ -281,9 +280,8 @@ def unseal_purged(line: Line, chain: Chain, key: SigningKey | KeyOf | None) -> t
     head, signature = verified(line, chain, key)
     if line.payload is not None or line.salt is not None:
         raise LineError("a purged line holds a payload")
-    return PurgedHead(head["seq"], head["commit_id"], head["last"]), Chain(
-        chain.store_id, head["seq"], signature, head["timestamp"]
-    )
+    after = Chain(chain.store_id, head["seq"], signature, head["timestamp"])
+    return PurgedHead(head["seq"], head["commit_id"], head["last"]), after
 
 
 def unseal_alone(line: Line, store_id: str, key: SigningKey | KeyOf | None) -> Event:

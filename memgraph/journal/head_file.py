@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from memgraph.disk.files import make_private_file, make_private_folder, write_private
+from memgraph.disk.files import (
+    make_private_file,
+    make_private_folder,
+    storage_errors,
+    write_private,
+    write_small,
+)
 from memgraph.errors import JournalError, StorageError
 
 _RECORD_BYTES = 128
@@ -60,19 +65,10 @@ class HeadFile:
 
     def write(self, head: Head) -> None:
         """Record the head."""
-        record = _record(head)
-        try:
+        with storage_errors(self.path, "the head file cannot be written"):
             if not self.path.parent.exists():
                 make_private_folder(self.path.parent)
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                os.pwrite(descriptor, record, 0)
-                if os.fstat(descriptor).st_size > _RECORD_BYTES:  # the old content was longer, and its end would remain
-                    os.ftruncate(descriptor, _RECORD_BYTES)
-            finally:
-                os.close(descriptor)
-        except OSError as error:
-            raise StorageError(f"the head file cannot be written: {error.strerror}", path=self.path) from None
+            write_small(self.path, _record(head))
 
     def make(self, head: Head) -> None:
         """Record the head if there is no file; leave an existing file unchanged."""

@@ -42,6 +42,7 @@ from memgraph.journal.envelope import (
     KeyOf,
     Line,
     LineError,
+    PurgedHead,
     SignatureError,
     UnknownEnvelopeError,
     canonical,
@@ -221,27 +222,25 @@ class Journal:
         for line in self.every_line(chain.seq, until=until):
             if chain.seq == 0 and commit_id is None:
                 self._warn_if_unverified()
-            event: Event | None = None
             key = key_of if self._ring else None
+            found: Event | PurgedHead
             try:
                 if line.is_purged:
-                    head, after = unseal_purged(line, chain, key)
-                    if not self.is_purged(head.seq):
+                    found, after = unseal_purged(line, chain, key)
+                    if not self.is_purged(found.seq):
                         raise LineError("the payload is missing and no purge names it")
-                    here, is_last = head.commit_id, head.last
                 else:
-                    event, after = unseal(line, chain, key)
-                    here, is_last = event.commit_id, event.last
+                    found, after = unseal(line, chain, key)
             except LineError as error:
                 raise self._refused(error, chain) from None
             chain = after
-            if commit_id not in (None, here):
+            if commit_id not in (None, found.commit_id):
                 raise self.damaged("a commit has no end", chain.seq)
-            commit_id = here
-            if event is not None:
-                history = history.after(event)
-                run.append(event)
-            if is_last:
+            commit_id = found.commit_id
+            if isinstance(found, Event):
+                history = history.after(found)
+                run.append(found)
+            if found.last:
                 yield Committed(tuple(run), chain)
                 run, commit_id = [], None
         if commit_id is not None:

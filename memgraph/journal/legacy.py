@@ -30,8 +30,9 @@ def is_there(home: Path) -> bool:
     return (home / FOLDER / "manifest.json").exists()
 
 
-def read_manifest(path: Path) -> tuple[str, str | None]:
+def read_manifest(home: Path) -> tuple[str, str | None]:
     """Return a store's id, and the id of the copy if it is a restored one."""
+    path = home / FOLDER / "manifest.json"
     try:
         stored = json.loads(path.read_bytes())
         version, store_id, copy_id = stored["format"], stored["store_id"], stored.get("copy")
@@ -46,18 +47,18 @@ def read_manifest(path: Path) -> tuple[str, str | None]:
     return str(store_id), copy_id
 
 
-def move(journal: Journal, folder: Path) -> None:
+def move(journal: Journal) -> None:
     """Write every event of an earlier release's journal, verified, and its vectors into the database, in one transaction.
 
     A torn final commit is left out. The folder stays as it is. Raises `DamagedJournalError` or `KeyMissingError`; nothing is moved then.
     """
-    database, journal.path = journal.path, folder
+    database, journal.path = journal.path, journal.home / FOLDER
     try:
         with journal.database.writing(journal.lock_timeout_s) as tx:
-            journal.put(tx, _whole_commits(folder))
+            journal.put(tx, _whole_commits(journal.home))
             journal.load()
             for model, count in journal.named.rows.items():
-                _move_vectors(folder, journal.vectors(model, journal.named.dimension_of(model) or 0), count)
+                _move_vectors(journal.home, journal.vectors(model, journal.named.dimension_of(model) or 0), count)
             if journal.has_key:
                 journal.put_head(tx)
     finally:
@@ -80,10 +81,10 @@ def finish(home: Path) -> Path | None:
     return kept
 
 
-def lines(folder: Path) -> Iterator[Line]:
+def lines(home: Path) -> Iterator[Line]:
     """Iterate over the lines in order, not verified. Raises `DamagedJournalError` if one cannot be read, or is missing."""
     seq = 0
-    for path in segments(folder):
+    for path in segments(home):
         for offset, line in _lines(path):
             if line.seq != seq + 1:
                 raise DamagedJournalError(
@@ -93,15 +94,15 @@ def lines(folder: Path) -> Iterator[Line]:
             yield line
 
 
-def readable(folder: Path) -> Iterator[Line]:
+def readable(home: Path) -> Iterator[Line]:
     """Iterate over the lines up to the first that cannot be read."""
     with suppress(DamagedJournalError):
-        yield from lines(folder)
+        yield from lines(home)
 
 
-def _whole_commits(folder: Path) -> Iterator[Line]:
+def _whole_commits(home: Path) -> Iterator[Line]:
     run: list[Line] = []
-    for line in lines(folder):
+    for line in lines(home):
         run.append(line)
         if b'"last":true' in line.head:
             yield from run
@@ -110,8 +111,9 @@ def _whole_commits(folder: Path) -> Iterator[Line]:
         logger.warning("dropped a torn final commit of %d events", len(run))
 
 
-def segments(folder: Path) -> list[Path]:
+def segments(home: Path) -> list[Path]:
     """Return the files of lines, in order. Raises `JournalError` if a version between releases wrote them."""
+    folder = home / FOLDER
     if (folder / "baseline.json").exists() or (folder / "archive").exists() or any(folder.glob("*.jsonl.zst")):
         raise JournalError(
             f"{folder} was compacted or compressed by a development version, which this release does not read; restore a backup, or export "
@@ -136,8 +138,8 @@ def _lines(path: Path) -> Iterator[tuple[int, Line]]:
         raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
 
 
-def _move_vectors(folder: Path, vectors: Vectors, count: int) -> None:
-    path = folder / "vectors" / f"{file_name(vectors.model)}.f32"
+def _move_vectors(home: Path, vectors: Vectors, count: int) -> None:
+    path = home / FOLDER / "vectors" / f"{file_name(vectors.model)}.f32"
     try:
         data = np.fromfile(path, dtype="<f4")
     except FileNotFoundError:

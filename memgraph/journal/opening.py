@@ -90,7 +90,7 @@ def open_journal(
         if made:
             raise lost_journal(home, made)
     if server is None and not (home / FILE).exists() and legacy.is_there(home):
-        legacy.read_manifest(_manifest(home))  # refused before anything is made
+        legacy.read_manifest(home)  # refused before anything is made
     is_moved = moves or server is not None or (home / FILE).exists()
     database = opened(home, server) if is_moved else temporary(home, "an earlier release's journal is only read")
     try:
@@ -183,7 +183,7 @@ def _move(journal: Journal, identity: Identity) -> None:
         try:
             with database.writing(journal.lock_timeout_s):
                 add_store(database, *identity)
-                legacy.move(journal, journal.home / legacy.FOLDER)
+                legacy.move(journal)
         finally:
             database.refused = refused
 
@@ -191,7 +191,7 @@ def _move(journal: Journal, identity: Identity) -> None:
 def _finish_move(journal: Journal) -> None:
     """Put the moved folder aside, unless another process has done so."""
     with journal.database.lock().held(journal.lock_timeout_s):
-        if not legacy.is_there(journal.home) or legacy.read_manifest(_manifest(journal.home))[0] != journal.store_id:
+        if not legacy.is_there(journal.home) or legacy.read_manifest(journal.home)[0] != journal.store_id:
             return
         if (kept := legacy.finish(journal.home)) is not None:
             journal.notices.append(
@@ -202,7 +202,7 @@ def _finish_move(journal: Journal) -> None:
 def _identified(home: Path, database: Database, lock_timeout_s: float) -> Identity:
     """Return the identity of an earlier release's journal, or else make a new store's."""
     if legacy.is_there(home):
-        return Identity(*legacy.read_manifest(_manifest(home)))
+        return Identity(*legacy.read_manifest(home))
     with database.lock().held(lock_timeout_s):  # one process creates the store and the key for all
         found = identity_in(database)
         if found is None:
@@ -255,7 +255,7 @@ def id_of(home: Path, server: Server | None = None) -> str:
             raise lost_journal(home, made, server)
         raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=str(server))
     if legacy.is_there(home):
-        return legacy.read_manifest(_manifest(home))[0]
+        return legacy.read_manifest(home)[0]
     refuse_foreign(home)
     raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=home)
 
@@ -271,10 +271,6 @@ def is_store(home: Path, server: Server | None = None) -> bool:
         database.close()
 
 
-def _manifest(home: Path) -> Path:
-    return home / legacy.FOLDER / "manifest.json"
-
-
 def _key_missing(home: Path, store_id: str, keys: KeyProvider) -> KeyMissingError:
     remedy = key_place(keys, store_id).remedy
     return KeyMissingError(f"the signing key of the store at {home} (id {store_id}) is missing: {remedy}")
@@ -282,7 +278,7 @@ def _key_missing(home: Path, store_id: str, keys: KeyProvider) -> KeyMissingErro
 
 def _is_empty(database: Database, home: Path) -> bool:
     if legacy.is_there(home):
-        return not any(path.stat().st_size for path in legacy.segments(home / legacy.FOLDER))
+        return not any(path.stat().st_size for path in legacy.segments(home))
     with database.reading() as tx:
         return tx.one("last_event", database.tenant) is None and tx.one("baseline_header", database.tenant) is None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from memgraph.errors import JournalError, KeyMissingError
 from memgraph.journal.baseline import packed
@@ -67,18 +67,12 @@ def _found(active: SigningKey | None) -> str:
     return f"the active key {active.key_id} is already in use or was replaced; it is in"
 
 
-@dataclass(frozen=True, slots=True)
-class Resealed:
-    """What a resealing did: the event that records it, and its number."""
+def reseal(
+    journal: Journal, *, now: Callable[[], str], resealed_by: str, progress: Progress | None = None
+) -> JournalResealed:
+    """Verify all events with the keys that signed them, and sign them anew with the present key; return the event that records it.
 
-    event: JournalResealed
-    seq: int
-
-
-def reseal(journal: Journal, *, now: Callable[[], str], resealed_by: str, progress: Progress | None = None) -> Resealed:
-    """Verify all events with the keys that signed them, and sign them anew with the present key, in one transaction.
-
-    What the events say does not change: payloads, salts, numbers and times stay byte for byte. The head of the former chain is kept in a
+    It is one transaction. What the events say does not change: payloads, salts, numbers and times stay byte for byte. The head of the former chain is kept in a
     last event. What is sealed with the former key is made anew afterwards.
     """
     with journal.locked():
@@ -120,5 +114,5 @@ def reseal(journal: Journal, *, now: Callable[[], str], resealed_by: str, progre
                 journal.sign_baseline(tx, replace(baseline, chain=ends[baseline.seq], used=uses))
             journal.put_head(tx)
             event = event.model_copy(update={"sha256": before.hexdigest()})
-            commits = journal.append([CommitDraft("system", [event], actor="user")], max(now(), chain.timestamp))
-        return Resealed(event, commits[-1].after.seq)
+            journal.append([CommitDraft("system", [event], actor="user")], max(now(), chain.timestamp))
+        return event

@@ -13,11 +13,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from memgraph import assets
 from memgraph.disk.files import make_private_file, make_private_folder, read_only_message, refused_writes
-from memgraph.disk.lock import FORKED, writer_lock
+from memgraph.disk.lock import FORKED, Lock, writer_lock
 from memgraph.errors import (
     BusyError,
     ClosedError,
@@ -77,38 +77,6 @@ class FullDatabaseError(StorageError):
 
     def __init__(self, path: Path | str, problem: object) -> None:
         super().__init__(f"nothing was recorded: {problem}; free some disk space and try again", path=path)
-
-
-class WriterLock(Protocol):
-    """A lock between processes, not re-entrant."""
-
-    def acquire(self, timeout_s: float) -> None:
-        """Take it, or raise a `BusyError` after so many seconds."""
-        ...
-
-    def try_acquire(self) -> bool:
-        """Take it if it is free now."""
-        ...
-
-    def release(self) -> None:
-        """Release it. Idempotent."""
-        ...
-
-    def held(self, timeout_s: float) -> AbstractContextManager[None]:
-        """Hold it for a block."""
-        ...
-
-    def is_held(self) -> bool:
-        """Return whether any process holds it now."""
-        ...
-
-    def holder(self) -> int | None:
-        """Return the process that took it last, if that is known."""
-        ...
-
-    def taken_at(self) -> float | None:
-        """Return when it was last taken, in seconds since the epoch, if that is known."""
-        ...
 
 
 class Transaction:
@@ -198,7 +166,7 @@ class Database(ABC):
         return self._pid != os.getpid()
 
     @abstractmethod
-    def lock(self) -> WriterLock:
+    def lock(self) -> Lock:
         """Return the lock that a writer holds from its first look to its last commit: what it has read stays valid meanwhile."""
 
     @abstractmethod
@@ -365,6 +333,12 @@ class Database(ABC):
         if self._users <= 0:
             raise ClosedError("the store is closed; open it again")
 
+    def _check_version(self, version: int) -> None:
+        if version > SCHEMA_VERSION:
+            raise JournalError(
+                f"{self.path}: version {version} of its tables is unknown to this release; install a newer memgraph"
+            )
+
     def _begin_on(self, connection: _Connection, *, is_writing: bool, timeout_s: float) -> None:
         """Begin a transaction; if the connection is lost, or to a file that was replaced, on another one in its place."""
         if connection.renewals != self._renewals:
@@ -438,7 +412,7 @@ class SQLite(Database):
             return None
         return cls(path)
 
-    def lock(self) -> WriterLock:
+    def lock(self) -> Lock:
         """Return the lock of writers: a file beside the database, which names the holder's process."""
         return writer_lock(self.path.parent)
 
@@ -479,10 +453,7 @@ class SQLite(Database):
 
     def _prepare(self, raw: sqlite3.Connection) -> None:
         (version,) = raw.execute("PRAGMA user_version").fetchone()
-        if version > SCHEMA_VERSION:
-            raise JournalError(
-                f"{self.path}: version {version} of its tables is unknown to this release; install a newer memgraph"
-            )
+        self._check_version(version)
         if version == 0 and not self._is_fixed:
             raw.execute("BEGIN IMMEDIATE")
             try:
@@ -583,7 +554,7 @@ class Postgres(Database):
             self.close()
             raise
 
-    def lock(self) -> WriterLock:
+    def lock(self) -> Lock:
         """Return the lock of writers: one of the server's advisory locks, which ends with its connection."""
         return _AdvisoryLock(self)
 
@@ -629,11 +600,8 @@ class Postgres(Database):
                             raw.execute(self._sql(name))
                     raw.execute("INSERT INTO memgraph_version VALUES (%s)", (SCHEMA_VERSION,))
                     version = SCHEMA_VERSION
-        if version is not None and version > SCHEMA_VERSION:
-            raise JournalError(
-                f"{self.path}: version {version} of its tables is unknown to this release; install a newer memgraph"
-            )
         self.has_tables = version is not None
+        self._check_version(version or 0)
 
     def _version(self, raw: Any) -> int | None:
         # the table of tables: what the server remembers of names may be of before another client made them
@@ -697,7 +665,7 @@ class Postgres(Database):
             raise StorageError(f"refuses: {_first_line(error)}", path=self.path) from None
 
 
-class _AdvisoryLock:
+class _AdvisoryLock(Lock):
     """A lock of the server for one store, held by a connection of its own."""
 
     def __init__(self, database: Postgres) -> None:
@@ -738,25 +706,11 @@ class _AdvisoryLock:
             with suppress(MemGraphError), self._database._errors():  # noqa: SLF001 - a lost connection holds no lock
                 self._raw.execute("SELECT pg_advisory_unlock_all()")
 
-    @contextmanager
-    def held(self, timeout_s: float) -> Iterator[None]:
-        self.acquire(timeout_s)
-        try:
-            yield
-        finally:
-            self.release()
-
     def is_held(self) -> bool:
         if self.try_acquire():
             self.release()
             return False
         return True
-
-    def holder(self) -> int | None:
-        return None
-
-    def taken_at(self) -> float | None:
-        return None
 
 
 def is_full(error: BaseException) -> bool:

@@ -164,10 +164,7 @@ def sleep(
     chosen = _chosen(checked(list[Name], phases, "phases"))
     max_seconds = checked(Seconds | None, max_seconds, "max_seconds")
     with reported(store, "sleep") as notes:
-        with store.batch():
-            report = _slept(store, chosen, max_seconds, model, progress, notes)
-        if report.complete:
-            store.compact()
+        report = _slept(store, chosen, max_seconds, model, progress, notes)
     report_budget(store, report.usage)
     return report
 

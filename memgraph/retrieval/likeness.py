@@ -13,7 +13,7 @@ from memgraph.model.memory import Vector
 from memgraph.retrieval.stages.rank import best
 from memgraph.retrieval.stages.state import Scores
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.scope import Mask
+from memgraph.store.query import Mask
 
 _READ = 50
 """Maximum number of memories without vectors that are compared word by word: those sharing the rarest words."""

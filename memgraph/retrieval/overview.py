@@ -26,7 +26,7 @@ from memgraph.retrieval.context.notes import rules_within
 from memgraph.retrieval.context.task_labels import is_outside
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope, of_or_none
-from memgraph.store.access.visible import visible
+from memgraph.store.access.visibility import visible
 from memgraph.store.query import Mask, Reader
 
 MAX_PINNED = 8

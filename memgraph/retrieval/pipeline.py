@@ -20,9 +20,9 @@ from memgraph.retrieval.stages.certainty import LOW, certainty_of
 from memgraph.retrieval.stages.state import Counts, Scores, Search, Slots
 from memgraph.retrieval.task_items import TaskItems
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.scope import Mask, Scope
-from memgraph.store.access.visible import visible
-from memgraph.store.query import Reader
+from memgraph.store.access.scope import Scope
+from memgraph.store.access.visibility import visible
+from memgraph.store.query import Mask, Reader
 from memgraph.text.sentences import is_question
 
 

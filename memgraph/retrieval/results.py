@@ -16,7 +16,7 @@ from memgraph.retrieval.context.context import oldest_first
 from memgraph.retrieval.context.task_labels import related_label, task_label
 from memgraph.retrieval.pipeline import Ranking
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.task_scope import every_item, items_of, links_in, task_of
+from memgraph.store.access.scope import every_item, items_of, links_in, task_of
 
 
 @dataclass(frozen=True)

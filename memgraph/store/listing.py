@@ -20,9 +20,8 @@ from memgraph.model.memory import (
 from memgraph.model.results.curation import MemoryStats
 from memgraph.privacy.access import OWNER, Access
 from memgraph.store.access.auditing import Auditing
-from memgraph.store.access.permitted import everything
 from memgraph.store.access.scope import Scope, concerning, of_or_none
-from memgraph.store.access.visible import visible
+from memgraph.store.access.visibility import everything, visible
 from memgraph.store.query import Mask, Reader
 
 _SHOWN_IDS = 5

@@ -1,19 +1,23 @@
-"""Default parts of a store: journal, rows and index, and clock."""
+"""Opening the parts of a store: its journal, and what is made of it: in its own directory or, if that is read-only, in a temporary copy."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import gettempdir
+from typing import NamedTuple
 
 from memgraph.config import AgentMemoryConfig
 from memgraph.diagnostics.reporting import check_targets
 from memgraph.diagnostics.reports import reason_of, report_finding, report_quota, report_security
-from memgraph.disk.files import clear, free_bytes
+from memgraph.disk.files import clear, free_bytes, make_private_folder, refused_writes
+from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import InvalidInputError, JournalError, NotAStoreError, StorageError
 from memgraph.graph.connection import VENDORS
 from memgraph.journal.excerpt import Excerpt
@@ -21,22 +25,18 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import configured_keys
 from memgraph.journal.opening import FILE, id_of, open_journal
 from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
+from memgraph.logs import logger_of
 from memgraph.model.base import Callback, checked
 from memgraph.ports import KeyProvider
 from memgraph.store.projection.projector import Projector
 
-DATABASE = "memgraph.db"
-"""Name of a store's database in its folder."""
+logger = logger_of(__name__)
+
+_COPY = "memgraph-read-only-"
 
 
 def check_parts(*, embedder: object, clock: object, keys: object, annotator: object) -> None:
-    """Reject arguments that cannot be parts of a store.
-
-    Raises
-    ------
-    InvalidInputError
-        Names the argument.
-    """
+    """Reject arguments that cannot be parts of a store."""
     checked(Callback, clock, "clock")
     for field, part, method in (
         ("embedder", embedder, "embed"),
@@ -95,6 +95,44 @@ def known_id(config: AgentMemoryConfig) -> str | None:
         return id_of(config.home, config.server)
     except (StorageError, JournalError, NotAStoreError):
         return None
+
+
+class Place(NamedTuple):
+    """Where the database and the folder ``index`` of a store can be used: if in a copy, what is not writable, and why, in words."""
+
+    folder: Path
+    copy: TemporaryFolder | None = None
+    refused: str = ""
+
+
+def place_of(home: Path, *, has_key: bool = True) -> Place:
+    """Return where a store's rows and index can be used: a database must be writable, with its log, so they are copied if they are not.
+
+    A copy is verified, and updated or rebuilt from the journal like the original; it is removed with the last store object that uses it.
+    Without the store's key rows cannot be verified: they are rebuilt in the other place, and the originals are left alone.
+    """
+    database = list(home.glob(f"{FILE}*"))
+    refused = refused_writes(home, *database)
+    if refused is None and has_key:
+        return Place(home)
+    refused = refused or "the store's key is missing"
+    try:
+        parent = Path(gettempdir())
+        remove_abandoned(parent, _COPY)
+        copy = TemporaryFolder(parent, _COPY)
+        for path in (*database, home / "index" / "index.npz") if has_key else ():
+            # what is missing is rebuilt from the journal
+            if path.is_file() and os.access(path, os.R_OK) and path.suffix != ".db-shm":
+                place = copy.path / path.relative_to(home)
+                make_private_folder(place.parent)
+                shutil.copyfile(path, place)
+    except OSError as error:
+        problem = (
+            f"is read-only, and its rows cannot be copied: {error.strerror}; set TMPDIR to a directory with free space"
+        )
+        raise StorageError(problem, path=home) from None
+    logger.info("%s: using a copy of rows and index at %s", refused, copy.path)
+    return Place(copy.path, copy, refused)
 
 
 def open_projector(engine: str, journal: Journal, folder: Path) -> Projector:

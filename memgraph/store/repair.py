@@ -525,7 +525,6 @@ def as_stored(
     config: AgentMemoryConfig, store_id: str, ring: KeyRing | None, *, changes: bool = False
 ) -> Iterator[Unwitnessed]:
     """Give the journal of an existing store, which is not read yet. Without keys it cannot be verified."""
-    folder = config.home / legacy.FOLDER
     is_earlier = legacy.is_there(config.home) and not (config.home / FILE).exists()
     database = (
         opened(config.home, config.server, creates=False)
@@ -535,13 +534,13 @@ def as_stored(
     try:
         found = identity_in(database)
         is_earlier = found is None and legacy.is_there(config.home)
-        identity = found or Identity(*legacy.read_manifest(folder / "manifest.json") if is_earlier else (store_id,))
+        identity = found or Identity(*legacy.read_manifest(config.home) if is_earlier else (store_id,))
         journal = _journal(config, database, identity, ring)
         if is_earlier:
-            journal.path, refused, database.refused = folder, database.refused, None
+            journal.path, refused, database.refused = config.home / legacy.FOLDER, database.refused, None
             with database.writing(config.lock_timeout_s) as tx:
                 add_store(database, *identity)
-                journal.put(tx, legacy.readable(folder))
+                journal.put(tx, legacy.readable(config.home))
             database.refused = refused
         yield journal
     finally:

@@ -33,8 +33,7 @@ from memgraph.model.link import REPLACED, Link, oriented
 from memgraph.model.memory import StoredMemory
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Row
-from memgraph.store.commit.append import Write
-from memgraph.store.commit.records import scope_of
+from memgraph.store.commit.records import Write, scope_of
 from memgraph.store.commit.writer import Writer
 from memgraph.store.disclosure import reached
 from memgraph.store.listing import only_id

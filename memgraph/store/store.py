@@ -23,11 +23,9 @@ from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress
 from memgraph.privacy.access import Access
 from memgraph.store.access.auditing import Auditing
-from memgraph.store.analysis import Queries
+from memgraph.store.analysis import Projections
 from memgraph.store.backup.making import Backups
-from memgraph.store.commit.append import Write
-from memgraph.store.commit.insertions import Insertions
-from memgraph.store.commit.records import check_commit
+from memgraph.store.commit.records import Write, check_commit
 from memgraph.store.commit.vectors import VectorModel, check_model
 from memgraph.store.commit.writer import Writer
 from memgraph.store.disclosure import Disclosures
@@ -38,11 +36,9 @@ from memgraph.store.maintenance.reembedding import Reembedding
 from memgraph.store.maintenance.reset import Resetting
 from memgraph.store.maintenance.vector_repair import DamagedVectors, DamageNotice
 from memgraph.store.maintenance.verifying import Verifying
-from memgraph.store.opening import check_parts, open_projector, open_store_journal, utc_now
+from memgraph.store.opening import Place, check_parts, open_projector, open_store_journal, place_of, utc_now
 from memgraph.store.outcomes import Usage
 from memgraph.store.past.as_of import NoWriter, PastView, Views, When
-from memgraph.store.projection.batches import Batches
-from memgraph.store.projection.place import Place, place_of
 from memgraph.store.projection.projector import Projector
 from memgraph.store.purge.purging import Purging
 from memgraph.store.query import Reader
@@ -71,11 +67,11 @@ class Delegating:
     access_of = _delegated("_auditing", Auditing.access_of)
     audit = _delegated("_auditing", Auditing.audit)
 
-    insert_memory = _delegated("_insertions", Insertions.insert_memory)
-    insert_memories = _delegated("_insertions", Insertions.insert_memories)
-    insert_parts = _delegated("_insertions", Insertions.insert_parts)
-    rewrite = _delegated("_insertions", Insertions.rewrite)
-    import_memories = _delegated("_insertions", Insertions.import_memories)
+    insert_memory = _delegated("_writer", Writer.insert_memory)
+    insert_memories = _delegated("_writer", Writer.insert_memories)
+    insert_parts = _delegated("_writer", Writer.insert_parts)
+    rewrite = _delegated("_writer", Writer.rewrite)
+    import_memories = _delegated("_writer", Writer.import_memories)
 
     without_secrets = _delegated("_writer", Writer.without_secrets)
 
@@ -99,10 +95,10 @@ class Delegating:
     inspection = _delegated("_verifying", Verifying.inspection)
     verification = _delegated("_verifying", Verifying.verification)
 
-    batch = _delegated("_batches", Batches.batch)
-    check_graph = _delegated("_batches", Batches.check_graph)
-    compact = _delegated("_batches", Batches.compact)
-    rebuild = _delegated("_batches", Batches.rebuild)
+    batch = _delegated("_projections", Projections.batch)
+    check_graph = _delegated("_projections", Projections.check_graph)
+    compact = _delegated("_projections", Projections.compact)
+    rebuild = _delegated("_projections", Projections.rebuild)
 
     reset = _delegated("_resetting", Resetting.reset)
 
@@ -110,11 +106,11 @@ class Delegating:
     backups = _delegated("_backups", Backups.backups)
     last_backup_at = _delegated("_backups", Backups.last_backup_at)
 
-    cypher = _delegated("_queries", Queries.cypher)
-    graph_lag = _delegated("_queries", Queries.graph_lag)
-    sizes = _delegated("_queries", Queries.sizes)
-    query = _delegated("_queries", Queries.query)
-    to_networkx = _delegated("_queries", Queries.to_networkx)
+    cypher = _delegated("_projections", Projections.cypher)
+    graph_lag = _delegated("_projections", Projections.graph_lag)
+    sizes = _delegated("_projections", Projections.sizes)
+    query = _delegated("_projections", Projections.query)
+    to_networkx = _delegated("_projections", Projections.to_networkx)
 
     update_memory = _delegated("_transitions", Transitions.update_memory)
     suppress = _delegated("_transitions", Transitions.suppress)
@@ -226,25 +222,32 @@ class AgentMemoryStore(Delegating):
         self._release = view.release if view else partial(_close, projector)
         self._journal = journal = projector.journal
         notice = DamageNotice(is_silent=view is not None)
-        shared: dict[str, Any] = {"now": now, "curve": config.forgetting_curve, "on_damage": notice.log}
+        shared: dict[str, Any] = {"now": now, "curve": config.forgetting_curve}
         self._writer = writer = writer_of(
             projector, embedder=embedder, annotator=annotator, redacts=config.redact_secrets, **shared
         )
-        self._reader = reader = Reader(projector, embedder=lambda: writer.embedder, pending=writer.pending, **shared)
-        self._batches = Batches(projector, flush=writer.flush, refused=refused)
-        self._insertions = Insertions(writer, self._batches)
+        self._reader = reader = Reader(
+            projector, embedder=lambda: writer.embedder, pending=writer.pending, on_damage=notice.log, **shared
+        )
         self._listings = OwnersListings(reader)
         self._usage = Usage(config, journal, writer, reader, now, is_view=view is not None)
         self._views = Views(config, projector, reader, now, folder=place.folder / "past", of=view and view.past)
         self._purging = Purging(config.home, projector, writer, reader, now, close_views=self._views.close)
         self._verifying = Verifying(projector, reader, before=self._purging.complete_begun)
-        self._queries = Queries(projector, reader, now, check_graph=view.open.lease.check if view else lambda: None)
+        self._projections = Projections(
+            projector,
+            reader,
+            now,
+            flush=writer.flush,
+            check_files=view.open.lease.check if view else lambda: None,
+            refused=refused,
+        )
         self._transitions = Transitions(journal, writer, reader, now)
         self._curation = Curation(journal, writer, reader, now)
         self._awaiting = AwaitingVectors(projector, writer, now)
         self._damaged = DamagedVectors(self._awaiting, projector, writer, reader, now, notice)
         self._backups = Backups(config.home, projector, reader, now)
-        self._reembedding = Reembedding(self._awaiting, projector, writer, self._batches, now)
+        self._reembedding = Reembedding(self._awaiting, projector, writer, now)
         self._resetting = Resetting(projector, writer)
         self._auditing = Auditing(config, journal, writer, now)
         check_model(journal.named, embedder)
@@ -484,5 +487,5 @@ class PastStore(AgentMemoryStore):
 
     def act_for(self, access: Access, auditing: Auditing) -> Self:
         """Check what is asked of this agent's view, and record the sensitive memories that it gives."""
-        self._queries.on_query, self._listings.check = auditing.watch(access, self._reader)
+        self._projections.on_query, self._listings.check = auditing.watch(access, self._reader)
         return self

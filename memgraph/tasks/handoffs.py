@@ -46,7 +46,7 @@ from memgraph.retrieval.context.task_labels import source_label
 from memgraph.retrieval.overview import rules_in
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope
-from memgraph.store.access.visible import visible
+from memgraph.store.access.visibility import visible
 from memgraph.store.query import Mask
 from memgraph.tasks.registry import LISTS, find_task, snapshot
 from memgraph.text.cutting import whole_sentences

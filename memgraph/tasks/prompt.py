@@ -32,8 +32,7 @@ from memgraph.retrieval.context.notes import by_rank, entries_of, notes_in_parts
 from memgraph.retrieval.overview import project_overview, recent_memories, session_memories, with_rules
 from memgraph.retrieval.retrieval import MemoryRetrieval
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.scope import Scope, scope_of
-from memgraph.store.access.task_scope import task_of
+from memgraph.store.access.scope import Scope, scope_of, task_of
 from memgraph.tasks.registry import find_task, has_task
 from memgraph.tasks.sessions import Working
 from memgraph.text.cutting import cut

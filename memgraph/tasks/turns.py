@@ -43,8 +43,9 @@ from memgraph.model.results.tasks import (
 from memgraph.ports import Row
 from memgraph.privacy.access import Access
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.scope import Mask, Scope, of_or_none
-from memgraph.store.access.visible import visible
+from memgraph.store.access.scope import Scope, of_or_none
+from memgraph.store.access.visibility import visible
+from memgraph.store.query import Mask
 from memgraph.tasks.prohibitions import asks_for_forbidden
 from memgraph.tasks.registry import list_tasks
 from memgraph.tasks.sessions import session_of, stack_with

@@ -176,9 +176,8 @@ class Call:
 
     def _readable_among(self, memory_ids: Sequence[str], recalled_as: str | None = None) -> list[str]:
         """Return those of some memories that the caller may read: by its permissions, in its project, and where it calls from."""
-        from memgraph.store.access.scope import of_or_none, told_in
-        from memgraph.store.access.task_scope import tasks_read_by
-        from memgraph.store.access.visible import visible
+        from memgraph.store.access.scope import of_or_none, tasks_read_by, told_in
+        from memgraph.store.access.visibility import visible
 
         caller, reader = self.caller, self.memory.store.reader
         access = self.access  # refusing the access is recorded, so not in a block of reads

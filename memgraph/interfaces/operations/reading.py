@@ -145,7 +145,7 @@ def _ask(call: Call, given: Ask) -> Answer:
 
 
 def _list(call: Call, given: List) -> Answer:
-    from memgraph.store.access.task_scope import task_of
+    from memgraph.store.access.scope import task_of
 
     caller, project = call.caller, call.project(given.project)
     found, has_more = call.listings.page(

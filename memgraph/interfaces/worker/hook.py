@@ -114,7 +114,7 @@ def _kept_overview(client: str, home: str, event: Any) -> str:
         return ""
     from pathlib import Path
 
-    from memgraph.disk.work_tree import work_tree_name
+    from memgraph.disk.glance import work_tree_name
     from memgraph.interfaces.agents.kept import kept_overview
 
     project = work_tree_name(cwd) or os.path.basename(cwd.rstrip("/"))

@@ -39,7 +39,7 @@ from memgraph.model.memory import StoredMemory
 from memgraph.model.results.learning import ContradictionResult
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.permitted import Permits, everything
+from memgraph.store.access.visibility import Permits, everything
 from memgraph.store.query import Reader
 from memgraph.text.overlap import overlap
 

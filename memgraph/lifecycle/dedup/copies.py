@@ -28,7 +28,7 @@ from memgraph.model.events.records import AccessRecorded, phase_key
 from memgraph.model.memory import StoredMemory
 from memgraph.model.results.learning import CopiesResult
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.permitted import Permits, everything
+from memgraph.store.access.visibility import Permits, everything
 from memgraph.store.query import Reader
 
 PHASE = "copies"

@@ -12,8 +12,7 @@ from memgraph.model.events.memories import MemoryLinked, MemoryMerged
 from memgraph.model.events.payload import sparse
 from memgraph.model.memory import AgentMemory, StoredMemory, id_of
 from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.store.commit.append import Write, with_vector
-from memgraph.store.commit.records import patch, record_of
+from memgraph.store.commit.records import Write, patch, record_of, with_vector
 
 _DESCRIBES_TEXT = (
     "title", "reason", "occurred_at", "event_date", "location", "decision", "alternatives_considered", "files_involved",

@@ -40,7 +40,7 @@ from memgraph.model.events.records import AccessRecorded, phase_key
 from memgraph.model.memory import MEMORY_TYPES, StoredMemory
 from memgraph.model.results.learning import MADE_FROM_OTHERS, MergeResult
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.append import Write
+from memgraph.store.commit.records import Write
 from memgraph.store.query import Reader
 
 _BLOCK = 256

@@ -28,7 +28,7 @@ from memgraph.model.ids import canonical_name, source_id
 from memgraph.model.memory import AgentMemory, TrustClass, Vector, id_of
 from memgraph.model.results.learning import WORK_ORDER_SOURCE, AnswerResult, Verdict, WorkOrder
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.append import Write
+from memgraph.store.commit.records import Write
 
 _ASKED_ABOUT = "the work order was about it"
 """Reason of the link between an episode that an answer made and what the order was about."""

@@ -48,7 +48,7 @@ from memgraph.model.memory import SemanticMemory, StoredMemory, id_of
 from memgraph.model.results.learning import ErrorAnalysis, ErrorKind, RepeatedError
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.append import Write
+from memgraph.store.commit.records import Write
 
 SOURCE = "error analysis"
 """The `source` of these anti-patterns."""

@@ -14,7 +14,7 @@ from memgraph.lifecycle.generalisation.stages import stages
 from memgraph.model.events.memories import MemoryDerived
 from memgraph.model.memory import SemanticMemory, id_of
 from memgraph.ports import Row
-from memgraph.store.commit.append import Write
+from memgraph.store.commit.records import Write
 from memgraph.store.query import Reader
 
 

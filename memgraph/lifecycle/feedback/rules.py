@@ -37,7 +37,7 @@ from memgraph.model.memory import SemanticMemory
 from memgraph.model.results.learning import FEEDBACK_SOURCE, FeedbackResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.append import Write
+from memgraph.store.commit.records import Write
 from memgraph.text import lazy_re as re
 from memgraph.text.cutting import cut, whole_sentences
 

@@ -32,7 +32,7 @@ from memgraph.model.memory import SemanticMemory, id_of
 from memgraph.model.results.learning import CompressionResult
 from memgraph.ports import Embedder, LanguageModel
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.append import Write
+from memgraph.store.commit.records import Write
 from memgraph.store.projection.bulk import in_bulk
 from memgraph.store.query import Reader
 

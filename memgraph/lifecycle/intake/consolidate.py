@@ -41,7 +41,7 @@ from memgraph.model.similarity import to_vector
 from memgraph.ports import Embedder, Extractor, Row
 from memgraph.privacy.tiers import classified
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.append import Write, with_vector
+from memgraph.store.commit.records import Write, with_vector
 
 _SWITCHED_OFF = "consolidation is switched off (consolidation_enabled)"
 
@@ -240,7 +240,7 @@ class ConsolidationPipeline:
         if not self._store.config.consolidation_enabled:
             return CompressionResult(notice=_SWITCHED_OFF)
         model = self._extractor.language_model if isinstance(self._extractor, ModelExtractor) else None
-        with reported(self._store, "compress") as notes, self._store.batch():
+        with reported(self._store, "compress") as notes:
             result = compress(self._store, embedder=self._embedder, model=model)
             collected = collect(self._store)
             notes.counts = {**counts_of(collected), **counts_of(result), "archived": collected.archived, "deleted": collected.deleted}  # fmt: skip

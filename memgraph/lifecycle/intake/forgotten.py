@@ -15,8 +15,8 @@ from memgraph.lifecycle.dedup.duplicates import told_with
 from memgraph.lifecycle.dedup.equal_text import differ, equal_memories
 from memgraph.model.memory import AgentMemory
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.permitted import Permits, everything
 from memgraph.store.access.scope import of_or_none
+from memgraph.store.access.visibility import Permits, everything
 
 _MOST_READ = 20
 

@@ -67,18 +67,7 @@ def ingest(
     if not store.config.consolidation_enabled:
         notice = "nothing was read: consolidation is disabled (consolidation_enabled)"
         return IngestReport(source=reader.source_id, notice=notice)
-    with store.batch():
-        return _ingest(store, reader, pipeline or ConsolidationPipeline(store), progress, compress=compress)
-
-
-def _ingest(
-    store: AgentMemoryStore,
-    reader: Reader,
-    pipeline: ConsolidationPipeline,
-    progress: Progress | None,
-    *,
-    compress: bool,
-) -> IngestReport:
+    pipeline = pipeline or ConsolidationPipeline(store)
     run = _Run(store, reader, pipeline)
     pipeline.usage.begin_stage()
     total = reader.count() if progress else None

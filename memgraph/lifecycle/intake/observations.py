@@ -22,9 +22,8 @@ from memgraph.model.results.learning import SavedObservation
 from memgraph.privacy.access import OWNER, Access
 from memgraph.privacy.tiers import Inferred, domain_of, inferred, strictest
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.permitted import Permits, everything
-from memgraph.store.access.visible import readable
-from memgraph.store.commit.append import Write, with_vector
+from memgraph.store.access.visibility import Permits, everything, readable
+from memgraph.store.commit.records import Write, with_vector
 from memgraph.text.cutting import split_text
 
 SOURCE = "observation"

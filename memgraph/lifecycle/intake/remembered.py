@@ -23,8 +23,7 @@ from memgraph.model.events.payload import Actor
 from memgraph.model.memory import PrivacyTier, SemanticMemory, StoredMemory
 from memgraph.privacy.access import OWNER, Access
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.permitted import Permits
-from memgraph.store.access.visible import readable
+from memgraph.store.access.visibility import Permits, readable
 from memgraph.text.cutting import shortened, split_text
 
 SOURCE = "remember"

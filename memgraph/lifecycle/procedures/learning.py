@@ -49,8 +49,8 @@ from memgraph.model.memory import AgentMemory, ProceduralMemory, StoredMemory, i
 from memgraph.model.results.learning import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED, UNCONVINCING, ProcedureResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.append import Write
-from memgraph.store.usage_outcomes import measurement, usage_counts, usage_factor
+from memgraph.store.commit.records import Write
+from memgraph.store.outcomes import measurement, usage_counts, usage_factor
 
 SOURCE = "procedures"
 """The `source` of procedures learned here."""

@@ -20,7 +20,7 @@ from memgraph.model.events.payload import Actor, Payload, WriteScope
 from memgraph.model.memory import AgentMemory, Vector
 from memgraph.ports import Embedder
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.append import Write, with_vector
+from memgraph.store.commit.records import Write, with_vector
 from memgraph.store.query import Reader
 
 ATTEMPTS = 3

@@ -9,7 +9,7 @@ import numpy as np
 
 from memgraph.index.analyser import analyse
 from memgraph.retrieval.stages.state import DECIMALS, Scores, Search, Slots
-from memgraph.store.access.scope import Mask
+from memgraph.store.query import Mask
 
 _WORDS, _MEANING, _UNKNOWN_NAMES, _NAMED, _TIME, _BIAS = 5.9, 10.6, -3.2, 0.5, 1.6, -4.9
 _WORDS_ALONE, _UNKNOWN_ALONE, _NAMED_ALONE, _TIME_ALONE, _BIAS_ALONE = 7.8, -3.7, 1.6, 0.8, -2.7

@@ -30,7 +30,8 @@ from memgraph.retrieval.stages.rank import best
 from memgraph.retrieval.stages.state import Counts, Scores, Search, Slots
 from memgraph.retrieval.stages.walk import rests_on
 from memgraph.store import AgentMemoryStore
-from memgraph.store.access.scope import Mask, pinned_constraints
+from memgraph.store.access.scope import pinned_constraints
+from memgraph.store.query import Mask
 
 AUTO = 0.7
 """The calibrated floor: see `tests/benchmarks/README.md` for the curve from which it was chosen."""

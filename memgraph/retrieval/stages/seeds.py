@@ -9,7 +9,7 @@ from memgraph.model.memory import MEMORY_TYPES
 from memgraph.retrieval.stages.evidence import is_year
 from memgraph.retrieval.stages.neighbours import around
 from memgraph.retrieval.stages.state import DECIMALS, Counts, Scores, Search, Slots, Term
-from memgraph.store.access.scope import Mask
+from memgraph.store.query import Mask
 
 _DENSE_EPSILON = 0.05
 _TEXT_EPSILON_SHARE = 0.05

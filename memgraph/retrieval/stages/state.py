@@ -14,7 +14,8 @@ from memgraph.index.analyser import analyse
 from memgraph.index.index import Index, scope_name
 from memgraph.model.memory import Vector
 from memgraph.model.results.retrieval import RetrievalConfig
-from memgraph.store.access.scope import Mask, Scope
+from memgraph.store.access.scope import Scope
+from memgraph.store.query import Mask
 
 Scores = NDArray[np.float64]
 Slots = NDArray[Any]

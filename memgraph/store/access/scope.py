@@ -1,20 +1,22 @@
-"""Scope: the memories that are asked about, by project, session, task, agents, domain, privacy tier and trust class."""
+"""Scope: the memories that are asked about, by project, session, task, agents, domain, privacy tier and trust class; the tasks that may be read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memgraph.fold.tasks import HAS_ITEM, ITEM, SESSION, TASK, session_key, task_key
 from memgraph.index.columns import CONSTRAINT_TAG, TIERS, TRUST
 from memgraph.index.index import Index, name_in_scope, scope_name
 from memgraph.model.memory import MEMORY_TYPES, MemoryType, TrustClass
 from memgraph.model.results.retrieval import RetrievalQuery
+from memgraph.ports import Row
 from memgraph.privacy.access import Access
+from memgraph.store.query import Mask, Reader
 
-Mask = NDArray[np.bool_]
 Slots = NDArray[np.int64]
 _UNKNOWN = -2
 """Code of an unknown project: only shared knowledge is visible then."""
@@ -22,39 +24,24 @@ _UNKNOWN = -2
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The scope of a retrieval.
-
-    Attributes
-    ----------
-    access : Access
-        Who asks: admits what that agent may have (see `memgraph.store.access.permitted`).
-    project_id : str or None
-        Admits that project's memories and those without a project; None: every project.
-    asking_session : str or None
-        The session in which it is asked: admits what is only told in it (`memgraph.index.columns.SESSION_SOURCES`).
-    session : str or None
-        Admits that session's memories and those without a session; None: every session's, but for what is only told in one.
-    task_id : str or None
-        Admits that task's own memories; None: no task's memories.
-    all_tasks : bool
-        Admits every task's own memories.
-    global_fallback : bool
-        With a task: admits the memories of no task beside its own. Pinned constraints of no task are admitted in any case.
-    linked : sequence of str, optional
-        Admits only the own memories of these tasks, to which the asking one is linked. `task_id` and `all_tasks` do not count then, and no
-        pinned constraint holds.
-    among : sequence of str, optional
-        Admits only memories with these ids.
-    """
+    """The scope of a retrieval."""
 
     access: Access
+    """Who asks: admits what that agent may have (`memgraph.store.access.visibility`)."""
     project_id: str | None = None
+    """Admits that project's memories and those without a project."""
     asking_session: str | None = None
+    """The session in which it is asked: what is only told in it is admitted (`memgraph.index.columns.SESSION_SOURCES`)."""
     session: str | None = None
+    """Admits that session's memories and those without a session. None: every session's, but for what is only told in one."""
     task_id: str | None = None
+    """Admits that task's own memories. None: no task's memories."""
     all_tasks: bool = False
+    """Admits every task's own memories."""
     global_fallback: bool = True
+    """With a task: admits the memories of no task beside its own. Pinned constraints of no task are admitted in any case."""
     linked: Sequence[str] | None = None
+    """Admits only the own memories of these tasks, to which the asking one is linked; then `task_id`, `all_tasks` and pins do not count."""
     agents: Sequence[str] | None = None
     privacy_tiers: Sequence[str] | None = None
     trust_classes: Sequence[str] | None = None
@@ -63,10 +50,11 @@ class Scope:
     include_archived: bool = False
     include_ended: bool = False
     among: Sequence[str] | None = None
+    """Admits only memories with these ids."""
 
 
 def scope_of(query: RetrievalQuery, access: Access, *, task_id: str | None) -> Scope:
-    """Return the scope of a query; `task_id` is the one it names, or that of its session (`task_scope.task_of`)."""
+    """Return the scope of a query; `task_id` is the one it names, or that of its session (`task_of`)."""
     return Scope(
         access,
         project_id=query.project_id,
@@ -209,3 +197,57 @@ def of_or_none(index: Index, column: str, name: str | None) -> Mask:
 def _code(index: Index, column: str, name: str) -> int:
     code = index.scopes.find(scope_name(column, name))
     return code if code >= 0 else _UNKNOWN
+
+
+def of_project(index: Index, project_id: str) -> Mask:
+    """Return which slots belong to this project."""
+    found: Mask = index.column("project") == _code(index, "project", project_id)
+    return found
+
+
+def task_of(reader: Reader, task_id: str | None, *sessions: str | None, all_tasks: bool = False) -> str | None:
+    """Return the task in whose scope it is asked: the one that is named, else the current one of the first session that works on one.
+
+    Where all tasks are searched, none counts but the one that is named. Costs a look-up by key for each session; call it outside of frozen
+    blocks.
+    """
+    if task_id is not None or all_tasks:
+        return task_id
+    for session in dict.fromkeys(one for one in sessions if one is not None):
+        stack = (reader.record(SESSION, session_key(session)) or {}).get("stack", [])
+        if stack:
+            return str(stack[-1])
+    return None
+
+
+def is_known(reader: Reader, task_id: str) -> bool:
+    """Return whether a task is registered, or a memory has named it."""
+    return reader.record(TASK, task_key(task_id)) is not None
+
+
+def tasks_read_by(reader: Reader, task_id: str | None, session: str | None) -> list[str]:
+    """Return the tasks whose memories may be read where a session works on a task: that task, and those that it is linked to."""
+    name = task_of(reader, task_id, session)
+    return [] if name is None else [name, *links_in(items_of(reader, name))]
+
+
+def items_of(reader: Reader, task_id: str) -> list[Row]:
+    """Return what holds in a task, each with the task's project, oldest first. Costs a look-up, and one query of its items."""
+    task = reader.record(TASK, task_key(task_id)) or {}
+    return _in_order(reader.held(HAS_ITEM, task_key(task_id), None), {task_id: task.get("project_id")})
+
+
+def every_item(reader: Reader) -> list[Row]:
+    """Return what holds in any task, each with its task's project, oldest first. Costs one pass over all tasks and their items."""
+    project_of = {row["name"]: row.get("project_id") for row in reader.every_record(TASK)}
+    return _in_order((row for row in reader.every_record(ITEM) if "closed_seq" not in row), project_of)
+
+
+def links_in(items: Iterable[Row]) -> list[str]:
+    """Return the ids of the tasks to which the task of these items is linked, in the order of the links."""
+    return [str(row["content"]) for row in items if row["kind"] == "link"]
+
+
+def _in_order(rows: Iterable[Row], project_of: Mapping[str, str | None]) -> list[Row]:
+    with_project = ({**row, "project_id": project_of.get(row["task_id"])} for row in rows)
+    return sorted(with_project, key=lambda row: (row["seq"], row["id"]))

@@ -10,10 +10,12 @@ from memgraph.model.base import Name, checked
 from memgraph.model.events.memories import RecordPatch
 from memgraph.model.events.payload import Actor, Payload, WriteScope, sparse
 from memgraph.model.ids import new_id
-from memgraph.model.memory import REASONS_OF, AgentMemory, MemoryRecord
+from memgraph.model.memory import REASONS_OF, AgentMemory, MemoryRecord, Vector
 from memgraph.ports import Annotator, Row, lacks_entities
 from memgraph.text.cutting import summary_of
 
+Write = Payload | tuple[Payload, Vector] | AgentMemory
+"""An event; an event with the vector that it refers to; or a memory to add."""
 _RECORDED = frozenset(MemoryRecord.model_fields)
 
 
@@ -81,12 +83,24 @@ def check_commit(write_scope: object, events: object, *, task_id: object, actor:
     if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
         raise InvalidInputError("must be a list of events", field="events", value=events)
     for event in events:
-        payload = event[0] if isinstance(event, tuple) and len(event) == 2 else event
-        if not isinstance(payload, Payload | AgentMemory):
-            problem = "must be an event, an event and its vector, or a memory"
-            raise InvalidInputError(problem, field="events", value=event)
-        if isinstance(payload, Payload) and payload.BY_STORE_ALONE:
+        if isinstance(event, AgentMemory):
+            continue
+        payload, _ = payload_and_vector(event)
+        if payload.BY_STORE_ALONE:
             raise InvalidInputError("can only be written by the store itself", field="events", value=payload.TYPE)
+
+
+def payload_and_vector(write: Write) -> tuple[Payload, Vector | None]:
+    """Return the event of a write other than a memory, and its vector."""
+    payload, vector = write if isinstance(write, tuple) and len(write) == 2 else (write, None)
+    if not isinstance(payload, Payload):
+        raise InvalidInputError("must be an event, an event and its vector, or a memory", field="events", value=write)
+    return payload, vector
+
+
+def with_vector(payload: Payload, vector: Vector | None) -> Write:
+    """Return an event with its vector, if there is one."""
+    return payload if vector is None else (payload, vector)
 
 
 def scope_of(memory: MemoryRecord | AgentMemory | Row) -> WriteScope:

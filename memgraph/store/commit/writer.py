@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, TypeVar
 
 from memgraph.embedding import embed_each
 from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
 from memgraph.extraction.secrets import kinds_of_secrets, redact_any
+from memgraph.fold import Workspace, check
 from memgraph.fold.memories import chain_of
-from memgraph.journal.envelope import Event
+from memgraph.journal.envelope import CommitDraft, Event
+from memgraph.journal.vectors import row_sha256
 from memgraph.logs import logger_of
 from memgraph.model.attempts import no_attempt
-from memgraph.model.events.memories import MemoryAdded, MemoryDerived, MemoryLinked, MemoryRevised
+from memgraph.model.base import checked, checked_list
+from memgraph.model.events.memories import (
+    MemoryAdded,
+    MemoryDeleted,
+    MemoryDerived,
+    MemoryLinked,
+    MemoryRevised,
+    MemoryUndeleted,
+    VectorRef,
+)
 from memgraph.model.events.payload import Actor, Payload, WriteScope
 from memgraph.model.events.records import RetrievalRecorded
-from memgraph.model.ids import stored_form
+from memgraph.model.events.store import EmbeddingSwitched
+from memgraph.model.ids import new_id, stored_form
 from memgraph.model.link import Link
 from memgraph.model.memory import (
     AgentMemory,
@@ -33,16 +46,28 @@ from memgraph.model.memory import (
 )
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results.learning import MADE_FROM_OTHERS
-from memgraph.ports import Annotator, Embedder, Row
+from memgraph.ports import Annotator, Embedder, Key, Row
 from memgraph.privacy.tiers import TEXT_FIELDS, Inferred, M, inferred, strictest, text_of
-from memgraph.store.commit.access import Use
-from memgraph.store.commit.append import Appender, Write, with_vector
-from memgraph.store.commit.records import annotated, patch, record_of, scope_of, with_its_reasons
+from memgraph.store.commit.access import PendingAccess, Use
+from memgraph.store.commit.records import (
+    Write,
+    annotated,
+    patch,
+    payload_and_vector,
+    record_of,
+    scope_of,
+    with_its_reasons,
+    with_vector,
+)
+from memgraph.store.commit.requests import check_effect, next_commit_id
+from memgraph.store.commit.vectors import VectorModel, check_model, checked_vector, vector_model
 from memgraph.store.projection.bulk import BULK_FROM, in_bulk
 from memgraph.store.projection.projector import Projector
 
 logger = logger_of(__name__)
 
+MANY = 100
+"""From this many new ids on, the index checks whether they exist: loading it is cheaper than a look-up for each."""
 T = TypeVar("T")
 Chain = tuple[str, str]
 ChainOf = Callable[[AgentMemory], Chain | None]
@@ -65,8 +90,11 @@ _FIELD_OF_ALIAS = {
 }
 
 
-class Writer(Appender):
-    """Turns requests into events: validates, annotates, embeds, and sets the store's own fields."""
+class Writer:
+    """Turns requests into events and appends them, with the pending access records.
+
+    It validates, annotates, embeds, and sets the store's own fields. `append` and `append_all` require the writer lock.
+    """
 
     def __init__(
         self,
@@ -76,14 +104,96 @@ class Writer(Appender):
         annotator: Annotator,
         now: Callable[[], str],
         curve: ForgettingCurveConfig,
-        redacts: bool = True,
-        on_damage: Callable[[int], None] = lambda _count: None,
+        redacts: bool,
     ) -> None:
-        super().__init__(projector, embedder=embedder, now=now, curve=curve, on_damage=on_damage)
+        self._projector = projector
+        self.embedder = embedder
         self._annotator = annotator
+        self._now = now
+        self._curve = curve
         self._redacts = redacts
+        self.pending = PendingAccess(self.flush, curve, lambda: projector.projection.seq)
         self.notices: list[str] = []
         self.tiers = Tiers(self.notice)
+        self._made_ids: set[str] = set()
+
+    @property
+    def model(self) -> VectorModel:
+        """The model of the stored vectors."""
+        return vector_model(self._projector.journal.named, self.embedder)
+
+    def insert_memory(self, memory: AgentMemory | Mapping[str, Any]) -> StoredMemory:
+        """Add a memory. A given id is kept; without an embedding the content is embedded.
+
+        Raises
+        ------
+        InvalidInputError
+            A field is invalid; nothing is stored.
+        DuplicateIdError
+            The id exists already.
+        """
+        return self.insert_memories([memory])[0]
+
+    def insert_memories(
+        self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool = True
+    ) -> list[StoredMemory]:
+        """Add memories in one commit, all or none. They share one write scope.
+
+        Parameters
+        ----------
+        annotate : bool
+            Extract entities, predecessors and fingerprints; False stores the memories exactly as given (an import).
+        """
+        if isinstance(memories, str | Mapping) or not isinstance(memories, Iterable):
+            raise InvalidInputError("must be a list of memories", field="memories", value=memories)
+        return self.insert(list(memories), annotate=annotate)
+
+    def insert_parts(self, memories: Sequence[AgentMemory], *, actor: Actor = "agent") -> list[StoredMemory]:
+        """Add the parts of one text in one commit, each linked to the preceding part."""
+        return self.insert(checked_list(AgentMemory, memories, "memories"), parts=True, actor=actor)
+
+    def rewrite(
+        self,
+        *,
+        add: Sequence[AgentMemory] = (),
+        change: Mapping[str, Mapping[str, Any]] | None = None,
+        delete: Sequence[str] = (),
+        reason: str | None = None,
+        actor: Actor = "agent",
+    ) -> None:
+        """Add, change and delete memories without a task in one commit, all or none.
+
+        Parameters
+        ----------
+        change : mapping, optional
+            By id the new values of fields, as `update_memory` takes them. A given ``embedding`` is that of the new content.
+        reason : str, optional
+            Why memories are deleted.
+
+        Raises
+        ------
+        NotFoundError
+            A memory to change does not exist.
+        InvalidInputError, DuplicateIdError
+            As for `insert_memory` and `update_memory`.
+        """
+        with self.exclusive():
+            changed = checked(Mapping[str, Mapping[str, Any]], change or {}, "change")
+            changes = [self.revision(one, updates) for one, updates in changed.items()]
+            deletions = [MemoryDeleted(id=one, reason=reason) for one in checked_list(str, delete, "delete")]
+            writes = [*checked_list(AgentMemory, add, "add"), *changes, *deletions]
+            self.commit("global", writes, actor=actor)
+
+    def import_memories(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
+        """Add memories as given, and their links, in one commit per write scope. One without a privacy tier gets that of its domain and text.
+
+        Raises
+        ------
+        NotFoundError
+            A link's end is neither among the memories nor in the store; nothing is stored.
+        """
+        memories, links = checked_list(AgentMemory, memories, "memories"), checked_list(Link, links, "links")
+        self.restore(memories, links)
 
     def commit(
         self,
@@ -118,20 +228,14 @@ class Writer(Appender):
         if not memories:
             return []
         with in_bulk() if len(memories) >= BULK_FROM else nullcontext():
-            return self._insert(memories, annotate=annotate, parts=parts, actor=actor)
-
-    def _insert(
-        self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool, parts: bool, actor: Actor
-    ) -> list[StoredMemory]:
-        made_by = self.embedder
-        completed = self._completed([parse_memory(memory) for memory in memories], annotate=annotate, are_one=parts)
-        task_id, chains = completed[0].task_id, _chains(annotate=annotate, parts=parts)
-        with self._projector.writing():
-            writes = self._as_events(completed, chains)
-            scope: WriteScope = "task" if task_id else "global"
-            events = self.append(scope, writes, task_id=task_id, actor=actor, made_by=made_by)
-        added = (event.content["memory"] for event in events if isinstance(event.payload, MemoryAdded))
-        return [self._kept(row, memory) for row, memory in zip(added, completed, strict=True)]
+            made_by = self.embedder
+            completed = self._completed([parse_memory(memory) for memory in memories], annotate=annotate, are_one=parts)
+            task_id, chains = completed[0].task_id, _chains(annotate=annotate, parts=parts)
+            with self._projector.writing():
+                writes = self._as_events(completed, chains)
+                events = self.append(scope_of(completed[0]), writes, task_id=task_id, actor=actor, made_by=made_by)
+            added = (event.content["memory"] for event in events if isinstance(event.payload, MemoryAdded))
+            return [self._kept(row, memory) for row, memory in zip(added, completed, strict=True)]
 
     def _kept(self, row: Row, memory: AgentMemory) -> StoredMemory:
         """Return the stored memory that was made from a given one."""
@@ -253,7 +357,9 @@ class Writer(Appender):
         A memory that cannot be embedded is stored without a vector and found by text alone, and a notice says so; in
         text-only mode this is intended.
         """
-        vectors = [None if memory.embedding is None else self.checked(memory.embedding) for memory in memories]
+        vectors = [
+            None if memory.embedding is None else checked_vector(memory.embedding, self.model) for memory in memories
+        ]
         lacking = [place for place, vector in enumerate(vectors) if vector is None]
         if not lacking or not self.embedder.dimension:
             return vectors
@@ -316,8 +422,9 @@ class Writer(Appender):
     def _record(
         self, memory: AgentMemory, now: str, chain: Chain | None, last: dict[Chain, str | None]
     ) -> MemoryRecord:
-        settled: dict[str, Any] = {"id": memory.id or self.new_id()}
-        settled |= _NO_VECTOR
+        settled: dict[str, Any] = {"id": memory.id or new_id(), **_NO_VECTOR}
+        if memory.id is None:
+            self._made_ids.add(settled["id"])  # freshly generated, so it need not be looked up
         if memory.embedding is not None:
             settled |= {"embedding_model": self.model.name, "embedded_at": memory.embedded_at or now}
         if chain is not None:
@@ -340,6 +447,112 @@ class Writer(Appender):
             logger.warning("%s", text)
             self.notices.append(text)
 
+    def flush(self) -> None:
+        """Commit the pending access records."""
+        if self.pending:
+            with self._projector.writing():
+                self.append("system", [], actor="system")
+
+    def append(
+        self,
+        write_scope: WriteScope,
+        writes: Sequence[Write],
+        *,
+        task_id: str | None = None,
+        actor: Actor = "agent",
+        made_by: Embedder | None = None,
+    ) -> list[Event]:
+        """Append one commit and return its events."""
+        return self.append_all([(write_scope, task_id, writes)], actor=actor, made_by=made_by)
+
+    def append_all(
+        self,
+        parts: Sequence[tuple[WriteScope, str | None, Sequence[Write]]],
+        *,
+        actor: Actor = "agent",
+        made_by: Embedder | None = None,
+    ) -> list[Event]:
+        """Append commits, all or none, and return their events; `made_by` made the vectors, before the lock was taken."""
+        given = [[payload_and_vector(write) for write in writes] for _, _, writes in parts]
+        vectors = [vector for writes in given for _, vector in writes if vector is not None]
+        if vectors:
+            check_model(self._projector.journal.named, made_by or self.embedder, in_use=self.embedder)
+            model = self.model
+            vectors = [checked_vector(vector, model) for vector in vectors]
+        drafts = [
+            CommitDraft(scope, [payload for payload, _ in writes], task_id=task_id, actor=actor)
+            for (scope, task_id, _), writes in zip(parts, given, strict=True)
+        ]
+        self._check(drafts)
+        with self._projector.view:
+            drained = self.pending.drain(self._projector.rows.memories)
+        first = CommitDraft("system", [*drained.payloads, *self._switch(vectors)], actor="system")
+        before = self._projector.journal.tail.seq
+        try:
+            refs, write = self._placed(vectors)
+            drafts = [first] + [
+                replace(draft, payloads=[_naming(one, refs) for one in writes], commit_id=next_commit_id())
+                for draft, writes in zip(drafts, given, strict=True)
+            ]
+            if not any(draft.payloads for draft in drafts):
+                return []
+            appended = self._projector.append(drafts, self._now(), first=write)
+        except BaseException:
+            if self._projector.journal.tail.seq == before:  # otherwise they are recorded and must not be counted twice
+                with self._projector.view:
+                    self.pending.put_back(drained)
+            raise
+        return appended[len(first.payloads) :]
+
+    def _check(self, drafts: Sequence[CommitDraft]) -> None:
+        """Refuse what may not be recorded, at the rows as they are."""
+        payloads = [payload for draft in drafts for payload in draft.payloads]
+        check_effect(payloads)
+        if sum(isinstance(payload, MemoryAdded) for payload in payloads) >= MANY:
+            _ = self._projector.index
+        for payload in payloads:
+            if getattr(payload, "vector", None) is not None and not isinstance(payload, MemoryUndeleted):
+                raise InvalidInputError("is assigned by the store; pass the vector with the event", field="vector")
+        check(Workspace(_Present(self._projector, self._made_ids)), drafts, self._now())
+        self._made_ids.clear()
+
+    def _placed(self, vectors: Sequence[Vector]) -> tuple[Iterator[VectorRef], Callable[[], None]]:
+        """Return the references to vectors, and what writes them."""
+        if not vectors:
+            return iter(()), lambda: None
+        model, dimension = self.model
+        first = self._projector.journal.named.rows.get(model, 0)
+        sums = map(row_sha256, vectors)
+        refs = (VectorRef(model=model, row=row, sha256=sha256) for row, sha256 in enumerate(sums, start=first))
+        stored = self._projector.journal.vectors(model, dimension)
+        return refs, lambda: stored.restore(dict(enumerate(vectors, start=first)))
+
+    def _switch(self, vectors: Sequence[Vector]) -> list[Payload]:
+        """Return the event that sets the store's model, before its first vector."""
+        if not vectors or self._projector.journal.named.model is not None:
+            return []
+        return [EmbeddingSwitched(model=self.model.name, dimension=self.model.dimension)]
+
+
+class _Present:
+    """Today's rows for the checks of the fold: whether a memory exists is not asked where it is known anyway."""
+
+    def __init__(self, projector: Projector, made_ids: set[str]) -> None:
+        self._projector = projector
+        self._made_ids = made_ids
+        self.get = projector.rows.get
+        self.edges_at = projector.rows.edges_at
+        self.sources = projector.rows.sources
+
+    def has(self, table: str, key: Key) -> bool:
+        """Return whether a row exists."""
+        if table != "Memory":
+            return self._projector.rows.has(table, key)
+        if key in self._made_ids:
+            return False
+        index = self._projector.loaded_index
+        return self._projector.rows.has(table, key) if index is None else index.slot(str(key)) >= 0
+
 
 def _chains(*, annotate: bool = True, parts: bool = False) -> ChainOf:
     """Return the function that finds a memory's predecessor: none if memories are stored exactly as given."""
@@ -352,9 +565,9 @@ def _chains(*, annotate: bool = True, parts: bool = False) -> ChainOf:
     )
 
 
-def _refers(memory: AgentMemory) -> bool:
-    """Return whether a memory's references require a look-up."""
-    return bool(memory.id or memory.previous_id or getattr(memory, "supporting_memory_ids", ()))
+def _naming(write: tuple[Payload, Vector | None], refs: Iterator[VectorRef]) -> Payload:
+    payload, vector = write
+    return payload if vector is None else payload.model_copy(update={"vector": next(refs)})
 
 
 class Tiers:

@@ -25,8 +25,7 @@ from memgraph.model.memory import (
 from memgraph.model.results.curation import ChangedMemory, EditResult, FieldChange, HistoryEntry, Origin, UndoResult
 from memgraph.ports import Embedder, Row
 from memgraph.privacy.tiers import domain_of, known_domain, strictest
-from memgraph.store.commit.append import Write, payload_of
-from memgraph.store.commit.records import scope_of
+from memgraph.store.commit.records import Write, payload_and_vector, scope_of
 from memgraph.store.commit.writer import Writer
 from memgraph.store.editing.edit import OF_ONE, Edit, check_move
 from memgraph.store.editing.history import history
@@ -116,7 +115,7 @@ class Curation:
                 if updates and "privacy_tier" in wanted:
                     updates["privacy_tier"] = wanted["privacy_tier"]  # stated, so that nothing raises it
                 write = self._writer.revision(memory.id, updates, ready=ready) if updates else None
-                changes = _changes(row, payload_of(write)) if write is not None else []
+                changes = _changes(row, payload_and_vector(write)[0]) if write is not None else []
                 if write is None or not changes:
                     unchanged.append(memory.id)
                     continue
@@ -188,7 +187,7 @@ class Curation:
             row, now = self._reader.record("Memory", kept.id) or {}, self._now()
             updates = {name: value for name, value in _united(kept, others).items() if getattr(kept, name) != value}
             writes: list[Write] = [self._writer.revision(kept.id, updates)] if updates else []
-            changes = _changes(row, payload_of(writes[0])) if writes else []
+            changes = _changes(row, payload_and_vector(writes[0])[0]) if writes else []
             writes += self._taken_links(kept, others, now)
             writes += [_superseding(kept.id, one.id, _MERGED, now) for one in others]
             memories = [

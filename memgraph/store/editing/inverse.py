@@ -17,7 +17,7 @@ from memgraph.model.events.payload import Payload
 from memgraph.model.events.records import UNDONE
 from memgraph.model.memory import MemoryRecord, Vector, parse_memory
 from memgraph.ports import Row
-from memgraph.store.commit.append import Write, with_vector
+from memgraph.store.commit.records import Write, with_vector
 from memgraph.store.commit.vectors import has_vector
 from memgraph.store.commit.writer import Writer
 from memgraph.store.editing.lives import LinkKey, Lives, differences, in_order, link_keys

@@ -13,8 +13,7 @@ from memgraph.model.base import Callback, Limit, checked
 from memgraph.model.events.memories import MemoryRevised, RecordPatch
 from memgraph.model.memory import Vector
 from memgraph.ports import Embedder, Progress, Row
-from memgraph.store.commit.append import Write
-from memgraph.store.commit.records import scope_of
+from memgraph.store.commit.records import Write, scope_of
 from memgraph.store.commit.vectors import check_model, has_vector
 from memgraph.store.commit.writer import Writer
 from memgraph.store.projection.projector import Projector

@@ -115,7 +115,7 @@ def _history(config: AgentMemoryConfig, store_id: str) -> tuple[KeyHistory, KeyH
         heads = HeadFile(config.keys_home, store_id)
         journal = Journal(database, config.home, store_id, None, heads=heads, lock_timeout_s=config.lock_timeout_s)
         if identity_in(database) is None:
-            return uses_in(legacy.lines(config.home / legacy.FOLDER)), KeyHistory()
+            return uses_in(legacy.lines(config.home)), KeyHistory()
         seq = journal.archived_until()
         return uses_in(journal.every_line(seq, until=MAX_WHOLE)), uses_in(journal.every_line(until=seq))
     finally:
@@ -189,7 +189,7 @@ def reseal_store(
     now = _now(clock)
     journal = open_store_journal(config, keys, now, with_expired_keys=True)
     try:
-        return reseal(journal, now=now, resealed_by=resealed_by or f"memgraph {release()}", progress=progress).event
+        return reseal(journal, now=now, resealed_by=resealed_by or f"memgraph {release()}", progress=progress)
     finally:
         journal.close()
 

@@ -20,7 +20,6 @@ from memgraph.ports import Embedder, Progress, Row
 from memgraph.store.commit.vectors import VectorModel, check_is_embedder
 from memgraph.store.commit.writer import Writer
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors, checked_batch
-from memgraph.store.projection.batches import Batches
 from memgraph.store.projection.projector import Projector
 
 
@@ -32,14 +31,11 @@ class Reembedding:
     model fails on its text, awaits one.
     """
 
-    def __init__(
-        self, awaiting: AwaitingVectors, projector: Projector, writer: Writer, batches: Batches, now: Callable[[], str]
-    ) -> None:
+    def __init__(self, awaiting: AwaitingVectors, projector: Projector, writer: Writer, now: Callable[[], str]) -> None:
         self._awaiting = awaiting
         self._projector = projector
         self._journal = projector.journal
         self._writer = writer
-        self._batches = batches
         self._now = now
 
     def reembed(self, embedder: Embedder, *, batch: int = 64, progress: Progress | None = None) -> ReembedResult:
@@ -75,7 +71,7 @@ class Reembedding:
         checked(Callback, progress, "progress")
         batch = checked_batch(batch)
         model = VectorModel(embedder.name, embedder.dimension)
-        with self._alone(), self._batches.batch():
+        with self._alone():
             self._projector.catch_up()
             self._check_target(model)
             before = self._writer.embedder
@@ -101,7 +97,7 @@ class Reembedding:
         with self._writer.exclusive():  # under this lock, concurrent writes check their embedder
             if self._journal.named.model not in (None, embedder.name):
                 return False
-            self._writer.use(embedder)
+            self._writer.embedder = embedder
             return True
 
     def _embed_with(self, embedder: Embedder, before: Embedder, batch: int, progress: Progress | None) -> int:
@@ -112,7 +108,7 @@ class Reembedding:
                 raise _unfit(embedder, waiting, waiting)
         except EmbeddingError:
             if self._journal.named.model is None:
-                self._writer.use(before)
+                self._writer.embedder = before
             raise
         return done
 
@@ -205,7 +201,7 @@ class Reembedding:
             ]
             _ = self._projector.index  # the index checks quickly whether so many memories exist
             self._writer.commit("system", events, actor="system")
-            self._writer.use(embedder)
+            self._writer.embedder = embedder
 
     def _embed_rest(self, batch: int) -> int:
         """Embed what still awaits a vector; the model has been changed, so a failure is only reported."""

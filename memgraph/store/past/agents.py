@@ -26,7 +26,7 @@ from memgraph.model.events.store import StoreReset
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Row
 from memgraph.privacy.access import Access
-from memgraph.store.access.visible import visible
+from memgraph.store.access.visibility import visible
 from memgraph.store.query import Reader
 
 Openings = Mapping[int, Row]

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import memgraph
-from memgraph.store.access.permitted import permitted
-from memgraph.store.access.visibility import shown
+from memgraph.store.access.visibility import permitted, shown
 
 
 @pytest.fixture

@@ -268,7 +268,7 @@ def test_the_size_of_other_tasks_changes_no_certainty(memory: MemGraph) -> None:
 
 
 def test_scopes_admit_only_the_tasks_they_name(memory: MemGraph) -> None:
-    from memgraph.store.access.visible import visible
+    from memgraph.store.access.visibility import visible
 
     ids = {name: save(memory, "text", task_id=name) for name in (None, "t1", "t2", "t3")}
     reader = memory.store.reader

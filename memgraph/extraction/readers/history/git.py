@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO
 
-from memgraph.disk.work_tree import work_tree_name
+from memgraph.disk.glance import work_tree_name
 from memgraph.errors import SourceError
 from memgraph.extraction.readers.history.commit_sessions import grouped, is_sha
 from memgraph.extraction.readers.history.commits import RECENT_COMMITS, Commit, FileChange, RecentCommits
