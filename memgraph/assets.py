@@ -15,14 +15,10 @@ _INSIDE = {"agents": ("interfaces", "agents", "templates"), "docs": ("docs",)}
 
 
 def folder(name: AssetFolder) -> Traversable:
-    """Return one of the asset folders.
+    """Return one of the asset folders, or raise a `MemGraphError` if the installation is incomplete.
 
-    The package itself holds ``docs`` and the templates of ``agents``. A wheel carries the others under ``memgraph/_assets``; a checkout has them beside the package.
-
-    Raises
-    ------
-    MemGraphError
-        The installation is incomplete.
+    The package itself holds ``docs`` and the templates of ``agents``. A wheel carries the others under ``memgraph/_assets``; a checkout has
+    them beside the package.
     """
     package = files("memgraph")
     inside = _INSIDE.get(name)
@@ -40,13 +36,7 @@ def texts(name: AssetFolder, suffix: str) -> dict[str, str]:
 
 
 def tree(name: AssetFolder, below: str) -> dict[str, str]:
-    """Return all files of a folder in an asset folder as ``{relative path: text}``, sorted by path.
-
-    Raises
-    ------
-    MemGraphError
-        The installation is incomplete.
-    """
+    """Return all files of a folder in an asset folder as ``{relative path: text}``, sorted by path; raise like `folder`."""
     top = folder(name) / below
     if not top.is_dir():
         raise MemGraphError(f"the folder {name}/{below}/ is missing from this installation; reinstall memgraph-kuzu")

@@ -27,7 +27,7 @@ from memgraph.model.results.curation import MemoryCommandResult, MemoryExport, M
 from memgraph.model.results.retrieval import RetrievalQuery
 from memgraph.model.timestamps import age, to_iso
 from memgraph.ports import Embedder, Progress
-from memgraph.privacy.access import OWNER
+from memgraph.privacy import OWNER
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.context.task_labels import label_before, labelled
 from memgraph.retrieval.likeness import holding, likeness

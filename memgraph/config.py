@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import os
 import tomllib
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, get_origin
+from urllib.parse import urlsplit, urlunsplit
 
 import platformdirs
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidatorFunctionWrapHandler, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from memgraph.errors import ConfigError, InvalidInputError
+from memgraph.logs import logger_of
 from memgraph.model.base import Address, Count, Floor, Model, Name, storable
 from memgraph.model.build import ConsolidationConfig as ConsolidationConfig  # noqa: PLC0414 - public here
 from memgraph.model.model_usage import ChatServer, EmbeddingModel, ModelBudget
@@ -23,18 +27,10 @@ from memgraph.model.results.maintenance import HealthLimits
 from memgraph.model.results.retrieval import PromptBudget
 from memgraph.model.results.retrieval import RetrievalBudget as RetrievalBudget  # noqa: PLC0414 - public here
 from memgraph.model.results.tasks import TurnSettings
-from memgraph.privacy.access import AgentPermissions
-from memgraph.settings import (
-    DEFAULT_TENANT,
-    OUTSIDE_THE_STORE,
-    DiagnosticSettings,
-    JournalSettings,
-    SecuritySettings,
-    Server,
-    ServerSettings,
-    is_address,
-    without_password,
-)
+from memgraph.model_server import is_this_machine
+from memgraph.privacy import AgentPermissions
+
+logger = logger_of(__name__)
 
 DEFAULT_HOME = "~/.memgraph"
 OLLAMA_PREFIX = "ollama:"
@@ -43,10 +39,195 @@ _ALIASES = {"min_similarity": "retrieval_floor", "minSimilarity": "retrieval_flo
 _NO_STORE_YET = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 """Errors that mean `home` is missing or not a directory; opening the store reports that."""
 NO_HOME = "set HOME, or MEMGRAPH_HOME and MEMGRAPH_KEYS_HOME: the system does not know this user's home directory"
+_REMOVED = frozenset({"journal_segment_days", "journal_compression"})
+"""Settings of development versions, which a settings file may still have."""
 _environment: ContextVar[Mapping[str, str] | None] = ContextVar("memgraph_environment", default=None)
 
 
-class AgentMemoryConfig(DiagnosticSettings, JournalSettings, SecuritySettings, ServerSettings):
+WEBHOOK_SECRET_VARIABLE = "MEMGRAPH_ALERT_SECRET"  # noqa: S105 - its name, not its value
+PAGERDUTY_KEY_VARIABLE = "MEMGRAPH_PAGERDUTY_KEY"
+"""Secrets are read from the environment alone and are no settings, because settings are shown."""
+
+
+class DiagnosticSettings(Model):
+    """Settings of diagnostics: where records and alerts go. The environment and arguments alone set them."""
+
+    diagnostics_file: str = Field(
+        default="",
+        max_length=4_000,
+        description="File to which every diagnostic record is appended as one line of JSON. Empty: none.",
+    )
+    diagnostics_recalls: Literal["changes", "all"] = Field(
+        default="changes",
+        description="Retrieval records: at the first use of a ranking in an open store, every hour of use and at the end (changes); or "
+        "also of each recall (all).",
+    )
+    alert_webhook: Address = Field(
+        default="",
+        description="Address to which alerts are posted, signed with MEMGRAPH_ALERT_SECRET: https, or http on this machine. "
+        "Empty: none.",
+    )
+    alert_pagerduty_url: Address = Field(
+        default="https://events.pagerduty.com/v2/enqueue",
+        description="Address of PagerDuty's Events API v2, used if MEMGRAPH_PAGERDUTY_KEY is set.",
+    )
+    alert_severity: Literal["warning", "error", "critical"] = Field(
+        default="error",
+        description="Lowest severity of the records that are sent as alerts: warning, error or critical.",
+    )
+    alert_timeout_s: Annotated[float, Field(gt=0.0, le=60.0, allow_inf_nan=False)] = Field(
+        default=5.0,
+        description="Timeout of one attempt to send an alert, and of the wait for alerts at the exit, in seconds.",
+    )
+    alert_attempts: Annotated[int, Field(ge=1, le=10)] = Field(
+        default=4, description="Attempts to send an alert before it is written to the file of undelivered alerts."
+    )
+    alert_dead_letters: str = Field(
+        default="",
+        max_length=4_000,
+        description="File of undelivered alerts, one line of JSON each. Empty: dead-letters.jsonl in keys_home.",
+    )
+
+    @field_validator("alert_webhook", "alert_pagerduty_url")
+    @classmethod
+    def _is_private(cls, address: str) -> str:
+        if not address:
+            return address
+        parts = urlsplit(address)
+        if parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and is_this_machine(address))):
+            return address
+        raise ValueError("must be an address with https, or with http on this machine")
+
+
+class _RefusedMode(str):
+    """``prod``, because a security mode was given that does not exist."""
+
+
+KeyProviderName = Literal["auto", "file", "env", "json", "command", "aws-sm", "gcp-sm", "azure-kv", "vault"]
+
+
+class SecuritySettings(Model):
+    """Settings of a store's trust: its mode, where its keys come from, and for how long they verify."""
+
+    security_mode: Literal["prod", "dev"] = Field(
+        default="prod",
+        description="prod: a store opens only with its active key and every key that verifies its events. dev: "
+        "allow_unsigned_replay has an effect. Any other value counts as prod.",
+    )
+    allow_unsigned_replay: bool = Field(
+        default=False,
+        description="In dev: whether a store with a missing key or an invalid signature opens, read-only. Each use is logged as an "
+        "error.",
+    )
+    key_provider: KeyProviderName = Field(
+        default="auto",
+        description="Where the signing keys come from: file (in keys_home), env (MEMGRAPH_KEY), json, command, aws-sm, gcp-sm, "
+        "azure-kv or vault. auto: env if MEMGRAPH_KEY is set, else file.",
+    )
+    key_source: str = Field(
+        default="",
+        max_length=4_000,
+        description="What the provider reads: the path of a JSON document, a command as a JSON list of arguments, the name of a secret.",
+    )
+    key_timeout_s: Annotated[float, Field(gt=0.0, le=600.0, allow_inf_nan=False)] = Field(
+        default=10.0, description="Timeout of a key command or a request for a key, in seconds."
+    )
+    key_verification_days: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        default=30,
+        description="Days for which a key verifies events after its rotation. Afterwards the store is refused until "
+        "`memgraph keys rotate --reseal`.",
+    )
+
+    @property
+    def is_mode_refused(self) -> bool:
+        """Whether a security mode was given that does not exist, so that ``prod`` counts. The diagnostics report it when the store is opened."""
+        return isinstance(self.security_mode, _RefusedMode)
+
+    @field_validator("security_mode", mode="wrap")
+    @classmethod
+    def _unknown_counts_as_prod(cls, value: object, validate: ValidatorFunctionWrapHandler) -> object:
+        if value in ("prod", "dev"):
+            return validate(value)
+        shown = json.dumps(str(value)[:40])
+        logger.error(
+            "the security mode %s is neither prod nor dev, and counts as prod; correct MEMGRAPH_SECURITY_MODE", shown
+        )
+        return _RefusedMode("prod")
+
+
+ADDRESS = "postgresql://USER@HOST/DATABASE"
+"""How the address of a server's database is written."""
+_SCHEMES = ("postgresql", "postgres")
+_SECRETS = ("password", "sslpassword", "passfile")
+DEFAULT_TENANT = "default"
+
+
+class Server(NamedTuple):
+    """A store's place on a database server: the database's address, which may hold a password, and the name of the store in it."""
+
+    address: str
+    tenant: str
+
+    def __repr__(self) -> str:
+        return f"{without_password(self.address)} (tenant {self.tenant})"
+
+    @property
+    def folder(self) -> str:
+        """The name of the local folder of this store, the same whatever the password is."""
+        address = without_password(self.address).replace("postgres://", "postgresql://", 1)
+        return hashlib.sha256(f"{address}\x1f{self.tenant}".encode()).hexdigest()[:24]
+
+
+class ServerSettings(Model):
+    """Where a store is that lives on a database server. Arguments and the environment alone set them."""
+
+    database: str = Field(
+        default="",
+        repr=False,
+        max_length=4_000,
+        description="Address of the PostgreSQL database that holds the store, as it was given as home. Empty: a file in home.",
+    )
+    tenant: Name = Field(
+        default=DEFAULT_TENANT,
+        description="Name of the store in the PostgreSQL database; one database holds many stores.",
+    )
+
+    @property
+    def server(self) -> Server | None:
+        """The store's place on a database server; None if it is a file in its directory."""
+        return Server(self.database, self.tenant) if self.database else None
+
+
+def is_address(home: object) -> bool:
+    """Return whether a store's place is the address of a database server; what is only meant to be one raises a `ValueError` that does not quote it."""
+    if not isinstance(home, str) or "://" not in home:
+        return False
+    try:
+        parts = urlsplit(home)
+        _ = parts.port
+    except ValueError:
+        raise ValueError(f"is no address of a database: {ADDRESS}") from None
+    if parts.scheme not in _SCHEMES or not parts.path.strip("/"):
+        raise ValueError(f"is no address of a database: {ADDRESS}")
+    return True
+
+
+def without_password(address: str) -> str:
+    """Return a database's address without its password, for messages."""
+    parts = urlsplit(address)
+    user, _, host = parts.netloc.rpartition("@")
+    user = user.partition(":")[0]
+    query = "&".join(one for one in parts.query.split("&") if one.partition("=")[0] not in _SECRETS)
+    return urlunsplit((parts.scheme, f"{user}@{host}" if user else host, parts.path, query, ""))
+
+
+OUTSIDE_THE_STORE = frozenset(
+    {*SecuritySettings.model_fields, *DiagnosticSettings.model_fields, *ServerSettings.model_fields} - {"security_mode"}
+)
+"""Settings that the store's own ``config.toml`` cannot set, because who can write it could then run programs, pass off forged events, or choose where data goes."""
+
+
+class AgentMemoryConfig(DiagnosticSettings, SecuritySettings, ServerSettings):
     """Settings of a store. Values that are not given come from ``MEMGRAPH_*``, then from the store's ``config.toml``.
 
     The description of a field says what it sets; `memgraph docs settings` lists them all.
@@ -91,6 +272,10 @@ class AgentMemoryConfig(DiagnosticSettings, JournalSettings, SecuritySettings, S
     )
     garbage_collection: Literal["archive", "delete"] = Field(
         default="archive", description="What `memgraph collect` does with faded memories."
+    )
+    archive_retention_days: Annotated[int, Field(ge=0, le=100_000)] = Field(
+        default=0,
+        description="Age in days from which `memgraph compact` purges memories that were deleted. There is no undo. 0: never.",
     )
     max_memory_mb: Count = Field(
         default=0,
@@ -221,10 +406,7 @@ def load_config(
 ) -> AgentMemoryConfig:
     """Return the effective settings, given those of arguments (None values are ignored) and an environment instead of ``os.environ``.
 
-    Raises
-    ------
-    ConfigError
-        A setting is unknown or ill-typed, or ``config.toml`` is not TOML.
+    Raises a `ConfigError` if a setting is unknown or ill-typed, or ``config.toml`` is not TOML.
     """
     token = _environment.set(environment)
     try:
@@ -360,6 +542,11 @@ def _read_toml(path: Path) -> dict[str, Any]:
         if error.errno in _NO_STORE_YET:
             return {}
         raise ConfigError(f"{path} cannot be read: {error.strerror}; fix or remove it") from None
+    for name in settings.keys() & _REMOVED:
+        logger.warning(
+            "%s sets %s, which has no effect any more: the journal is in a database; remove the line", path, name
+        )
+        del settings[name]
     if "home" in settings:
         raise ConfigError(f"{path} sets home, but home is the directory that holds this file; remove the line")
     if outside := _by_field(settings).keys() & OUTSIDE_THE_STORE:

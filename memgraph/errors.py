@@ -18,10 +18,14 @@ class MemGraphError(Exception):
 
     _names_places_only: ClassVar[bool] = False
     """Whether the message contains only paths, numbers and ids."""
+    _own_words: str | None = None
+    """The message without what an engine or a server says in it, which may quote memories."""
 
     @property
     def loggable(self) -> str:
-        """What a log may say about the error: its message if that cannot quote memories, else its class name."""
+        """What a log may say about the error: its message, or the part of it that cannot quote memories; else its class name."""
+        if self._own_words is not None:
+            return self._own_words
         return str(self) if self._names_places_only else type(self).__name__
 
 
@@ -239,11 +243,6 @@ class GraphError(MemGraphError):
         self._own_words = message
         super().__init__(f"{message}: {engine_says}" if engine_says else message)
 
-    @property
-    def loggable(self) -> str:
-        """The message without the engine's part."""
-        return self._own_words
-
 
 class OutdatedGraphError(GraphError):
     """The graph belongs to another release, store or journal position. It is not damaged; it is rebuilt."""
@@ -319,11 +318,6 @@ class ProviderError(MemGraphError):
         self.status = status
         self._own_words = problem
         super().__init__(f"{problem}: {server_says}" if server_says else problem)
-
-    @property
-    def loggable(self) -> str:
-        """The message without the server's part."""
-        return self._own_words
 
 
 class BudgetSpentError(MemGraphError):

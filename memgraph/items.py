@@ -27,8 +27,7 @@ from memgraph.model.memory import SemanticMemory
 from memgraph.model.results.retrieval import ScoredMemory
 from memgraph.model.timestamps import epoch_days, from_iso, to_iso
 from memgraph.ports import Embedder, Row
-from memgraph.privacy.access import Access, Operation
-from memgraph.privacy.tiers import tier_of_domain
+from memgraph.privacy import Access, Operation, tier_of_domain
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import visible

@@ -34,27 +34,15 @@ class ResponseTooLongError(Exception):
 
 
 class Exchange:
-    """One request and its response, with a limit on the total time and on the size of the response.
+    """One request and its response, with a limit on the total time and on the size of the response's body.
 
     httpx limits the time of each read only, so a server that sends a byte now and then would never time out. At the
     deadline the connection is shut down, which ends any read or write. Not covered are the lookup of the host's name and the
     attempts to connect, each of which has a limit of its own.
 
-    Use it as a context manager around one request of a client that was made with `client_options`.
-
-    Parameters
-    ----------
-    timeout_s : float
-        Time limit from entering the block, in seconds.
-    max_bytes : int
-        Maximum size of the response's body.
-
-    Raises
-    ------
-    TimeoutError
-        On leaving the block: the deadline has passed. A response that was cut off by it may look complete.
-    ResponseTooLongError
-        Within the block: the response is too long.
+    Use it as a context manager around one request of a client that was made with `client_options`. A response that is too long raises
+    `ResponseTooLongError` within the block; leaving the block after the deadline raises `TimeoutError`, because a response that was cut
+    off by it may look complete.
     """
 
     def __init__(self, *, timeout_s: float, max_bytes: int) -> None:

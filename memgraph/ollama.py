@@ -53,17 +53,9 @@ class OllamaConnection:
 
     No connection is kept open between calls, so nothing has to be closed and a forked process shares no socket.
     Redirects are not followed, and a server on this machine is never called through a proxy: texts are sent only to the
-    configured address.
-
-    Parameters
-    ----------
-    host : str
-        Address; empty: ``OLLAMA_HOST``, else ``http://127.0.0.1:11434``.
-    timeout_s, connect_timeout_s : float
-        Maximum time of a whole request, and maximum time to connect.
-    pause_s : float
-        After two unanswered calls in a row, calls fail immediately for this time: otherwise hundreds of batches would each wait
-        for an absent server.
+    configured address, which is ``OLLAMA_HOST``, else ``http://127.0.0.1:11434``, if none is given. `timeout_s` is for a whole request.
+    After two unanswered calls in a row, calls fail immediately for `pause_s`: otherwise hundreds of batches would each wait for
+    an absent server.
     """
 
     def __init__(
@@ -90,13 +82,7 @@ class OllamaConnection:
         return without_credentials(self._address)
 
     def embed(self, model: str, texts: Sequence[str]) -> EmbedReply:
-        """Return a model's vectors of texts, in one request.
-
-        Raises
-        ------
-        ProviderError
-            The vectors cannot be obtained.
-        """
+        """Return a model's vectors of texts, in one request."""
         with self._failures(model, max_bytes=len(texts) * _BYTES_A_TEXT + ENVELOPE_BYTES):
             made = self._open().embed(model, input=list(texts), truncate=True)
             return EmbedReply(made.embeddings, count(made.prompt_eval_count))
@@ -110,13 +96,7 @@ class OllamaConnection:
         context_tokens: int,
         reply_tokens: int,
     ) -> ModelReply:
-        """Return a model's reply, as reproducible as the server allows: temperature 0, a fixed seed.
-
-        Raises
-        ------
-        ProviderError
-            There is no reply, or it is longer than allowed.
-        """
+        """Return a model's reply, as reproducible as the server allows: temperature 0, a fixed seed. One that is longer than allowed is an error."""
         options = {"temperature": 0, "seed": 1, "num_ctx": context_tokens, "num_predict": reply_tokens}
         with self._failures(model, max_bytes=reply_tokens * BYTES_A_TOKEN + ENVELOPE_BYTES):
             made = self._open().chat(
@@ -212,11 +192,9 @@ class OllamaConnection:
 
     def _unusable(self, model: str, error: Exception) -> ProviderError:
         # the client's message is left out: an address in it may contain a password
-        return self._failed(
-            model,
-            f"Ollama's client cannot be used for {model} in this environment ({type(error).__name__}): correct or unset "
-            f"{', '.join(_OF_THE_CLIENT[:-1])} and {_OF_THE_CLIENT[-1]}",
-        )
+        said = f"Ollama's client cannot be used for {model} in this environment ({type(error).__name__})"
+        remedy = f"correct or unset {', '.join(_OF_THE_CLIENT[:-1])} and {_OF_THE_CLIENT[-1]}"
+        return self._failed(model, f"{said}: {remedy}")
 
     def _no_answer(self, model: str, problem: str) -> ProviderError:
         self._unanswered += 1

@@ -14,7 +14,7 @@ from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, EpisodicMemory, StoredMemory, parse_memory
 from memgraph.model.results.curation import EXPORT_VERSION, MemoryCommandResult, MemoryExport
 from memgraph.ports import Progress
-from memgraph.privacy.tiers import classified
+from memgraph.privacy import classified
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import INCLUDABLE, shown
 from memgraph.store.commit.vectors import VectorModel

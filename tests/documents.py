@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memgraph.config import default_settings
+from memgraph.config import OUTSIDE_THE_STORE, default_settings
 from memgraph.extraction.secrets import FORMATS
 from memgraph.interfaces.cli.base.commands import GROUPS
 from memgraph.interfaces.cli.docs import topics
 from memgraph.interfaces.cli.group import COMMANDS
 from memgraph.interfaces.cli.maintenance.config import _ELSEWHERE
 from memgraph.interfaces.operations import OPERATIONS, offered
-from memgraph.settings import OUTSIDE_THE_STORE
 from tests.crash.failures import FAILURES
 from tests.test_architecture import LAYERS, OUTSIDE, PACKAGE, ROOMS
 

@@ -17,7 +17,7 @@ import orjson
 
 from memgraph import MemGraph, MemoryRetrieval
 from memgraph.model.results.rows import jsonable
-from memgraph.privacy.access import OWNER
+from memgraph.privacy import OWNER
 from memgraph.testing import FakeClock, FakeEmbedder
 from memgraph.viz.export.graph import shown_graph
 from memgraph.viz.export.node_link import node_link

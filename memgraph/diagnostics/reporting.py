@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from memgraph.config import AgentMemoryConfig
+from memgraph.config import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE, AgentMemoryConfig
 from memgraph.diagnostics.delivery import (
     Outlet,
     PagerDuty,
@@ -33,7 +33,6 @@ from memgraph.diagnostics.delivery import (
 from memgraph.diagnostics.records import SEVERITIES, DiagnosticRecord, Severity
 from memgraph.errors import ConfigError, MemGraphError
 from memgraph.logs import DIAGNOSTICS_LOGGER, logger_of
-from memgraph.settings import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
 
 _NS_PER_S = 1_000_000_000
 SEVERITY_NUMBERS: dict[Severity, int] = {"info": 9, "warning": 13, "error": 17, "critical": 21}

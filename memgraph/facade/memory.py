@@ -29,7 +29,7 @@ from memgraph.model.results.retrieval import (
     WhenNothing,
 )
 from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
-from memgraph.privacy.access import OWNER, Access
+from memgraph.privacy import OWNER, Access
 from memgraph.retrieval import (
     MemoryRetrieval,
     agent_context,

@@ -19,7 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.config import AgentMemoryConfig, config_path, default_settings, home_of, load_config
+from memgraph.config import (
+    PAGERDUTY_KEY_VARIABLE,
+    WEBHOOK_SECRET_VARIABLE,
+    AgentMemoryConfig,
+    config_path,
+    default_settings,
+    home_of,
+    load_config,
+)
 from memgraph.diagnostics.reports import report_finding
 from memgraph.disk.files import beyond, size_on_disk
 from memgraph.disk.lock import writer_lock
@@ -48,7 +56,6 @@ from memgraph.model.memory import MEMORY_TYPES, AgentMemory, StoredMemory
 from memgraph.model.results.maintenance import Health, HealthCheck
 from memgraph.model.timestamps import days_between, epoch_days, to_iso
 from memgraph.ports import Embedder, Key, Row
-from memgraph.settings import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE
 from memgraph.store import AgentMemoryStore
 from memgraph.store.maintenance.verification import LastBackup, Verification
 from memgraph.store.maintenance.verifying import inspect

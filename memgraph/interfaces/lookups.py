@@ -153,7 +153,7 @@ def project_hint(memory: MemGraph, project: str | None, *, agent: str | None = N
     """Return a notice with the known projects if `project` has no memory; for an agent, those of memories that it may have."""
     if project is None:
         return None
-    from memgraph.privacy.access import OWNER
+    from memgraph.privacy import OWNER
     from memgraph.store.access.scope import projects_of
     from memgraph.store.access.visibility import visible
 

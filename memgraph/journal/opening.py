@@ -9,6 +9,7 @@ from tempfile import gettempdir
 from typing import NamedTuple
 from uuid import uuid4
 
+from memgraph.config import Server
 from memgraph.disk.files import make_private_folder
 from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, NotAStoreError, StorageError
@@ -31,7 +32,6 @@ from memgraph.journal.sql import Database, Postgres, SQLite
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreCreated
 from memgraph.ports import KeyProvider, SigningKey
-from memgraph.settings import Server
 
 logger = logger_of(__name__)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from memgraph import assets
+from memgraph.config import ADDRESS, Server
 from memgraph.disk.files import make_private_file, make_private_folder, read_only_message, refused_writes
 from memgraph.disk.lock import FORKED, Lock, writer_lock
 from memgraph.errors import (
@@ -27,7 +28,6 @@ from memgraph.errors import (
     ReadOnlyError,
     StorageError,
 )
-from memgraph.settings import ADDRESS, Server
 
 SCHEMA_VERSION = 1
 """Version of the tables; a database of a later version is refused."""

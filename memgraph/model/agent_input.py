@@ -34,7 +34,7 @@ class Observation(Model):
     valid_at : str or None
         The time from which it is valid; None: now.
     privacy_tier : str or None
-        None: the tier of its domain, and of what its text plainly concerns (`memgraph.privacy.tiers`); at least the episode's.
+        None: the tier of its domain, and of what its text plainly concerns (`memgraph.privacy`); at least the episode's.
     project : str or None
         None: the episode's project, if there is one.
     """
@@ -104,10 +104,7 @@ class Feedback(Model):
     def after(self, recorded: str, *, day: str, recorded_on: str) -> str:
         """Append this feedback to the recorded text as a new line with its day; if that is too long, cut the oldest text.
 
-        Parameters
-        ----------
-        recorded_on : str
-            The day of what was recorded without one, with the episode.
+        What was recorded without a day, with the episode, gets `recorded_on`.
         """
         line = f"{day} {self.line}"
         if not recorded:

@@ -142,13 +142,7 @@ class _Refusing(BaseModel, metaclass=_RefusingMeta):
 
 
 class Model(_Refusing):
-    """Base of models that users build and receive: frozen, unknown fields refused, camelCase accepted.
-
-    Raises
-    ------
-    InvalidInputError
-        From the constructor and from `parse`: names the first refused field and its value.
-    """
+    """Base of models that users build and receive: frozen, unknown fields refused, camelCase accepted."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -167,13 +161,7 @@ class Strict(_Refusing):
 
 
 def checked(kind: Any, value: object, field: str) -> Any:
-    """Validate an argument against the annotated type `kind`.
-
-    Raises
-    ------
-    InvalidInputError
-        The value is invalid; the error names the argument and the value.
-    """
+    """Validate an argument against the annotated type `kind`, or raise an `InvalidInputError` that names the argument and the value."""
     try:
         return _adapter(kind).validate_python(value)
     except ValidationError as error:
@@ -183,13 +171,7 @@ def checked(kind: Any, value: object, field: str) -> Any:
 
 
 def checked_list(kind: type[T], values: object, field: str) -> list[T]:
-    """Return an argument as a list of instances of a class.
-
-    Raises
-    ------
-    InvalidInputError
-        The argument is not a list, or contains something else.
-    """
+    """Return an argument as a list of instances of a class, or raise an `InvalidInputError`."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InvalidInputError(f"must be a list of {kind.__name__}", field=field, value=values)
     found = list(values)

@@ -48,13 +48,7 @@ class Link(Model):
 
 
 def oriented(source_id: str, relation: str, target_id: str) -> tuple[str, str, str]:
-    """Return (source, RELATION, target) for a relation in any case; seed 3's ``superseded_by`` is inverted.
-
-    Raises
-    ------
-    InvalidInputError
-        The relation cannot be set.
-    """
+    """Return (source, RELATION, target) for a relation in any case, or raise `InvalidInputError`; seed 3's ``superseded_by`` is inverted."""
     name = checked(str, relation, "relation").upper()
     if name == "SUPERSEDED_BY":
         return target_id, "SUPERSEDES", source_id

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer, field_validator, model_validator
 
 from memgraph.errors import InvalidInputError
-from memgraph.model.attempts import AttemptFields
 from memgraph.model.base import (
     MAX_ITEMS,
     Content,
@@ -110,8 +109,6 @@ class Role(Flag):
     """Says which model made the vector, and when."""
     ASIDE = auto()
     """No part of the content: nothing that is derived from a memory's text depends on it."""
-    WORDLESS = auto()
-    """An id, type, outcome, time, state, project or build, which stays when a retention removes a memory's words."""
     EDGE = auto()
     """Edges are derived from it."""
     PIN = auto()
@@ -123,33 +120,33 @@ class Role(Flag):
 class MemoryFields(BaseModel):
     """The fields of every memory."""
 
-    id: Annotated[MemoryId, Role.STORE | Role.WORDLESS]
-    type: Annotated[MemoryType, Role.WORDLESS]
+    id: Annotated[MemoryId, Role.STORE]
+    type: MemoryType
     content: Annotated[Content, Role.PIN]
-    outcome: Annotated[Outcome, Role.WORDLESS | Role.PART] = "unknown"
+    outcome: Annotated[Outcome, Role.PART] = "unknown"
     outcome_word: Annotated[Name | None, Role.PART] = None
-    confidence: Annotated[Unit, Role.WORDLESS | Role.PART] = 1.0
-    access_count: Annotated[Count, Role.USE | Role.WORDLESS] = 0
-    last_accessed_at: Annotated[Timestamp | None, Role.USE | Role.WORDLESS] = None
-    is_pinned: Annotated[bool, Role.ASIDE | Role.WORDLESS | Role.PIN | Role.PART] = False
-    is_suppressed: Annotated[bool, Role.ASIDE | Role.WORDLESS | Role.PIN] = False
-    archived_at: Annotated[Timestamp | None, Role.ASIDE | Role.WORDLESS | Role.PIN] = None
+    confidence: Annotated[Unit, Role.PART] = 1.0
+    access_count: Annotated[Count, Role.USE] = 0
+    last_accessed_at: Annotated[Timestamp | None, Role.USE] = None
+    is_pinned: Annotated[bool, Role.ASIDE | Role.PIN | Role.PART] = False
+    is_suppressed: Annotated[bool, Role.ASIDE | Role.PIN] = False
+    archived_at: Annotated[Timestamp | None, Role.ASIDE | Role.PIN] = None
     archive_reason: Annotated[Text | None, Role.ASIDE] = None
     archive_summary: Annotated[Text | None, Role.ASIDE] = None
-    valid_at: Annotated[Timestamp | None, Role.WORDLESS | Role.PIN | Role.PART] = None
-    invalid_at: Annotated[Timestamp | None, Role.WORDLESS | Role.PIN | Role.PART] = None
+    valid_at: Annotated[Timestamp | None, Role.PIN | Role.PART] = None
+    invalid_at: Annotated[Timestamp | None, Role.PIN | Role.PART] = None
     invalidation_reason: Text | None = None
-    created_at: Annotated[Timestamp, Role.STORE | Role.WORDLESS]
-    updated_at: Annotated[Timestamp, Role.STORE | Role.ASIDE | Role.WORDLESS]
-    occurred_at: Annotated[Timestamp, Role.WORDLESS | Role.PART]
-    privacy_tier: Annotated[PrivacyTier, Role.WORDLESS | Role.PIN | Role.PART] = "public"
-    domain: Annotated[Name | None, Role.WORDLESS | Role.PIN | Role.PART] = None
-    trust_class: Annotated[TrustClass, Role.WORDLESS | Role.PIN | Role.PART] = "agent"
-    project_id: Annotated[Name | None, Role.WORDLESS | Role.EDGE | Role.PIN | Role.PART] = None
-    build_id: Annotated[Name | None, Role.WORDLESS | Role.EDGE | Role.PART] = None
-    task_id: Annotated[Name | None, Role.WORDLESS | Role.EDGE | Role.PIN | Role.PART] = None
-    session_id: Annotated[Name | None, Role.WORDLESS | Role.EDGE | Role.PIN | Role.PART] = None
-    previous_id: Annotated[MemoryId | None, Role.STORE | Role.WORDLESS | Role.EDGE] = None
+    created_at: Annotated[Timestamp, Role.STORE]
+    updated_at: Annotated[Timestamp, Role.STORE | Role.ASIDE]
+    occurred_at: Annotated[Timestamp, Role.PART]
+    privacy_tier: Annotated[PrivacyTier, Role.PIN | Role.PART] = "public"
+    domain: Annotated[Name | None, Role.PIN | Role.PART] = None
+    trust_class: Annotated[TrustClass, Role.PIN | Role.PART] = "agent"
+    project_id: Annotated[Name | None, Role.EDGE | Role.PIN | Role.PART] = None
+    build_id: Annotated[Name | None, Role.EDGE | Role.PART] = None
+    task_id: Annotated[Name | None, Role.EDGE | Role.PIN | Role.PART] = None
+    session_id: Annotated[Name | None, Role.EDGE | Role.PIN | Role.PART] = None
+    previous_id: Annotated[MemoryId | None, Role.STORE | Role.EDGE] = None
     title: Annotated[Text | None, Role.PIN] = None
     speaker: Annotated[Name | None, Role.PART] = None
     agents_involved: Annotated[Names, Role.EDGE | Role.PART] = Field(default_factory=list)
@@ -157,12 +154,62 @@ class MemoryFields(BaseModel):
     entities: Annotated[list[Entity], Field(max_length=MAX_ITEMS), Role.EDGE] = Field(default_factory=list)
     source_event_ids: Annotated[Names, Role.PART] = Field(default_factory=list)
     source: Annotated[Text | None, Role.PIN | Role.PART] = None
-    evidence_build_ids: Annotated[Names, Role.WORDLESS | Role.EDGE | Role.PART] = Field(default_factory=list)
-    failure_fingerprint: Annotated[Name | None, Role.WORDLESS] = None
+    evidence_build_ids: Annotated[Names, Role.EDGE | Role.PART] = Field(default_factory=list)
+    failure_fingerprint: Name | None = None
     reason: Text | None = None
     """Why this memory was made."""
-    embedding_model: Annotated[Name | None, Role.VECTOR | Role.ASIDE | Role.WORDLESS] = None
-    embedded_at: Annotated[Timestamp | None, Role.VECTOR | Role.ASIDE | Role.WORDLESS] = None
+    embedding_model: Annotated[Name | None, Role.VECTOR | Role.ASIDE] = None
+    embedded_at: Annotated[Timestamp | None, Role.VECTOR | Role.ASIDE] = None
+
+
+Worked = Literal["instead", "edit", "after", "again"]
+"""How what had failed came to work: another command, an edit, another command before it, or another run of the same."""
+
+
+class AttemptFields(BaseModel):
+    """An attempt at something: a whole trial of a task (`asked`), or a step of a session or build (`tried`).
+
+    Attributes
+    ----------
+    asked, tried : str or None
+        The task, as it was asked: of a trial only. The command, task or edit that failed: commands in backticks, tasks in quotation marks.
+    attempt, attempts : int or None
+        The number of the attempt, as its source counts them, and how many there were.
+    acted_on : str or None
+        The earlier lesson that this attempt acted on.
+    worked, worked_how : str or None
+        What worked in the end, and in which way.
+    explained : str or None
+        The explanation given by the one who made the attempt.
+    """
+
+    asked: Text | None = None
+    tried: Text | None = None
+    attempt: Count | None = None
+    attempts: Count | None = None
+    lesson: Text | None = None
+    acted_on: Text | None = None
+    tools_called: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    calls: Count | None = None
+    failed_calls: Count | None = None
+    worked: Text | None = None
+    worked_how: Worked | None = None
+    last_error: Text | None = None
+    explained: Text | None = None
+    result: Text | None = None
+
+
+class Attempt(Strict, AttemptFields):
+    """The same fields by themselves: what a rule found."""
+
+
+ATTEMPT_FIELDS = frozenset(AttemptFields.model_fields)
+
+
+def no_attempt() -> dict[str, object]:
+    """Return the values of all fields where there was no attempt."""
+    fields = AttemptFields.model_fields.items()
+    return {name: field.get_default(call_default_factory=True) for name, field in fields}
 
 
 class EpisodicFields(AttemptFields):
@@ -225,9 +272,9 @@ class ProceduralFields(BaseModel):
 class MemoryRecord(Strict, MemoryFields, EpisodicFields, SemanticFields, ProceduralFields):
     """A memory as stored in the journal: every field of every type, in one flat, strict record."""
 
-    relevance_anchor: Annotated[Finite, Role.USE | Role.ASIDE | Role.WORDLESS] = 1.0
-    relevance_at: Annotated[Timestamp, Role.USE | Role.ASIDE | Role.WORDLESS]
-    floor: Annotated[Unit, Role.ASIDE | Role.WORDLESS] = 0.0
+    relevance_anchor: Annotated[Finite, Role.USE | Role.ASIDE] = 1.0
+    relevance_at: Annotated[Timestamp, Role.USE | Role.ASIDE]
+    floor: Annotated[Unit, Role.ASIDE] = 0.0
     usage_count: Count | None = None  # type: ignore[assignment]
     override_count: Count | None = None  # type: ignore[assignment]
 
@@ -404,13 +451,7 @@ def _blank_part(kind: type[Strict]) -> Strict:
 
 
 def id_of(memory: AgentMemory) -> str:
-    """Return the id of a memory that has one: a stored one, or a draft that was given one.
-
-    Raises
-    ------
-    InvalidInputError
-        The memory has no id yet.
-    """
+    """Return the id of a memory that is stored, or of a draft that was given one; raise `InvalidInputError` for any other."""
     if memory.id is None:
         raise InvalidInputError("is missing: the memory is not stored yet", field="id", value=None)
     return memory.id

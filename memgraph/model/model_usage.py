@@ -108,10 +108,6 @@ class UsageMeter:
 
     Before it generates text, a caller calls `check`, which raises once the budget is used up; the last permitted call may exceed
     it. Embedding is counted but never refused, because a memory without its vector is worth less.
-
-    Parameters
-    ----------
-    budget : ModelBudget, optional
     """
 
     def __init__(self, budget: ModelBudget | None = None) -> None:
@@ -140,13 +136,7 @@ class UsageMeter:
             self._of_stage = ModelUsage()
 
     def check(self) -> None:
-        """Refuse a call if the budget is used up.
-
-        Raises
-        ------
-        BudgetSpentError
-            The budget is used up; the error names the limit.
-        """
+        """Raise a `BudgetSpentError` that names the limit if the budget is used up."""
         used, budget = self._usage, self.budget
         for name, amount, most in (
             ("calls", used.calls, budget.calls),

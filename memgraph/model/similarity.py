@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,16 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 from memgraph.errors import InvalidInputError
 
 
-def to_vector(value: object) -> NDArray[np.float32]:
-    """Return a read-only float32 vector, shape (d,), bit for bit; refuse what cannot be searched."""
+def _numbers(value: object, kind: Any) -> NDArray[Any]:
+    """Return a value as an array, or raise `ValueError`. A number that is too large for its type becomes infinite."""
     try:
         given = np.asarray(value)
         if given.dtype.kind not in "biufO":
             raise ValueError(f"elements of type {given.dtype}")
-        with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite and is refused below
-            vector = np.asarray(given, dtype=np.float32)
+        with np.errstate(over="ignore"):
+            return np.asarray(given, dtype=kind)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"is not a vector of numbers ({error})") from None
+
+
+def to_vector(value: object) -> NDArray[np.float32]:
+    """Return a read-only float32 vector, shape (d,), bit for bit; refuse what cannot be searched."""
+    vector = _numbers(value, np.float32)
     if vector.ndim != 1 or vector.size == 0:
         raise ValueError(f"must be a non-empty one-dimensional vector, not one of shape {vector.shape}")
     if not np.isfinite(vector).all():
@@ -35,10 +41,7 @@ def to_vector(value: object) -> NDArray[np.float32]:
 def cosine_similarity(a: Sequence[float] | ArrayLike, b: Sequence[float] | ArrayLike) -> float:
     """Return the cosine of the angle between two vectors, in [−1, 1]; 0 if either is empty or all zero.
 
-    Raises
-    ------
-    InvalidInputError
-        The vectors differ in length, or one contains anything but finite numbers.
+    Vectors that differ in length, or contain anything but finite numbers, raise an `InvalidInputError`.
     """
     left, right = _vector(a, "a"), _vector(b, "b")
     if left.shape != right.shape:
@@ -54,12 +57,9 @@ def cosine_similarity(a: Sequence[float] | ArrayLike, b: Sequence[float] | Array
 
 def _vector(value: object, name: str) -> NDArray[np.float64]:
     try:
-        given = np.asarray(value)
-        if given.dtype.kind not in "biufO":
-            raise ValueError(f"elements of type {given.dtype}")
-        vector = given.astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInputError(f"is not a vector of numbers ({error})", field=name, value=value) from None
+        vector = _numbers(value, np.float64)
+    except ValueError as error:
+        raise InvalidInputError(str(error), field=name, value=value) from None
     if vector.ndim != 1:
         raise InvalidInputError(f"must be one-dimensional, not of shape {vector.shape}", field=name, value=value)
     if not np.isfinite(vector).all():

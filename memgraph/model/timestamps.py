@@ -17,13 +17,7 @@ _NO_TIME = "must be a time in ISO 8601, such as 2026-01-05 or 2026-01-05T10:30:0
 
 
 def to_iso(value: object) -> str:
-    """Return the canonical form of a datetime or an ISO 8601 string (a date alone means its first moment).
-
-    Raises
-    ------
-    ValueError
-        The value is not a point in time. A time without an offset is taken as UTC.
-    """
+    """Return the canonical form of a datetime or an ISO 8601 string, or raise `ValueError`. A date alone means its first moment; without an offset, UTC."""
     if isinstance(value, str):
         if _PLAINLY_VALID.fullmatch(value):
             return value

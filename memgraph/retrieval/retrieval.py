@@ -36,7 +36,7 @@ from memgraph.model.results.retrieval import (
 )
 from memgraph.model.similarity import to_vector
 from memgraph.ports import Embedder, Row, TokenCounter
-from memgraph.privacy.access import Access
+from memgraph.privacy import Access
 from memgraph.retrieval.context.budget import count_tokens
 from memgraph.retrieval.context.prefix import format_prefix
 from memgraph.retrieval.pipeline import Ranking, ranked, weighted
@@ -81,7 +81,7 @@ class MemoryRetrieval:
     token_counter : TokenCounter, optional
         Default: four characters per token.
     access : Access, optional
-        Who asks, whatever a query says: the owner's own tools may search everything with `memgraph.privacy.access.OWNER`. Default: the
+        Who asks, whatever a query says: the owner's own tools may search everything with `memgraph.privacy.OWNER`. Default: the
         agent of each query.
     """
 

@@ -21,7 +21,7 @@ from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import AgentMemory, StoredMemory, Vector
 from memgraph.model.results.retrieval import Authority
 from memgraph.ports import Embedder, Row
-from memgraph.privacy.tiers import inferred
+from memgraph.privacy import inferred
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope
 from memgraph.text.cutting import cut

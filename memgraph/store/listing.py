@@ -18,7 +18,7 @@ from memgraph.model.memory import (
     TrustClass,
 )
 from memgraph.model.results.curation import MemoryStats
-from memgraph.privacy.access import OWNER, Access
+from memgraph.privacy import OWNER, Access
 from memgraph.store.access.auditing import Auditing
 from memgraph.store.access.scope import Scope, concerning, of_or_none
 from memgraph.store.access.visibility import everything, visible

@@ -21,7 +21,7 @@ from memgraph.model.base import checked
 from memgraph.model.events.payload import Actor, WriteScope
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress
-from memgraph.privacy.access import Access
+from memgraph.privacy import Access
 from memgraph.store.access.auditing import Auditing
 from memgraph.store.analysis import Projections
 from memgraph.store.backup.making import Backups

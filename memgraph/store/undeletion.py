@@ -20,7 +20,7 @@ from memgraph.model.events.memories import (
     RecallAgain,
     VectorRef,
 )
-from memgraph.model.events.store import REMOVED_TEXT, StoreReset
+from memgraph.model.events.store import StoreReset
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Row
@@ -49,7 +49,7 @@ def undeletions(
     Raises
     ------
     NotFoundError
-        A memory never existed, or its text was removed after the retention days.
+        A memory never existed, or was purged.
     """
     order = _Order()
     events: dict[str, list[Event]] = {memory_id: [] for memory_id in memory_ids}
@@ -65,12 +65,6 @@ def undeletions(
         known = last_known(events[memory_id], memory_id)
         if known is None:
             raise NotFoundError("memory", memory_id)
-        if known.row["content"] == REMOVED_TEXT and not all(event.key_id for event in events[memory_id]):
-            problem = (
-                f"the text of the deleted memory {memory_id} was removed after the retention days (archive_retention_days); to read it, "
-                "restore a backup that was made before into another directory"
-            )
-            raise NotFoundError("memory", memory_id, problem=problem)
 
         def is_there(other: str) -> bool:
             return other in restored or is_live(other)

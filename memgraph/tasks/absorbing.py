@@ -36,7 +36,7 @@ from memgraph.model.agent_input import Observation
 from memgraph.model.base import Name, checked
 from memgraph.model.results.learning import SavedObservation
 from memgraph.model.results.tasks import Absorbed, ChatContext, LeftOut, WorkingMemory
-from memgraph.privacy.access import Access
+from memgraph.privacy import Access
 from memgraph.tasks.sessions import Working
 from memgraph.text.cutting import split_text
 

@@ -37,7 +37,7 @@ from memgraph.model.results.tasks import (
     TaskSnapshot,
 )
 from memgraph.ports import Row
-from memgraph.privacy.access import OWNER, Access
+from memgraph.privacy import OWNER, Access
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.context.budget import count_tokens, within_tokens
 from memgraph.retrieval.context.context import failed, is_constraint, known_errors, solved_since

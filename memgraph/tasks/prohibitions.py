@@ -18,8 +18,8 @@ from memgraph.lifecycle.contradictions.conflict import conflict_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import SemanticMemory
 from memgraph.text import lazy_re as re
-from memgraph.text.negation import expanded
 from memgraph.text.sentences import split_sentences
+from memgraph.text.words import expanded
 
 _MAX_RULES, _MAX_REQUESTS = 6, 24
 _WHO = r"(?:(?:we|you|i|they|agents?|nobody|no one|everyone) )?"

@@ -18,7 +18,7 @@ from memgraph.model.events.payload import Actor, Payload
 from memgraph.model.ids import MIN_ID_CHARS, new_id
 from memgraph.model.results.retrieval import Prompt
 from memgraph.model.results.tasks import Absorbed, ContinuityPage, Task, TaskItem, TaskSnapshot, TaskStatus, TurnControl
-from memgraph.privacy.access import OWNER
+from memgraph.privacy import OWNER
 from memgraph.store import AgentMemoryStore
 from memgraph.store.past.as_of import When
 from memgraph.tasks.handoffs import PAGE_TOKENS, Handoffs, Ledgers, reader_of

@@ -41,7 +41,7 @@ from memgraph.model.results.tasks import (
     TurnSettings,
 )
 from memgraph.ports import Row
-from memgraph.privacy.access import Access
+from memgraph.privacy import Access
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope, of_or_none
 from memgraph.store.access.visibility import visible

@@ -1,11 +1,36 @@
-"""Renders the text of an episode from the fields of its attempt (`memgraph.model.attempts`)."""
+"""The text of an episode: what it begins with, by its kind, and what is rendered from the fields of its attempt."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from memgraph.text.sentences import ended
+
+LEADS = {
+    "fix": "Fix",
+    "breaking": "Breaking change",
+    "release": "Release",
+    "partial": "Partly done",
+    "instruction": "Instruction by the user",
+    "statement": "The user said",
+    "correction": "The user corrected",
+    "intervention": "The user stepped in",
+}
+
+
+def with_lead(kind: str, text: str) -> str:
+    """Return a text behind the lead of its kind, if the kind has one and the text does not begin so already."""
+    lead = LEADS.get(kind, "")
+    return text if not lead or text.casefold().startswith(lead.casefold()) else f"{lead}: {text}"
+
+
+def without_lead(text: str, kinds: Iterable[str]) -> str:
+    """Return a text without the lead of one of these kinds."""
+    for kind in kinds:
+        if kind in LEADS:
+            text = text.removeprefix(f"{LEADS[kind]}: ")
+    return text
 
 
 def trial_text(attempt: Mapping[str, Any], *, is_solved: bool) -> str:

@@ -44,19 +44,7 @@ class LazyPattern:
         return getattr(compiled, name)
 
 
-_METHODS = (
-    "search",
-    "match",
-    "fullmatch",
-    "finditer",
-    "findall",
-    "split",
-    "sub",
-    "subn",
-    "flags",
-    "groups",
-    "groupindex",
-)
+_METHODS = "search match fullmatch finditer findall split sub subn flags groups groupindex".split()
 
 
 def compile(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:  # noqa: A001 - as in `re`

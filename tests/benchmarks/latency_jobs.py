@@ -17,7 +17,7 @@ import numpy as np
 
 from memgraph import AgentMemoryStore, Link, MemoryRetrieval, RetrievalConfig
 from memgraph.model.results.retrieval import StageReport
-from memgraph.privacy.access import OWNER
+from memgraph.privacy import OWNER
 from memgraph.retrieval.pipeline import ranked
 from memgraph.store.access.scope import Scope
 from tests.benchmarks.data import DIMENSION, Vector

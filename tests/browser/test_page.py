@@ -11,7 +11,7 @@ import pytest
 
 from memgraph import AgentMemoryStore, MemoryCommands
 from memgraph.config import AgentMemoryConfig
-from memgraph.model.attempts import AttemptFields
+from memgraph.model.memory import AttemptFields
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
 from memgraph.viz.page.page import write_page
 from tests.unit.viz.conftest import fill_trials

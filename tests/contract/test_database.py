@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from memgraph.config import without_password
 from memgraph.errors import BusyError, ClosedError, JournalError, ReadOnlyError, StorageError
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.head_file import HeadFile
@@ -28,7 +29,6 @@ from memgraph.model.events.memories import MemoryAdded
 from memgraph.model.events.store import MemoryPurged, ranges_of
 from memgraph.model.ids import source_id
 from memgraph.model.memory import MemoryRecord
-from memgraph.settings import without_password
 
 NOW = "2026-02-01T09:00:00.000Z"
 STORE, OTHER = source_id("tests", 1), source_id("tests", 2)

@@ -13,11 +13,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from memgraph.config import _ENVIRONMENT, AgentMemoryConfig, config_path, default_settings, load_config
+from memgraph.config import (
+    _ENVIRONMENT,
+    OUTSIDE_THE_STORE,
+    AgentMemoryConfig,
+    config_path,
+    default_settings,
+    load_config,
+)
 from memgraph.errors import ConfigError
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.cli.maintenance.config import default_text
-from memgraph.settings import OUTSIDE_THE_STORE
 
 Run = Callable[..., Result]
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.cli.learning import ingest as ingest_module
 from memgraph.interfaces.cli.learning.ingest import Kind
-from memgraph.text.leads import LEADS
+from memgraph.text.attempts import LEADS
 
 Entry = dict[str, Any]
 Learned = Callable[..., list[str]]

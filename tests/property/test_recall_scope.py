@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import memgraph
 from memgraph.config import AgentMemoryConfig
 from memgraph.model.timestamps import from_iso
-from memgraph.privacy.access import OWNER
+from memgraph.privacy import OWNER
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.pipeline import ranked
 from memgraph.store.access.scope import Scope

@@ -66,6 +66,13 @@ def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
         load_config({"home": home})
 
 
+def test_a_removed_setting_of_a_file_is_left_out_with_a_notice(tmp_path: Path, caplog: Any) -> None:
+    home = written(tmp_path / "store", "journal_segment_days = 7\njournal_compression = false\nlock_timeout_s = 3\n")
+    assert load_config({"home": home}).lock_timeout_s == 3.0
+    assert "journal_compression, which has no effect any more" in caplog.text
+    assert "journal_segment_days, which has no effect any more" in caplog.text
+
+
 @pytest.mark.parametrize("kind", ["device", "file", "loop"])
 def test_a_home_that_is_no_directory_is_the_stores_matter(tmp_path: Path, kind: str, embedder: Any) -> None:
     home = Path(os.devnull)

@@ -19,7 +19,7 @@ from memgraph.model.build import BuildEventLog, BuildTask, Candidate, Extraction
 from memgraph.model.ids import canonical_name
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import sentence
-from memgraph.text.overlap import overlap
+from memgraph.text.words import overlap
 
 MAX_CANDIDATES = 1_000
 """Limit for hostile input; the pipeline decides how many candidates are kept."""

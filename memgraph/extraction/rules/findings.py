@@ -10,12 +10,12 @@ from memgraph.extraction.error_text import error_type, failure_fingerprint
 from memgraph.extraction.readers.history.commit_sessions import is_sha
 from memgraph.extraction.rules.subjects import MAX_SUBJECT_CHARS, Subject
 from memgraph.extraction.statements import Decision, alternatives_in, reasons_in, sentences
-from memgraph.model.attempts import Attempt
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
 from memgraph.model.memory import (
     ActionStep,
     AgentMemory,
+    Attempt,
     EncounteredError,
     Entity,
     EpisodicMemory,
@@ -24,9 +24,16 @@ from memgraph.model.memory import (
     SemanticMemory,
 )
 from memgraph.text import lazy_re as re
-from memgraph.text.attempts import failed_task_text, recovered_task_text, sentence, step_text, trial_text
+from memgraph.text.attempts import (
+    LEADS,
+    failed_task_text,
+    recovered_task_text,
+    sentence,
+    step_text,
+    trial_text,
+    with_lead,
+)
 from memgraph.text.cutting import cut
-from memgraph.text.leads import LEADS, with_lead
 
 _MAX_FILES = 20
 _MAX_TAGS = 6

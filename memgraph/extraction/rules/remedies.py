@@ -25,7 +25,7 @@ from memgraph.extraction.rules.session_steps import (
     short,
 )
 from memgraph.extraction.rules.subjects import content_words
-from memgraph.model.attempts import Attempt, Worked
+from memgraph.model.memory import Attempt, Worked
 from memgraph.text import lazy_re as re
 
 _NEAR_STEPS = 40

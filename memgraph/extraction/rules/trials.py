@@ -13,10 +13,9 @@ from memgraph.extraction.rules.remedies import arguments_of, failures
 from memgraph.extraction.rules.session_steps import Step
 from memgraph.extraction.rules.subjects import content_words
 from memgraph.extraction.statements import sentences
-from memgraph.model.attempts import Attempt
 from memgraph.model.base import MAX_NAME_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask
-from memgraph.model.memory import ActionStep
+from memgraph.model.memory import ActionStep, Attempt
 from memgraph.text import lazy_re as re
 from memgraph.text.sentences import ended
 

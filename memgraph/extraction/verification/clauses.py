@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from memgraph.extraction.verification.words import FREE_WORDS, FUNCTION_WORDS, INTERJECTION, NEGATIONS, NUMBERS, stem
 from memgraph.text import lazy_re as re
-from memgraph.text.negation import expanded
+from memgraph.text.words import expanded
 
 SUPERSCRIPT = str.maketrans({sign: f"^{digit}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")})
 """Writes powers with a caret, for `str.translate`: 10² is 10^2, not 102."""

@@ -19,7 +19,7 @@ from memgraph.model.memory import StoredMemory
 if TYPE_CHECKING:  # a door lists its operations before it needs a store, whose import takes a second
     from memgraph.facade import MemGraph
     from memgraph.ports import Progress
-    from memgraph.privacy.access import Access
+    from memgraph.privacy import Access
     from memgraph.store.listing import Listings
 
 Toolset = Literal["core", "full"]

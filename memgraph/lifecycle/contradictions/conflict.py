@@ -27,7 +27,7 @@ from memgraph.lifecycle.contradictions.restated import is_users, replaced_in_wor
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory
 from memgraph.text import lazy_re as re
-from memgraph.text.overlap import overlap
+from memgraph.text.words import overlap
 
 Kind = Literal["value", "denial", "reversal", "outcome"]
 NOTED: dict[Kind, str] = {

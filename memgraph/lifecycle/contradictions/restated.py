@@ -17,7 +17,7 @@ from memgraph.index.analyser import analyse
 from memgraph.lifecycle.contradictions.claims import claims_of
 from memgraph.model.memory import AgentMemory
 from memgraph.text import lazy_re as re
-from memgraph.text.leads import without_lead
+from memgraph.text.attempts import without_lead
 from memgraph.text.sentences import split_sentences
 
 _KINDS = frozenset({"instruction", "statement"})

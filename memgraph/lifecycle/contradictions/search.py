@@ -41,7 +41,7 @@ from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import Permits, everything
 from memgraph.store.query import Reader
-from memgraph.text.overlap import overlap
+from memgraph.text.words import overlap
 
 NEAR = 0.6
 """Minimum cosine of two memories that are compared: the lowest of the correct proposals from real logs was 0.63."""

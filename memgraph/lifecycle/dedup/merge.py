@@ -6,11 +6,10 @@ from typing import TypeVar
 
 from memgraph.index.columns import TRUST
 from memgraph.lifecycle.dedup.sameness import stands_for_both
-from memgraph.model.attempts import no_attempt
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.memories import MemoryLinked, MemoryMerged
 from memgraph.model.events.payload import sparse
-from memgraph.model.memory import AgentMemory, StoredMemory, id_of
+from memgraph.model.memory import AgentMemory, StoredMemory, id_of, no_attempt
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.store.commit.records import Write, patch, record_of, with_vector
 

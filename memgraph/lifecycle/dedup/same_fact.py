@@ -20,8 +20,8 @@ from functools import lru_cache
 from memgraph.index.analyser import analyse
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.text import lazy_re as re
-from memgraph.text.negation import expanded
 from memgraph.text.sentences import split_sentences
+from memgraph.text.words import expanded
 
 Words = tuple[str, ...]
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import ceil
 
-from memgraph.text.overlap import overlap
+from memgraph.text.words import overlap
 
 Terms = frozenset[str]
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from memgraph.index.analyser import analyse
 from memgraph.text import lazy_re as re
 from memgraph.text.calendar import MONTHS
-from memgraph.text.overlap import overlap
 from memgraph.text.sentences import ended, split_sentences
+from memgraph.text.words import overlap
 
 _LEAST_WORDS = 3
 _WORD = re.compile(r"[^\W\d_]{2,}")

@@ -36,8 +36,8 @@ from memgraph.ports import Row
 from memgraph.text import lazy_re as re
 from memgraph.text.attempts import step_text
 from memgraph.text.calendar import MONTHS, in_words
-from memgraph.text.overlap import overlap
 from memgraph.text.sentences import ended, enumerated
+from memgraph.text.words import overlap
 
 _T = TypeVar("_T", str, tuple[str, str])
 

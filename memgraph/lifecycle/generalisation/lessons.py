@@ -15,8 +15,8 @@ from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS
 from memgraph.lifecycle.evidence.experience import evidence_of
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
-from memgraph.text.leads import without_lead
-from memgraph.text.overlap import overlap
+from memgraph.text.attempts import without_lead
+from memgraph.text.words import overlap
 
 KINDS = (
     "fix", "novelty", "change", "decision", "prevention", "removal", "revert", "failure", "lesson", "recovery", "solution",

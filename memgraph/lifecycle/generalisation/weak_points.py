@@ -13,7 +13,7 @@ from memgraph.lifecycle.evidence.experience import evidence_of
 from memgraph.lifecycle.generalisation.lessons import is_change, words_of
 from memgraph.lifecycle.generalisation.weaknesses import Weakness, environments_in, says_why, weaknesses_of
 from memgraph.ports import Row
-from memgraph.text.overlap import overlap
+from memgraph.text.words import overlap
 
 _MOST_YEARS = 10
 """What is older than this before the last change is left out."""

@@ -39,7 +39,7 @@ from memgraph.model.memory import AgentMemory, MemoryType, StoredMemory, Vector,
 from memgraph.model.results.learning import CompressionResult, ConsolidationResult
 from memgraph.model.similarity import to_vector
 from memgraph.ports import Embedder, Extractor, Row
-from memgraph.privacy.tiers import classified
+from memgraph.privacy import classified
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.records import Write, with_vector
 

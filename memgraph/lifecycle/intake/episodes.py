@@ -11,7 +11,7 @@ from memgraph.model.agent_input import Episode, Feedback, Observation, undated
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import OUTCOME_OF_WORD, EpisodicMemory, Outcome, StoredEpisodicMemory
 from memgraph.model.results.learning import SavedEpisode
-from memgraph.privacy.tiers import inferred
+from memgraph.privacy import inferred
 from memgraph.store import AgentMemoryStore
 from memgraph.text.cutting import cut, fitted
 from memgraph.text.sentences import ended

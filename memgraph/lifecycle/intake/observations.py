@@ -19,8 +19,7 @@ from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.memories import MemoryLinked
 from memgraph.model.memory import AgentMemory, SemanticMemory, StoredEpisodicMemory, StoredMemory, Vector
 from memgraph.model.results.learning import SavedObservation
-from memgraph.privacy.access import OWNER, Access
-from memgraph.privacy.tiers import Inferred, domain_of, inferred, strictest
+from memgraph.privacy import OWNER, Access, Inferred, domain_of, inferred, strictest
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import Permits, everything, readable
 from memgraph.store.commit.records import Write, with_vector

@@ -21,7 +21,7 @@ from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.payload import Actor
 from memgraph.model.memory import PrivacyTier, SemanticMemory, StoredMemory
-from memgraph.privacy.access import OWNER, Access
+from memgraph.privacy import OWNER, Access
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.visibility import Permits, readable
 from memgraph.text.cutting import shortened, split_text

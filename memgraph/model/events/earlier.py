@@ -1,7 +1,7 @@
 """Earlier versions of payloads: they validate old events, which are then brought up to the present version.
 
 They are only read. A memory of version 1 described an attempt only in its text, and its record has none of the fields of an attempt
-(`memgraph.model.attempts`), so the sentences that the rules of version 1 composed are parsed here, and nowhere else. Pure: equal events
+(`AttemptFields`), so the sentences that the rules of version 1 composed are parsed here, and nowhere else. Pure: equal events
 give equal results.
 """
 
@@ -10,27 +10,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Any
 
 from pydantic import Field, create_model
 
-from memgraph.model.attempts import ATTEMPT_FIELDS
-from memgraph.model.base import MAX_ITEMS, MAX_NAME_CHARS, Count, Name, Strict, Text, Timestamp
+from memgraph.model.base import MAX_NAME_CHARS, Count, Strict
 from memgraph.model.events.memories import (
     FIXED,
     Clearable,
     MemoryAdded,
-    MemoryReembedded,
     MemoryUndeleted,
-    PlacedVector,
     RecallAgain,
     Revision,
     VectorRef,
 )
-from memgraph.model.events.payload import SYSTEM, Payload, Sha256, Stored, Whole
-from memgraph.model.events.store import JournalRepaired
+from memgraph.model.events.payload import OfOneMemory, Payload, Stored
 from memgraph.model.ids import MemoryId
-from memgraph.model.memory import MemoryRecord
+from memgraph.model.memory import ATTEMPT_FIELDS, MemoryRecord
 from memgraph.model.timestamps import to_iso
 
 _NEW_IN_2 = ATTEMPT_FIELDS | {"is_solved"}
@@ -47,10 +43,9 @@ _Patch = create_model(
 )  # type: ignore[call-overload]
 
 
-class MemoryAdded1(Payload):
+class MemoryAdded1(Payload, type="memory.added"):
     """``memory.added``, version 1."""
 
-    TYPE = "memory.added"
     BY_STORE_ALONE = True
     POLICY = MemoryAdded.POLICY
 
@@ -58,44 +53,36 @@ class MemoryAdded1(Payload):
     vector: VectorRef | None = None
 
 
-class _Revision1(Payload):
+class _Revision1(OfOneMemory):
     BY_STORE_ALONE = True
     POLICY = Revision.POLICY
 
-    id: MemoryId
     changed: _Patch  # type: ignore[valid-type]
     cleared: list[Clearable] = Field(default_factory=list)
     vector: VectorRef | None = None
 
 
-class MemoryRevised1(_Revision1):
+class MemoryRevised1(_Revision1, type="memory.revised"):
     """``memory.revised``, version 1."""
 
-    TYPE = "memory.revised"
 
-
-class MemoryMerged1(_Revision1):
+class MemoryMerged1(_Revision1, type="memory.merged"):
     """``memory.merged``, version 1."""
-
-    TYPE = "memory.merged"
 
     candidate_id: MemoryId | None = None
 
 
-class MemoryMerged2(Revision):
+class MemoryMerged2(Revision, type="memory.merged", version=2):
     """``memory.merged``, version 2."""
 
-    TYPE = "memory.merged"
-    VERSION = 2
     BY_STORE_ALONE = True
 
     candidate_id: MemoryId | None = None
 
 
-class MemoryUndeleted1(Payload):
+class MemoryUndeleted1(Payload, type="memory.undeleted"):
     """``memory.undeleted``, version 1."""
 
-    TYPE = "memory.undeleted"
     BY_STORE_ALONE = True
     POLICY = MemoryUndeleted.POLICY
 
@@ -104,46 +91,6 @@ class MemoryUndeleted1(Payload):
     added_seq: Count
     follower_ids: list[MemoryId] = Field(default_factory=list)
     recalls: list[RecallAgain] = Field(default_factory=list)
-
-
-class AcceptedWitness(Strict):
-    """A witness in ``journal.repaired``, version 1."""
-
-    kind: Literal["head", "checkpoint"]
-    state: Literal["ahead", "missing", "damaged", "other"]
-    seq: Whole | None = None
-    signature: Sha256 | None = None
-
-
-class JournalRepaired1(Payload):
-    """``journal.repaired``, version 1."""
-
-    TYPE = "journal.repaired"
-    BY_STORE_ALONE = True
-    SCOPES = SYSTEM
-    POLICY = JournalRepaired.POLICY
-
-    seq: Whole
-    signature: Sha256
-    witnesses: Annotated[list[AcceptedWitness], Field(min_length=1, max_length=2)]
-    events_lost: Whole
-    dropped_bytes: Whole
-    repaired_at: Timestamp
-    repaired_by: Name
-    reason: Text | None = None
-
-
-class MemoryReembedded1(Payload):
-    """``memory.reembedded``, version 1: it names at least one vector."""
-
-    TYPE = "memory.reembedded"
-    BY_STORE_ALONE = True
-    SCOPES = SYSTEM
-    POLICY = MemoryReembedded.POLICY
-
-    model: Name
-    embedded_at: Timestamp
-    vectors: Annotated[list[PlacedVector], Field(min_length=1, max_length=MAX_ITEMS)]
 
 
 _TRIAL = re.compile(r"(?:Failed trial|Solved after a failed trial|Solved): ")
@@ -179,10 +126,7 @@ _OF_THE_TEXT = (ATTEMPT_FIELDS | {"is_solved"}) - {"attempt"}
 def attempt_in(content: str, errors: Iterable[str] = ()) -> dict[str, Any]:
     """Parse the fields of an attempt from an episode's text of version 1; empty for any other text.
 
-    Parameters
-    ----------
-    errors : iterable of str
-        Messages that the episode met: where one of them ends in the text is known for certain.
+    Where one of the messages in `errors` ends in the text is known for certain.
     """
     known = list(errors)
     if _TRIAL.match(content):
@@ -296,7 +240,5 @@ UPCASTERS: dict[tuple[str, int], Callable[[Stored], Stored]] = {
     ("memory.revised", 1): _with_changed_fields,
     ("memory.merged", 1): _with_changed_fields,
     ("memory.merged", 2): dict,
-    ("memory.reembedded", 1): dict,
-    ("journal.repaired", 1): dict,
 }
 """What turns the payload of a type and version, as the journal holds it, into one of the next version."""

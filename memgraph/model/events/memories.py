@@ -9,7 +9,19 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, create_model
 
 from memgraph.model.base import MAX_ITEMS, Count, Finite, Name, Strict, Text, Timestamp
-from memgraph.model.events.payload import ANY, JOURNAL, SYSTEM, Payload, Policy, Sha256, Stored, its_id, nothing, sparse
+from memgraph.model.events.payload import (
+    ANY,
+    JOURNAL,
+    JournalPayload,
+    OfOneMemory,
+    Payload,
+    Policy,
+    Sha256,
+    Stored,
+    its_id,
+    nothing,
+    sparse,
+)
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import MemoryRecord
 
@@ -27,14 +39,10 @@ def its_record(content: Stored) -> list[str]:
     return [content["memory"]["id"]]
 
 
-class MemoryAdded(Payload):
+class MemoryAdded(Payload, type="memory.added", version=2):
     """A memory was added."""
 
-    TYPE = "memory.added"
-    VERSION = 2
-    POLICY = Policy(
-        carries=its_record, purge="restated", is_reduced=True, agents="of_one", irreversible=None, has_links=False
-    )
+    POLICY = Policy(carries=its_record, purge="restated", agents="of_one", irreversible=None)
 
     memory: MemoryRecord
     vector: VectorRef | None = None
@@ -71,22 +79,15 @@ def _clearable(name: str) -> str:
 Clearable = Annotated[str, AfterValidator(_clearable)]
 
 
-class Revision(Payload):
+class Revision(OfOneMemory):
     """A change of a memory's fields."""
 
-    POLICY = Policy(
-        carries=its_id, purge="restated", is_reduced=True, agents="of_one", irreversible=None, has_links=False
-    )
+    POLICY = Policy(carries=its_id, purge="restated", agents="of_one", irreversible=None)
 
-    id: MemoryId
     changed: RecordPatch  # type: ignore[valid-type]
     cleared: list[Clearable] = Field(default_factory=list)
     """Fields that are no longer set."""
     vector: VectorRef | None = None
-
-    def memory_ids(self) -> list[str]:
-        """Return the memories whose row or links it changes."""
-        return [self.id]
 
     def row_after(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the row with these changes."""
@@ -94,45 +95,32 @@ class Revision(Payload):
         return {**kept, **sparse(self.changed.model_dump())}  # type: ignore[attr-defined]
 
 
-class MemoryRevised(Revision):
+class MemoryRevised(Revision, type="memory.revised", version=2):
     """Fields of a memory were changed."""
 
-    TYPE = "memory.revised"
-    VERSION = 2
 
-
-class MemoryMerged(Revision):
+class MemoryMerged(Revision, type="memory.merged", version=3):
     """A duplicate was merged into a memory; `candidate_id` is the id that the duplicate would have had.
 
     `candidate_content` is its text, where it is kept nowhere else: the duplicate was never stored.
     """
 
-    TYPE = "memory.merged"
-    VERSION = 3
-
     candidate_id: MemoryId | None = None
     candidate_content: Text | None = None
 
 
-class MemoryDeleted(Payload):
+class MemoryDeleted(OfOneMemory, type="memory.deleted"):
     """A memory and its links were removed from every view. Its history stays."""
 
-    TYPE = "memory.deleted"
     SCOPES = ANY
     POLICY = Policy(
         carries=its_id,  # it states why
-        is_reduced=True,
         irreversible=None,
         told="deleted",
         lineage="changed",
     )
 
-    id: MemoryId
     reason: Text | None = None
-
-    def memory_ids(self) -> list[str]:
-        """Return the memories whose row or links it changes."""
-        return [self.id]
 
     def removed_ids(self) -> list[str]:
         """Return the memories that it removes from every view."""
@@ -149,13 +137,11 @@ class RecallAgain(Strict):
     used: bool | None = None
 
 
-class MemoryUndeleted(Payload):
+class MemoryUndeleted(Payload, type="memory.undeleted", version=2):
     """A deleted memory was restored as it was. Events of the same commit restore its links."""
 
-    TYPE = "memory.undeleted"
-    VERSION = 2
     BY_STORE_ALONE = True
-    POLICY = Policy(carries=its_record, purge="restated", is_reduced=True, irreversible=None, lineage="changed")
+    POLICY = Policy(carries=its_record, purge="restated", irreversible=None, lineage="changed")
 
     memory: MemoryRecord
     """`previous_id` names its nearest predecessor that exists now."""
@@ -186,13 +172,11 @@ class _Between(Payload):
         return [self.source_id, self.target_id]
 
 
-class MemoryLinked(_Between):
+class MemoryLinked(_Between, type="memory.linked"):
     """A link was created, or its properties were set."""
 
-    TYPE = "memory.linked"
     POLICY = Policy(
         carries=its_ends,  # it states why
-        is_reduced=True,
         agents="of_all",
         irreversible=None,
         lineage="by_relation",
@@ -203,17 +187,15 @@ class MemoryLinked(_Between):
     created_at: Timestamp
 
 
-class MemoryUnlinked(_Between):
+class MemoryUnlinked(_Between, type="memory.unlinked"):
     """A link was removed."""
 
-    TYPE = "memory.unlinked"
     POLICY = Policy(carries=nothing, agents="of_all", irreversible=None, lineage="by_relation")
 
 
-class MemoryDerived(Payload):
+class MemoryDerived(Payload, type="memory.derived"):
     """A memory was distilled from others: DERIVED_FROM to each, and SUPPORTS from each."""
 
-    TYPE = "memory.derived"
     POLICY = Policy(carries=nothing, agents="in_part", irreversible=None, lineage="changed")
 
     id: MemoryId
@@ -233,46 +215,36 @@ class PlacedVector(Strict):
     sha256: Sha256
 
 
-class MemoryReembedded(Payload):
+class MemoryReembedded(JournalPayload, type="memory.reembedded"):
     """Memories of any write scope have new vectors, of `model`, for their unchanged texts.
 
-    It follows the event that makes `model` the store's, in the same commit, so that all of them change or none. Since version 2 the list may be
-    empty: a retention takes out the vectors of deleted memories.
+    It follows the event that makes `model` the store's, in the same commit, so that all of them change or none.
     """
 
-    TYPE = "memory.reembedded"
-    VERSION = 2
-    BY_STORE_ALONE = True
-    SCOPES = SYSTEM
     POLICY = Policy(
         carries=nothing,
         purge="stays",
-        is_reduced=True,
         agents="whole",
         irreversible="it stores vectors of another embedding model; `memgraph reembed` switches back",
         told="embedded again with another model",
-        has_links=False,
     )
 
     model: Name
     embedded_at: Timestamp
-    vectors: Annotated[list[PlacedVector], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    vectors: Annotated[list[PlacedVector], Field(min_length=1, max_length=MAX_ITEMS)]
 
     def memory_ids(self) -> list[str]:
         """Return the memories whose row or links it changes."""
         return [vector.id for vector in self.vectors]
 
 
-class VectorsLost(Payload):
+class VectorsLost(JournalPayload, type="vectors.lost"):
     """Rows of a model's file hold other bytes than the events before this one named, and no memory uses them.
 
     They are no longer checked, because nothing is left to compute them from, or nothing needs them. A later event that names
     such a row takes precedence.
     """
 
-    TYPE = "vectors.lost"
-    BY_STORE_ALONE = True
-    SCOPES = SYSTEM
     POLICY = replace(JOURNAL, agents="whole")
 
     model: Name

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from memgraph.model.base import Strict
+from memgraph.model.ids import MemoryId
 
 WriteScope = Literal["global", "task", "system", "none"]
 Actor = Literal["user", "agent", "system"]
@@ -44,8 +45,6 @@ class Policy:
     purge: Literal["goes", "restated", "stays"] = "goes"
     """What a purge that concerns an event does: it removes it; removes it and states again what is left of the memory whose fields it
     states; or never removes it, because it holds no words and the journal itself needs it."""
-    is_reduced: bool = False
-    """Whether a retention takes the words of deleted memories out of it."""
     agents: Literal["never", "whole", "of_one", "of_all", "in_part"] = "never"
     """What an agent's view has of an event: nothing; all, because it has no texts of memories (counts, and ids, which mean nothing where the
     memory is missing); all, if the agent may have its one memory, or all of its memories; or what is left of it without the others."""
@@ -61,8 +60,6 @@ class Policy:
     """Whether it says what is derived from what, or what is deleted; `by_relation`: if its link is a DERIVED_FROM."""
     has_rows: bool = True
     """Whether it changes rows: otherwise it is history, or the journal itself tracks it (which model makes the vectors)."""
-    has_links: bool = True
-    """Whether it may change links of the memories that it changes."""
     is_of_reading: bool = False
     """Whether an operation that only reads may leave it."""
 
@@ -75,21 +72,22 @@ JOURNAL = replace(STORE, purge="stays")
 
 
 class Payload(Strict):
-    """Base of all payloads: the name and version of its schema, where it may be committed, and its `Policy`, which each type must have."""
+    """Base of all payloads: the type and version of its schema, where it may be committed, and its `Policy`, which each type must have."""
 
     TYPE: ClassVar[str]
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int]
     SCOPES: ClassVar[frozenset[WriteScope]] = DURABLE
     """Write scopes in which it may be committed."""
     BY_STORE_ALONE: ClassVar[bool] = False
     """Whether only the store itself may commit it, because only the store can know its content."""
     POLICY: ClassVar[Policy]
 
-    @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        super().__pydantic_init_subclass__(**kwargs)
-        if hasattr(cls, "TYPE") and not hasattr(cls, "POLICY"):
-            raise TypeError(f"{cls.__name__} ({cls.TYPE}) has no POLICY: state what is done with its events")
+    def __init_subclass__(cls, *, type: str | None = None, version: int = 1, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if type is not None:
+            cls.TYPE, cls.VERSION = type, version
+            if not hasattr(cls, "POLICY"):
+                raise TypeError(f"{cls.__name__} ({type}) has no POLICY: state what is done with its events")
 
     def occurred_at(self) -> str | None:
         """Return when it happened, if that differs from when it was recorded."""
@@ -106,6 +104,37 @@ class Payload(Strict):
     def dump(self) -> dict[str, Any]:
         """Return the stored form, without None and empty lists, so that a new optional field changes no byte."""
         return sparse(self.model_dump(exclude_none=True))
+
+
+class UpkeepPayload(Payload):
+    """Base of the events of the store's own upkeep."""
+
+    SCOPES = SYSTEM
+    POLICY = UPKEEP
+
+
+class RunPayload(UpkeepPayload):
+    """Base of the events of completed runs. Earlier events record what a run changed, its own event how much."""
+
+    POLICY = RUN
+
+
+class JournalPayload(Payload):
+    """Base of the events that the journal itself needs."""
+
+    SCOPES = SYSTEM
+    BY_STORE_ALONE = True
+    POLICY = JOURNAL
+
+
+class OfOneMemory(Payload):
+    """Base of the events that change the memory which `id` names."""
+
+    id: MemoryId
+
+    def memory_ids(self) -> list[str]:
+        """Return this memory."""
+        return [self.id]
 
 
 def sparse(values: dict[str, Any]) -> dict[str, Any]:

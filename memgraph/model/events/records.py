@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from memgraph.model.base import MAX_ITEMS, Count, Finite, Name, Prose, Strict, Text, Timestamp, Unit
 from memgraph.model.events.payload import (
     ANY,
-    DURABLE,
     RUN,
     STORE,
     SYSTEM,
     UPKEEP,
+    OfOneMemory,
     Payload,
     Policy,
+    RunPayload,
     Sha256,
     Stored,
+    UpkeepPayload,
     Whole,
-    WriteScope,
     its_id,
     nothing,
 )
@@ -39,10 +40,9 @@ class AccessEffect(Strict):
     relevance_at: Timestamp
 
 
-class AccessRecorded(Payload):
+class AccessRecorded(Payload, type="access.recorded"):
     """Memories were used."""
 
-    TYPE = "access.recorded"
     BY_STORE_ALONE = True
     SCOPES = SYSTEM
     POLICY = Policy(
@@ -69,10 +69,9 @@ class RecalledItem(Strict):
     tokens: Count
 
 
-class RetrievalRecorded(Payload):
+class RetrievalRecorded(Payload, type="retrieval.recorded"):
     """An agent received these memories. `query_hmac` is an HMAC: the query itself is not stored."""
 
-    TYPE = "retrieval.recorded"
     SCOPES = SYSTEM
     POLICY = Policy(
         carries=nothing,
@@ -94,10 +93,9 @@ class RetrievalRecorded(Payload):
     results: list[RecalledItem] = Field(default_factory=list)
 
 
-class OutcomeRecorded(Payload):
+class OutcomeRecorded(Payload, type="outcome.recorded"):
     """The outcome of a retrieval."""
 
-    TYPE = "outcome.recorded"
     SCOPES = SYSTEM
     POLICY = Policy(
         carries=nothing,
@@ -113,10 +111,9 @@ class OutcomeRecorded(Payload):
     recorded_at: Timestamp
 
 
-class AccessAudited(Payload):
+class AccessAudited(Payload, type="access.audited"):
     """An agent was refused what it asked for, or got sensitive memories with a justification."""
 
-    TYPE = "access.audited"
     SCOPES = SYSTEM
     POLICY = replace(STORE, is_of_reading=True)
 
@@ -134,10 +131,9 @@ class AccessAudited(Payload):
     audited_at: Timestamp
 
 
-class BuildConsolidated(Payload):
+class BuildConsolidated(Payload, type="build.consolidated"):
     """A build log was consolidated, wholly or (when time ran out) up to `consumed_keys`."""
 
-    TYPE = "build.consolidated"
     POLICY = Policy(
         carries=nothing,
         agents="in_part",
@@ -165,10 +161,9 @@ class BuildConsolidated(Payload):
         return self.completed_at
 
 
-class SourceRead(Payload):
+class SourceRead(Payload, type="source.read"):
     """A source was read up to `cursor`; counts are totals over all reads."""
 
-    TYPE = "source.read"
     POLICY = Policy(carries=nothing, irreversible="it records how far a source was read")
 
     source_id: Name
@@ -208,11 +203,9 @@ def phase_key(name: str) -> str:
     return natural_id("lifecycle run", f"sleep: {name}")
 
 
-class DecayApplied(Payload):
+class DecayApplied(RunPayload, type="decay.applied"):
     """The forgetting curve was evaluated for all memories; nothing changed."""
 
-    TYPE = "decay.applied"
-    SCOPES = SYSTEM
     POLICY = replace(RUN, has_rows=False)
 
     applied_at: Timestamp
@@ -220,11 +213,9 @@ class DecayApplied(Payload):
     below_threshold: Count
 
 
-class CollectionApplied(Payload):
+class CollectionApplied(RunPayload, type="collection.applied"):
     """Faded memories were collected. The memories' own events state which, this one how many."""
 
-    TYPE = "collection.applied"
-    SCOPES: ClassVar[frozenset[WriteScope]] = SYSTEM
     POLICY = replace(RUN, has_rows=False)
 
     applied_at: Timestamp
@@ -240,12 +231,8 @@ class CollectionApplied(Payload):
     last_traces: Count
 
 
-class CompressionApplied(Payload):
+class CompressionApplied(RunPayload, type="compression.applied"):
     """The existing generalisations include every change before this event."""
-
-    TYPE = "compression.applied"
-    SCOPES = SYSTEM
-    POLICY = RUN
 
     applied_at: Timestamp
     episodes: Count
@@ -258,12 +245,8 @@ class CompressionApplied(Payload):
     retired: Count
 
 
-class ContradictionsSought(Payload):
+class ContradictionsSought(RunPayload, type="contradictions.sought"):
     """Memories added or changed up to `through_seq` have been compared. Preceding events record the links that were found."""
-
-    TYPE = "contradictions.sought"
-    SCOPES = SYSTEM
-    POLICY = RUN
 
     sought_at: Timestamp
     through_seq: Whole
@@ -272,14 +255,12 @@ class ContradictionsSought(Payload):
     superseded: Count
 
 
-class ProcedureMeasured(Payload):
+class ProcedureMeasured(OfOneMemory, type="procedure.measured"):
     """The success of a procedure in use. All counts are totals, so only the last such event counts."""
 
-    TYPE = "procedure.measured"
-    SCOPES: ClassVar[frozenset[WriteScope]] = ANY
+    SCOPES = ANY
     POLICY = replace(RUN, carries=its_id, agents="of_one", told="its success was measured")
 
-    id: MemoryId
     tried: Count
     """Builds that followed it, by its evidence."""
     succeeded: Count
@@ -293,17 +274,9 @@ class ProcedureMeasured(Payload):
     confidence: Unit
     measured_at: Timestamp
 
-    def memory_ids(self) -> list[str]:
-        """Return the memories whose row or links it changes."""
-        return [self.id]
 
-
-class ProceduresLearned(Payload):
+class ProceduresLearned(RunPayload, type="procedures.learned"):
     """Procedures were learned. The memories' own events state which."""
-
-    TYPE = "procedures.learned"
-    SCOPES: ClassVar[frozenset[WriteScope]] = SYSTEM
-    POLICY = RUN
 
     applied_at: Timestamp
     up_to_seq: Whole
@@ -315,12 +288,8 @@ class ProceduresLearned(Payload):
     retired: Count
 
 
-class ErrorsAnalysed(Payload):
+class ErrorsAnalysed(RunPayload, type="errors.analysed"):
     """Failures were analysed. The memories' own events state the results."""
-
-    TYPE = "errors.analysed"
-    SCOPES: ClassVar[frozenset[WriteScope]] = SYSTEM
-    POLICY = RUN
 
     applied_at: Timestamp
     up_to_seq: Whole
@@ -334,12 +303,8 @@ class ErrorsAnalysed(Payload):
     superseded: Count
 
 
-class SleepAdvanced(Payload):
+class SleepAdvanced(RunPayload, type="sleep.advanced"):
     """A phase of a sleep was completed, or stopped for lack of time. Preceding events record its changes."""
-
-    TYPE = "sleep.advanced"
-    SCOPES = SYSTEM
-    POLICY = RUN
 
     started_at: Timestamp
     """When the run began that the phase is part of."""
@@ -353,12 +318,8 @@ class SleepAdvanced(Payload):
     """Remaining phases of the run, including one that was stopped."""
 
 
-class SleepFailed(Payload):
+class SleepFailed(UpkeepPayload, type="sleep.failed"):
     """A phase of a sleep failed. What it had committed before stays; the phase runs again in the next sleep."""
-
-    TYPE = "sleep.failed"
-    SCOPES = SYSTEM
-    POLICY = UPKEEP
 
     started_at: Timestamp
     """When the run began that the phase is part of."""
@@ -377,11 +338,9 @@ def its_subjects(content: Stored) -> list[str]:
     return list(content.get("subject_ids", ()))
 
 
-class DistilRequested(Payload):
+class DistilRequested(UpkeepPayload, type="distil.requested"):
     """A work order was made."""
 
-    TYPE = "distil.requested"
-    SCOPES = SYSTEM
     POLICY = replace(
         UPKEEP,
         carries=its_subjects,  # its excerpt quotes them
@@ -411,11 +370,9 @@ class DistilRequested(Payload):
     requested_at: Timestamp
 
 
-class DistilAnswered(Payload):
+class DistilAnswered(Payload, type="distil.answered"):
     """A work order was answered. Events of the same commit add or merge the memories."""
 
-    TYPE = "distil.answered"
-    SCOPES = DURABLE
     POLICY = Policy(
         carries=nothing,
         irreversible="it closes a work order; `forget` or `delete` the memories of the answer instead",
@@ -433,11 +390,9 @@ class DistilAnswered(Payload):
     verdict: Verdict | None = None
 
 
-class DistilAttempted(Payload):
+class DistilAttempted(Payload, type="distil.attempted"):
     """A work order was answered in part: other statements were refused, and the order stays open for their corrections."""
 
-    TYPE = "distil.attempted"
-    SCOPES = DURABLE
     POLICY = Policy(
         carries=nothing,
         irreversible="it answers a part of a work order; `forget` or `delete` the memories of the answer instead",
@@ -455,11 +410,9 @@ class DistilAttempted(Payload):
     verdict: Verdict | None = None
 
 
-class DistilSkipped(Payload):
+class DistilSkipped(Payload, type="distil.skipped"):
     """A work order was skipped: it is not answered, and not made again."""
 
-    TYPE = "distil.skipped"
-    SCOPES = DURABLE
     POLICY = UPKEEP
 
     id: MemoryId

@@ -8,27 +8,22 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from memgraph.model.base import Count, Name, Strict, Text, Timestamp
-from memgraph.model.events.payload import ANY, JOURNAL, STORE, SYSTEM, Payload, Policy, Sha256, Whole, nothing
+from memgraph.model.events.payload import ANY, JOURNAL, STORE, JournalPayload, Payload, Policy, Sha256, Whole, nothing
 from memgraph.model.ids import MemoryId
 from memgraph.model.results.maintenance import ResetScope
 
 
-class StoreCreated(Payload):
+class StoreCreated(JournalPayload, type="store.created"):
     """The first event of every journal."""
 
-    TYPE = "store.created"
-    BY_STORE_ALONE = True
-    SCOPES = SYSTEM
     POLICY = replace(JOURNAL, agents="whole")
 
     created_by: Name
 
 
-class EmbeddingSwitched(Payload):
+class EmbeddingSwitched(JournalPayload, type="embedding.switched"):
     """From this event on, this model makes the vectors."""
 
-    TYPE = "embedding.switched"
-    BY_STORE_ALONE = True
     SCOPES = ANY
     POLICY = replace(
         JOURNAL, agents="whole", irreversible="it names the embedding model; `memgraph reembed` switches back"
@@ -38,10 +33,9 @@ class EmbeddingSwitched(Payload):
     dimension: Annotated[int, Field(ge=1, le=65_536)]
 
 
-class CommitUndone(Payload):
+class CommitUndone(Payload, type="commit.undone"):
     """A commit was undone: the other events of this event's commit are its inverse."""
 
-    TYPE = "commit.undone"
     BY_STORE_ALONE = True
     POLICY = STORE
 
@@ -51,13 +45,8 @@ class CommitUndone(Payload):
     """Of that commit's first event."""
 
 
-class KeyRotated(Payload):
+class KeyRotated(JournalPayload, type="key.rotated"):
     """The last event under a key: from the next one on, another key signs. The key that is replaced signs this event."""
-
-    TYPE = "key.rotated"
-    BY_STORE_ALONE = True
-    SCOPES = SYSTEM
-    POLICY = JOURNAL
 
     key_id: Name
     """Such as ``file:store:2-0123456789abcdef``."""
@@ -67,13 +56,8 @@ class KeyRotated(Payload):
     rotated_by: Name
 
 
-class JournalResealed(Payload):
+class JournalResealed(JournalPayload, type="journal.resealed"):
     """All earlier events were verified and signed anew with one key; the earlier keys are no longer needed."""
-
-    TYPE = "journal.resealed"
-    BY_STORE_ALONE = True
-    SCOPES = SYSTEM
-    POLICY = JOURNAL
 
     seq: Whole
     signature: Sha256
@@ -86,15 +70,12 @@ class JournalResealed(Payload):
     resealed_by: Name
 
 
-class StoreReset(Payload):
+class StoreReset(JournalPayload, type="store.reset"):
     """Memories, and all rows of some tables, were removed from every view. Their history stays.
 
     A reset that removes more memories than one event can name is one commit of several such events.
     """
 
-    TYPE = "store.reset"
-    BY_STORE_ALONE = True
-    SCOPES = SYSTEM
     POLICY = Policy(
         carries=nothing,
         purge="stays",
@@ -122,29 +103,22 @@ class StoreReset(Payload):
 
 
 class AcceptedWitness(Strict):
-    """A witness that contradicted the journal, and the event that it names if it could be read."""
+    """A witness that contradicted the journal, and the event that it names if it could be read. Checkpoints were witnesses of earlier releases."""
 
-    kind: Literal["head", "checkpoint", "manifest"]
+    kind: Literal["head", "checkpoint"]
     state: Literal["ahead", "missing", "damaged", "other"]
     seq: Whole | None = None
     signature: Sha256 | None = None
 
 
-class JournalRepaired(Payload):
-    """The journal was accepted as it was, up to `seq`, although its head file, its checkpoint or a manifest contradicted it.
+class JournalRepaired(JournalPayload, type="journal.repaired"):
+    """The journal was accepted as it was, up to `seq`, although a witness contradicted it; `events_lost` counts events known to have been written after that."""
 
-    `events_lost` counts events known to have been written after that. Since version 2 the manifest of closed segments is a witness.
-    """
-
-    TYPE = "journal.repaired"
-    VERSION = 2
-    BY_STORE_ALONE = True
-    SCOPES = SYSTEM
     POLICY = STORE
 
     seq: Whole
     signature: Sha256
-    witnesses: Annotated[list[AcceptedWitness], Field(min_length=1, max_length=3)]
+    witnesses: Annotated[list[AcceptedWitness], Field(min_length=1, max_length=2)]
     events_lost: Whole
     dropped_bytes: Whole
     repaired_at: Timestamp
@@ -160,13 +134,8 @@ class KeptVectors(Strict):
     rows: Whole
 
 
-class BackupMade(Payload):
+class BackupMade(JournalPayload, type="backup.made"):
     """A backup of all events up to `seq` was written to `path`."""
-
-    TYPE = "backup.made"
-    BY_STORE_ALONE = True
-    SCOPES = SYSTEM
-    POLICY = JOURNAL
 
     backup_id: MemoryId
     path: Text
@@ -185,13 +154,8 @@ class BackupMade(Payload):
     made_by: Name
 
 
-class StoreRestored(Payload):
+class StoreRestored(JournalPayload, type="store.restored"):
     """The store's journal was restored from a backup, up to `seq`."""
-
-    TYPE = "store.restored"
-    BY_STORE_ALONE = True
-    SCOPES = SYSTEM
-    POLICY = JOURNAL
 
     backup_id: MemoryId
     made_at: Timestamp
@@ -211,13 +175,8 @@ class StoreRestored(Payload):
     restored_by: Name
 
 
-class JournalCut(Payload):
+class JournalCut(JournalPayload, type="journal.cut"):
     """The end of a damaged journal was moved to `quarantine`: its events are not replayed any more."""
-
-    TYPE = "journal.cut"
-    BY_STORE_ALONE = True
-    SCOPES = SYSTEM
-    POLICY = JOURNAL
 
     part: Literal["tail", "segment"]
     """``tail``: everything after the last event that verifies; ``segment``: a segment and all after it."""
@@ -234,12 +193,9 @@ class JournalCut(Payload):
     reason: Text | None = None
 
 
-class StoreMigrated(Payload):
+class StoreMigrated(JournalPayload, type="store.migrated"):
     """All events up to `seq` were verified and read by this release, and graph and index were made with its schema."""
 
-    TYPE = "store.migrated"
-    BY_STORE_ALONE = True
-    SCOPES = SYSTEM
     POLICY = STORE
 
     seq: Whole
@@ -255,33 +211,6 @@ class StoreMigrated(Payload):
     """Of the state."""
     migrated_at: Timestamp
     migrated_by: Name
-
-
-REMOVED_TEXT = "[text removed after the retention days]"
-"""In place of the words of a memory that was deleted, in events that are older than the retention days."""
-
-
-class ArchiveCondensed(Payload):
-    """From this event on, archived events up to `through` have no signatures, and no words of memories that were deleted by then.
-
-    It is recorded before the segments are replaced.
-    """
-
-    TYPE = "archive.condensed"
-    BY_STORE_ALONE = True
-    SCOPES = SYSTEM
-    POLICY = JOURNAL
-
-    through: Whole
-    until: Timestamp
-    """When the event `through` was recorded."""
-    segments: Count
-    """Number of archived segments up to there."""
-    memories: Count
-    """Number of the memories whose words are removed now."""
-    retention_days: Annotated[int, Field(ge=1, le=100_000)]
-    condensed_at: Timestamp
-    condensed_by: Name
 
 
 MAX_PURGED = 100_000
@@ -318,15 +247,12 @@ class Follower(Strict):
 _Ids = Annotated[list[MemoryId], Field(max_length=MAX_PURGED)]
 
 
-class MemoryPurged(Payload):
+class MemoryPurged(JournalPayload, type="memory.purged"):
     """The payloads of earlier events were removed from the journal, and with them the memories that they were about.
 
     It is written before they are removed, so it is also the intent: whoever opens the store next completes what it names.
     """
 
-    TYPE = "memory.purged"
-    BY_STORE_ALONE = True
-    SCOPES = SYSTEM
     POLICY = Policy(
         carries=nothing,
         purge="stays",

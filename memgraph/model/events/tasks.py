@@ -12,7 +12,16 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from memgraph.model.base import MAX_ITEMS, Content, Name, Prose, Strict, Text, Timestamp, Unit
-from memgraph.model.events.payload import SYSTEM, UPKEEP, Payload, Policy, Whole, WriteScope, its_id, nothing
+from memgraph.model.events.payload import (
+    OfOneMemory,
+    Payload,
+    Policy,
+    UpkeepPayload,
+    Whole,
+    WriteScope,
+    its_id,
+    nothing,
+)
 from memgraph.model.ids import MemoryId
 from memgraph.model.results.tasks import MAX_FILES, MAX_STACK, Decision, Guidance, NudgeKind, PinKind, TaskStatus
 
@@ -32,52 +41,40 @@ class TaskPayload(Payload):
     POLICY = _OF_A_TASK
 
 
-class TaskCreated(TaskPayload):
+class TaskCreated(TaskPayload, type="TASK_CREATED"):
     """A task was registered."""
-
-    TYPE = "TASK_CREATED"
 
     title: Name
     project_id: Name | None = None
 
 
-class TitleSet(TaskPayload):
+class TitleSet(TaskPayload, type="TITLE_SET"):
     """The title was changed."""
-
-    TYPE = "TITLE_SET"
 
     title: Name
 
 
-class TaskStatusSet(TaskPayload):
+class TaskStatusSet(TaskPayload, type="task.status_set"):
     """The status was changed."""
-
-    TYPE = "task.status_set"
 
     status: TaskStatus
     reason: Text | None = None
 
 
-class TaskLinked(TaskPayload):
+class TaskLinked(TaskPayload, type="task.linked"):
     """The task may read another one."""
 
-    TYPE = "task.linked"
-
     target_id: Name
 
 
-class TaskUnlinked(TaskPayload):
+class TaskUnlinked(TaskPayload, type="task.unlinked"):
     """The task no longer reads another one."""
 
-    TYPE = "task.unlinked"
-
     target_id: Name
 
 
-class GoalSet(TaskPayload):
+class GoalSet(TaskPayload, type="GOAL_SET"):
     """The goal was set; it replaces the former one."""
-
-    TYPE = "GOAL_SET"
 
     goal: Content
 
@@ -88,84 +85,64 @@ class ItemEvent(TaskPayload):
     id: MemoryId
 
 
-class DecisionMade(ItemEvent):
+class DecisionMade(ItemEvent, type="DECISION_MADE"):
     """A decision was made."""
-
-    TYPE = "DECISION_MADE"
 
     decision: Content
     reason: Text | None = None
 
 
-class DecisionReverted(ItemEvent):
+class DecisionReverted(ItemEvent, type="DECISION_REVERTED"):
     """A decision no longer holds."""
-
-    TYPE = "DECISION_REVERTED"
 
     reason: Text | None = None
 
 
-class ConstraintAdded(ItemEvent):
+class ConstraintAdded(ItemEvent, type="CONSTRAINT_ADDED"):
     """A constraint holds from now on."""
-
-    TYPE = "CONSTRAINT_ADDED"
 
     constraint: Content
 
 
-class ConstraintRemoved(ItemEvent):
+class ConstraintRemoved(ItemEvent, type="CONSTRAINT_REMOVED"):
     """A constraint no longer holds."""
-
-    TYPE = "CONSTRAINT_REMOVED"
 
     reason: Text | None = None
 
 
-class OpenQuestionAdded(ItemEvent):
+class OpenQuestionAdded(ItemEvent, type="OPEN_QUESTION_ADDED"):
     """A question is open."""
-
-    TYPE = "OPEN_QUESTION_ADDED"
 
     question: Content
 
 
-class OpenQuestionResolved(ItemEvent):
+class OpenQuestionResolved(ItemEvent, type="OPEN_QUESTION_RESOLVED"):
     """A question was answered."""
-
-    TYPE = "OPEN_QUESTION_RESOLVED"
 
     resolution: Text | None = None
 
 
-class NextActionSet(ItemEvent):
+class NextActionSet(ItemEvent, type="NEXT_ACTION_SET"):
     """Something is to be done."""
-
-    TYPE = "NEXT_ACTION_SET"
 
     action: Content
 
 
-class NextActionCompleted(ItemEvent):
+class NextActionCompleted(ItemEvent, type="NEXT_ACTION_COMPLETED"):
     """It was done."""
-
-    TYPE = "NEXT_ACTION_COMPLETED"
 
     result: Text | None = None
 
 
-class ArtifactLinked(ItemEvent):
+class ArtifactLinked(ItemEvent, type="ARTIFACT_LINKED"):
     """Something that the task made or needs: a file, a commit, an address."""
-
-    TYPE = "ARTIFACT_LINKED"
 
     artifact: Content
     title: Name | None = None
 
 
-class StatePatchApplied(TaskPayload):
+class StatePatchApplied(TaskPayload, type="STATE_PATCH_APPLIED"):
     """Named values of the task's state were set or removed."""
-
-    TYPE = "STATE_PATCH_APPLIED"
 
     changed: Annotated[dict[Name, Prose], Field(max_length=MAX_ITEMS)] = Field(default_factory=dict)
     removed: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
@@ -179,49 +156,38 @@ class StatePatchApplied(TaskPayload):
         return self
 
 
-class UserConfirmed(TaskPayload):
+class UserConfirmed(TaskPayload, type="USER_CONFIRMED"):
     """The user agreed: in which words, and to what."""
-
-    TYPE = "USER_CONFIRMED"
 
     message: Content
     confirmed: Text | None = None
 
 
-class PinPayload(Payload):
-    """Base of the events of a pin, in the write scope of its memory, which `id` names."""
-
-    id: MemoryId
-
-    def memory_ids(self) -> list[str]:
-        """Return the memories whose row or links it changes."""
-        return [self.id]
+class PinPayload(OfOneMemory):
+    """Base of the events of a pin, in the write scope of its memory."""
 
 
-class PinAdded(PinPayload):
+class PinAdded(PinPayload, type="PIN_ADDED"):
     """A memory of the same commit is a pin."""
 
-    TYPE = "PIN_ADDED"
     POLICY = replace(_OF_A_PIN, told="made a pin")
 
     kind: PinKind
     expires_at: Timestamp | None = None
 
 
-class PinEdited(PinPayload):
+class PinEdited(PinPayload, type="pin.edited"):
     """A pin was edited; events of the same commit change its memory."""
 
-    TYPE = "pin.edited"
     POLICY = replace(_OF_A_PIN, told="edited as a pin")
 
     kind: PinKind
     expires_at: Timestamp | None = None
 
 
-class PinRemoveRequested(PinPayload):
+class PinRemoveRequested(PinPayload, type="PIN_REMOVE_REQUESTED"):
     """Somebody wants to remove a pin and got a token."""
 
-    TYPE = "PIN_REMOVE_REQUESTED"
     POLICY = replace(_OF_A_PIN, told="its removal was requested")
 
     request_id: MemoryId
@@ -232,46 +198,36 @@ class PinRemoveRequested(PinPayload):
     """The machine's monotonic time at the request, by which the token's life is measured too."""
 
 
-class PinRemoveCancelled(PinPayload):
+class PinRemoveCancelled(PinPayload, type="pin.remove_cancelled"):
     """A request was withdrawn: its token removes nothing."""
 
-    TYPE = "pin.remove_cancelled"
     POLICY = replace(_OF_A_PIN, told="the request to remove it was cancelled")
 
     request_id: MemoryId
 
 
-class PinRemoved(PinPayload):
+class PinRemoved(PinPayload, type="PIN_REMOVED"):
     """A memory is no pin any more."""
 
-    TYPE = "PIN_REMOVED"
     POLICY = replace(_OF_A_PIN, told="no longer a pin")
 
     request_id: MemoryId | None = None
     """The request that was confirmed; None: the user forgot the memory, pin or not."""
 
 
-_Notes = Annotated[list[Content], Field(max_length=100)]
+_Lines = Annotated[list[Content], Field(max_length=100)]
 
 
-class SessionTasksSet(Payload):
+class SessionTasksSet(UpkeepPayload, type="session.tasks_set"):
     """A session works on other tasks than before."""
-
-    TYPE = "session.tasks_set"
-    SCOPES = SYSTEM
-    POLICY = UPKEEP
 
     session_id: Name
     stack: Annotated[list[Name], Field(max_length=MAX_STACK)] = Field(default_factory=list)
     """The task that it works on is the last; the others are interrupted."""
 
 
-class SessionControlSet(Payload):
+class SessionControlSet(UpkeepPayload, type="session.control_set"):
     """How a session decides between tasks was set by its user. Switching on autoswitch clears the counters that hold it back."""
-
-    TYPE = "session.control_set"
-    SCOPES = SYSTEM
-    POLICY = UPKEEP
 
     session_id: Name
     autoswitch: bool
@@ -280,12 +236,8 @@ class SessionControlSet(Payload):
     """How much a turn asks."""
 
 
-class TurnControlled(Payload):
+class TurnControlled(UpkeepPayload, type="memory.turn-control"):
     """A turn changed the state of its session: what it took the message for, what it decided, and what it asked."""
-
-    TYPE = "memory.turn-control"
-    SCOPES = SYSTEM
-    POLICY = UPKEEP
 
     session_id: Name
     turn_id: MemoryId
@@ -303,37 +255,25 @@ class TurnControlled(Payload):
     """The ids of what it is about; no text, because texts can be purged."""
 
 
-class WorkingMemorySet(Payload):
+class WorkingMemorySet(UpkeepPayload, type="session.working_memory_set"):
     """The working memory of a session was replaced as a whole; without any field it was cleared."""
-
-    TYPE = "session.working_memory_set"
-    SCOPES = SYSTEM
-    POLICY = UPKEEP
 
     session_id: Name
     task: Prose | None = None
-    context: _Notes = Field(default_factory=list)
-    pending: _Notes = Field(default_factory=list)
+    context: _Lines = Field(default_factory=list)
+    pending: _Lines = Field(default_factory=list)
     notes: Prose | None = None
 
 
-class ChatContextSet(Payload):
+class ChatContextSet(UpkeepPayload, type="session.context_set"):
     """What a chat is about was stated again; None: it is not known any more."""
-
-    TYPE = "session.context_set"
-    SCOPES = SYSTEM
-    POLICY = UPKEEP
 
     session_id: Name
     context: Prose | None = None
 
 
-class TransientSet(Payload):
+class TransientSet(UpkeepPayload, type="transient.set"):
     """A text is kept until a time; it replaces the former one of this name."""
-
-    TYPE = "transient.set"
-    SCOPES = SYSTEM
-    POLICY = UPKEEP
 
     item_id: Name
     content: Content
@@ -341,19 +281,14 @@ class TransientSet(Payload):
     task_id: Name | None = None
 
 
-class TransientRemoved(Payload):
+class TransientRemoved(UpkeepPayload, type="transient.removed"):
     """Texts that were kept for a while are no longer."""
-
-    TYPE = "transient.removed"
-    SCOPES = SYSTEM
-    POLICY = UPKEEP
 
     item_ids: Annotated[list[Name], Field(min_length=1, max_length=MAX_ITEMS)]
 
 
 MAX_CARRIED = 100
 """Memories that a handoff carries, and that a checkpoint names as learned."""
-_Lines = Annotated[list[Content], Field(max_length=100)]
 _Names = Annotated[list[Name], Field(max_length=100)]
 _Ids = Annotated[list[MemoryId], Field(max_length=MAX_CARRIED)]
 
@@ -368,12 +303,8 @@ class WorkTree(Strict):
     has_more_files: bool = False
 
 
-class LedgerCheckpointed(Payload):
+class LedgerCheckpointed(UpkeepPayload, type="ledger.checkpointed"):
     """An agent stated where it is, instead of what it stated before."""
-
-    TYPE = "ledger.checkpointed"
-    SCOPES = SYSTEM
-    POLICY = UPKEEP
 
     agent: Name
     current_task: Name | None = None
@@ -386,10 +317,8 @@ class LedgerCheckpointed(Payload):
     """Memories, likewise."""
 
 
-class HandoffCreated(TaskPayload):
+class HandoffCreated(TaskPayload, type="handoff.created"):
     """An agent hands the task over. The state that it hands over is that of the task at this event."""
-
-    TYPE = "handoff.created"
 
     id: MemoryId
     from_agent: Name
@@ -404,19 +333,15 @@ class HandoffCreated(TaskPayload):
     """Best first."""
 
 
-class HandoffAccepted(TaskPayload):
+class HandoffAccepted(TaskPayload, type="handoff.accepted"):
     """An agent took the task over."""
-
-    TYPE = "handoff.accepted"
 
     id: MemoryId
     agent: Name
 
 
-class HandoffWithdrawn(TaskPayload):
+class HandoffWithdrawn(TaskPayload, type="handoff.withdrawn"):
     """A handoff can no longer be accepted."""
-
-    TYPE = "handoff.withdrawn"
 
     id: MemoryId
     reason: Text | None = None

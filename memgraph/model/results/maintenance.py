@@ -422,25 +422,6 @@ class PurgePreview(Model):
     is_everything: bool = False
 
 
-class RewrittenFile(Model):
-    """A file of the journal from which payloads were removed.
-
-    Attributes
-    ----------
-    path : str
-        Relative to the store's directory.
-    size : int
-        Number of its first bytes that the hashes cover: the file may have grown since.
-    before, after : str or None
-        SHA-256 of these bytes. `before` is None if the process was killed before it was known.
-    """
-
-    path: str
-    size: Count
-    before: str | None = None
-    after: str
-
-
 class PurgeReceipt(Model):
     """Proof that a purge was completed, as the event ``memory.purged`` with the sequence number `event` records it.
 
@@ -474,7 +455,6 @@ class PurgeReceipt(Model):
     kept_ids: list[str] = Field(default_factory=list)
     ranges: list[tuple[int, int]] = Field(default_factory=list)
     vectors: dict[str, list[int]] = Field(default_factory=dict)
-    files: list[RewrittenFile] = Field(default_factory=list)
     rebuilt: list[str] = Field(default_factory=list)
     removed: list[str] = Field(default_factory=list)
     lost_tasks: list[int] = Field(default_factory=list)
@@ -490,14 +470,11 @@ class ReceiptCheck(Model):
     ----------
     events, vectors : int
         Number of events that have no payload, and of rows of vectors that were zeroed.
-    changed_since : list of str
-        Files whose bytes a later purge, or another rewriting, has changed since.
     """
 
     event: Count
     events: Count
     vectors: Count
-    changed_since: list[str] = Field(default_factory=list)
     remaining: list[RemainingName] | None = None
 
 

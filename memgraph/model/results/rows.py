@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from importlib import import_module
@@ -87,13 +87,8 @@ class Rows(list[Row]):
             "date": library.date32(),
             "duration": library.duration("us"),
         }
-        arrays = []
-        for column in self.columns:
-            kind, depth = _kind(column.type)
-            own = types.get(kind, library.string())
-            for _ in range(depth):
-                own = library.list_(own)
-            arrays.append(library.array(self._values(column), type=own))
+        typed = self._typed(types, library.string(), library.list_)
+        arrays = [library.array(self._values(column), type=own) for column, own in typed]
         return library.table(arrays, names=[column.name for column in self.columns])
 
     def polars(self) -> pl.DataFrame:
@@ -107,14 +102,10 @@ class Rows(list[Row]):
             "date": library.Date(),
             "duration": library.Duration("us"),
         }
-        series = []
-        for column in self.columns:
-            kind, depth = _kind(column.type)
-            own = types.get(kind, library.String())
-            for _ in range(depth):
-                own = library.List(own)
-            series.append(library.Series(column.name, self._values(column), dtype=own))
-        frame: pl.DataFrame = library.DataFrame(series)
+        typed = self._typed(types, library.String(), library.List)
+        frame: pl.DataFrame = library.DataFrame(
+            [library.Series(column.name, self._values(column), dtype=own) for column, own in typed]
+        )
         return frame
 
     def pandas(self) -> pd.DataFrame:
@@ -127,6 +118,15 @@ class Rows(list[Row]):
             series[column.name] = library.Series(self._values(column), dtype=own)
         frame: pd.DataFrame = library.DataFrame(series, columns=[column.name for column in self.columns])
         return frame
+
+    def _typed(self, types: dict[str, Any], text: Any, list_of: Callable[[Any], Any]) -> Iterator[tuple[Column, Any]]:
+        """Yield each column with its type in another library."""
+        for column in self.columns:
+            kind, depth = _kind(column.type)
+            own = types.get(kind, text)
+            for _ in range(depth):
+                own = list_of(own)
+            yield column, own
 
     def _values(self, column: Column) -> list[Any]:
         """Convert a column's values to those of a table."""

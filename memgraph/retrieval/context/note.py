@@ -26,8 +26,8 @@ from memgraph.retrieval.context.context import (
 )
 from memgraph.retrieval.context.markdown import inline, item
 from memgraph.retrieval.context.statement import full_stop, key_of, statement
+from memgraph.text.attempts import without_lead
 from memgraph.text.cutting import whole_sentences
-from memgraph.text.leads import without_lead
 from memgraph.text.sentences import split_sentences
 
 Group = Literal["constraints", "do", "avoid", "known", "happened"]

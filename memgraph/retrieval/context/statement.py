@@ -9,9 +9,9 @@ import re
 from typing import NamedTuple
 
 from memgraph.model.base import MAX_CONTENT_CHARS
-from memgraph.text.negation import expanded
 from memgraph.text.safe import visible_line
 from memgraph.text.sentences import ended, split_sentences
+from memgraph.text.words import expanded
 
 _TRAILER = re.compile(
     r"^[ \t]*(?:[A-Z][a-z]{1,20}(?:-[a-z]{1,20}){0,2}-[Bb]y|Change-Id|PR-URL|Reviewed-on|git-svn-id|Cc)[ \t]*:.*$",

@@ -19,7 +19,7 @@ from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import MAX_ITEMS, Limit, Name, Text, checked
 from memgraph.model.events.records import AccessAudited
 from memgraph.model.memory import PrivacyTier, StoredMemory
-from memgraph.privacy.access import Access, Operation, access_of
+from memgraph.privacy import Access, Operation, access_of
 from memgraph.store.commit.requests import Requests
 from memgraph.store.commit.writer import Writer
 from memgraph.store.query import Reader

@@ -14,7 +14,7 @@ from memgraph.index.index import Index, name_in_scope, scope_name
 from memgraph.model.memory import MEMORY_TYPES, MemoryType, TrustClass
 from memgraph.model.results.retrieval import RetrievalQuery
 from memgraph.ports import Row
-from memgraph.privacy.access import Access
+from memgraph.privacy import Access
 from memgraph.store.query import Mask, Reader
 
 Slots = NDArray[np.int64]

@@ -29,8 +29,7 @@ from memgraph.index.columns import TIERS
 from memgraph.index.index import RELATION_CODE, Index, scope_name
 from memgraph.index.supersession import superseded
 from memgraph.model.results.learning import MADE_FROM_OTHERS
-from memgraph.privacy.access import Access, Operation
-from memgraph.privacy.tiers import TIER_ORDER
+from memgraph.privacy import TIER_ORDER, Access, Operation
 from memgraph.store.access.scope import Scope, admitted, of_project
 from memgraph.store.disclosure import Disclosures, Lineage
 from memgraph.store.query import Mask, Reader

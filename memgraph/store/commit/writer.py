@@ -16,7 +16,6 @@ from memgraph.fold.memories import chain_of
 from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.journal.vectors import row_sha256
 from memgraph.logs import logger_of
-from memgraph.model.attempts import no_attempt
 from memgraph.model.base import checked, checked_list
 from memgraph.model.events.memories import (
     MemoryAdded,
@@ -42,12 +41,13 @@ from memgraph.model.memory import (
     StoredMemory,
     Vector,
     fields_with,
+    no_attempt,
     parse_memory,
 )
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results.learning import MADE_FROM_OTHERS
 from memgraph.ports import Annotator, Embedder, Key, Row
-from memgraph.privacy.tiers import TEXT_FIELDS, Inferred, M, inferred, strictest, text_of
+from memgraph.privacy import TEXT_FIELDS, Inferred, M, inferred, strictest, text_of
 from memgraph.store.commit.access import PendingAccess, Use
 from memgraph.store.commit.records import (
     Write,

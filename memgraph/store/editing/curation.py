@@ -24,7 +24,7 @@ from memgraph.model.memory import (
 )
 from memgraph.model.results.curation import ChangedMemory, EditResult, FieldChange, HistoryEntry, Origin, UndoResult
 from memgraph.ports import Embedder, Row
-from memgraph.privacy.tiers import domain_of, known_domain, strictest
+from memgraph.privacy import domain_of, known_domain, strictest
 from memgraph.store.commit.records import Write, payload_and_vector, scope_of
 from memgraph.store.commit.writer import Writer
 from memgraph.store.editing.edit import OF_ONE, Edit, check_move

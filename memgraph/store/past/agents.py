@@ -25,7 +25,7 @@ from memgraph.model.events.records import AccessRecorded, BuildConsolidated, Out
 from memgraph.model.events.store import StoreReset
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Row
-from memgraph.privacy.access import Access
+from memgraph.privacy import Access
 from memgraph.store.access.visibility import visible
 from memgraph.store.query import Reader
 

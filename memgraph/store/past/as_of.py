@@ -45,7 +45,7 @@ from memgraph.model.base import Callback, checked
 from memgraph.model.events.memories import MemoryReembedded
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Progress
-from memgraph.privacy.access import Access
+from memgraph.privacy import Access
 from memgraph.store.commit.writer import Writer
 from memgraph.store.opening import open_projector
 from memgraph.store.past.agents import AgentSelection

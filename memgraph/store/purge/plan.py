@@ -37,7 +37,7 @@ from memgraph.ports import Row
 from memgraph.store.disclosure import reached
 from memgraph.store.rows import Rows
 from memgraph.text.cutting import preview
-from memgraph.text.runs import Runs
+from memgraph.text.words import Runs
 
 Says = Callable[[str], bool]
 HISTORY = "history"

@@ -14,7 +14,6 @@ from uuid import UUID
 
 from memgraph.fold import Workspace, fold
 from memgraph.journal.envelope import Event
-from memgraph.model.attempts import Worked
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.memories import (
     MemoryAdded,
@@ -44,7 +43,7 @@ from memgraph.model.events.records import (
     SourceRead,
 )
 from memgraph.model.link import EXPLICIT_RELATIONS
-from memgraph.model.memory import MemoryRecord
+from memgraph.model.memory import MemoryRecord, Worked
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Change, Key, Row
 

@@ -71,8 +71,8 @@ def test_an_invalid_payload_is_named() -> None:
 def test_a_type_of_event_without_a_policy_is_refused_where_it_is_defined() -> None:
     with pytest.raises(TypeError, match=r"Unheard \(memory\.unheard\) has no POLICY"):
 
-        class Unheard(Payload):
-            TYPE = "memory.unheard"
+        class Unheard(Payload, type="memory.unheard"):
+            pass
 
 
 def test_all_versions_of_a_type_have_one_policy() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from memgraph import EpisodicMemory, SemanticMemory
 from memgraph.model.memory import parse_memory
-from memgraph.privacy.tiers import classified, finding_of, inferred, tier_of_domain
+from memgraph.privacy import classified, finding_of, inferred, tier_of_domain
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 import memgraph
 from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.model.results.retrieval import StageReport
-from memgraph.privacy.access import Access
+from memgraph.privacy import Access
 from memgraph.retrieval.pipeline import STAGES, ranked
 from memgraph.retrieval.stages.certainty import certainty_word
 from memgraph.retrieval.version import STAGES_VERSION, settings_version

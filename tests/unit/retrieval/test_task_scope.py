@@ -10,7 +10,7 @@ import pytest
 import memgraph
 from memgraph import MemGraph
 from memgraph.model.results.retrieval import RetrievalResult
-from memgraph.privacy.access import OWNER
+from memgraph.privacy import OWNER
 from memgraph.retrieval.context.task_labels import related_label
 from memgraph.store.access.scope import Scope
 

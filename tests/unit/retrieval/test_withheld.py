@@ -12,7 +12,7 @@ from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import SOURCE as PROCEDURES
 from memgraph.model.results.learning import FEEDBACK_SOURCE, MADE_BY_SLEEP
-from memgraph.privacy.access import OWNER
+from memgraph.privacy import OWNER
 
 TASK = "deploy the shop to the cluster"
 PLACES = ("Ada's laptop", "the blue runner", "the office", "a train")

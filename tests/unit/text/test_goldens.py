@@ -30,9 +30,9 @@ from memgraph.retrieval.stages.time_phrases import spans_in
 from memgraph.text.attempts import sentence
 from memgraph.text.calendar import in_words
 from memgraph.text.cutting import cut, fitted, preview, split_text, summary_of
-from memgraph.text.overlap import overlap
 from memgraph.text.safe import one_line, visible, visible_line
 from memgraph.text.sentences import ended, enumerated, split_sentences
+from memgraph.text.words import overlap
 from memgraph.viz.charts.charts import _plain, _shortened
 from memgraph.viz.page.groups import _clipped
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memgraph.text.runs import Runs, words_of
+from memgraph.text.words import Runs, words_of
 
 TEXT = "one two three four five six seven eight nine"
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from memgraph.text import lazy_re as re
-from memgraph.text.overlap import overlap
+from memgraph.text.words import overlap
 
 RECENT_COMMITS = 5_000
 _MAX_SUBJECT_LINES = 3

@@ -85,8 +85,7 @@ def show(settings: Settings) -> None:
 
 def default_text() -> str:
     """Return the text of a settings file in which every setting is commented out, generated from the model."""
-    from memgraph.config import AgentMemoryConfig, default_settings
-    from memgraph.settings import OUTSIDE_THE_STORE
+    from memgraph.config import OUTSIDE_THE_STORE, AgentMemoryConfig, default_settings
 
     schema = AgentMemoryConfig.model_json_schema(by_alias=False)
     lines = [*_comment(_HEADER), "#", *_comment("Environment variables that have no setting here:")]

@@ -76,8 +76,7 @@ def _verify_receipt(settings: Settings, path: Path) -> None:
     events = f"{count(found.events, 'event')} {'has' if found.events == 1 else 'have'} no content"
     vectors = f"{count(found.vectors, 'vector')} {'was' if found.vectors == 1 else 'were'} removed"
     done = f"The receipt is genuine: {events}, and {vectors}."
-    since = [f"  {plain(one)} was rewritten since" for one in found.changed_since]
-    emit(settings, found, [done, *remaining_lines(found.remaining), *since, *backup_lines()])
+    emit(settings, found, [done, *remaining_lines(found.remaining), *backup_lines()])
 
 
 def _document(found: Verification) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from memgraph.lifecycle.dedup.sameness import says_the_same
 from memgraph.lifecycle.dedup.word_index import WordIndex
 from memgraph.model.events.records import SleepAdvanced
 from memgraph.model.memory import parse_memory
-from memgraph.text.overlap import overlap
+from memgraph.text.words import overlap
 
 TEXT = "Deploys of the shop run on Tuesdays after the tests have passed"
 LONGER = f"{TEXT}. Everybody agreed"

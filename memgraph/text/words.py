@@ -1,9 +1,11 @@
-"""Runs of words that texts have in common: whether a text repeats a part of another."""
+"""Comparing texts by their words: the words that two have in common, runs of words that one repeats, and denials written out."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 RUN_WORDS = 8
 """Number of words in a row by which a text is recognised."""
@@ -18,12 +20,7 @@ def words_of(text: str) -> list[str]:
 
 
 class Runs:
-    """The runs of words of some texts: of eight words, or of all words of a shorter text.
-
-    Parameters
-    ----------
-    texts : iterable of str
-    """
+    """The runs of words of some texts: of eight words, or of all words of a shorter text."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._whole: set[str] = set()
@@ -47,3 +44,29 @@ class Runs:
             for length, runs in self._runs.items()
             for start in range(len(words) - length + 1)
         )
+
+
+def overlap(one: AbstractSet[object], other: AbstractSet[object], *, of_smaller: bool = False) -> float:
+    """Return the share of common terms of two texts: of all terms (Jaccard), or of the smaller set; 0 without terms."""
+    common = len(one & other)
+    whole = min(len(one), len(other)) if of_smaller else len(one) + len(other) - common
+    return common / (whole or 1)
+
+
+_CONTRACTED = re.compile(
+    r"\b(?:(?P<irregular>ca|wo|sha)n['’]?t|(?P<verb>[a-z]{2,8})n['’]t|cannot"
+    r"|(?P<bare>do|does|did|is|are|was|were|has|have|had|would|could|should)nt)\b",
+    re.IGNORECASE,
+)
+_IRREGULAR = {"ca": "can", "wo": "will", "sha": "shall"}
+
+
+def expanded(text: str) -> str:
+    """Return a text with its contracted denials written out: “can't”, “cannot” → “can not”, “isn't”, “isnt” → “is not”."""
+    return _CONTRACTED.sub(_written_out, text)
+
+
+def _written_out(found: re.Match[str]) -> str:
+    irregular = found["irregular"]
+    verb = found["verb"] or found["bare"] or _IRREGULAR.get((irregular or "ca").lower(), "can")
+    return f"{verb} not"
