@@ -35,11 +35,11 @@ ROOM_LINES = {
     "interfaces": 18_860,
     "journal": 4_480,
     "lifecycle": 12_860,
-    "memgraph": 3_580,
+    "memgraph": 3_560,
     "model": 5_800,
     "retrieval": 4_660,
     "store": 12_900,
-    "tasks": 3_500,
+    "tasks": 3_480,
     "text": 520,
     "viz": 3_200,
 }

@@ -149,7 +149,7 @@ class Tasks:
             The message is empty or cannot be stored, or the justification justifies nothing. Nothing is changed.
         """
         access = OWNER if agent is None else self.store.access_of(agent, justification)
-        return Turns(self.store).begin(session_id, message, asked=asked, access=access, project=project, actor=actor)
+        return Turns(self.store, access).begin(session_id, message, asked=asked, project=project, actor=actor)
 
     def upsert(
         self, title: str, *, task_id: str | None = None, project: str | None = None, actor: Actor = "user"
