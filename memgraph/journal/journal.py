@@ -542,9 +542,15 @@ class Journal:
         if head is None:
             self._adopt()
             return
-        if self.tail.seq < head.seq and not self._has_reached(head.seq):
-            witness = f"its head file {self._heads.path}"
-            raise TruncatedJournalError(path=self.path, seq=self.tail.seq, head_seq=head.seq, witness=witness)
+        if self.tail.seq < head.seq:
+            with (
+                self.database.beside(),
+                self.database.reading() as tx,
+            ):  # this thread's block of reads may not see it yet
+                end, _ = self._end_in(tx)
+            if end < head.seq:
+                witness = f"its head file {self._heads.path}"
+                raise TruncatedJournalError(path=self.path, seq=self.tail.seq, head_seq=head.seq, witness=witness)
         if head.seq and self.signature_of(head.seq) not in (head.signature, None) and not self.was_resealed_at(head):
             raise DamagedJournalError(
                 "the head file names a different event with this number",
@@ -555,11 +561,6 @@ class Journal:
             )
         if head.seq < self.tail.seq and self.holds_lock:
             self._write_head_file()
-
-    def _has_reached(self, seq: int) -> bool:
-        """Return whether an event is in the database, although this thread's block of reads does not see it yet."""
-        with self.database.beside(), self.database.reading() as tx:
-            return self._end_in(tx)[0] >= seq
 
     def was_resealed_at(self, head: Head) -> bool:
         """Return whether a resealing continues what a head file states: it was killed before the file followed."""

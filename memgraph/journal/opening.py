@@ -127,14 +127,14 @@ def open_journal(
             if ring is None:
                 raise _key_missing(home, identity.store_id, keys)
             journal = loaded(ring)
-            check_presence(journal.used.needed_after(journal.base.seq), ring)
+            needed = journal.used.needed_after(journal.base.seq)
+            check_presence(needed, ring)
         except (KeyMissingError, DamagedJournalError) as error:
             is_about_keys = isinstance(error, KeyMissingError) or error.concerns_signature
             if not (allow_unverified and is_about_keys):
                 raise _with_all_missing(error, database, home, identity, ring) from None
             journal, ring = loaded(None), None
         if ring is not None:
-            needed = journal.used.needed_after(journal.base.seq)
             check_validity(needed, ring, days=verification_days, now=now)
         if made and journal.tail.seq == 0:
             raise lost_journal(home, made, server)
@@ -242,31 +242,30 @@ def identify(home: Path, keys: KeyProvider, *, keys_home: Path, server: Server |
 
 def id_of(home: Path, server: Server | None = None) -> str:
     """Return the id of an existing store; create nothing. Raises `NotAStoreError` or `StorageError` if there is none."""
-    if server is not None or (home / FILE).exists():
-        database = opened(home, server, creates=False)
-        try:
-            found = identity_in(database)
-        finally:
-            database.close()
-        if found is not None:
-            return found.store_id
-    if server is not None:
-        if made := made_from_events(home):
-            raise lost_journal(home, made, server)
-        raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=str(server))
-    if legacy.is_there(home):
-        return legacy.read_manifest(home)[0]
-    refuse_foreign(home)
-    raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=home)
+    found = _stored_identity(home, server) if server is not None or (home / FILE).exists() else None
+    if found is not None:
+        return found.store_id
+    if server is None:
+        if legacy.is_there(home):
+            return legacy.read_manifest(home)[0]
+        refuse_foreign(home)
+    elif made := made_from_events(home):
+        raise lost_journal(home, made, server)
+    place = home if server is None else str(server)
+    raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=place)
 
 
 def is_store(home: Path, server: Server | None = None) -> bool:
     """Return whether there is a store, of this or an earlier release, in a directory or on a server."""
     if server is None:
         return (home / FILE).exists() or legacy.is_there(home)
+    return _stored_identity(home, server) is not None
+
+
+def _stored_identity(home: Path, server: Server | None) -> Identity | None:
     database = opened(home, server, creates=False)
     try:
-        return identity_in(database) is not None
+        return identity_in(database)
     finally:
         database.close()
 

@@ -105,9 +105,7 @@ class Transaction:
                     return
                 yield from found
         finally:
-            with suppress(
-                sqlite3.ProgrammingError
-            ):  # an abandoned iteration leaves nothing open, and may outlive the database
+            with suppress(sqlite3.ProgrammingError):  # an abandoned iteration may outlive the database
                 cursor.close()
 
     def run(self, name: str, *values: Any) -> int:

@@ -126,10 +126,10 @@ class FileKeys(ListedKeys):
     def place(self, store_id: str) -> KeyPlace:
         """Return the store's key file."""
         path = self.path(store_id)
-        or_else = "" if self._is_chosen else f", or set {KEY_VARIABLE}"
-        how = "import it with `memgraph keys import FILE`"
-        or_put_back = f" or restore its key file as {path}" if self._is_chosen else f", restore its key file as {path}"
-        return KeyPlace(str(path), f"{how}{or_put_back}{or_else}")
+        imported, restored = "import it with `memgraph keys import FILE`", f"restore its key file as {path}"
+        if self._is_chosen:
+            return KeyPlace(str(path), f"{imported} or {restored}")
+        return KeyPlace(str(path), f"{imported}, {restored}, or set {KEY_VARIABLE}")
 
     def path(self, store_id: str) -> Path:
         """Return the path of a store's key file."""
