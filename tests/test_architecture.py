@@ -38,7 +38,7 @@ ROOM_LINES = {
     "memgraph": 3_560,
     "model": 5_800,
     "retrieval": 4_660,
-    "store": 12_900,
+    "store": 12_780,
     "tasks": 3_480,
     "text": 520,
     "viz": 3_200,

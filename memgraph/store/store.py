@@ -30,7 +30,7 @@ from memgraph.store.commit.vectors import VectorModel, check_model
 from memgraph.store.commit.writer import Writer
 from memgraph.store.disclosure import Disclosures
 from memgraph.store.editing.curation import Curation
-from memgraph.store.listing import OwnersListings
+from memgraph.store.listing import Listings
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
 from memgraph.store.maintenance.reembedding import Reembedding
 from memgraph.store.maintenance.reset import Resetting
@@ -61,8 +61,34 @@ def _delegated(part: str, method: Callable[Concatenate[Any, P], T]) -> Callable[
     return carried_out
 
 
-class Delegating:
-    """The methods of a store that its parts carry out."""
+class AgentMemoryStore:
+    """A store of memories in one directory: a context manager, thread-safe.
+
+    Every write is durable and visible when its call returns; access records follow within a second. If another process replaces the journal
+    (reseals it, or restores a backup), the next use opens the new one.
+
+    Parameters
+    ----------
+    config : AgentMemoryConfig, optional
+        Default: from environment and ``config.toml``.
+    embedder : Embedder, optional
+        Default: according to ``embedding_model``. A store keeps to the model of its first vector.
+    clock : callable, optional
+        Returns the current time as an aware datetime.
+    keys : KeyProvider, optional
+        Default: ``MEMGRAPH_KEY`` if set, else a file in the user's configuration directory.
+    annotator : Annotator, optional
+        Default: the rules.
+
+    Raises
+    ------
+    NotAStoreError, StorageError
+        The directory cannot be a store.
+    JournalError
+        The journal cannot be trusted, or its key is missing.
+    ModelMismatchError
+        The store's vectors were made by another model.
+    """
 
     access_of = _delegated("_auditing", Auditing.access_of)
     audit = _delegated("_auditing", Auditing.audit)
@@ -75,16 +101,16 @@ class Delegating:
 
     without_secrets = _delegated("_writer", Writer.without_secrets)
 
-    get_memory = _delegated("_listings", OwnersListings.get_memory)
-    read_memories = _delegated("_listings", OwnersListings.read_memories)
-    every_memory = _delegated("_listings", OwnersListings.every_memory)
-    links = _delegated("_listings", OwnersListings.links)
-    every_link = _delegated("_listings", OwnersListings.every_link)
-    get_stats = _delegated("_listings", OwnersListings.get_stats)
-    list_memories = _delegated("_listings", OwnersListings.list_memories)
-    query_by_type = _delegated("_listings", OwnersListings.query_by_type)
-    query_by_project = _delegated("_listings", OwnersListings.query_by_project)
-    get_all_memories = _delegated("_listings", OwnersListings.get_all_memories)
+    get_memory = _delegated("_listings", Listings.get_memory)
+    read_memories = _delegated("_listings", Listings.read_memories)
+    every_memory = _delegated("_reader", Reader.every)
+    links = _delegated("_reader", Reader.links)
+    every_link = _delegated("_reader", Reader.every_link)
+    get_stats = _delegated("_listings", Listings.get_stats)
+    list_memories = _delegated("_listings", Listings.list_memories)
+    query_by_type = _delegated("_listings", Listings.query_by_type)
+    query_by_project = _delegated("_listings", Listings.query_by_project)
+    get_all_memories = _delegated("_listings", Listings.get_all_memories)
 
     record_access = _delegated("_usage", Usage.record_access)
     record_retrieval = _delegated("_usage", Usage.record_retrieval)
@@ -143,36 +169,6 @@ class Delegating:
 
     reembed = _delegated("_reembedding", Reembedding.reembed)
 
-
-class AgentMemoryStore(Delegating):
-    """A store of memories in one directory: a context manager, thread-safe.
-
-    Every write is durable and visible when its call returns; access records follow within a second. If another process replaces the journal
-    (reseals it, or restores a backup), the next use opens the new one.
-
-    Parameters
-    ----------
-    config : AgentMemoryConfig, optional
-        Default: from environment and ``config.toml``.
-    embedder : Embedder, optional
-        Default: according to ``embedding_model``. A store keeps to the model of its first vector.
-    clock : callable, optional
-        Returns the current time as an aware datetime.
-    keys : KeyProvider, optional
-        Default: ``MEMGRAPH_KEY`` if set, else a file in the user's configuration directory.
-    annotator : Annotator, optional
-        Default: the rules.
-
-    Raises
-    ------
-    NotAStoreError, StorageError
-        The directory cannot be a store.
-    JournalError
-        The journal cannot be trusted, or its key is missing.
-    ModelMismatchError
-        The store's vectors were made by another model.
-    """
-
     _open_parts: Callable[[Embedder], None] | None = None
     """Opens the journal and all that works on it; None for a view."""
 
@@ -229,7 +225,7 @@ class AgentMemoryStore(Delegating):
         self._reader = reader = Reader(
             projector, embedder=lambda: writer.embedder, pending=writer.pending, on_damage=notice.log, **shared
         )
-        self._listings = OwnersListings(reader)
+        self._listings = Listings(reader)
         self._usage = Usage(config, journal, writer, reader, now, is_view=view is not None)
         self._views = Views(config, projector, reader, now, folder=place.folder / "past", of=view and view.past)
         self._purging = Purging(config.home, projector, writer, reader, now, close_views=self._views.close)
