@@ -19,7 +19,6 @@ from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import checked
 from memgraph.model.events.payload import Actor, WriteScope
-from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress
 from memgraph.privacy import Access
 from memgraph.store.access.auditing import Auditing
@@ -31,12 +30,10 @@ from memgraph.store.commit.writer import Writer
 from memgraph.store.disclosure import Disclosures
 from memgraph.store.editing.curation import Curation
 from memgraph.store.listing import Listings
-from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
-from memgraph.store.maintenance.reembedding import Reembedding
 from memgraph.store.maintenance.reset import Resetting
-from memgraph.store.maintenance.vector_repair import DamagedVectors, DamageNotice
+from memgraph.store.maintenance.vectors import DamageNotice, Vectors
 from memgraph.store.maintenance.verifying import Verifying
-from memgraph.store.opening import Place, check_parts, open_projector, open_store_journal, place_of, utc_now
+from memgraph.store.opening import Place, check_parts, open_projector, open_store_journal, place_of, times_of
 from memgraph.store.outcomes import Usage
 from memgraph.store.past.as_of import NoWriter, PastView, Views, When
 from memgraph.store.projection.projector import Projector
@@ -160,14 +157,12 @@ class AgentMemoryStore:
     _expire = _delegated("_purging", Purging.expire)
     check_receipt = _delegated("_purging", Purging.check_receipt)
 
-    check_embedder = _delegated("_awaiting", AwaitingVectors.check_embedder)
-    awaiting_vectors = _delegated("_awaiting", AwaitingVectors.awaiting_vectors)
-    embed_awaiting = _delegated("_awaiting", AwaitingVectors.embed_awaiting)
-
-    damaged_vectors = _delegated("_damaged", DamagedVectors.damaged_vectors)
-    repair_vectors = _delegated("_damaged", DamagedVectors.repair_vectors)
-
-    reembed = _delegated("_reembedding", Reembedding.reembed)
+    check_embedder = _delegated("_vectors", Vectors.check_embedder)
+    awaiting_vectors = _delegated("_vectors", Vectors.awaiting_vectors)
+    embed_awaiting = _delegated("_vectors", Vectors.embed_awaiting)
+    damaged_vectors = _delegated("_vectors", Vectors.damaged_vectors)
+    repair_vectors = _delegated("_vectors", Vectors.repair_vectors)
+    reembed = _delegated("_vectors", Vectors.reembed)
 
     _open_parts: Callable[[Embedder], None] | None = None
     """Opens the journal and all that works on it; None for a view."""
@@ -183,16 +178,16 @@ class AgentMemoryStore:
     ) -> None:
         check_parts(embedder=embedder, clock=clock, keys=keys, annotator=annotator)
         config = load_config() if config is None else AgentMemoryConfig.parse(config)
-        time = clock or utc_now
+        time = times_of(clock)
 
         def open_parts(embedder: Embedder) -> None:
-            journal = open_store_journal(config, keys, lambda: to_iso(time()))
+            journal = open_store_journal(config, keys, time)
             place = place_of(config.home, has_key=journal.has_key)
             self._assemble(
                 config,
                 place,
                 open_projector(config.engine, journal, place.folder),
-                now=lambda: max(to_iso(time()), journal.tail.timestamp),
+                now=lambda: max(time(), journal.tail.timestamp),
                 embedder=embedder,
                 annotator=annotator or RuleAnnotator(),
                 refused=read_only_message(place.refused) if place.copy else "",
@@ -240,10 +235,8 @@ class AgentMemoryStore:
         )
         self._transitions = Transitions(journal, writer, reader, now)
         self._curation = Curation(journal, writer, reader, now)
-        self._awaiting = AwaitingVectors(projector, writer, now)
-        self._damaged = DamagedVectors(self._awaiting, projector, writer, reader, now, notice)
+        self._vectors = Vectors(projector, writer, reader, now, notice)
         self._backups = Backups(config.home, projector, reader, now)
-        self._reembedding = Reembedding(self._awaiting, projector, writer, now)
         self._resetting = Resetting(projector, writer)
         self._auditing = Auditing(config, journal, writer, now)
         check_model(journal.named, embedder)
@@ -274,7 +267,7 @@ class AgentMemoryStore:
     def notices(self) -> list[str]:
         """Notices for the user."""
         notices = [*self._journal.notices, *self._writer.notices]
-        return notices if self._is_closed else [*notices, *self._awaiting.notices, *self._damaged.notices]
+        return notices if self._is_closed else [*notices, *self._vectors.notices]
 
     def now(self) -> str:
         """Return the clock's time, but never a time before the last event's; for a view of the past, its moment."""
