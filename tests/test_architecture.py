@@ -23,14 +23,14 @@ MODULES = {
 }
 MAX_LINES = 900
 ROOM_LINES = {
-    "diagnostics": 1_240,
+    "diagnostics": 1_100,
     "disk": 700,
     "embedding": 720,
     "extraction": 11_280,
     "facade": 960,
     "fold": 2_620,
     "graph": 2_020,
-    "health": 920,
+    "health": 840,
     "index": 1_600,
     "interfaces": 18_860,
     "journal": 4_440,
@@ -38,7 +38,7 @@ ROOM_LINES = {
     "memgraph": 3_580,
     "model": 5_800,
     "retrieval": 4_660,
-    "store": 12_900,
+    "store": 12_140,
     "tasks": 3_620,
     "text": 520,
     "viz": 3_200,
