@@ -33,7 +33,7 @@ ROOM_LINES = {
     "health": 840,
     "index": 1_600,
     "interfaces": 18_860,
-    "journal": 4_480,
+    "journal": 4_440,
     "lifecycle": 12_860,
     "memgraph": 3_560,
     "model": 5_800,
