@@ -19,7 +19,7 @@ from memgraph.diagnostics.reports import reason_of, report_finding, report_quota
 from memgraph.disk.files import clear, free_bytes, make_private_folder, refused_writes
 from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import InvalidInputError, JournalError, NotAStoreError, StorageError
-from memgraph.graph.connection import VENDORS
+from memgraph.graph.copy import VENDORS
 from memgraph.journal.excerpt import Excerpt
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import configured_keys

@@ -176,6 +176,11 @@ class Rows:
         state = self.state()
         return state.projection.seq if state else 0
 
+    def count(self) -> int:
+        """Return the number of nodes and edges."""
+        state = self.state()
+        return int(state.tally[0] + state.tally[3]) if state else 0
+
     def mark(self, seq: int) -> str | None:
         """Return what names the rows that were at an event, and have become these; None if what was removed since is not known."""
         state = self.state()

@@ -384,7 +384,10 @@ class AgentMemoryStore:
             self._writer.pending.stop()
             self._usage.close()
             self._views.close()
-            self._release()
+            try:
+                self._projector.graph.write_due()
+            finally:
+                self._release()
             self._place = self._place._replace(copy=None)  # a copy is removed unless a view of the past still uses it
 
     def _reading(self, view: PastView) -> PastStore:

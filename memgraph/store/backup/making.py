@@ -20,7 +20,7 @@ import orjson
 from memgraph.disk.files import read_own, storage_errors
 from memgraph.disk.seal import Seal
 from memgraph.errors import BackupError, InvalidInputError, KeyMissingError, StorageError
-from memgraph.fold.projection import SCHEMA_VERSION
+from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.envelope import ENVELOPE_VERSION, Chain, CommitDraft
 from memgraph.journal.search import events_of
 from memgraph.journal.vectors import NamedVectors

@@ -15,7 +15,7 @@ from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import make_private_folder, sync_folder, write_private
 from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import BackupError, InvalidInputError, JournalError, KeyMissingError, StorageError
-from memgraph.fold.projection import SCHEMA_VERSION
+from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.envelope import MAX_LINE_BYTES, CommitDraft, Line, LineError, parsed
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.keys.providers import configured_keys

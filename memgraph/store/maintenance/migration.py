@@ -20,7 +20,7 @@ from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import clear, make_private_folder, storage_errors, sync_folder, write_private
 from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import GraphError, InvalidInputError, StorageError
-from memgraph.fold.projection import SCHEMA_VERSION
+from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal

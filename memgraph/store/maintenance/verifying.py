@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memgraph.errors import GraphError, OutdatedGraphError, VectorDamageError
 from memgraph.fold import EmptyRows, Projection, Workspace, fold
-from memgraph.fold.projection import digest_after
+from memgraph.fold.fold import digest_after
 from memgraph.graph.schema import tables
 from memgraph.index.arrays import Multimap, Names
 from memgraph.index.columns import COLUMNS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgraph.fold import EmptyRows, Projection, Workspace, fold
-from memgraph.fold.projection import SCHEMA_VERSION, digest_after
+from memgraph.fold.fold import SCHEMA_VERSION, digest_after
 from memgraph.journal.baseline import Baseline
 from memgraph.journal.envelope import Chain
 from memgraph.journal.journal import Journal
