@@ -13,7 +13,7 @@ import numpy as np
 from memgraph.embedding import embed_query
 from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
 from memgraph.extraction.secrets import kinds_of_secrets
-from memgraph.fold.last_state import other_wordings
+from memgraph.fold.fold import other_wordings
 from memgraph.index.columns import FACT_TAG
 from memgraph.index.supersession import superseded
 from memgraph.lifecycle.dedup.copies import copies_of

@@ -134,13 +134,6 @@ def dumped(value: Mapping[str, Any]) -> str:
         raise InvalidInputError(f"cannot be written as JSON: {error}", field="value", value=value) from None
 
 
-def pieces_of(head: Head, value: str) -> list[str]:
-    """Return the record of an item, cut into what one field can hold."""
-    line = orjson.dumps(head._asdict()).decode()
-    whole = f"{line}\n{value}"
-    return [whole[start : start + MAX_TEXT_CHARS] for start in range(0, len(whole), MAX_TEXT_CHARS)]
-
-
 def head_of(row: Row) -> Head | None:
     """Return what the record of an item's first memory says; None of any other memory."""
     if row.get("source") != ITEM_SOURCE or not (record := row.get("pattern", "")).startswith("{"):
@@ -283,21 +276,20 @@ class Items:
             check_place(put.namespace, put.key)
             last.pop((put.namespace, put.key), None)
             last[put.namespace, put.key] = put
-        drafter = Drafter(self._store, project=self._project, domain=self._domain)
-        drafts = [drafter.draft(put) for put in last.values()]
+        drafts = [self._draft(put) for put in last.values()]
         embedder = self._store.embedder
-        drafter.embed(drafts, embedder)
+        self._embed(drafts, embedder)
         with self._store.exclusive():
             self._store.check_embedder(embedder)  # the store may have changed its model meanwhile
             add: list[SemanticMemory] = []
             change: dict[str, dict[str, Any]] = {}
             delete: list[str] = []
-            for draft in drafts:
-                known = self._known(draft.put)
-                for row, memory in zip(known, draft.memories, strict=False):
+            for put, memories in zip(last.values(), drafts, strict=True):
+                known = self._known(put)
+                for row, memory in zip(known, memories, strict=False):
                     change[row["id"]] = changes(memory, row)
-                add += draft.memories[len(known) :]
-                delete += [row["id"] for row in known[len(draft.memories) :]]
+                add += memories[len(known) :]
+                delete += [row["id"] for row in known[len(memories) :]]
             if add or change or delete:
                 self._store.rewrite(add=add, change=change, delete=delete, reason="the item was deleted or shortened")
 
@@ -314,12 +306,8 @@ class Items:
         _check_search(filter, limit, offset)
         with self._store.reader.frozen():
             items = [item for item in self._under(prefix) if matches(item.value, filter)]
-        end = offset + limit
-        if query and query.strip():
-            return list(self._ranked(query, [item for item in items if item.is_indexed], end))[offset:end]
-        items = sorted(items, key=lambda item: item.updated_at, reverse=True)[offset:end]
-        self._disclosed(items)
-        return [Found(item, None) for item in items]
+        items.sort(key=lambda item: item.updated_at, reverse=True)
+        return self._best(query, items, limit, offset)
 
     def namespaces(self) -> list[Namespace]:
         """Return the namespaces that hold items, in the order of their labels."""
@@ -349,11 +337,7 @@ class Items:
         _check_search(filter, limit, offset)
         with self._store.reader.frozen():
             others = {one.key: one for one in self._others() if one.namespace[: len(prefix)] == tuple(prefix)}
-        found = [item for item in others.values() if matches(item.value, filter)]
-        if query and query.strip():
-            return list(self._ranked(query, found, offset + limit))[offset : offset + limit]
-        self._disclosed(found[offset : offset + limit])
-        return [Found(item, None) for item in found[offset : offset + limit]]
+        return self._best(query, [item for item in others.values() if matches(item.value, filter)], limit, offset)
 
     def refresh(self, items: Sequence[Item]) -> None:
         """Let the time to live of some items begin again."""
@@ -455,11 +439,17 @@ class Items:
         mask = reader.listed() & visible(reader, self._access, "read")
         rows = reader.rows(reader.ranked_ids(mask, by="created"))
         for row in rows:
-            if row.get("source") != ITEM_SOURCE and row.get("project_id") in (
-                None,
-                self._project or row.get("project_id"),
-            ):
+            is_of_project = row.get("project_id") in (None, self._project or row.get("project_id"))
+            if row.get("source") != ITEM_SOURCE and is_of_project:
                 yield seen(row)
+
+    def _best(self, query: str | None, items: Sequence[Item], limit: int, offset: int) -> list[Found]:
+        """Return those of some items that match a query best, else the first ones."""
+        end = offset + limit
+        if query and query.strip():
+            return list(self._ranked(query, [item for item in items if item.is_indexed], end))[offset:end]
+        self._disclosed(items[offset:end])
+        return [Found(item, None) for item in items[offset:end]]
 
     def _ranked(self, query: str, items: Sequence[Item], most: int) -> Iterator[Found]:
         """Yield the best items for a query."""
@@ -500,6 +490,79 @@ class Items:
         while more := reader.rows([part_id(put.namespace, put.key, self._project, len(rows))]):
             rows += more
         return rows
+
+    def _draft(self, put: Put) -> list[SemanticMemory]:
+        """Return the memories that a put asks for; none for a deletion.
+
+        Secrets are redacted in the value before it is cut into pieces, so that it stays readable.
+        """
+        if put.value is None:
+            return []
+        now = self._store.now()
+        value = self._redacted(put)
+        path = path_of(put.namespace, put.key)
+        texts = parts_of([text_of(orjson.loads(value), path)] if put.texts is None else put.texts, path)
+        pieces = _pieces(put, value, len(texts), now)
+        if self._store.without_secrets(pieces) != pieces:
+            raise InvalidInputError("holds a secret that cannot be redacted", field="value")
+        ids = [part_id(put.namespace, put.key, self._project, number) for number in range(max(len(texts), len(pieces)))]
+        ends = end_of(put.ttl, now)
+        common: dict[str, Any] = {
+            "title": path,
+            "tags": [f"{TAG}{'.'.join(put.namespace)}"],
+            "source": ITEM_SOURCE,
+            "reason": "an agent stored it under a key",
+            "privacy_tier": tier_of_domain(self._domain),
+            "domain": self._domain,
+            "project_id": self._project,
+            "invalid_at": ends,
+            "invalidation_reason": EXPIRY if ends else None,
+        }
+        memories = []
+        for number, memory_id in enumerate(ids):
+            is_text = number < len(texts)
+            is_searched = is_text and put.is_indexed
+            memory = SemanticMemory(
+                id=memory_id,
+                previous_id=ids[number - 1] if number else None,
+                content=texts[number] if is_text else f"{path}: part {number + 1} of its value",
+                pattern=pieces[number] if number < len(pieces) else None,
+                archived_at=None if is_searched else now,
+                archive_reason=None if is_searched else _NOT_SEARCHED,
+                **common,
+            )
+            memories.append(memory)
+        return memories
+
+    def _embed(self, drafts: Sequence[list[SemanticMemory]], embedder: Embedder) -> None:
+        """Embed the texts of drafts that the store does not have yet, before any lock is taken."""
+        ids = [str(memory.id) for draft in drafts for memory in draft]
+        known = {row["id"]: row["content"] for row in self._store.reader.rows(ids)}
+        new = [
+            (draft, number, memory)
+            for draft in drafts
+            for number, memory in enumerate(draft)
+            if known.get(str(memory.id)) != memory.content
+        ]
+        texts = [self._store.without_secrets(memory.content) for _, _, memory in new]
+        for (draft, number, memory), vector in zip(new, vectors_of(embedder, texts), strict=True):
+            draft[number] = memory.model_copy(update={"embedding": vector})
+
+    def _redacted(self, put: Put) -> str:
+        """Return the value as JSON without secrets."""
+        place = [*put.namespace, put.key]
+        if self._store.without_secrets(place) != place:
+            raise InvalidInputError("looks like a secret, which is not stored", field="key")
+        value = dumped(put.value or {})
+        if self._store.without_secrets(value) == value:
+            return value
+        cleaned = dumped(self._store.without_secrets(orjson.loads(value)))
+        value = self._store.without_secrets(cleaned)
+        try:
+            orjson.loads(value)
+        except orjson.JSONDecodeError:
+            raise InvalidInputError("holds a secret that cannot be redacted", field="value") from None
+        return value
 
     @property
     def _access(self) -> Access:
@@ -559,95 +622,6 @@ def _compares(found: Any, name: str, wanted: Any) -> bool:
     return (numbers or texts) and _ORDER[name](found, wanted)
 
 
-class Draft(NamedTuple):
-    """A put, and the memories that it asks for; none for a deletion."""
-
-    put: Put
-    memories: list[SemanticMemory]
-
-
-class Drafter:
-    """Makes drafts for a store.
-
-    Secrets are redacted in the value before it is cut into pieces, so that it stays readable.
-    """
-
-    def __init__(self, store: AgentMemoryStore, *, project: str | None, domain: str | None) -> None:
-        self._store = store
-        self._project = project
-        self._domain = domain
-
-    def draft(self, put: Put) -> Draft:
-        """Return the draft of a put."""
-        if put.value is None:
-            return Draft(put, [])
-        now = self._store.now()
-        value = self._redacted(put)
-        path = path_of(put.namespace, put.key)
-        texts = parts_of([text_of(orjson.loads(value), path)] if put.texts is None else put.texts, path)
-        pieces = _pieces(put, value, len(texts), now)
-        if self._store.without_secrets(pieces) != pieces:
-            raise InvalidInputError("holds a secret that cannot be redacted", field="value")
-        ids = [part_id(put.namespace, put.key, self._project, number) for number in range(max(len(texts), len(pieces)))]
-        ends = end_of(put.ttl, now)
-        common: dict[str, Any] = {
-            "title": path,
-            "tags": [f"{TAG}{'.'.join(put.namespace)}"],
-            "source": ITEM_SOURCE,
-            "reason": "an agent stored it under a key",
-            "privacy_tier": tier_of_domain(self._domain),
-            "domain": self._domain,
-            "project_id": self._project,
-            "invalid_at": ends,
-            "invalidation_reason": EXPIRY if ends else None,
-        }
-        memories = []
-        for number, memory_id in enumerate(ids):
-            is_text = number < len(texts)
-            is_searched = is_text and put.is_indexed
-            memory = SemanticMemory(
-                id=memory_id,
-                previous_id=ids[number - 1] if number else None,
-                content=texts[number] if is_text else f"{path}: part {number + 1} of its value",
-                pattern=pieces[number] if number < len(pieces) else None,
-                archived_at=None if is_searched else now,
-                archive_reason=None if is_searched else _NOT_SEARCHED,
-                **common,
-            )
-            memories.append(memory)
-        return Draft(put, memories)
-
-    def embed(self, drafts: Sequence[Draft], embedder: Embedder) -> None:
-        """Embed the texts of drafts that the store does not have yet, before any lock is taken."""
-        ids = [part_id(d.put.namespace, d.put.key, self._project, n) for d in drafts for n in range(len(d.memories))]
-        known = {row["id"]: row["content"] for row in self._store.reader.rows(ids)}
-        new = [
-            (draft, number)
-            for draft in drafts
-            for number, memory in enumerate(draft.memories)
-            if known.get(str(memory.id)) != memory.content
-        ]
-        texts = [self._store.without_secrets(draft.memories[number].content) for draft, number in new]
-        for (draft, number), vector in zip(new, vectors_of(embedder, texts), strict=True):
-            draft.memories[number] = draft.memories[number].model_copy(update={"embedding": vector})
-
-    def _redacted(self, put: Put) -> str:
-        """Return the value as JSON without secrets."""
-        place = [*put.namespace, put.key]
-        if self._store.without_secrets(place) != place:
-            raise InvalidInputError("looks like a secret, which is not stored", field="key")
-        value = dumped(put.value or {})
-        if self._store.without_secrets(value) == value:
-            return value
-        cleaned = dumped(self._store.without_secrets(orjson.loads(value)))
-        value = self._store.without_secrets(cleaned)
-        try:
-            orjson.loads(value)
-        except orjson.JSONDecodeError:
-            raise InvalidInputError("holds a secret that cannot be redacted", field="value") from None
-        return value
-
-
 def changes(memory: SemanticMemory, row: Row) -> dict[str, Any]:
     """Return the new values of fields that make a stored memory equal to a draft. What was forgotten is back then."""
     found = {name: getattr(memory, name) for name in _CHANGING}
@@ -671,11 +645,14 @@ def end_of(ttl: float | None, now: str) -> str | None:
 
 
 def _pieces(put: Put, value: str, texts: int, now: str) -> list[str]:
-    """Return the record of a put in pieces; its first line names their number, or that of the texts if there are more."""
+    """Return the record of a put, cut into what one field can hold; its first line names the pieces' number, or that of the texts if there are more."""
     head = Head(put.namespace, put.key, texts, now, put.ttl, put.is_indexed)
-    while len(pieces := pieces_of(head, value)) > head.parts:
+    while True:
+        whole = f"{orjson.dumps(head._asdict()).decode()}\n{value}"
+        pieces = [whole[start : start + MAX_TEXT_CHARS] for start in range(0, len(whole), MAX_TEXT_CHARS)]
+        if len(pieces) <= head.parts:
+            return pieces
         head = head._replace(parts=len(pieces))
-    return pieces
 
 
 def text_of(value: Mapping[str, Any], path: str) -> str:

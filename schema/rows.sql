@@ -118,12 +118,6 @@ SELECT count(*), coalesce(sum(kind), 0), coalesce(sum(id), 0) FROM node WHERE te
 -- name: tally_edges
 SELECT count(*), coalesce(sum(kind), 0), coalesce(sum(source), 0), coalesce(sum(target), 0) FROM edge WHERE tenant = ?;
 
--- name: count_nodes
-SELECT count(*) FROM node WHERE tenant = ?;
-
--- name: count_edges
-SELECT count(*) FROM edge WHERE tenant = ?;
-
 -- name: insert_node
 INSERT INTO node (id, tenant, kind, key, seq, since, code, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memgraph.disk.seal import Seal
-from memgraph.graph.connection import VENDORS
-from memgraph.graph.copy import GraphCopy
+from memgraph.graph.copy import VENDORS, GraphCopy
 from memgraph.ports import Change, Key, Row
 
 VARIABLE = "TESTED_ENGINE"
@@ -53,6 +52,9 @@ class Snapshots:
                 rows.pop(key, None)
             else:
                 rows[key] = row
+
+    def count(self) -> int:
+        return sum(map(len, self.tables.values()))
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshots]:

@@ -6,19 +6,18 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
-from tests.tables import database
+from tests import tables
 
-ROWS, INDEX = "memgraph.db", "index"
+ROWS, INDEX = "rows", "index"
+"""The tables of rows in the store's database, and the folder of the index."""
 BOTH = (ROWS, INDEX)
-TABLES = ("edge", "node", "gone", "state")
-"""The tables of rows, in the journal's database."""
 
 
 def lose(home: Path, names: Collection[str] = BOTH) -> None:
     """Remove rows or index of a closed store."""
     if ROWS in names:
-        with database(home) as raw:
-            for table in TABLES:
+        with tables.database(home) as raw:
+            for table in tables.ROWS:
                 raw.execute(f"DELETE FROM {table}")
     if INDEX in names:
         shutil.rmtree(home / INDEX, ignore_errors=True)
@@ -28,10 +27,10 @@ def keep(home: Path, to: Path, names: Collection[str] = BOTH) -> None:
     """Put rows or index of a store in place of those of another one, which is closed."""
     lose(to, names)
     if ROWS in names:
-        with database(to) as raw:
+        with tables.database(to) as raw:
             raw.commit()
-            raw.execute("ATTACH ? AS other", (str(home / ROWS),))
-            for table in reversed(TABLES):
+            raw.execute("ATTACH ? AS other", (str(home / tables.FILE),))
+            for table in reversed(tables.ROWS):
                 raw.execute(f"INSERT INTO {table} SELECT * FROM other.{table}")
     if INDEX in names and (home / INDEX).exists():
         shutil.copytree(home / INDEX, to / INDEX)

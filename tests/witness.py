@@ -19,9 +19,8 @@ from memgraph import MemGraph, MemoryRetrieval
 from memgraph.model.results.rows import jsonable
 from memgraph.privacy import OWNER
 from memgraph.testing import FakeClock, FakeEmbedder
-from memgraph.viz.export.graph import shown_graph
-from memgraph.viz.export.node_link import node_link
-from memgraph.viz.series.series import learning_series
+from memgraph.viz.export import node_link, shown_graph
+from memgraph.viz.series import learning_series
 
 ANSWERS = "answers.json"
 _DIGITS = 6

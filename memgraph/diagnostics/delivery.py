@@ -1,10 +1,17 @@
-"""Delivery: files of JSON lines, and alerts by webhook and PagerDuty, each in a thread of its own, with repetitions."""
+"""Delivery of diagnostic records: to the log, to files of JSON lines, and as alerts to a webhook and PagerDuty. Nothing here waits or raises.
+
+An outlet is one thread for one receiver of records, so that no work waits for a file or a server, and no receiver for another.
+The outlets belong to the process: all stores with the same settings share them. At the exit of the process each gets the time of one attempt
+(``alert_timeout_s``); an alert that is not accepted by then is kept in the file of undelivered ones.
+"""
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import hashlib
 import hmac
+import logging
 import os
 import queue
 import random
@@ -13,15 +20,18 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
+from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import orjson
 
-from memgraph.diagnostics.records import DiagnosticRecord
+from memgraph.config import PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE, AgentMemoryConfig
+from memgraph.diagnostics.records import SEVERITIES, DiagnosticRecord, Severity
 from memgraph.disk.files import write_all
-from memgraph.errors import MemGraphError
+from memgraph.errors import ConfigError, MemGraphError
 from memgraph.logs import DIAGNOSTICS_LOGGER, logger_of
 from memgraph.model_server import Exchange, ResponseTooLongError, client_options
 
@@ -30,6 +40,7 @@ MAX_BYTES = 16 << 20
 LOCK_TIMEOUT_S = 2.0
 """A process that was stopped while it had the lock must not stop the others."""
 _POLL_S = 0.002
+logger = logger_of(DIAGNOSTICS_LOGGER)
 
 
 def predecessor_of(path: Path) -> Path:
@@ -104,7 +115,6 @@ def _has_name(status: os.stat_result, path: Path) -> bool:
         return False
 
 
-logger = logger_of(DIAGNOSTICS_LOGGER)
 _MAX_RESPONSE_BYTES = 65_536
 _TEMPORARY = frozenset({408, 425, 429})
 """Refusals that may pass; of the others below 500 a repetition changes nothing."""
@@ -138,10 +148,11 @@ class Webhook:
     def attempt(self, record: DiagnosticRecord, delivery: str) -> None:
         """Post a record."""
         body, timestamp = orjson.dumps(document_of(record)), str(int(self._now()))
+        signed = b".".join((timestamp.encode(), delivery.encode(), body))
         headers = {
             "x-memgraph-timestamp": timestamp,
             "x-memgraph-delivery": delivery,
-            "x-memgraph-signature": signature(self._secret, timestamp, delivery, body),
+            "x-memgraph-signature": f"v1={hmac.new(self._secret, signed, hashlib.sha256).hexdigest()}",
         }
         _post(self._address, body, headers, timeout_s=self._timeout_s)
 
@@ -186,17 +197,6 @@ def summary_of(record: DiagnosticRecord) -> str:
     """Return a line that says what a record is about."""
     kind = document_of(record)["kind"]
     return f"memgraph {kind}: {record.subject} ({record.severity}), store {record.store_id or 'unknown'}"
-
-
-def new_delivery() -> str:
-    """Return the id that the attempts to send one alert share."""
-    return str(uuid4())
-
-
-def signature(secret: bytes, timestamp: str, delivery: str, body: bytes) -> str:
-    """Return the value of the header that proves who sent a body, and when."""
-    signed = b".".join((timestamp.encode(), delivery.encode(), body))
-    return f"v1={hmac.new(secret, signed, hashlib.sha256).hexdigest()}"
 
 
 def _post(address: str, body: bytes, headers: Mapping[str, str], *, timeout_s: float) -> None:
@@ -307,23 +307,6 @@ class Outlet:
                 self._waiting.task_done()
 
 
-class Target(Protocol):
-    """A receiver of alerts."""
-
-    name: str
-
-    def attempt(self, record: DiagnosticRecord, delivery: str) -> None:
-        """Send once; raise `DeliveryError` if it was not accepted."""
-
-
-class _UnderWay(NamedTuple):
-    """The last attempt that was begun: which record, the attempt's number, and what is wrong so far."""
-
-    record: DiagnosticRecord
-    number: int
-    problem: str
-
-
 class Sender:
     """Sends alerts to a target, with repetitions, and writes to a file of JSON lines, without any secret, what was not accepted.
 
@@ -333,7 +316,7 @@ class Sender:
 
     def __init__(
         self,
-        target: Target,
+        target: Webhook | PagerDuty,
         *,
         attempts: int,
         dead_letters: Path,
@@ -345,21 +328,22 @@ class Sender:
         self._dead_letters = dead_letters
         self._wait = wait
         self._accepted = repeats or Repeats()
-        self._under_way: _UnderWay | None = None
+        self._last_attempt: tuple[DiagnosticRecord, int, str] | None = None
+        """Record and number of the last attempt that was begun, and what is wrong so far."""
 
     def send(self, record: DiagnosticRecord) -> None:
         """Send an alert, or keep it; do nothing if the same was accepted within the last hour."""
         if not self._accepted.is_due(record.identity):
             return
-        delivery, pause_s = new_delivery(), FIRST_WAIT_S
+        delivery, pause_s = str(uuid4()), FIRST_WAIT_S
         for number in range(1, self._attempts + 1):
-            self._under_way = _UnderWay(record, number, "no answer")
+            self._last_attempt = (record, number, "no answer")
             try:
                 self._target.attempt(record, delivery)
                 self._accepted.note(record.identity)
                 return
             except DeliveryError as error:
-                self._under_way = _UnderWay(record, number, str(error))
+                self._last_attempt = (record, number, str(error))
                 if error.is_final or number == self._attempts:
                     self.keep(record, problem=str(error), attempts=number)
                     return
@@ -370,22 +354,17 @@ class Sender:
         """Keep an alert for which there is no time left. Another thread may be sending it."""
         if not self._accepted.is_due(record.identity):
             return
-        last = self._under_way
-        if last is not None and last.record is record:
-            self.keep(record, problem=f"{last.problem}; then the process ended", attempts=last.number)
+        tried, number, problem = self._last_attempt or (None, 0, "")
+        if tried is record:
+            self.keep(record, problem=f"{problem}; then the process ended", attempts=number)
         else:
             self.keep(record, problem="the process ended before the first attempt", attempts=0)
 
     def keep(self, record: DiagnosticRecord, *, problem: str, attempts: int) -> None:
         """Write an alert to the file of undelivered ones."""
-        document: dict[str, Any] = {
-            "target": self._target.name,
-            "problem": problem,
-            "attempts": attempts,
-            "record": document_of(record),
-        }
+        alert = {"target": self._target.name, "problem": problem, "attempts": attempts, "record": document_of(record)}
         try:
-            append_line(self._dead_letters, document)
+            append_line(self._dead_letters, alert)
         except OSError as error:
             logger.error("diagnostics: an alert is lost: %s: %s", self._dead_letters, error.strerror)
         else:
@@ -397,27 +376,195 @@ _MANY = 1_000
 
 
 class Repeats:
-    """Remembers for a while what was done, which is not due again then. Thread-safe."""
+    """Remembers for a while what was done, which is not due again then, and counts how often it came meanwhile. Thread-safe."""
 
     def __init__(self, *, between_s: float = HOUR_S, timer: Callable[[], float] = time.monotonic) -> None:
         self._between_s, self._timer = between_s, timer
         self._lock = threading.Lock()
-        self._noted: dict[Hashable, float] = {}
+        self._noted: dict[Hashable, tuple[float, int]] = {}
 
     def is_due(self, key: Hashable) -> bool:
         """Return whether this was not noted within the time."""
         with self._lock:
-            noted = self._noted.get(key)
-            return noted is None or self._timer() - noted >= self._between_s
+            return self._is_due(key)
 
-    def note(self, key: Hashable) -> bool:
-        """Note this; return whether it was due. What was not due is not noted again."""
+    def note(self, key: Hashable) -> int:
+        """Note this; return how often it came since it was last due, or 0 if it is not due."""
         with self._lock:
-            moment = self._timer()
-            noted = self._noted.get(key)
-            if noted is not None and moment - noted < self._between_s:
-                return False
+            noted_at, waiting = self._noted.get(key, (0.0, 0))
+            if not self._is_due(key):
+                self._noted[key] = (noted_at, waiting + 1)
+                return 0
             if len(self._noted) >= _MANY:
                 self._noted.clear()  # so many differ that repeating some is the smaller harm
-            self._noted[key] = moment
-            return True
+            self._noted[key] = (self._timer(), 0)
+            return waiting + 1
+
+    def _is_due(self, key: Hashable) -> bool:
+        return key not in self._noted or self._timer() - self._noted[key][0] >= self._between_s
+
+
+_NS_PER_S = 1_000_000_000
+SEVERITY_NUMBERS: dict[Severity, int] = {"info": 9, "warning": 13, "error": 17, "critical": 21}
+"""OpenTelemetry's numbers of INFO, WARN, ERROR and FATAL."""
+_LEVELS: dict[Severity, int] = {
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+}
+DEAD_LETTERS = "dead-letters.jsonl"
+MIN_SECRET_BYTES = 16
+"""Shortest secret of a webhook: who reads one signed alert can try secrets offline."""
+
+
+class _Outlets(NamedTuple):
+    """The outlets of some settings, for the file of records and for alerts, and the process in which they were made."""
+
+    pid: int
+    timeout_s: float
+    lines: list[Outlet]
+    alerts: list[Outlet]
+
+    def all(self) -> list[Outlet]:
+        return [*self.lines, *self.alerts]
+
+
+_outlets: dict[Hashable, _Outlets] = {}
+_lock = threading.Lock()
+
+
+def check_targets(config: AgentMemoryConfig) -> None:
+    """Refuse settings of a webhook whose alerts could not be signed, or could be forged."""
+    if not config.alert_webhook:
+        return
+    secret = os.environ.get(WEBHOOK_SECRET_VARIABLE, "")
+    if not secret:
+        raise ConfigError(
+            f"alert_webhook is set, but {WEBHOOK_SECRET_VARIABLE} is not: its receiver could not tell who sent an alert; set it to a secret "
+            "that both know"
+        )
+    if len(secret.encode(errors="surrogateescape")) < MIN_SECRET_BYTES:
+        raise ConfigError(
+            f"{WEBHOOK_SECRET_VARIABLE} is shorter than {MIN_SECRET_BYTES} bytes, so it could be guessed from an alert; set it to a longer random "
+            "one, which the receiver must know too: `openssl rand -hex 32` makes one"
+        )
+
+
+def dead_letters_of(config: AgentMemoryConfig) -> Path:
+    """Return the file of undelivered alerts."""
+    return Path(config.alert_dead_letters or config.keys_home / DEAD_LETTERS).expanduser().absolute()
+
+
+def is_wanted(config: AgentMemoryConfig, severity: Severity) -> bool:
+    """Return whether anything would receive a record of a severity: making one of each recall costs a little."""
+    return bool(
+        config.diagnostics_file
+        or config.tracing != "off"
+        or SEVERITIES.index(severity) >= SEVERITIES.index(config.alert_severity)
+        or logger.isEnabledFor(_LEVELS[severity])
+    )
+
+
+def report(config: AgentMemoryConfig, make: Callable[[], DiagnosticRecord], *, severity: Severity) -> None:
+    """Make a record, if something receives it, log it, and hand it over. An invalid one is refused and logged: what was done does not fail for it."""
+    if not is_wanted(config, severity):
+        return
+    try:
+        record = make()
+    except MemGraphError as error:
+        logger.error("a diagnostic record is invalid and was refused: %s", type(error).__name__)
+        return
+    if logger.isEnabledFor(_LEVELS[record.severity]):
+        document = document_of(record)
+        logger.log(
+            _LEVELS[record.severity],
+            "%s: %s",
+            summary_of(record),
+            orjson.dumps(document).decode(),
+            extra={"record": document},
+        )
+    if config.tracing != "off":
+        log_record(record)
+    outlets = _outlets_of(config)
+    is_alert = SEVERITIES.index(record.severity) >= SEVERITIES.index(config.alert_severity)
+    for outlet in outlets.all() if is_alert else outlets.lines:
+        outlet.put(record)
+
+
+def flush(timeout_s: float) -> bool:
+    """Wait until all records of this process were sent, written or kept; return whether they were."""
+    return all(outlet.flush(timeout_s) for found in list(_outlets.values()) for outlet in found.all())
+
+
+def _outlets_of(config: AgentMemoryConfig) -> _Outlets:
+    secret = os.environ.get(WEBHOOK_SECRET_VARIABLE, "")
+    routing_key = os.environ.get(PAGERDUTY_KEY_VARIABLE, "")
+    addresses = (config.diagnostics_file, config.alert_webhook, config.alert_pagerduty_url, dead_letters_of(config))
+    limits = (config.alert_timeout_s, config.alert_attempts)
+    key = (os.getpid(), addresses, secret, routing_key, limits)  # threads do not survive a fork
+    with _lock:
+        if key not in _outlets:
+            _outlets[key] = _made(config, secret, routing_key)
+        return _outlets[key]
+
+
+def _made(config: AgentMemoryConfig, secret: str, routing_key: str) -> _Outlets:
+    timeout_s = config.alert_timeout_s
+    lines, targets, alerts = list[Outlet](), list[Webhook | PagerDuty](), list[Outlet]()
+    if config.diagnostics_file:
+        lines.append(Outlet("lines", partial(_append, Path(config.diagnostics_file).expanduser().absolute())))
+    if config.alert_webhook and secret:
+        targets.append(Webhook(config.alert_webhook, secret, timeout_s=timeout_s))
+    if config.alert_pagerduty_url and routing_key:
+        targets.append(PagerDuty(config.alert_pagerduty_url, routing_key, timeout_s=timeout_s))
+    for target in targets:
+        sender = Sender(target, attempts=config.alert_attempts, dead_letters=dead_letters_of(config))
+        alerts.append(Outlet(target.name, sender.send, on_left=sender.give_up))
+    return _Outlets(os.getpid(), timeout_s, lines, alerts)
+
+
+def _append(path: Path, record: DiagnosticRecord) -> None:
+    try:
+        append_line(path, document_of(record))
+    except OSError as error:
+        logger.error("a diagnostic record cannot be written: %s: %s", path, error.strerror)
+
+
+@atexit.register
+def _close() -> None:
+    for found in list(_outlets.values()):
+        if found.pid == os.getpid():
+            for outlet in found.all():
+                outlet.close(found.timeout_s)
+
+
+def log_record(record: DiagnosticRecord) -> None:
+    """Emit a record as the OpenTelemetry event ``memgraph.KIND``, with its fields as attributes.
+
+    An event is a log record with a name. It goes where the program's logger provider sends it, and belongs to the trace that is
+    under way. Without OpenTelemetry, or such a provider, nothing is emitted.
+    """
+    try:
+        from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
+    except ImportError:  # operations on memories report it
+        return
+    document = document_of(record)
+    number = SeverityNumber(SEVERITY_NUMBERS[record.severity])
+    emitted = LogRecord(
+        timestamp=int(datetime.fromisoformat(record.at).timestamp() * 1_000) * (_NS_PER_S // 1_000),
+        severity_number=number,
+        severity_text=record.severity,
+        event_name=f"memgraph.{document['kind']}",
+        body=summary_of(record),
+        attributes=dict(_flat("memgraph.", document)),
+    )
+    get_logger("memgraph").emit(emitted)
+
+
+def _flat(prefix: str, document: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the fields as attributes, those of nested objects by dotted names."""
+    found: list[tuple[str, Any]] = []
+    for name, value in document.items():
+        found += _flat(f"{prefix}{name}.", value) if isinstance(value, Mapping) else [(f"{prefix}{name}", value)]
+    return found

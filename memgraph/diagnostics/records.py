@@ -74,19 +74,9 @@ class DiagnosticRecord(Strict):
 
 
 class SecurityRecord(DiagnosticRecord):
-    """Something that concerns the trust in a store's journal.
+    """Something that concerns the trust in a store's journal; ``memgraph docs alerts`` explains the reasons.
 
-    Attributes
-    ----------
-    reason : str
-        ``mode_invalid``: an unknown security mode counts as ``prod``. ``dev_bypass``: a store was opened although a key is missing or
-        a signature invalid. ``unsigned_replay``: events were read without verification. ``signature``, ``envelope``, ``schema``: events
-        were refused, because their signature is invalid, or their envelope's version or their payload's schema unknown.
-        ``boot_key``: a key is missing or has expired. ``journal``: other damage, such as a truncated or reordered journal.
-    key_ids : list of str
-        The missing or expired keys, as `token_of` shows them.
-    segment, offset, seq
-        File of the journal, and number of the event that was refused; an offset is only in records of releases 0.1 and 0.2.
+    `segment` and `seq` say which event was refused; an `offset` is only in records of releases 0.1 and 0.2.
     """
 
     kind: Literal["security"] = "security"
@@ -115,17 +105,7 @@ class SecurityRecord(DiagnosticRecord):
 
 
 class Ranking(Strict):
-    """The versions of everything that a ranking depends on.
-
-    Attributes
-    ----------
-    settings_version, configuration_sha256 : str
-        As recorded in the journal with each recall: the beginning of the hash of all settings of the ranking.
-    embedder, dimension : str, int
-        Model of the vectors; ``none`` and 0 without vectors.
-    weights, floor : dict, float or None
-        Every number of the ranking's settings; the least evidence of a returned memory, None: off.
-    """
+    """The versions of everything that a ranking depends on; without vectors the embedder is ``none``, without a floor it is None."""
 
     settings_version: Token
     configuration_sha256: Digest
@@ -155,11 +135,7 @@ class RecallCounts(Strict):
 class RetrievalRecord(DiagnosticRecord):
     """The ranking that an open store's recalls use, and what those since the record before gave.
 
-    Attributes
-    ----------
-    reason : str
-        ``begun``: the first recall of an open store with this ranking. ``hour``: recalls go on, an hour after the record before.
-        ``ended``: the store was closed. ``recall``: one recall, if the setting ``diagnostics_recalls`` is ``all``.
+    It is made at the first recall with this ranking, every hour, and when the store is closed; with ``diagnostics_recalls = all`` at each.
     """
 
     kind: Literal["retrieval"] = "retrieval"
@@ -184,16 +160,7 @@ class RetrievalRecord(DiagnosticRecord):
 
 
 class LifecycleRecord(DiagnosticRecord):
-    """A run of the lifecycle. Steps of a sleep have no records of their own.
-
-    Attributes
-    ----------
-    outcome : {"complete", "interrupted", "failed"}
-        A failed run is an error, and names the class of its error, and a sleep its phase. An interrupted one ran out of time, or was
-        stopped.
-    counts : dict
-        What the run counted, such as ``archived``; a sleep's by phase, such as ``collect.archived``. Zeros are left out.
-    """
+    """A run of the lifecycle, with what it counted: a sleep's by phase, such as ``collect.archived``. An interrupted one ran out of time, or was stopped."""
 
     kind: Literal["lifecycle"] = "lifecycle"
     run: Literal["sleep", "compress", "collect"]
@@ -233,20 +200,7 @@ def quota_severity(quota: Quota) -> Severity:
 
 
 class QuotaRecord(DiagnosticRecord):
-    """A limit because of which something was refused or left out, or that was exceeded.
-
-    Attributes
-    ----------
-    quota : str
-        ``disk``: a write was refused for lack of disk space. ``max_memory_mb``: the store is larger than this setting after a run of
-        the lifecycle. ``model_budget``: a run asked no model any more. ``distil_orders_a_day``: work orders were not made.
-        ``server_requests``, ``server_bodies``: the HTTP server refused requests, because too many run or their bodies are too large
-        together.
-    value, limit : float
-        In the unit. For ``disk`` the bytes that are free and those that are kept free.
-    occasions : int
-        How often it happened since the record before: there is at most one record a minute for each quota of a store.
-    """
+    """A limit because of which something was refused or left out, or that was exceeded, so often since the record before."""
 
     kind: Literal["quota"] = "quota"
     quota: Quota

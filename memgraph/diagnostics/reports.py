@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.diagnostics.delivery import Repeats
+from memgraph.diagnostics.delivery import HOUR_S, Repeats, report
 from memgraph.diagnostics.records import (
     LifecycleRecord,
     Quota,
@@ -26,7 +26,6 @@ from memgraph.diagnostics.records import (
     security_severity,
     token_of,
 )
-from memgraph.diagnostics.reporting import report
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, PayloadError, UnknownEventError
 
 _MAX_KEYS = 100
@@ -102,29 +101,7 @@ def _finding(config: AgentMemoryConfig, reason: str, store_id: str | None, error
 
 BETWEEN_S = 60.0
 """A limit that is reached again and again would otherwise fill the files of records."""
-
-
-class QuotaWatch:
-    """Counts how often each limit was reached, and lets through one record in a while. Thread-safe."""
-
-    def __init__(self, *, between_s: float = BETWEEN_S, timer: Callable[[], float] = time.monotonic) -> None:
-        self._between_s, self._timer = between_s, timer
-        self._lock = threading.Lock()
-        self._last: dict[tuple[str | None, Quota], tuple[float, int]] = {}
-
-    def occasions(self, store_id: str | None, quota: Quota) -> int:
-        """Note that a limit was reached; return how often since the last record, or 0 if there is to be none yet."""
-        with self._lock:
-            now = self._timer()
-            before, waiting = self._last.get((store_id, quota), (None, 0))
-            if before is not None and now - before < self._between_s:
-                self._last[store_id, quota] = (before, waiting + 1)
-                return 0
-            self._last[store_id, quota] = (now, 0)
-            return waiting + 1
-
-
-_watch = QuotaWatch()
+_reached = Repeats(between_s=BETWEEN_S)
 
 
 def report_quota(
@@ -136,26 +113,16 @@ def report_quota(
     value: float,
     limit: float,
     unit: str,
-    watch: QuotaWatch = _watch,
+    repeats: Repeats = _reached,
 ) -> None:
     """Report that a limit was reached, unless that was done within the last minute."""
-    if not (occasions := watch.occasions(store_id, quota)):
+    if not (occasions := repeats.note((store_id, quota))):
         return
     severity = quota_severity(quota)
 
     def made() -> QuotaRecord:
-        return QuotaRecord.parse(
-            {
-                "at": now(),
-                "severity": severity,
-                "store_id": store_id,
-                "quota": quota,
-                "value": float(value),
-                "limit": float(limit),
-                "unit": unit,
-                "occasions": occasions,
-            }
-        )
+        said = {"quota": quota, "value": float(value), "limit": float(limit), "unit": unit, "occasions": occasions}
+        return QuotaRecord.parse({"at": now(), "severity": severity, "store_id": store_id, **said})
 
     report(config, made, severity=severity)
 
@@ -226,7 +193,6 @@ def reported_run(
         report(config, made, severity=severity)
 
 
-HOUR_S = 3_600.0
 MAX_RANKINGS = 16
 """Rankings of an open store that are reported. More are unlikely, except that each query may bring a floor of its own."""
 

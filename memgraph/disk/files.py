@@ -51,10 +51,9 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int | None, confirm: Callable[[], None] | None = None) -> None:
-    """Replace a file (temporary file, fsync, rename, fsync of the directory): it has the old content or the new, also after a power cut.
+    """Replace a file: it has the old content or the new, also after a power cut. Without a `mode` it has a new file's permissions.
 
-    Without a `mode` it has the permissions of any new file of this process. `confirm` is called when all is written, before the file is
-    replaced; if it raises, the file stays as it is.
+    `confirm` is called when all is written, before the file is replaced; if it raises, the file stays as it is.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -121,10 +120,7 @@ def make_own(path: Path, *, mode: int = 0o600) -> int:
 
 
 def open_own(path: Path) -> int:
-    """Open a private file for writing in place and return its descriptor. Never follow a link to another file.
-
-    A symbolic link, a hard link, a pipe or a directory with this path is removed, and a new file is created.
-    """
+    """Open a private file for writing in place; a link, a pipe or a directory that has its path is removed, and a new file is made."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o600)

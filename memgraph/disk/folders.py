@@ -111,10 +111,7 @@ class KeptViews:
         self._most = most
 
     def take(self, key: str, make: Callable[[Path], None], *, since: int | None = None) -> Lease:
-        """Return a view; unless it is cached, `make` fills its directory.
-
-        `since` is the state of the store that the view belongs to: views of other states are never asked for again, and removed.
-        """
+        """Return a view; unless it is cached, `make` fills its directory. Views of other states of the store than `since` are removed."""
         place = self._folder / (key if since is None else f"{since}-{key}")
         try:
             while (lease := _lease(place)) is None:

@@ -25,10 +25,7 @@ class ReplacedKeyError(ValueError):
 
 
 class Seal:
-    """Makes and checks the codes for one purpose: keyed BLAKE3, in hexadecimal.
-
-    A function instead of a key is asked at each use, because the key of an open store may be rotated: see `Journal.seal`.
-    """
+    """Makes and checks the codes for one purpose: keyed BLAKE3, in hexadecimal. A key that may be rotated is asked for at each use."""
 
     def __init__(self, key: bytes | Callable[[], SealKey]) -> None:
         self._current = key if callable(key) else lambda: SealKey(key)
@@ -48,10 +45,7 @@ class Seal:
         return orjson.dumps({"said": said, "key": key.name, "code": _code(key.secret, orjson.dumps(said))})
 
     def unsealed(self, document: bytes | str) -> Any:
-        """Return what a document says.
-
-        Raises `ReplacedKeyError` if it names another key, and `ValueError` if it is no such document, or not what this key sealed.
-        """
+        """Return what a document says. Raises `ReplacedKeyError` if it names another key, `ValueError` if this key did not seal it."""
         try:
             stored, current = orjson.loads(document), self._current()
             said, name, code = stored["said"], stored["key"], stored["code"]

@@ -5,10 +5,10 @@ Importing this package loads no model, and neither onnxruntime nor tokenizers no
 
 from memgraph.embedding.batch import embed_each as embed_each, embed_query as embed_query
 from memgraph.embedding.default import (
+    NoEmbedder as NoEmbedder,
     default_embedder as default_embedder,
     load_in_background as load_in_background,
     setting_of as setting_of,
 )
-from memgraph.embedding.none import NoEmbedder as NoEmbedder
 from memgraph.embedding.ollama import OllamaEmbedder as OllamaEmbedder
 from memgraph.embedding.onnx import MiniLMEmbedder as MiniLMEmbedder

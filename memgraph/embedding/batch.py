@@ -9,24 +9,15 @@ from memgraph.model.memory import Vector
 from memgraph.model.similarity import to_vector
 from memgraph.ports import Embedder
 
-_PLAIN_TEXT = "memory"
+PLAIN_TEXT = "memory"
 """A text that every working model can embed."""
 
 
 def embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | EmbeddingError]:
-    """Return for each text its vector, or the error that prevented it.
+    """Return for each text its vector (shape (dimension,), float32, finite, not zero, read-only), or the error that prevented it.
 
-    A failing batch is halved until the texts at fault are found. If a plain text fails as well, the model is at fault.
-
-    Returns
-    -------
-    list of (ndarray, shape (dimension,), float32) or EmbeddingError
-        Vectors are finite, not zero, and read-only.
-
-    Raises
-    ------
-    EmbeddingError
-        The model fails on every text.
+    A failing batch is halved until the texts at fault are found. If a plain text fails as well, the model is at fault, and its
+    `EmbeddingError` is raised.
     """
     if not texts:
         return []
@@ -44,13 +35,7 @@ def embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | Embedd
 
 
 def embed_query(embedder: Embedder, text: str) -> Vector:
-    """Return the vector of a query, shape (dimension,), float32, finite and not zero.
-
-    Raises
-    ------
-    EmbeddingError
-        The query cannot be embedded.
-    """
+    """Return the vector of a query, shape (dimension,), float32, finite and not zero, or raise an `EmbeddingError`."""
     vector = _usable(embedder, embedder.embed_query(text))
     if isinstance(vector, EmbeddingError):
         raise vector
@@ -76,6 +61,6 @@ def _usable(embedder: Embedder, row: object) -> Vector | EmbeddingError:
 
 def _check_works(embedder: Embedder) -> None:
     """Raise the model's error if it cannot embed even a plain text."""
-    vector = _embed(embedder, [_PLAIN_TEXT])[0]
+    vector = _embed(embedder, [PLAIN_TEXT])[0]
     if isinstance(vector, EmbeddingError):
         raise vector

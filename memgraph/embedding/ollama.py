@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memgraph.embedding.batch import PLAIN_TEXT
 from memgraph.errors import EmbeddingError, ProviderError
 from memgraph.model.model_usage import UsageMeter
 from memgraph.model_server import TIMEOUT_S
 from memgraph.ollama import OllamaConnection
 
 BATCH_TEXTS = 32
-_PLAIN_TEXT = "memory"
 _NO_TEXT = "(nothing)"
 """Replaces a blank text, for which servers return anything from a vector to null."""
 _TASK = "Instruct: Given a question or a task, retrieve the notes that help with it\nQuery:"
@@ -161,7 +161,7 @@ class OllamaEmbedder:
 
     def _learned_dimension(self) -> int:
         try:
-            found = len(self._asked([_PLAIN_TEXT])[0])
+            found = len(self._asked([PLAIN_TEXT])[0])
         except EmbeddingError as error:
             remedy = "or set ollama_embedding_dimension to store memories now and embed them later"
             raise EmbeddingError(f"{error}; {remedy}") from error

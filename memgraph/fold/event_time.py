@@ -23,10 +23,9 @@ ones, so it is no earlier than the last change of the memory's content. The stat
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 from memgraph.journal.envelope import Event
 from memgraph.model.events.memories import (
@@ -142,8 +141,12 @@ class Moments:
         if isinstance(payload, MemoryRevised | ProcedureMeasured):
             sources = {*self._sources.get(payload.id, ()), *new_sources}
             rests_on = self._latest(sources)
-            if payload.id in self._distilled and not _OF_THE_EVIDENCE.isdisjoint(event.content.get("changed", ())):
-                rests_on = max(self._up_to(payload.id, event.content["changed"]), self._text_at(sources))
+            changed = event.content.get("changed", {})
+            if payload.id in self._distilled and not _OF_THE_EVIDENCE.isdisjoint(
+                changed
+            ):  # it states up to when it includes them
+                ended_at = self._ended_at(self._known[payload.id].project, changed.get("evidence_build_ids", ()))
+                rests_on = max(changed.get("occurred_at", ALWAYS), ended_at, self._text_at(sources))
             return max(self.content_at(payload.id), rests_on, self._removed_at(event))
         return event.occurred_at
 
@@ -174,12 +177,6 @@ class Moments:
     def _ended_at(self, project: str, builds: Iterable[str]) -> str:
         """Return the latest known end of some builds."""
         return max((self._build_ends.get((project, build), ALWAYS) for build in builds), default=ALWAYS)
-
-    def _up_to(self, memory_id: str, changed: Mapping[str, Any]) -> str:
-        """Return up to when a distilled memory includes its evidence, as stated by a revision."""
-        ended_at = self._ended_at(self._known[memory_id].project, changed.get("evidence_build_ids", ()))
-        occurred_at: str = changed.get("occurred_at", ALWAYS)
-        return max(occurred_at, ended_at)
 
     def _note(self, event: Event, commit: _Commit, place: int, moment: str) -> None:
         """Record what later events may depend on."""

@@ -30,13 +30,6 @@ KINDS = ("episodic", "generalisation", "procedural", "fact")
 """A generalisation was made from other memories; a fact was stated, such as a rule to remember."""
 
 
-def kind_of(type_: MemoryType | str, *, is_made: bool) -> str:
-    """Return the kind of a memory, given its type and whether it was made from others."""
-    if type_ != "semantic":
-        return type_
-    return "generalisation" if is_made else "fact"
-
-
 def type_of(kind: str) -> MemoryType:
     """Return the type of the memories of a kind."""
     return "episodic" if kind == "episodic" else "procedural" if kind == "procedural" else "semantic"
@@ -129,7 +122,7 @@ _LESSON_TAG = "lesson"
 
 
 class Change(NamedTuple):
-    """A change of a memory; `kind` as in `memgraph.viz.series.timeline.Timeline.changes`."""
+    """A change of a memory; `kind` as in `memgraph.viz.page.times.Timeline.changes`."""
 
     at: str
     seq: int
@@ -172,7 +165,9 @@ class Life:
     @property
     def kind(self) -> str:
         """The memory's kind: one of `memgraph.fold.history.KINDS`."""
-        return kind_of(self.type, is_made=self.is_made)
+        if self.type != "semantic":
+            return self.type
+        return "generalisation" if self.is_made else "fact"
 
     @property
     def is_lesson(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -33,10 +33,6 @@ FIELDS = fields_with(Role.EDGE)
 """Fields from which edges are derived."""
 
 
-NODE_TABLES = ("Project", "Build", "Session", "Task", "Agent", "Tag", "Entity")
-"""Tables of the nodes that memories are attached to."""
-
-
 class Node(NamedTuple):
     """A node that memories are attached to."""
 
@@ -54,9 +50,12 @@ class Attachment(NamedTuple):
     row: Row
     node: Node | None
 
+    @property
+    def place(self) -> tuple[str, tuple[str, str]]:
+        """Table and key of the edge."""
+        return self.table, (self.source, self.target)
 
-Place = tuple[str, tuple[str, str]]
-"""Table and key of an edge."""
+
 _STAYS = frozenset({"consolidated_at", "status", "known_at"})
 """Fields of nodes that stay without memories."""
 _BARE: Row = {}
@@ -114,21 +113,21 @@ def attach(workspace: Workspace, memory: Row) -> None:
     """Create the edges that a new memory implies, and their nodes."""
     for edge in attachments(memory):
         if _has_ends(workspace, edge):
-            workspace.add(edge.table, (edge.source, edge.target), edge.row)
+            workspace.add(*edge.place, edge.row)
 
 
 def reattach(workspace: Workspace, old: Row, new: Row) -> None:
     """Replace the edges that a memory's old row implies with those of its new row."""
     if all(old.get(name) == new.get(name) for name in FIELDS):
         return
-    before = {(edge.table, (edge.source, edge.target)): edge for edge in attachments(old)}
-    after = {(edge.table, (edge.source, edge.target)): edge for edge in attachments(new)}
-    for table, key in sorted(before.keys() - after.keys()):
-        _put(workspace, table, key, before, None)
-    for (table, key), edge in after.items():
-        if before.get((table, key)) != edge and _has_ends(workspace, edge):
-            _put(workspace, table, key, before, edge.row)
-    detach(workspace, (before[place] for place in sorted(before.keys() - after.keys())))
+    before, after = ({edge.place: edge for edge in attachments(memory)} for memory in (old, new))
+    removed = [before[place] for place in sorted(before.keys() - after.keys())]
+    for edge in removed:
+        _put(workspace, edge, edge, None)
+    for place, edge in after.items():
+        if before.get(place) != edge and _has_ends(workspace, edge):
+            _put(workspace, edge, before.get(place), edge.row)
+    detach(workspace, removed)
 
 
 def detach(workspace: Workspace, removed: Iterable[Attachment]) -> None:
@@ -144,15 +143,12 @@ def detach(workspace: Workspace, removed: Iterable[Attachment]) -> None:
             workspace.put(edge.node.table, edge.node.key, None)
 
 
-def _put(
-    workspace: Workspace, table: str, key: tuple[str, str], before: Mapping[Place, Attachment], row: Row | None
-) -> None:
+def _put(workspace: Workspace, edge: Attachment, old: Attachment | None, row: Row | None) -> None:
     """Set or remove an edge. Exactly the edges that the old row implied exist, except those without a node at the other end."""
-    if table == "NEXT":
-        workspace.put(table, key, row)
+    if edge.table == "NEXT":
+        workspace.put(*edge.place, row)
     else:
-        known = before.get((table, key))
-        workspace.replace(table, key, None if known is None else known.row, row)
+        workspace.replace(*edge.place, None if old is None else old.row, row)
 
 
 def _has_ends(workspace: Workspace, edge: Attachment) -> bool:
@@ -171,9 +167,6 @@ def chain_of(memory: Row) -> tuple[str, str] | None:
     if session := memory.get("session_id"):
         return "Session", natural_id("session", session, project_id=project)
     return ("Project", natural_id("project", project)) if project else None
-
-
-_OF_THE_VECTOR = frozenset({"embedding_model", "embedded_at", "vector_row", "vector_sha256"})
 
 
 def _added(workspace: Workspace, event: Event, payload: MemoryAdded) -> None:
@@ -202,15 +195,11 @@ def _reembedded(workspace: Workspace, _event: Event, payload: MemoryReembedded) 
 
 
 def _deleted(workspace: Workspace, _event: Event, payload: MemoryDeleted) -> None:
-    """Remove the memory, its edges, and nodes that only it was attached to.
-
-    Its successors follow its predecessor.
-    """
     remove(workspace, payload.id)
 
 
 def remove(workspace: Workspace, memory_id: str) -> None:
-    """Remove a memory, if it exists, with its edges and the nodes that only it was attached to."""
+    """Remove a memory, if it exists, with its edges and the nodes that only it was attached to; its successors follow its predecessor."""
     row = workspace.get("Memory", memory_id)
     if row is None:
         return
@@ -266,9 +255,11 @@ def _purged(workspace: Workspace, _event: Event, payload: MemoryPurged) -> None:
 
 
 def _linked(workspace: Workspace, _event: Event, payload: MemoryLinked) -> None:
-    # an empty reason counts as none
-    properties = {"score": payload.score, "reason": payload.reason or None, "created_at": payload.created_at}
-    _link(workspace, payload.relation, payload.source_id, payload.target_id, sparse(properties))
+    ends = (payload.source_id, payload.target_id)
+    if all(workspace.has("Memory", end) for end in ends):
+        # an empty reason counts as none
+        properties = {"score": payload.score, "reason": payload.reason or None, "created_at": payload.created_at}
+        workspace.put(payload.relation, ends, sparse(properties))
 
 
 def _unlinked(workspace: Workspace, _event: Event, payload: MemoryUnlinked) -> None:
@@ -297,12 +288,6 @@ def _replace(workspace: Workspace, old: Row, new: Row) -> None:
     reattach(workspace, old, new)
 
 
-def _link(workspace: Workspace, relation: str, source_id: str, target_id: str, properties: Row) -> None:
-    ends = (source_id, target_id)
-    if all(workspace.has("Memory", end) for end in ends):
-        workspace.put(relation, ends, properties)
-
-
 def _set_last(workspace: Workspace, chain: tuple[str, str], memory_id: str | None) -> None:
     node = workspace.get(*chain)
     if node is not None:
@@ -316,7 +301,10 @@ def _vector_columns(vector: VectorRef | None) -> Row:
 
 
 def check(rows: Workspace, draft: CommitDraft, payload: Payload) -> None:
-    """Refuse memories that exist already, do not exist, or belong to another write scope than the commit, as the event requires."""
+    """Refuse memories that exist already, do not exist, or belong to another write scope than the commit, as the event requires.
+
+    Of an event that is not refused, what later ones of the call are checked against is put.
+    """
     if isinstance(payload, MemoryAdded | MemoryUndeleted):
         memory_id = payload.memory.id
         if payload.memory.task_id != draft.task_id:
@@ -328,6 +316,8 @@ def check(rows: Workspace, draft: CommitDraft, payload: Payload) -> None:
             raise DuplicateIdError(memory_id, where="in this call")
         if rows.has("Memory", memory_id):
             raise DuplicateIdError(memory_id)
+        memory = payload.memory
+        rows.add("Memory", memory_id, {"id": memory_id, "task_id": memory.task_id, "is_pinned": memory.is_pinned})
     elif isinstance(payload, MemoryRevised | MemoryMerged | MemoryDeleted):
         row = rows.get("Memory", payload.id)
         if row is None:
@@ -337,19 +327,12 @@ def check(rows: Workspace, draft: CommitDraft, payload: Payload) -> None:
                 f"memory {payload.id} belongs to task {row.get('task_id')!r}, the commit to {draft.task_id!r}: one commit "
                 "has one write scope"
             )
+        if isinstance(payload, MemoryDeleted):
+            rows.put("Memory", payload.id, None)
     else:
         for memory_id in payload.memory_ids():
             if not rows.has("Memory", memory_id):
                 raise NotFoundError("memory", memory_id)
-
-
-def propose(rows: Workspace, payload: Payload) -> None:
-    """Put of an event that is not recorded yet what later ones of the call are checked against."""
-    if isinstance(payload, MemoryAdded | MemoryUndeleted):
-        memory = payload.memory
-        rows.add("Memory", memory.id, {"id": memory.id, "task_id": memory.task_id, "is_pinned": memory.is_pinned})
-    elif isinstance(payload, MemoryDeleted):
-        rows.put("Memory", payload.id, None)
 
 
 HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {

@@ -9,33 +9,10 @@ from memgraph.fold.memories import bare, remove
 from memgraph.fold.tasks import retrieval_rejected
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
+from memgraph.model.events import records as events
 from memgraph.model.events.payload import sparse
-from memgraph.model.events.records import (
-    COMPRESSION,
-    CONTRADICTIONS,
-    ERROR_ANALYSIS,
-    LEARNING,
-    SLEEP,
-    BuildConsolidated,
-    CompressionApplied,
-    ContradictionsSought,
-    DistilAnswered,
-    DistilAttempted,
-    DistilRequested,
-    DistilSkipped,
-    ErrorsAnalysed,
-    OutcomeRecorded,
-    ProcedureMeasured,
-    ProceduresLearned,
-    RetrievalRecorded,
-    SleepAdvanced,
-    SleepFailed,
-    SourceRead,
-    phase_key,
-)
 from memgraph.model.events.store import StoreReset
 from memgraph.model.ids import natural_id
-from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.results.maintenance import ResetScope
 from memgraph.ports import Row
 
@@ -43,7 +20,7 @@ _MEMORY_FIELDS = ("success_rate", "confidence", "override_count")
 _USAGE_FIELDS = ("tried", "succeeded", "uses", "uses_judged", "uses_succeeded")
 
 
-def _retrieved(workspace: Workspace, _event: Event, payload: RetrievalRecorded) -> None:
+def _retrieved(workspace: Workspace, _event: Event, payload: events.RetrievalRecorded) -> None:
     """One Recall, and RECALLED to each memory it returned."""
     fields = sparse(payload.model_dump(exclude={"query_id", "results"}))
     # a new recall has no edges yet: a look-up for each would cost more than everything else
@@ -55,7 +32,7 @@ def _retrieved(workspace: Workspace, _event: Event, payload: RetrievalRecorded) 
             put("RECALLED", (payload.query_id, item.id), row)
 
 
-def _outcome(workspace: Workspace, _event: Event, payload: OutcomeRecorded) -> None:
+def _outcome(workspace: Workspace, _event: Event, payload: events.OutcomeRecorded) -> None:
     """Keep the outcome of a Recall, and which of its memories were used or overridden."""
     recall = workspace.get("Recall", payload.query_id)
     if recall is None:
@@ -71,54 +48,55 @@ def _outcome(workspace: Workspace, _event: Event, payload: OutcomeRecorded) -> N
                 workspace.put("RECALLED", key, {**edge, "used": used})
 
 
-def _consolidated(workspace: Workspace, _event: Event, payload: BuildConsolidated) -> None:
+def _consolidated(workspace: Workspace, _event: Event, payload: events.BuildConsolidated) -> None:
     key = natural_id("build", payload.build_id, project_id=payload.project_id)
     if "consolidated_at" not in (
         workspace.get("Build", key) or {}
     ):  # until then the build is only the origin of memories
-        run = workspace.get("LifecycleRun", COMPRESSION) or {"id": COMPRESSION, "name": "compression"}
-        workspace.put("LifecycleRun", COMPRESSION, {**run, "builds_since": run.get("builds_since", 0) + 1})
+        run = workspace.get("LifecycleRun", events.COMPRESSION) or {"id": events.COMPRESSION, "name": "compression"}
+        workspace.put("LifecycleRun", events.COMPRESSION, {**run, "builds_since": run.get("builds_since", 0) + 1})
     fields = sparse(payload.model_dump(exclude={"build_id", "complete"}))
     workspace.put("Build", key, {"id": key, "name": payload.build_id, "is_complete": payload.complete, **fields})
 
 
-def _source_read(workspace: Workspace, _event: Event, payload: SourceRead) -> None:
+def _source_read(workspace: Workspace, _event: Event, payload: events.SourceRead) -> None:
     key = natural_id("source", payload.source_id)
     fields = sparse(payload.model_dump(exclude={"source_id"}))
     workspace.put("Source", key, {"id": key, "name": payload.source_id, **fields})
 
 
-def _compressed(workspace: Workspace, event: Event, payload: CompressionApplied) -> None:
-    row = {"id": COMPRESSION, "name": "compression", "seq": event.seq, "builds_since": 0}
-    workspace.put("LifecycleRun", COMPRESSION, {**row, **payload.model_dump()})
+def _ran(workspace: Workspace, key: str, name: str, fields: Row) -> None:
+    """Keep of a run of the lifecycle what is known of the last one, instead of the one before."""
+    workspace.put("LifecycleRun", key, {"id": key, "name": name, **fields})
 
 
-def _sought(workspace: Workspace, _event: Event, payload: ContradictionsSought) -> None:
+def _compressed(workspace: Workspace, event: Event, payload: events.CompressionApplied) -> None:
+    _ran(workspace, events.COMPRESSION, "compression", {"seq": event.seq, "builds_since": 0, **payload.model_dump()})
+
+
+def _sought(workspace: Workspace, _event: Event, payload: events.ContradictionsSought) -> None:
     """Keep in `seq` the event up to which memories have been compared."""
     counts = {"created": payload.found, "superseded": payload.superseded, "applied_at": payload.sought_at}
-    row = {"id": CONTRADICTIONS, "name": "contradictions", "seq": payload.through_seq}
-    workspace.put("LifecycleRun", CONTRADICTIONS, {**row, **counts})
+    _ran(workspace, events.CONTRADICTIONS, "contradictions", {"seq": payload.through_seq, **counts})
 
 
-def _slept(workspace: Workspace, event: Event, payload: SleepAdvanced) -> None:
+def _slept(workspace: Workspace, event: Event, payload: events.SleepAdvanced) -> None:
     """Keep the run's remaining phases and, for a completed phase, the event up to which it has looked."""
-    run = {"id": SLEEP, "name": "sleep", "seq": event.seq, "applied_at": payload.advanced_at}
     left = {"started_at": payload.started_at, "phases_left": payload.left} if payload.left else {}
-    workspace.put("LifecycleRun", SLEEP, {**run, **left})
+    _ran(workspace, events.SLEEP, "sleep", {"seq": event.seq, "applied_at": payload.advanced_at, **left})
     if payload.complete:
-        key = phase_key(payload.phase)
-        row = {"id": key, "name": f"sleep: {payload.phase}", "seq": payload.through_seq}
-        workspace.put("LifecycleRun", key, {**row, "applied_at": payload.advanced_at})
+        fields = {"seq": payload.through_seq, "applied_at": payload.advanced_at}
+        _ran(workspace, events.phase_key(payload.phase), f"sleep: {payload.phase}", fields)
 
 
-def _sleep_failed(workspace: Workspace, _event: Event, payload: SleepFailed) -> None:
+def _sleep_failed(workspace: Workspace, _event: Event, payload: events.SleepFailed) -> None:
     """Keep the failure until the next progress of a sleep."""
-    run = workspace.get("LifecycleRun", SLEEP) or {"id": SLEEP, "name": "sleep"}
+    run = workspace.get("LifecycleRun", events.SLEEP) or {"id": events.SLEEP, "name": "sleep"}
     failure = {"failed_at": payload.failed_at, "failed_phase": payload.phase, "error": payload.error}
-    workspace.put("LifecycleRun", SLEEP, {**run, **failure})
+    workspace.put("LifecycleRun", events.SLEEP, {**run, **failure})
 
 
-def _measured(workspace: Workspace, _event: Event, payload: ProcedureMeasured) -> None:
+def _measured(workspace: Workspace, _event: Event, payload: events.ProcedureMeasured) -> None:
     """Set the counts, and the fields of the procedure's memory derived from them."""
     row = workspace.get("Memory", payload.id)
     if row is None:
@@ -130,105 +108,54 @@ def _measured(workspace: Workspace, _event: Event, payload: ProcedureMeasured) -
     workspace.put("Practice", payload.id, {"id": payload.id, **counts})
 
 
-def _learned(workspace: Workspace, _event: Event, payload: ProceduresLearned) -> None:
+def _learned(workspace: Workspace, _event: Event, payload: events.ProceduresLearned) -> None:
     counts = payload.model_dump(exclude={"up_to_seq"})
-    row = {"id": LEARNING, "name": "procedures", "seq": payload.up_to_seq, **counts}
-    workspace.put("LifecycleRun", LEARNING, row)
+    _ran(workspace, events.LEARNING, "procedures", {"seq": payload.up_to_seq, **counts})
 
 
-def _analysed(workspace: Workspace, _event: Event, payload: ErrorsAnalysed) -> None:
+def _analysed(workspace: Workspace, _event: Event, payload: events.ErrorsAnalysed) -> None:
     counts = payload.model_dump(exclude={"up_to_seq", "internal", "external", "configuration"})
-    row = {"id": ERROR_ANALYSIS, "name": "errors", "seq": payload.up_to_seq, **counts}
-    workspace.put("LifecycleRun", ERROR_ANALYSIS, row)
+    _ran(workspace, events.ERROR_ANALYSIS, "errors", {"seq": payload.up_to_seq, **counts})
 
 
 WORK_ORDER = "WorkOrder"
 
 
-def _requested(workspace: Workspace, _event: Event, payload: DistilRequested) -> None:
+def _requested(workspace: Workspace, _event: Event, payload: events.DistilRequested) -> None:
     """Add an order unless it exists."""
     workspace.ensure(WORK_ORDER, payload.id, {**sparse(payload.model_dump()), "state": "open"})
 
 
-def _answered(workspace: Workspace, _event: Event, payload: DistilAnswered) -> None:
-    if (known := _open(workspace, payload.id)) is not None:
-        row = {"state": "answered", "closed_at": payload.answered_at}
-        workspace.put(WORK_ORDER, payload.id, _with_answer({**known, **row}, payload))
-
-
-def _attempted(workspace: Workspace, _event: Event, payload: DistilAttempted) -> None:
-    """Add what an answer brought to an order, which stays open."""
-    if (known := _open(workspace, payload.id)) is not None:
-        row = {"attempts": (known.get("attempts") or 0) + 1}
-        workspace.put(WORK_ORDER, payload.id, _with_answer({**known, **row}, payload))
-
-
-def _skipped(workspace: Workspace, _event: Event, payload: DistilSkipped) -> None:
-    if (known := _open(workspace, payload.id)) is not None:
-        row = {"state": "skipped", "closed_at": payload.skipped_at, "skip_reason": payload.reason}
-        workspace.put(WORK_ORDER, payload.id, sparse({**known, **row}))
-
-
-def _open(workspace: Workspace, order_id: str) -> Row | None:
-    known = workspace.get(WORK_ORDER, order_id)
-    return known if known is not None and known["state"] == "open" else None
-
-
-def _with_answer(row: Row, payload: DistilAnswered | DistilAttempted) -> Row:
-    """Return the row of an order with what an answer added to that of earlier ones."""
-    added = {
-        name: list(dict.fromkeys([*row.get(name, ()), *getattr(payload, name)]))
-        for name in ("new_memory_ids", "merged_memory_ids")
-    }
-    who = {"answered_by": payload.answered_by, "answer_trust_class": payload.trust_class}
-    return sparse({**row, **added, **who, "verdict": payload.verdict or row.get("verdict")})
+def _settled(
+    workspace: Workspace, _event: Event, payload: events.DistilAnswered | events.DistilAttempted | events.DistilSkipped
+) -> None:
+    """Close an open order or, after an attempt, leave it open; what an answer added comes to that of earlier ones."""
+    known = workspace.get(WORK_ORDER, payload.id)
+    if known is None or known["state"] != "open":
+        return
+    if isinstance(payload, events.DistilSkipped):
+        new: Row = {"state": "skipped", "closed_at": payload.skipped_at, "skip_reason": payload.reason}
+    else:
+        new = {"answered_by": payload.answered_by, "answer_trust_class": payload.trust_class}
+        new |= {"verdict": payload.verdict or known.get("verdict")}
+        for name in ("new_memory_ids", "merged_memory_ids"):
+            new[name] = list(dict.fromkeys([*known.get(name, ()), *getattr(payload, name)]))
+        if isinstance(payload, events.DistilAnswered):
+            new |= {"state": "answered", "closed_at": payload.answered_at}
+        else:
+            new["attempts"] = (known.get("attempts") or 0) + 1
+    workspace.put(WORK_ORDER, payload.id, sparse({**known, **new}))
 
 
 CLEARED: dict[str, ResetScope] = {
-    "WorkingMemory": "memory",
-    "ChatContext": "memory",
-    "TransientItem": "memory",
-    "SessionTasks": "memory",
-    "Recall": "memory",
-    "RECALLED": "memory",
-    "Build": "memory",
-    "Source": "memory",
-    "WorkOrder": "memory",
-    "PinRemoval": "memory",
-    "Pin": "all",
-    "Task": "all",
-    "TaskItem": "all",
-    "HAS_ITEM": "all",
-    "LINKED": "all",
-    "Ledger": "all",
-    "Handoff": "all",
-    "Agent": "all",
-    **dict.fromkeys(("KEPT_BY", "WORKS_ON", "COMPLETED_BY", "LEARNED_BY"), "all"),
-    **dict.fromkeys(("HANDS_OVER", "HANDED_BY", "HANDED_TO", "ACCEPTED_BY", "CARRIED_BY"), "all"),
+    **dict.fromkeys("WorkingMemory ChatContext TransientItem SessionTasks Recall RECALLED".split(), "memory"),
+    **dict.fromkeys("Build Source WorkOrder PinRemoval".split(), "memory"),
+    **dict.fromkeys("Pin Task TaskItem HAS_ITEM LINKED Ledger Handoff Agent".split(), "all"),
+    **dict.fromkeys("KEPT_BY WORKS_ON COMPLETED_BY LEARNED_BY".split(), "all"),
+    **dict.fromkeys("HANDS_OVER HANDED_BY HANDED_TO ACCEPTED_BY CARRIED_BY".split(), "all"),
     "LifecycleRun": "all",
 }
-"""The tables that are cleared: by every reset ("memory"), or only by one that keeps nothing ("all")."""
-OF_MEMORIES = frozenset(
-    {
-        "Memory",
-        "Practice",
-        "Project",
-        "Session",
-        "Tag",
-        "Entity",
-        "NEXT",
-        "TAGGED",
-        "MENTIONS",
-        "INVOLVES",
-        "IN_PROJECT",
-        "FROM_BUILD",
-        "IN_SESSION",
-        "IN_TASK",
-        *EXPLICIT_RELATIONS,
-    }
-)
-"""Tables whose rows go with the memories that they belong to."""
-_UNDER_ITS_ID = ("Practice", "Pin")
+"""The tables that are cleared: by every reset ("memory"), or only by one that keeps nothing ("all"). Rows of others go with their memories."""
 
 
 def tables_of(scope: ResetScope) -> list[str]:
@@ -240,7 +167,7 @@ def _reset(workspace: Workspace, _event: Event, payload: StoreReset) -> None:
     """Clear what the event names; a build that a kept memory names stays, as one that was never read."""
     for memory_id in payload.removed:
         remove(workspace, memory_id)
-        for table in _UNDER_ITS_ID:
+        for table in ("Practice", "Pin"):
             if workspace.get(table, memory_id) is not None:
                 workspace.put(table, memory_id, None)
     for table in payload.cleared:
@@ -250,20 +177,20 @@ def _reset(workspace: Workspace, _event: Event, payload: StoreReset) -> None:
 
 
 HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
-    RetrievalRecorded.TYPE: _retrieved,
-    OutcomeRecorded.TYPE: _outcome,
-    BuildConsolidated.TYPE: _consolidated,
-    SourceRead.TYPE: _source_read,
-    CompressionApplied.TYPE: _compressed,
-    ContradictionsSought.TYPE: _sought,
-    SleepAdvanced.TYPE: _slept,
-    SleepFailed.TYPE: _sleep_failed,
-    ProcedureMeasured.TYPE: _measured,
-    ProceduresLearned.TYPE: _learned,
-    ErrorsAnalysed.TYPE: _analysed,
-    DistilRequested.TYPE: _requested,
-    DistilAnswered.TYPE: _answered,
-    DistilAttempted.TYPE: _attempted,
-    DistilSkipped.TYPE: _skipped,
+    events.RetrievalRecorded.TYPE: _retrieved,
+    events.OutcomeRecorded.TYPE: _outcome,
+    events.BuildConsolidated.TYPE: _consolidated,
+    events.SourceRead.TYPE: _source_read,
+    events.CompressionApplied.TYPE: _compressed,
+    events.ContradictionsSought.TYPE: _sought,
+    events.SleepAdvanced.TYPE: _slept,
+    events.SleepFailed.TYPE: _sleep_failed,
+    events.ProcedureMeasured.TYPE: _measured,
+    events.ProceduresLearned.TYPE: _learned,
+    events.ErrorsAnalysed.TYPE: _analysed,
+    events.DistilRequested.TYPE: _requested,
+    events.DistilAnswered.TYPE: _settled,
+    events.DistilAttempted.TYPE: _settled,
+    events.DistilSkipped.TYPE: _settled,
     StoreReset.TYPE: _reset,
 }

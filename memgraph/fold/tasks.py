@@ -11,53 +11,16 @@ there, and does not come back with its undeletion.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any, NamedTuple, TypeGuard
 
 from memgraph.errors import DuplicateIdError, InvalidInputError, NotFoundError, ScopeError
 from memgraph.fold.memories import node_of
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import CommitDraft, Event
+from memgraph.model.events import tasks as events
 from memgraph.model.events.memories import MemoryDeleted, MemoryLinked, MemoryMerged, MemoryRevised
-from memgraph.model.events.payload import sparse
-from memgraph.model.events.tasks import (
-    ArtifactLinked,
-    ChatContextSet,
-    ConstraintAdded,
-    ConstraintRemoved,
-    DecisionMade,
-    DecisionReverted,
-    GoalSet,
-    HandoffAccepted,
-    HandoffCreated,
-    HandoffWithdrawn,
-    ItemEvent,
-    LedgerCheckpointed,
-    NextActionCompleted,
-    NextActionSet,
-    OpenQuestionAdded,
-    OpenQuestionResolved,
-    PinAdded,
-    PinEdited,
-    PinPayload,
-    PinRemoveCancelled,
-    PinRemoved,
-    PinRemoveRequested,
-    SessionControlSet,
-    SessionTasksSet,
-    StatePatchApplied,
-    TaskCreated,
-    TaskLinked,
-    TaskPayload,
-    TaskStatusSet,
-    TaskUnlinked,
-    TitleSet,
-    TransientRemoved,
-    TransientSet,
-    TurnControlled,
-    UserConfirmed,
-    WorkingMemorySet,
-    WorkTree,
-)
+from memgraph.model.events.payload import Payload, sparse
 from memgraph.model.ids import natural_id
 from memgraph.model.memory import Role, fields_with
 from memgraph.model.timestamps import days_between
@@ -73,13 +36,8 @@ SESSION = "SessionTasks"
 WORKING, CONTEXT, TRANSIENT = "WorkingMemory", "ChatContext", "TransientItem"
 LEDGER, HANDOFF = "Ledger", "Handoff"
 KEPT_BY, WORKS_ON, COMPLETED_BY, LEARNED_BY = "KEPT_BY", "WORKS_ON", "COMPLETED_BY", "LEARNED_BY"
-HANDED_BY, HANDED_TO, ACCEPTED_BY, HANDS_OVER, CARRIED_BY = (
-    "HANDED_BY",
-    "HANDED_TO",
-    "ACCEPTED_BY",
-    "HANDS_OVER",
-    "CARRIED_BY",
-)
+HANDED_BY, HANDED_TO, ACCEPTED_BY = "HANDED_BY", "HANDED_TO", "ACCEPTED_BY"
+HANDS_OVER, CARRIED_BY = "HANDS_OVER", "CARRIED_BY"
 BACK_AND_FORTH_MINUTES = 10
 """A switch back to the task that was left no longer ago than this counts as going to and fro."""
 _UNASKED: Row = {"asked_kind": None, "asked_about": []}
@@ -94,17 +52,17 @@ class Opening(NamedTuple):
 
 
 OPENINGS = {
-    DecisionMade.TYPE: Opening("decision", "decision", "reason"),
-    ConstraintAdded.TYPE: Opening("constraint", "constraint", ""),
-    OpenQuestionAdded.TYPE: Opening("open_question", "question", ""),
-    NextActionSet.TYPE: Opening("next_action", "action", ""),
-    ArtifactLinked.TYPE: Opening("artifact", "artifact", "title"),
+    events.DecisionMade.TYPE: Opening("decision", "decision", "reason"),
+    events.ConstraintAdded.TYPE: Opening("constraint", "constraint", ""),
+    events.OpenQuestionAdded.TYPE: Opening("open_question", "question", ""),
+    events.NextActionSet.TYPE: Opening("next_action", "action", ""),
+    events.ArtifactLinked.TYPE: Opening("artifact", "artifact", "title"),
 }
 CLOSINGS = {
-    DecisionReverted.TYPE: Opening("decision", "reason", ""),
-    ConstraintRemoved.TYPE: Opening("constraint", "reason", ""),
-    OpenQuestionResolved.TYPE: Opening("open_question", "resolution", ""),
-    NextActionCompleted.TYPE: Opening("next_action", "result", ""),
+    events.DecisionReverted.TYPE: Opening("decision", "reason", ""),
+    events.ConstraintRemoved.TYPE: Opening("constraint", "reason", ""),
+    events.OpenQuestionResolved.TYPE: Opening("open_question", "resolution", ""),
+    events.NextActionCompleted.TYPE: Opening("next_action", "result", ""),
 }
 """The kind of item that an event closes, and the field that says why or with what result."""
 
@@ -114,7 +72,7 @@ def task_key(task_id: str) -> str:
     return natural_id("task", task_id)
 
 
-def is_registered(row: Row | None) -> bool:
+def is_registered(row: Row | None) -> TypeGuard[Row]:
     """Return whether a task was registered; otherwise memories merely name it."""
     return row is not None and "status" in row
 
@@ -123,11 +81,11 @@ def touch(workspace: Workspace, event: Event) -> None:
     """Record when a registered task was last written to."""
     key = task_key(event.task_id or "")
     row = workspace.get(TASK, key)
-    if row is not None and is_registered(row):
+    if is_registered(row):
         workspace.put(TASK, key, {**row, "touched_at": event.timestamp})
 
 
-def _created(workspace: Workspace, event: Event, payload: TaskCreated) -> None:
+def _created(workspace: Workspace, event: Event, payload: events.TaskCreated) -> None:
     """Register a task unless it is registered."""
     key = task_key(_task(event))
     row = workspace.get(TASK, key)
@@ -140,22 +98,22 @@ def _created(workspace: Workspace, event: Event, payload: TaskCreated) -> None:
     _hold(workspace, event, "status", "active")
 
 
-def _titled(workspace: Workspace, event: Event, payload: TitleSet) -> None:
+def _titled(workspace: Workspace, event: Event, payload: events.TitleSet) -> None:
     if _changed(workspace, event, title=payload.title):
         _hold(workspace, event, "title", payload.title)
 
 
-def _status_set(workspace: Workspace, event: Event, payload: TaskStatusSet) -> None:
+def _status_set(workspace: Workspace, event: Event, payload: events.TaskStatusSet) -> None:
     if _changed(workspace, event, status=payload.status):
         _hold(workspace, event, "status", payload.status, reason=payload.reason)
 
 
-def _goal_set(workspace: Workspace, event: Event, payload: GoalSet) -> None:
+def _goal_set(workspace: Workspace, event: Event, payload: events.GoalSet) -> None:
     if _changed(workspace, event):
         _hold(workspace, event, "goal", payload.goal)
 
 
-def _linked(workspace: Workspace, event: Event, payload: TaskLinked) -> None:
+def _linked(workspace: Workspace, event: Event, payload: events.TaskLinked) -> None:
     """Nothing without both tasks."""
     ends = (task_key(_task(event)), task_key(payload.target_id))
     if _changed(workspace, event) and is_registered(workspace.get(TASK, ends[1])):
@@ -163,14 +121,14 @@ def _linked(workspace: Workspace, event: Event, payload: TaskLinked) -> None:
         _hold(workspace, event, "link", payload.target_id, name=payload.target_id)
 
 
-def _unlinked(workspace: Workspace, event: Event, payload: TaskUnlinked) -> None:
+def _unlinked(workspace: Workspace, event: Event, payload: events.TaskUnlinked) -> None:
     ends = (task_key(_task(event)), task_key(payload.target_id))
     if workspace.get(LINKED, ends) is not None:
         workspace.put(LINKED, ends, None)
         _close(workspace, event, held_key(_task(event), "link", payload.target_id), None)
 
 
-def _opened(workspace: Workspace, event: Event, payload: ItemEvent) -> None:
+def _opened(workspace: Workspace, event: Event, payload: events.ItemEvent) -> None:
     """Fold an event that opens an item; one that exists stays as it is."""
     opening = OPENINGS[event.type]
     if _changed(workspace, event) and workspace.get(ITEM, payload.id) is None:
@@ -178,7 +136,7 @@ def _opened(workspace: Workspace, event: Event, payload: ItemEvent) -> None:
         _put(workspace, event, payload.id, opening.kind, getattr(payload, opening.field), reason=reason)
 
 
-def _closed(workspace: Workspace, event: Event, payload: ItemEvent) -> None:
+def _closed(workspace: Workspace, event: Event, payload: events.ItemEvent) -> None:
     """Fold an event that closes an item; one of another task or kind stays as it is."""
     closing = CLOSINGS[event.type]
     row = workspace.get(ITEM, payload.id)
@@ -186,7 +144,7 @@ def _closed(workspace: Workspace, event: Event, payload: ItemEvent) -> None:
         _close(workspace, event, payload.id, getattr(payload, closing.field))
 
 
-def _patched(workspace: Workspace, event: Event, payload: StatePatchApplied) -> None:
+def _patched(workspace: Workspace, event: Event, payload: events.StatePatchApplied) -> None:
     if _changed(workspace, event):
         for name, value in payload.changed.items():
             _hold(workspace, event, "state", value, name=name)
@@ -194,44 +152,43 @@ def _patched(workspace: Workspace, event: Event, payload: StatePatchApplied) -> 
             _close(workspace, event, held_key(_task(event), "state", name), None)
 
 
-def _confirmed(workspace: Workspace, event: Event, payload: UserConfirmed) -> None:
+def _confirmed(workspace: Workspace, event: Event, payload: events.UserConfirmed) -> None:
     """Hold the last confirmation."""
     if _changed(workspace, event):
         _hold(workspace, event, "confirmation", payload.message, reason=payload.confirmed, again=True)
 
 
-def _pinned(workspace: Workspace, event: Event, payload: PinAdded) -> None:
+def _pinned(workspace: Workspace, event: Event, payload: events.PinAdded) -> None:
     known = {"id": payload.id, "kind": payload.kind, "task_id": event.task_id, "expires_at": payload.expires_at}
     row = {**known, "seq": event.seq, "created_at": event.timestamp}
     workspace.put(PIN, payload.id, sparse(row))
 
 
-def _pin_edited(workspace: Workspace, _event: Event, payload: PinEdited) -> None:
+def _pin_edited(workspace: Workspace, _event: Event, payload: events.PinEdited) -> None:
     row = workspace.get(PIN, payload.id)
     if is_pin(row):
-        new = {"kind": payload.kind, "expires_at": payload.expires_at}
-        workspace.put(PIN, payload.id, sparse({**(row or {}), **new}))
+        workspace.put(PIN, payload.id, sparse({**row, "kind": payload.kind, "expires_at": payload.expires_at}))
 
 
-def _removal_requested(workspace: Workspace, event: Event, payload: PinRemoveRequested) -> None:
+def _removal_requested(workspace: Workspace, event: Event, payload: events.PinRemoveRequested) -> None:
     times = {"requested_at": event.timestamp, "expires_at": payload.expires_at, "uptime_ms": payload.uptime_ms}
     row = {"id": payload.request_id, "pin_id": payload.id, "state": "open", **times}
     workspace.put(REMOVAL, payload.request_id, row)
 
 
-def _removal_cancelled(workspace: Workspace, event: Event, payload: PinRemoveCancelled) -> None:
+def _removal_cancelled(workspace: Workspace, event: Event, payload: events.PinRemoveCancelled) -> None:
     _settle(workspace, event, payload.request_id, "cancelled")
 
 
-def _unpinned(workspace: Workspace, event: Event, payload: PinRemoved) -> None:
+def _unpinned(workspace: Workspace, event: Event, payload: events.PinRemoved) -> None:
     row = workspace.get(PIN, payload.id)
-    if row is not None and is_pin(row):
+    if is_pin(row):
         workspace.put(PIN, payload.id, {**row, "closed_seq": event.seq, "closed_at": event.timestamp})
     if payload.request_id is not None:
         _settle(workspace, event, payload.request_id, "confirmed")
 
 
-def is_pin(row: Row | None) -> bool:
+def is_pin(row: Row | None) -> TypeGuard[Row]:
     """Return whether a row of a pin is that of one that was not removed."""
     return row is not None and "closed_seq" not in row
 
@@ -255,7 +212,7 @@ def _changed(workspace: Workspace, event: Event, **fields: str) -> bool:
     """Set fields of the event's task; return whether it is registered."""
     key = task_key(_task(event))
     row = workspace.get(TASK, key)
-    if row is None or not is_registered(row):
+    if not is_registered(row):
         return False
     workspace.put(TASK, key, {**row, **fields})
     return True
@@ -286,27 +243,11 @@ def _hold(
 
 
 def _put(
-    workspace: Workspace,
-    event: Event,
-    key: str,
-    kind: str,
-    content: str,
-    *,
-    name: str = "",
-    reason: str | None = None,
+    workspace: Workspace, event: Event, key: str, kind: str, content: str, *, name: str = "", reason: str | None = None
 ) -> None:
-    row = {
-        "id": key,
-        "task_id": event.task_id,
-        "kind": kind,
-        "name": name or None,
-        "content": content,
-        "reason": reason or None,
-        "actor": event.actor,
-        "seq": event.seq,
-        "created_at": event.timestamp,
-    }
-    workspace.put(ITEM, key, sparse(row))
+    known = {"id": key, "task_id": event.task_id, "kind": kind, "name": name or None, "content": content}
+    stated = {"reason": reason or None, "actor": event.actor, "seq": event.seq, "created_at": event.timestamp}
+    workspace.put(ITEM, key, sparse({**known, **stated}))
     workspace.ensure(HAS_ITEM, (task_key(_task(event)), key), {})
 
 
@@ -317,7 +258,7 @@ def _close(workspace: Workspace, event: Event, key: str, why: str | None) -> Non
         workspace.put(ITEM, key, sparse({**row, **closing}))
 
 
-def _session_set(workspace: Workspace, event: Event, payload: SessionTasksSet) -> None:
+def _session_set(workspace: Workspace, event: Event, payload: events.SessionTasksSet) -> None:
     """Another current task is a switch, which answers what was asked and ends the mismatches."""
     row = _session(workspace, payload.session_id)
     former, current = _current(row), payload.stack[-1] if payload.stack else None
@@ -328,13 +269,13 @@ def _session_set(workspace: Workspace, event: Event, payload: SessionTasksSet) -
     _change(workspace, row, fields)
 
 
-def _control_set(workspace: Workspace, _event: Event, payload: SessionControlSet) -> None:
+def _control_set(workspace: Workspace, _event: Event, payload: events.SessionControlSet) -> None:
     row = _session(workspace, payload.session_id)
     cleared = {"switches_back": 0, "mismatches": 0} if payload.autoswitch else {}
     _change(workspace, row, {"autoswitch": payload.autoswitch, "guidance": payload.guidance, **cleared})
 
 
-def _turn_controlled(workspace: Workspace, _event: Event, payload: TurnControlled) -> None:
+def _turn_controlled(workspace: Workspace, _event: Event, payload: events.TurnControlled) -> None:
     """Count the turns in a row whose message belongs to another task, and keep what was asked."""
     row = _session(workspace, payload.session_id)
     fields: Row = {"asked_kind": payload.asked_kind, "asked_about": payload.asked_about}
@@ -384,22 +325,22 @@ def _current(row: Row) -> str | None:
     return stack[-1] if stack else None
 
 
-def _working_set(workspace: Workspace, event: Event, payload: WorkingMemorySet) -> None:
+def _working_set(workspace: Workspace, event: Event, payload: events.WorkingMemorySet) -> None:
     fields = sparse(payload.model_dump(exclude={"session_id"}))
     _set(workspace, WORKING, payload.session_id, {**fields, "updated_at": event.timestamp} if fields else None)
 
 
-def _context_set(workspace: Workspace, event: Event, payload: ChatContextSet) -> None:
+def _context_set(workspace: Workspace, event: Event, payload: events.ChatContextSet) -> None:
     fields = {"context": payload.context, "updated_at": event.timestamp} if payload.context else None
     _set(workspace, CONTEXT, payload.session_id, fields)
 
 
-def _transient_set(workspace: Workspace, event: Event, payload: TransientSet) -> None:
+def _transient_set(workspace: Workspace, event: Event, payload: events.TransientSet) -> None:
     fields = payload.model_dump(exclude={"item_id"})
     _set(workspace, TRANSIENT, payload.item_id, {**sparse(fields), "created_at": event.timestamp})
 
 
-def _transient_removed(workspace: Workspace, _event: Event, payload: TransientRemoved) -> None:
+def _transient_removed(workspace: Workspace, _event: Event, payload: events.TransientRemoved) -> None:
     for item_id in payload.item_ids:
         _set(workspace, TRANSIENT, item_id, None)
 
@@ -425,7 +366,7 @@ def ledger_key(agent: str) -> str:
     return natural_id("ledger", agent)
 
 
-def _checkpointed(workspace: Workspace, event: Event, payload: LedgerCheckpointed) -> None:
+def _checkpointed(workspace: Workspace, event: Event, payload: events.LedgerCheckpointed) -> None:
     """Replace the former checkpoint, except for what was completed and learned."""
     key = ledger_key(payload.agent)
     old = workspace.get(LEDGER, key)
@@ -445,7 +386,7 @@ def _checkpointed(workspace: Workspace, event: Event, payload: LedgerCheckpointe
             workspace.ensure(LEARNED_BY, (memory_id, key), {"created_at": event.timestamp})
 
 
-def _handed_over(workspace: Workspace, event: Event, payload: HandoffCreated) -> None:
+def _handed_over(workspace: Workspace, event: Event, payload: events.HandoffCreated) -> None:
     """Nothing without the task; one that exists stays as it is."""
     task_id = event.task_id or ""
     if workspace.get(HANDOFF, payload.id) is not None or not _has_task(workspace, task_id):
@@ -462,7 +403,7 @@ def _handed_over(workspace: Workspace, event: Event, payload: HandoffCreated) ->
             workspace.put(CARRIED_BY, (memory_id, payload.id), {"rank": rank})
 
 
-def _accepted(workspace: Workspace, event: Event, payload: HandoffAccepted) -> None:
+def _accepted(workspace: Workspace, event: Event, payload: events.HandoffAccepted) -> None:
     """Nothing unless it is open, and for this agent."""
     row = _open(workspace, event, payload.id)
     if row is None or row.get("to_agent", payload.agent) != payload.agent or row["from_agent"] == payload.agent:
@@ -472,7 +413,7 @@ def _accepted(workspace: Workspace, event: Event, payload: HandoffAccepted) -> N
     workspace.put(ACCEPTED_BY, (payload.id, _agent(workspace, event, payload.agent)), {})
 
 
-def _withdrawn(workspace: Workspace, event: Event, payload: HandoffWithdrawn) -> None:
+def _withdrawn(workspace: Workspace, event: Event, payload: events.HandoffWithdrawn) -> None:
     """Nothing unless it is open."""
     row = _open(workspace, event, payload.id)
     if row is not None:
@@ -498,14 +439,14 @@ def _agent(workspace: Workspace, event: Event, name: str) -> str:
     return node.key
 
 
-def _git(git: WorkTree | None) -> Row:
+def _git(git: events.WorkTree | None) -> Row:
     return {} if git is None else git.model_dump()
 
 
 def known_task(rows: Workspace, task_id: str) -> Row:
     """Return the row of a registered task."""
     row = rows.get(TASK, task_key(task_id))
-    if row is None or not is_registered(row):
+    if not is_registered(row):
         raise NotFoundError("task", task_id, listed_by="memgraph task list")
     return row
 
@@ -519,19 +460,19 @@ def check_writable(task_id: str, status: str) -> None:
         raise InvalidInputError(problem, field="task_id", value=task_id)
 
 
-def _check_task(rows: Workspace, draft: CommitDraft, payload: TaskPayload) -> None:
+def _check_task(rows: Workspace, draft: CommitDraft, payload: events.TaskPayload) -> None:
     """Refuse an event of a task that does not exist, exists already, or is archived or closed."""
     task_id = draft.task_id or ""
-    if isinstance(payload, TaskCreated):
+    if isinstance(payload, events.TaskCreated):
         if is_registered(rows.get(TASK, task_key(task_id))):
             raise InvalidInputError("names a task that exists already", field="task_id", value=task_id)
         return
     status = known_task(rows, task_id)["status"]
-    if not isinstance(payload, TaskStatusSet):
+    if not isinstance(payload, events.TaskStatusSet):
         check_writable(task_id, status)
 
 
-def _check_link(rows: Workspace, draft: CommitDraft, payload: TaskLinked) -> None:
+def _check_link(rows: Workspace, draft: CommitDraft, payload: events.TaskLinked) -> None:
     """Refuse a link to the task itself, or to one that does not exist or is closed."""
     if payload.target_id == draft.task_id:
         raise InvalidInputError("is the task itself", field="target_id", value=payload.target_id)
@@ -539,7 +480,7 @@ def _check_link(rows: Workspace, draft: CommitDraft, payload: TaskLinked) -> Non
         raise InvalidInputError("names a task that is closed", field="target_id", value=payload.target_id)
 
 
-def _check_item(rows: Workspace, draft: CommitDraft, payload: ItemEvent) -> None:
+def _check_item(rows: Workspace, draft: CommitDraft, payload: events.ItemEvent) -> None:
     """Refuse to open an item that exists, and to close one that does not hold in the task."""
     row = rows.get(ITEM, payload.id)
     if payload.TYPE in OPENINGS:
@@ -554,22 +495,22 @@ def _check_item(rows: Workspace, draft: CommitDraft, payload: ItemEvent) -> None
         raise InvalidInputError(f"names a {what} that is closed already", field="id", value=payload.id)
 
 
-def _check_pin(rows: Workspace, draft: CommitDraft, payload: PinPayload) -> None:
+def _check_pin(rows: Workspace, draft: CommitDraft, payload: events.PinPayload) -> None:
     """Refuse to pin what is no new pinned memory, and to change what is no pin of this scope or not asked for."""
     task_id = draft.task_id
-    if task_id is not None and not isinstance(payload, PinRemoveCancelled):  # who cancels keeps the pin as it is
+    if task_id is not None and not isinstance(payload, events.PinRemoveCancelled):  # who cancels keeps the pin as it is
         check_writable(task_id, known_task(rows, task_id)["status"])
-    if isinstance(payload, PinAdded):
+    if isinstance(payload, events.PinAdded):
         if not (rows.is_new("Memory", payload.id) and (rows.get("Memory", payload.id) or {}).get("is_pinned")):
             raise InvalidInputError("must be a pinned memory of the same commit", field="id", value=payload.id)
         return
     row = rows.get(PIN, payload.id)
-    if row is None or not is_pin(row):
+    if not is_pin(row):
         raise NotFoundError("pin", payload.id, listed_by="memgraph pins")
     if row.get("task_id") != task_id:
         problem = f"pin {payload.id} belongs to task {row.get('task_id')!r}, the commit to {task_id!r}"
         raise ScopeError(f"{problem}: one commit has one write scope")
-    request_id = None if isinstance(payload, PinRemoveRequested) else getattr(payload, "request_id", None)
+    request_id = None if isinstance(payload, events.PinRemoveRequested) else getattr(payload, "request_id", None)
     if request_id is not None:
         request = rows.get(REMOVAL, request_id) or {}
         if (request.get("pin_id"), request.get("state")) != (payload.id, "open"):
@@ -584,14 +525,14 @@ def _check_immutable(
         return
     memory_id = payload.target_id if isinstance(payload, MemoryLinked) else payload.id
     pin = rows.get(PIN, memory_id)
-    if pin is None or not is_pin(pin):
+    if not is_pin(pin):
         return
     if isinstance(payload, MemoryRevised | MemoryMerged):
         fields = {*payload.changed.model_fields_set, *payload.cleared}  # type: ignore[attr-defined]
         tags = {tag.casefold() for tag in payload.changed.tags or ()}  # type: ignore[attr-defined]
         if fields.isdisjoint(PROTECTED) and ("tags" not in fields or pin["kind"] in tags):
             return
-    if not any(isinstance(one, PinEdited | PinRemoved) and one.id == memory_id for one in draft.payloads):
+    if not any(isinstance(one, events.PinEdited | events.PinRemoved) and one.id == memory_id for one in draft.payloads):
         problem = (
             "is a pin, which only `memgraph pins edit` changes; `memgraph pins remove` or `memgraph forget --pins` "
             "removes it"
@@ -599,32 +540,34 @@ def _check_immutable(
         raise InvalidInputError(problem, field="id", value=memory_id)
 
 
-def _check_session(rows: Workspace, _draft: CommitDraft, payload: SessionTasksSet) -> None:
+def _check_session(rows: Workspace, _draft: CommitDraft, payload: events.SessionTasksSet) -> None:
     """Refuse tasks that do not exist, and to work on one that is archived or closed."""
     known = [known_task(rows, task_id) for task_id in payload.stack]
     if known:
         check_writable(known[-1]["name"], known[-1]["status"])
 
 
-def _check_transient(rows: Workspace, _draft: CommitDraft, payload: TransientSet) -> None:
+def _check_transient(rows: Workspace, _draft: CommitDraft, payload: events.TransientSet) -> None:
     if payload.task_id is not None:
         known_task(rows, payload.task_id)
 
 
-def _check_ledger(rows: Workspace, _draft: CommitDraft, payload: LedgerCheckpointed) -> None:
+def _check_ledger(rows: Workspace, _draft: CommitDraft, payload: events.LedgerCheckpointed) -> None:
     """Refuse tasks and memories that do not exist, and memories of other tasks."""
     named = filter(None, (payload.current_task, *payload.completed))
     _check_memories(rows, payload.learned, {None, *(known_task(rows, one)["name"] for one in named)})
 
 
 def _check_handoff(
-    rows: Workspace, draft: CommitDraft, payload: HandoffCreated | HandoffAccepted | HandoffWithdrawn
+    rows: Workspace,
+    draft: CommitDraft,
+    payload: events.HandoffCreated | events.HandoffAccepted | events.HandoffWithdrawn,
 ) -> None:
     """Refuse a handoff to the agent itself or of unknown memories, and to end one that is not open or for another agent."""
     if rows.is_changed(HANDOFF, payload.id):
         raise InvalidInputError("names a handoff that this commit changes already", field="id", value=payload.id)
     row = rows.get(HANDOFF, payload.id)
-    if isinstance(payload, HandoffCreated):
+    if isinstance(payload, events.HandoffCreated):
         if row is not None:
             raise DuplicateIdError(payload.id)
         if payload.from_agent == payload.to_agent:
@@ -634,7 +577,7 @@ def _check_handoff(
         return
     if row is None or row["task_id"] != draft.task_id:
         raise NotFoundError("handoff", payload.id, listed_by="memgraph handoff list")
-    if isinstance(payload, HandoffAccepted):
+    if isinstance(payload, events.HandoffAccepted):
         if payload.agent == row["from_agent"]:
             problem = "is the agent that hands over; another one accepts it, or `memgraph handoff withdraw` ends it"
             raise InvalidInputError(problem, field="agent", value=payload.agent)
@@ -654,43 +597,57 @@ def _check_memories(rows: Workspace, ids: Iterable[str], tasks: Collection[str |
             raise ScopeError(f"memory {memory_id} belongs to another task, {row['task_id']!r}, and stays there")
 
 
-CHECKS: tuple[tuple[Any, Callable[[Workspace, CommitDraft, Any], None]], ...] = (
-    (TaskPayload, _check_task),
-    (TaskLinked, _check_link),
-    (ItemEvent, _check_item),
-    (PinPayload, _check_pin),
+_CHECKS: tuple[tuple[Any, Callable[[Workspace, CommitDraft, Any], None]], ...] = (
+    (events.TaskPayload, _check_task),
+    (events.TaskLinked, _check_link),
+    (events.ItemEvent, _check_item),
+    (events.PinPayload, _check_pin),
     (MemoryRevised | MemoryMerged | MemoryDeleted | MemoryLinked, _check_immutable),
-    (SessionTasksSet, _check_session),
-    (TransientSet, _check_transient),
-    (LedgerCheckpointed, _check_ledger),
-    (HandoffCreated | HandoffAccepted | HandoffWithdrawn, _check_handoff),
+    (events.SessionTasksSet, _check_session),
+    (events.TransientSet, _check_transient),
+    (events.LedgerCheckpointed, _check_ledger),
+    (events.HandoffCreated | events.HandoffAccepted | events.HandoffWithdrawn, _check_handoff),
 )
 """What is refused of which events."""
 HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
-    TaskCreated.TYPE: _created,
-    TitleSet.TYPE: _titled,
-    TaskStatusSet.TYPE: _status_set,
-    GoalSet.TYPE: _goal_set,
-    TaskLinked.TYPE: _linked,
-    TaskUnlinked.TYPE: _unlinked,
-    StatePatchApplied.TYPE: _patched,
-    UserConfirmed.TYPE: _confirmed,
-    PinAdded.TYPE: _pinned,
-    PinEdited.TYPE: _pin_edited,
-    PinRemoveRequested.TYPE: _removal_requested,
-    PinRemoveCancelled.TYPE: _removal_cancelled,
-    PinRemoved.TYPE: _unpinned,
+    events.TaskCreated.TYPE: _created,
+    events.TitleSet.TYPE: _titled,
+    events.TaskStatusSet.TYPE: _status_set,
+    events.GoalSet.TYPE: _goal_set,
+    events.TaskLinked.TYPE: _linked,
+    events.TaskUnlinked.TYPE: _unlinked,
+    events.StatePatchApplied.TYPE: _patched,
+    events.UserConfirmed.TYPE: _confirmed,
+    events.PinAdded.TYPE: _pinned,
+    events.PinEdited.TYPE: _pin_edited,
+    events.PinRemoveRequested.TYPE: _removal_requested,
+    events.PinRemoveCancelled.TYPE: _removal_cancelled,
+    events.PinRemoved.TYPE: _unpinned,
     **dict.fromkeys(OPENINGS, _opened),
     **dict.fromkeys(CLOSINGS, _closed),
-    SessionTasksSet.TYPE: _session_set,
-    SessionControlSet.TYPE: _control_set,
-    TurnControlled.TYPE: _turn_controlled,
-    WorkingMemorySet.TYPE: _working_set,
-    ChatContextSet.TYPE: _context_set,
-    TransientSet.TYPE: _transient_set,
-    TransientRemoved.TYPE: _transient_removed,
-    LedgerCheckpointed.TYPE: _checkpointed,
-    HandoffCreated.TYPE: _handed_over,
-    HandoffAccepted.TYPE: _accepted,
-    HandoffWithdrawn.TYPE: _withdrawn,
+    events.SessionTasksSet.TYPE: _session_set,
+    events.SessionControlSet.TYPE: _control_set,
+    events.TurnControlled.TYPE: _turn_controlled,
+    events.WorkingMemorySet.TYPE: _working_set,
+    events.ChatContextSet.TYPE: _context_set,
+    events.TransientSet.TYPE: _transient_set,
+    events.TransientRemoved.TYPE: _transient_removed,
+    events.LedgerCheckpointed.TYPE: _checkpointed,
+    events.HandoffCreated.TYPE: _handed_over,
+    events.HandoffAccepted.TYPE: _accepted,
+    events.HandoffWithdrawn.TYPE: _withdrawn,
 }
+
+
+def check(rows: Workspace, draft: CommitDraft, payload: Payload, now: str) -> None:
+    """Refuse an event that does not fit the rows; fold one that is not refused, for the later ones of the call."""
+    for refuse in _checks_of(type(payload)):
+        refuse(rows, draft, payload)
+    if payload.TYPE in HANDLERS:
+        scope = draft.write_scope, draft.task_id, draft.actor
+        HANDLERS[payload.TYPE](rows, Event(0, "", True, payload.TYPE, payload, {}, *scope, now, now, ""), payload)
+
+
+@cache
+def _checks_of(kind: type[Payload]) -> tuple[Callable[[Workspace, CommitDraft, Any], None], ...]:
+    return tuple(refuse for kinds, refuse in _CHECKS if issubclass(kind, kinds))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import resource
 import shutil
 import threading
 import time
@@ -19,23 +20,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
-from memgraph.disk.files import as_graph_errors, clear, make_private_folder, require_free, size_on_disk
+from memgraph.disk.files import as_graph_errors, clear, make_private_folder, require_free
 from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.disk.seal import Seal
-from memgraph.errors import ConfigError, DiskFullError, GraphError
-from memgraph.graph.connection import Vendor, most_database_bytes
+from memgraph.errors import ConfigError, DiskFullError, GraphError, MemGraphError, MissingExtraError
 from memgraph.graph.guard import check_parameters, check_read_only, explaining
 from memgraph.graph.process import EndedError, EngineProcess, Limits
-from memgraph.graph.schema import tables
-from memgraph.graph.statements import updates, write_part
+from memgraph.graph.schema import tables, updates, write_part
 from memgraph.logs import logger_of
 from memgraph.model.results.rows import Rows
-from memgraph.ports import Key, Progress, Row
+from memgraph.ports import Key, Row
 
 logger = logger_of(__name__)
 
@@ -51,20 +51,36 @@ _ATTEMPTS = 3
 _MOST_THREADS = 4
 _DISK_BYTES_A_JSON_BYTE = 3
 _SPARE_BYTES = 8 << 20
+_QUIET_S = 1.0
+"""After many writes, until a base is written in the background: more of them may be about to follow."""
+_QUICK_ROWS = 30_000
+"""Of so many rows, the next query itself writes a base within a second."""
+
+
+class Vendor(NamedTuple):
+    """A graph engine, Kùzu or its fork with the same interface: its name, which is that of its module, and the extra that installs it."""
+
+    name: str
+    extra: str | None = None
+
+
+VENDORS = {vendor.name: vendor for vendor in (Vendor("kuzu"), Vendor("ladybug", extra="ladybug"))}
+
+
+Change = tuple[str, Key, Row | None]
+"""A table, a key, and the row as it is now; None if it was removed."""
 
 
 class RowSource(Protocol):
-    """Today's rows, as one consistent snapshot.
-
-    Attributes
-    ----------
-    seq : int
-        The last event in them.
-    """
+    """Today's rows, as one consistent snapshot."""
 
     @property
     def seq(self) -> int:
         """The last event in the rows."""
+        ...
+
+    def count(self) -> int:
+        """Return the number of rows."""
         ...
 
     def mark(self, seq: int) -> str | None:
@@ -78,38 +94,22 @@ class RowSource(Protocol):
         """Iterate over all rows of a table, by preference in the order of their keys."""
         ...
 
-    def changed_since(self, seq: int, most: int) -> Collection[tuple[str, Key, Row | None]] | None:
-        """Return the rows changed or removed after an event, each once, as they are now; None if unknown, or if there are more than `most`."""
+    def changed_since(self, seq: int, most: int) -> Collection[Change] | None:
+        """Return the rows changed or removed after an event, each once, as they are now; None if unknown or more than `most`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class QueryLimits:
-    """Limits of a user's query.
+    """Limits of a user's query."""
 
-    Attributes
-    ----------
-    timeout_s : float
-        The engine checks it between batches of rows, so a query may end somewhat later.
-    rows, answer_bytes : int
-        Maximum size of the answer.
-    grace_s : float
-        Time after the timeout at which the process of the query is killed.
-    memory_bytes : int
-        Maximum memory beyond the buffer pool.
-    patience_s : float
-        How long a query waits for the one before it until it runs beside it.
-    changes : int
-        Changed rows from which a fresh base is written.
-    """
-
-    timeout_s: float = 30.0
+    timeout_s: float = 30.0  # the engine looks between batches of rows, so a query may end somewhat later
     rows: int = 100_000
     answer_bytes: int = 256 << 20
-    grace_s: float = 2.0
-    memory_bytes: int = 2 << 30
-    patience_s: float = 0.2
-    changes: int = 2_000
+    grace_s: float = 2.0  # after the timeout, until the process of the query is killed
+    memory_bytes: int = 2 << 30  # beyond the buffer pool
+    patience_s: float = 0.2  # until a query no longer waits for the one before it, and runs beside it
+    changes: int = 2_000  # rows from which a fresh base is written
 
 
 @dataclass(slots=True)
@@ -123,17 +123,7 @@ class _Copy:
 
 
 class GraphCopy:
-    """The graph of one store. Thread-safe.
-
-    Parameters
-    ----------
-    folder : Path
-        Its files; it need not exist.
-    seal : Seal
-        Authenticates them.
-    snapshot : callable
-        Opens a snapshot of the rows, for the time it takes to read what is needed of them.
-    """
+    """The graph of one store, in a folder that need not exist. Thread-safe. The seal authenticates its files."""
 
     def __init__(
         self,
@@ -151,18 +141,14 @@ class GraphCopy:
         self._limits = limits or QueryLimits()
         self._writing = threading.Lock()
         self._is_swept = False
+        self._soon = threading.Timer(_QUIET_S, self._write_ahead)
         self.failures = 0
         """How often the engine failed on a copy, after which a base was written."""
 
     def query(self, query: str, params: Mapping[str, Any]) -> Rows:
         """Run a user's read-only query on the rows as they are now, in another process.
 
-        Raises
-        ------
-        QueryError
-            The query is not one read-only statement, failed, or exceeded a limit.
-        GraphError
-            The graph cannot be written or opened.
+        A `QueryError`: it is not one read-only statement, failed, or exceeded a limit. A `GraphError`: the graph cannot be written.
         """
         check_parameters(checked := check_read_only(query), params)
         limits = self._limits
@@ -183,19 +169,42 @@ class GraphCopy:
             self._follow(child)  # it had ended by itself
             return child.query(request, self._child_limits(limits.timeout_s + limits.grace_s))
 
-    def write_base(self, progress: Progress | None = None) -> None:
-        """Write a base of the rows as they are now, and remove the others.
+    @contextmanager
+    def written_after(self) -> Iterator[None]:
+        """Have a base written soon after a block of many writes, in the background or by `write_due`, so that the next query finds it."""
+        self._soon.cancel()
+        try:
+            yield
+        finally:
+            self._soon.cancel()
+            self._soon = threading.Timer(_QUIET_S, self._write_ahead)
+            self._soon.daemon = True
+            self._soon.start()
 
-        Raises
-        ------
-        GraphError
-            The engine failed.
-        DiskFullError
-            There is too little space.
-        """
+    def write_due(self) -> None:
+        """Write the base that the background would write soon, or wait until it is written."""
+        if self._soon.is_alive():
+            self._soon.cancel()
+            self._write_ahead()
+
+    def _write_ahead(self) -> None:
+        try:
+            with self._snapshot() as rows:
+                is_quick = rows.count() <= _QUICK_ROWS
+            if not is_quick:
+                self.write_base(unless_recent=True)
+        except MemGraphError as error:  # the next query will write it, or raise what is wrong
+            logger.warning("the graph was not written in the background: %s", error.loggable)
+
+    def write_base(self, *, unless_recent: bool = False) -> None:
+        """Write a base of the rows as they are now, and remove the others."""
         began = time.monotonic()
         with self._writing, as_graph_errors(self._folder):
             self._sweep()
+            if unless_recent:
+                with self._snapshot() as rows:
+                    if any(self._recent_bases(rows)):
+                        return
             # the folder before the snapshot: so `forget` finds the folder of everybody who knows rows of before
             folder = TemporaryFolder(self._folder, _WRITING)
             writer = EngineProcess()  # a fresh one: the engine writes pages of which it has not filled every byte
@@ -203,7 +212,7 @@ class GraphCopy:
                 path = folder.path / "base"
                 with self._snapshot() as rows:
                     seq, mark = rows.seq, rows.mark(rows.seq)
-                    writer.ask(self._writing_of(rows, path, progress), self._child_limits(_WRITE_TIMEOUT_S))
+                    writer.ask(self._writing_of(rows, path), self._child_limits(_WRITE_TIMEOUT_S))
                 path.chmod(0o600)
                 name = f"base-{seq}-{self._code(path, seq, mark or '')}.{self._vendor.name}"
                 path.replace(self._folder / name)
@@ -214,18 +223,6 @@ class GraphCopy:
                 if other.name != name:
                     clear(other)
         logger.info("wrote the graph up to event %d in %.1f s", seq, time.monotonic() - began)
-
-    def has_base(self) -> bool:
-        """Return whether there is a base."""
-        return any(self._bases())
-
-    def base_seq(self) -> int | None:
-        """Return the last event in the newest base; None if there is none."""
-        return next((seq for seq, _, _ in self._bases()), None)
-
-    def size_bytes(self) -> int:
-        """Return how many bytes the graph takes on the disk."""
-        return size_on_disk(self._folder)
 
     def forget(self) -> None:
         """Remove every file of the graph and end the processes that have it open, after rows were purged. Waits for a running query."""
@@ -241,6 +238,7 @@ class GraphCopy:
 
     def close(self) -> None:
         """Remove the copies of this process. Idempotent."""
+        self._soon.cancel()
         for child in _CHILDREN:
             with child.turn:
                 if _is_owner(child, self) and child.is_alive:
@@ -254,7 +252,7 @@ class GraphCopy:
             try:
                 if self._has_followed(child):
                     return
-                self.write_base()
+                self.write_base(unless_recent=True)  # another thread may have written one meanwhile
             except EndedError as error:
                 if attempt == _ATTEMPTS - 1:
                     raise GraphError("the graph cannot be opened", engine_says=str(error)) from None
@@ -281,12 +279,9 @@ class GraphCopy:
             changes = rows.changed_since(copy.seq, most) if copy and rows.mark(copy.seq) == copy.mark else None
             if changes is None:
                 child.copy = copy = None
-                for base_seq, path, code in self._bases():
-                    base_mark = rows.mark(base_seq) if base_seq <= seq else None
-                    changes = None if base_mark is None else rows.changed_since(base_seq, most)
-                    folder = None if changes is None else self._copied(path, base_seq, base_mark or "", code)
-                    if folder is not None:
-                        copy = _Copy(self, folder, base_seq, base_mark or "")
+                for path, base_seq, base_mark, code, since in self._recent_bases(rows):
+                    if folder := self._copied(path, base_seq, base_mark, code):
+                        copy, changes = _Copy(self, folder, base_seq, base_mark), since
                         opening = [self._opening(folder.path / "graph", _POOL_BYTES)]
                         break
         if copy is None:
@@ -299,15 +294,17 @@ class GraphCopy:
         copy.seq, copy.mark = seq, mark
         return True
 
-    def _bases(self) -> Iterator[tuple[int, Path, str]]:
-        """Yield the bases, newest first: last event, path, code."""
+    def _recent_bases(self, rows: RowSource) -> Iterator[tuple[Path, int, str, str, Collection[Change]]]:
+        """Yield the bases since which few enough rows have changed, newest first: path, last event, its mark, code, and those rows."""
         self._sweep()
-        found = [
-            (match, path)
-            for path in self._folder.glob(f"base-*.{self._vendor.name}")
-            if (match := _BASE.fullmatch(path.name))
-        ]
-        yield from sorted(((int(match[1]), path, match[2]) for match, path in found), reverse=True)
+        found = ((path, _BASE.fullmatch(path.name)) for path in self._folder.glob(f"base-*.{self._vendor.name}"))
+        for seq, path, code in sorted(
+            ((int(match[1]), path, match[2]) for path, match in found if match), reverse=True
+        ):
+            mark = rows.mark(seq) if seq <= rows.seq else None
+            changes = None if mark is None else rows.changed_since(seq, self._limits.changes)
+            if mark is not None and changes is not None:
+                yield path, seq, mark, code, changes
 
     def _copied(self, path: Path, seq: int, mark: str, code: str) -> TemporaryFolder | None:
         """Copy a base to a temporary folder; return None if it is not one that this store wrote, or is gone."""
@@ -332,11 +329,10 @@ class GraphCopy:
         content = self._seal.code_of_file(path)
         return self._seal.code(orjson.dumps([self._vendor.name, _schema_digest(), seq, mark, content]))
 
-    def _writing_of(self, rows: RowSource, path: Path, progress: Progress | None) -> Iterator[bytes]:
+    def _writing_of(self, rows: RowSource, path: Path) -> Iterator[bytes]:
         """Yield the requests that write a base."""
         yield self._opening(path, _WRITING_POOL_BYTES)
         yield orjson.dumps({"run": [[table.statement, {}] for table in tables().values()]})
-        done = 0
         for name, table in tables().items():
             found = iter(rows.scan(name))
             for number in range(1 << 30):
@@ -348,15 +344,12 @@ class GraphCopy:
                 types = {column: table.columns.get(column, "STRING") for column in columns}
                 target = name if table.ends else f"{name}({', '.join(columns)})"
                 yield orjson.dumps({"load": {"table": target, "types": types, "path": str(part)}})
-                done += count
-                if progress:
-                    progress(done, None)
         yield orjson.dumps({"save": True})
 
     def _opening(self, path: Path, pool_bytes: int) -> bytes:
         options = {
             "buffer_pool_size": pool_bytes,
-            "max_db_size": most_database_bytes(),
+            "max_db_size": _most_database_bytes(),
             "max_num_threads": min(_MOST_THREADS, os.cpu_count() or 1),
         }
         return orjson.dumps({"engine": self._vendor.name, "path": str(path), "options": options})
@@ -367,6 +360,9 @@ class GraphCopy:
     def _sweep(self) -> None:
         """Make the folder, and remove what killed processes left in it."""
         if not self._is_swept:
+            if self._vendor.extra and find_spec(self._vendor.name) is None:
+                what = f'Graphs of the engine "{self._vendor.name}"'
+                raise MissingExtraError(what, package=self._vendor.name, extra=self._vendor.extra)
             make_private_folder(self._folder)
             if any(char in str(self._folder) for char in "*?["):
                 raise ConfigError(
@@ -397,3 +393,12 @@ def _is_owner(child: EngineProcess, owner: GraphCopy) -> bool:
 @cache
 def _schema_digest() -> str:
     return hashlib.sha256("\n".join(table.statement for table in tables().values()).encode()).hexdigest()
+
+
+def _most_database_bytes() -> int:
+    """Return how large a database may become: 64 GiB, or a quarter of the address space that the process may have (``ulimit -v``).
+
+    The engine reserves that much of the address space at once, in a power of two.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return 1 << 36 if limit == resource.RLIM_INFINITY else min(1 << 36, 1 << max(24, limit.bit_length() - 3))

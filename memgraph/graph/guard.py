@@ -70,19 +70,9 @@ _CLOSERS = {"(": ")", "[": "]", "{": "}", "CASE": "END"}
 
 
 def check_read_only(query: str) -> str:
-    """Refuse a query that is not one plain read-only statement.
+    """Return the query to run, without leading comment lines and the semicolon at its end; refuse what is not one plain read-only statement.
 
-    Returns
-    -------
-    str
-        The query to run, without leading comment lines and the semicolon at its end. Comments elsewhere are refused.
-
-    Raises
-    ------
-    QueryError
-        The query is refused; the message says what and where.
-    InvalidInputError
-        The query is not text.
+    Comments elsewhere are refused. The `QueryError` says what is refused, and where.
     """
     if not isinstance(query, str):
         raise InvalidInputError("must be a Cypher statement (str)", field="query", value=query)
@@ -126,13 +116,7 @@ def explaining() -> Iterator[None]:
 
 
 def check_parameters(query: str, given: Collection[str]) -> None:
-    """Refuse a checked query whose parameters are not those given: the engine would treat a missing one as null.
-
-    Raises
-    ------
-    QueryError
-        Names them.
-    """
+    """Refuse a checked query whose parameters are not those given: the engine would treat a missing one as null."""
     named = {match[0][1:] for match in _TOKEN.finditer(query) if match.lastgroup == "parameter"}
     if lacking := sorted(named - set(given)):
         raise QueryError(f"the query uses ${', $'.join(lacking)}, but no value is given")
@@ -141,13 +125,7 @@ def check_parameters(query: str, given: Collection[str]) -> None:
 
 
 def check_values(values: Mapping[str, Any]) -> None:
-    """Refuse parameters whose values the engine does not accept: its own message would not name the parameter.
-
-    Raises
-    ------
-    QueryError
-        Names it.
-    """
+    """Refuse parameters whose values the engine does not accept: its own message would not name the parameter."""
     for name, value in values.items():
         try:
             encoded(value)

@@ -33,13 +33,7 @@ Answer = dict[str, Any]
 
 
 class EndedError(QueryError):
-    """The child ended before it answered.
-
-    Attributes
-    ----------
-    is_crash : bool
-        False: it had ended by itself, idle or too large.
-    """
+    """The child ended before it answered: by itself, idle or too large, if that is no crash."""
 
     def __init__(self, problem: str, *, is_crash: bool) -> None:
         super().__init__(problem)
@@ -55,13 +49,7 @@ class Limits:
 
 
 class EngineProcess:
-    """A child. Hold its `turn` to use it; a forked process starts its own.
-
-    Attributes
-    ----------
-    copy : object
-        What the child has open, as its user notes it; None in a new child.
-    """
+    """A child. Hold its `turn` to use it; a forked process starts its own. In `copy` its user notes what it has open."""
 
     def __init__(self) -> None:
         self.turn = threading.Lock()
@@ -79,13 +67,7 @@ class EngineProcess:
         return self._process is not None and self._process.poll() is None
 
     def query(self, request: Mapping[str, Any], limits: Limits) -> Rows:
-        """Run a query in the child and return its rows; `memgraph.graph.child` describes `request`.
-
-        Raises
-        ------
-        QueryError
-            The query failed, was refused, or had to be stopped.
-        """
+        """Run a query in the child and return its rows; a `QueryError`: it failed, was refused, or had to be stopped."""
         rows = Rows()
         names: list[str] = []
 
@@ -105,14 +87,8 @@ class EngineProcess:
     def ask(self, messages: Iterable[bytes], limits: Limits, take: Callable[[Answer], None] = lambda _: None) -> None:
         """Send requests and pass on each answer except the final ones; each request is made while the child works on the one before.
 
-        Raises
-        ------
-        EndedError
-            The child ended.
-        QueryError
-            A query was refused, or the child exceeded a limit.
-        GraphError
-            The engine failed.
+        Raises an `EndedError` if the child ended, another `QueryError` if a query was refused or the child exceeded a limit, and a
+        `GraphError` if the engine failed.
         """
         try:
             self._start()
@@ -215,13 +191,7 @@ class EngineProcess:
         return answer
 
     def _await(self, name: str, limits: Limits) -> int:
-        """Wait until a pipe is ready, and return its descriptor.
-
-        Raises
-        ------
-        QueryError
-            The child was silent for too long, or has taken too much memory.
-        """
+        """Wait until a pipe is ready, and return its descriptor, unless the child is silent for too long or takes too much memory."""
         process = self._process
         if process is None:
             raise ClosedError("this process is shutting down")

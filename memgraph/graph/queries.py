@@ -55,19 +55,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a named query.
-
-    Attributes
-    ----------
-    type : str
-        One of STRING, INT64, DOUBLE, BOOLEAN, TIMESTAMP.
-    default : str or None
-        As written in the header; None if the parameter must be given.
-    at_least, at_most : int or None
-        For a number: the allowed range.
-    one_of : tuple of str
-        For a text: the allowed values; empty if any text is allowed.
-    """
+    """A parameter of a named query: its type is one of `TYPES`, its default as written in the header, None if it must be given."""
 
     name: str
     type: str
@@ -80,21 +68,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class NamedQuery:
-    """A query from ``queries/``.
-
-    Attributes
-    ----------
-    columns : tuple of Column
-        The result's columns, with Cypher type names.
-    notes : dict of str to str
-        The header's description of each column that has one.
-    example : str
-        A command line.
-    cost : str or None
-        How long it takes, if that may be more than a second.
-    text : str
-        The whole file.
-    """
+    """A query from ``queries/``: what its header says (`notes` describe columns), and the text of the whole file."""
 
     name: str
     purpose: str
@@ -106,20 +80,7 @@ class NamedQuery:
     text: str
 
     def values(self, given: Mapping[str, Any], *, now: str) -> dict[str, Any]:
-        """Return a value for each parameter: the given one or else the default.
-
-        Parameters
-        ----------
-        now : str
-            The canonical time that the default ``now`` stands for.
-
-        Raises
-        ------
-        QueryError
-            A parameter is missing, or the query has none of this name.
-        InvalidInputError
-            A value is not of the parameter's type, or is not allowed.
-        """
+        """Return a value for each parameter: the given one or else the default, of which ``now`` stands for the time `now`."""
         known = [one.name for one in self.parameters]
         if unknown := sorted(set(given) - set(known)):
             raise QueryError(f"the query {self.name} has no parameter {unknown[0]!a}; {_takes(known)}")
@@ -136,26 +97,12 @@ class NamedQuery:
 
 @cache
 def named_queries() -> dict[str, NamedQuery]:
-    """Return all named queries, sorted by name.
-
-    Raises
-    ------
-    MemGraphError
-        A file does not follow the grammar.
-    """
+    """Return all named queries, sorted by name."""
     return {name: parse_query(name, text) for name, text in assets.texts("queries", ".cypher").items()}
 
 
 def named_query(name: str) -> NamedQuery:
-    """Return a named query.
-
-    Raises
-    ------
-    QueryError
-        There is none of this name; the message suggests similar names.
-    InvalidInputError
-        The name is not text.
-    """
+    """Return a named query; the `QueryError` for an unknown name suggests similar ones."""
     if not isinstance(name, str):
         raise InvalidInputError("must be the name of a query", field="name", value=name)
     queries = named_queries()
@@ -172,13 +119,7 @@ def named_query(name: str) -> NamedQuery:
 
 
 def parse_query(name: str, text: str) -> NamedQuery:
-    """Parse a file of ``queries/``.
-
-    Raises
-    ------
-    MemGraphError
-        The file does not follow the grammar; the message names the line.
-    """
+    """Parse a file of ``queries/``; the error for one that does not follow the grammar names the line."""
     found: dict[str, list[tuple[int, str]]] = {kind: [] for kind in _ORDER}
     for number, kind, value in _entries(name, text):
         found[kind].append((number, value))
@@ -218,13 +159,7 @@ def parse_query(name: str, text: str) -> NamedQuery:
 
 
 def value_of(type_: str, text: str) -> Any:
-    """Convert a text from the command line to a value of a parameter's type; a time stays text.
-
-    Raises
-    ------
-    ValueError
-        The text is not such a value; the message says what would be.
-    """
+    """Convert a text from the command line to a value of a parameter's type (a time stays text), or raise a `ValueError` that says what it must be."""
     match type_:
         case "INT64":
             text = text.strip()

@@ -1,31 +1,39 @@
-"""The graph's tables, read from the DDL in ``schema/*.cypher``."""
+"""The graph's tables, read from the DDL in ``schema/*.cypher``, and rows as the engine takes them.
+
+Whole tables are JSON files for COPY, changed rows plain statements. A missing field is '' in a STRING column, [] in a list, and null in any
+other (``schema/001_nodes.cypher`` says why).
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import orjson
 
 from memgraph import assets
+from memgraph.ports import Key, Row
 
 _STATEMENT = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \((.*)\)$", re.DOTALL)
 _ENDS = re.compile(r"FROM (\w+) TO (\w+)\s*,?\s*")
 _TYPE = re.compile(r"\w+(?:\[\])?")
+Statement = tuple[str, dict[str, Any]]
+"""A statement and its parameters, all of them JSON."""
+PART_ROWS = 25_000
+"""Rows in one file: a COPY of 100,000 memories at once takes more than a gigabyte."""
+_ROWS_A_STATEMENT = 500
+_EMPTY_PART: dict[str, Any] = {"STRING[]": "", "BOOLEAN[]": False, "DOUBLE[]": 0.0}
+"""Placeholder in a list for a part that a record lacks, because lists hold no nulls."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A node or edge table.
-
-    Attributes
-    ----------
-    statement : str
-        The statement that creates the table.
-    columns : dict of str to str
-        Type of each column, in the order of the DDL.
-    ends : tuple of str, or None
-        For an edge table, the tables at its ends.
-    """
+    """A node or edge table: the statement that creates it, the type of each column in the order of the DDL, and the tables at an edge's ends."""
 
     name: str
     statement: str
@@ -78,3 +86,103 @@ def _split(body: str) -> list[str]:
             parts.append(body[start:index].strip())
             start = index + 1
     return [part for part in (*parts, body[start:].strip()) if part]
+
+
+def columns_of(table: Table, row: Row) -> Row:
+    """Return a row's fields as columns: a list of records becomes one list for each part of the record."""
+    columns: Row = {}
+    for name, value in row.items():
+        if name in table.columns:
+            columns[name] = value
+        else:
+            for part, column in table.parts[name].items():
+                nothing = _EMPTY_PART[table.columns[column]]
+                columns[column] = [item.get(part, nothing) for item in value]
+    return columns
+
+
+def write_part(table: Table, rows: Iterator[tuple[Key, Row]], path: Path) -> tuple[list[str], int]:
+    """Write the next rows of a table to a JSON file; return the columns in it, and how many rows: 0 if there are no more.
+
+    Columns of nodes that no row sets are left out and get their defaults.
+    """
+    part = [_row(table, key, row) for key, row in islice(rows, PART_ROWS)]
+    if not part:
+        return [], 0
+    used = {name for row in part for name in row}
+    names = [name for name in ("from", "to", *table.columns) if name in used or (table.ends and name in table.columns)]
+    nothing = {name: value for name in names if (value := _nothing(table, name)) is not None}
+    part[0] = {**dict.fromkeys(names), **nothing, **part[0]}  # the engine infers the columns from the first row
+    path.write_bytes(orjson.dumps([{**nothing, **row} for row in part]))
+    return names, len(part)
+
+
+def updates(changes: Iterable[tuple[str, Key, Row | None]]) -> Iterator[Statement]:
+    """Return the statements that bring a copy up to date: edges leave before nodes, nodes come before edges.
+
+    Each is one pass over its table, however many rows change.
+    """
+    latest: dict[str, dict[Key, Row | None]] = {}
+    for name, key, row in changes:
+        latest.setdefault(name, {})[key] = row
+    found = [(table, latest[name]) for name, table in tables().items() if name in latest]
+    for table, rows in reversed(found):
+        gone = [_ends(key) for key, row in rows.items() if row is None]
+        for part in _parts(gone):
+            yield f"UNWIND $rows AS r MATCH {_pattern(table)} DELETE x", {"rows": part}
+    for table, rows in found:
+        new = [_row(table, key, row) for key, row in rows.items() if row is not None]
+        for part in _parts(new):
+            yield _upsert(table, part)
+
+
+def _upsert(table: Table, rows: list[Row]) -> Statement:
+    """Return the statement that sets every column of these rows; what no row sets is a literal, because it has no type."""
+    used = {name for row in rows for name in row}
+    values = {
+        name: _value(table, name) if name in used else _literal(kind)
+        for name, kind in table.columns.items()
+        if name != "id"
+    }
+    assignments = ", ".join(f"x.{name} = {value}" for name, value in values.items())
+    nothing = {name: _nothing(table, name) for name in used}
+    if table.ends is None:
+        match = f"MERGE (x:{table.name} {{id: r.id}})"
+    else:
+        source, target = table.ends
+        match = f"MATCH (a:{source} {{id: r.from}}), (b:{target} {{id: r.to}}) MERGE (a)-[x:{table.name}]->(b)"
+    query = f"UNWIND $rows AS r {match}{' SET ' if assignments else ''}{assignments}"
+    return query, {"rows": [{**nothing, **row} for row in rows]}
+
+
+def _pattern(table: Table) -> str:
+    if table.ends is None:
+        return f"(x:{table.name} {{id: r.id}})"
+    return f"(:{table.ends[0]} {{id: r.from}})-[x:{table.name}]->(:{table.ends[1]} {{id: r.to}})"
+
+
+def _ends(key: Key) -> Row:
+    return {"id": key} if isinstance(key, str) else {"from": key[0], "to": key[1]}
+
+
+def _row(table: Table, key: Key, row: Row) -> Row:
+    columns = columns_of(table, row)
+    return columns if table.ends is None else {**_ends(key), **columns}
+
+
+def _nothing(table: Table, name: str) -> Any:
+    kind = table.columns.get(name, "")
+    return [] if kind.endswith("[]") else "" if kind == "STRING" else None
+
+
+def _literal(kind: str) -> str:
+    return f"CAST([] AS {kind})" if kind.endswith("[]") else "''" if kind == "STRING" else "NULL"
+
+
+def _value(table: Table, name: str) -> str:
+    return f"CAST(r.{name} AS TIMESTAMP)" if table.columns[name] == "TIMESTAMP" else f"r.{name}"
+
+
+def _parts(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    for start in range(0, len(rows), _ROWS_A_STATEMENT):
+        yield list(rows[start : start + _ROWS_A_STATEMENT])

@@ -64,10 +64,7 @@ def received(descriptor: int) -> bytes | None:
 def encoded(value: Any) -> bytes:
     """Return plain data as JSON, which `decoded` converts back to equal data.
 
-    Raises
-    ------
-    TypeError, ValueError
-        A value has a type that no query takes, is invalid text, or is nested too deep.
+    Raises a `TypeError` or a `ValueError` for a value of a type that no query takes, invalid text, or what is nested too deep.
     """
     return orjson.dumps(_packed(value, 0))
 

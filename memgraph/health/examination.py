@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +58,8 @@ from memgraph.model.results.maintenance import Health, HealthCheck
 from memgraph.model.timestamps import days_between, epoch_days, to_iso
 from memgraph.ports import Embedder, Key, Row
 from memgraph.store import AgentMemoryStore
-from memgraph.store.maintenance.verification import LastBackup, Verification
-from memgraph.store.maintenance.verifying import inspect
-from memgraph.store.opening import open_projector, place_of
+from memgraph.store.maintenance.verifying import Verification, inspect
+from memgraph.store.opening import open_projector, place_of, times_of
 from memgraph.store.projection.bulk import no_collections
 from memgraph.store.repair import QUARANTINE, Condition, Unwitnessed, as_stored, condition_of
 from memgraph.store.store import PastStore
@@ -71,9 +71,7 @@ Mask = NDArray[np.bool_]
 
 _RESUMED_FOR_DAYS = 1.0
 """A sleep that was interrupted longer ago than this is not continued by the next one."""
-_MOST_NEW = 1_000
-_MOST_FOUND = 100
-_MOST_JUDGED = 64
+_MOST_NEW, _MOST_FOUND, _MOST_JUDGED = 1_000, 100, 64
 """Bounds on the search for near-duplicates: the newest memories, the number found, and candidates for one memory."""
 _OTHER_VARIABLES = {"MEMGRAPH_KEY", "MEMGRAPH_LOG", PAGERDUTY_KEY_VARIABLE, WEBHOOK_SECRET_VARIABLE}
 _SPARE_BYTES = 64 << 20
@@ -93,7 +91,7 @@ def examine_home(home: str | None) -> Report:
 
     report = Report()
     config = check_settings(home, report)
-    now = to_iso(datetime.now(UTC))
+    now = times_of()
     named, found = None, None
     with ExitStack() as stack:
         store_id = check_store(config, report)
@@ -105,25 +103,19 @@ def examine_home(home: str | None) -> Report:
             check_modes(config, journal.head_path if journal else None, store_id, report)
             check_size(config, report)
             if found is not None:
-                check_backups(found, config, now, report)
-                check_memories(found.rows, config, now, report)
+                check_backups(found, config, now(), report)
+                check_memories(found.rows, config, now(), report)
             else:
                 report.unseen.append("the memories and backups, because the journal cannot be read")
     check_disk_space(config.home, report)
     check_model(default_embedder(config), named, report)
-    _tell(report, config, store_id, lambda: to_iso(datetime.now(UTC)))
+    _tell(report, config, store_id, now)
     return report
 
 
 @no_collections()
 def health_of(store: AgentMemoryStore) -> Health:
-    """Examine an open store. Its key and its journal's head were verified when it was opened.
-
-    Raises
-    ------
-    ReadOnlyError
-        It is a view: of the past, or of an agent.
-    """
+    """Examine an open store. Its key and its journal's head were verified when it was opened."""
     if isinstance(store, PastStore):
         raise ReadOnlyError("a view has no health of its own; ask the store itself")
     config, report = store.config, Report()
@@ -163,14 +155,11 @@ def check_backups(found: Verification, config: AgentMemoryConfig, now: str, repo
     is_there = os.path.exists(last.path) if last.path else None  # noqa: PTH110 - it answers no where it may not look
     report.found["backup"] = {"at": last.at, "path": last.path, "present": is_there, "events_since": since}
     if limit and age > limit and since:
-        report.warning("backups", _too_old(last, age, since), _ADVICE, value=age, limit=limit)
+        events = "1 event was" if since == 1 else f"{since:,} events were"
+        file = last.path or "from which the store was restored"
+        what = f"the last backup, {file}, is {age:,.0f} days old ({last.at[:16]}), and {events} recorded since"
+        report.warning("backups", what, _ADVICE, value=age, limit=limit)
     report.passed("backups", value=age, limit=limit or None)
-
-
-def _too_old(last: LastBackup, age: float, since: int) -> str:
-    events = "1 event was" if since == 1 else f"{since:,} events were"
-    file = last.path or "from which the store was restored"
-    return f"the last backup, {file}, is {age:,.0f} days old ({last.at[:16]}), and {events} recorded since"
 
 
 def check_settings(home: str | None, report: Report) -> AgentMemoryConfig:
@@ -186,9 +175,8 @@ def check_settings(home: str | None, report: Report) -> AgentMemoryConfig:
         report.found["config"]["engine"] = config.engine
         return config
     except MemGraphError as error:
-        report.error(
-            "settings", str(error), "`memgraph config init` shows every setting; with --force it replaces the file"
-        )
+        advice = "`memgraph config init` shows every setting; with --force it replaces the file"
+        report.error("settings", str(error), advice)
     folder, server = home_of(home)
     known_by_place: dict[str, Any] = {"home": folder}
     if server is not None:
@@ -284,7 +272,8 @@ def check_disk_space(home: Path, report: Report) -> None:
     if there is None:
         return
     free = shutil.disk_usage(there).free
-    needed = _SPARE_BYTES + sum(path.stat().st_size for path in (*home.glob(FILE), *(home / "graph").glob("base-*")))
+    copied = (*home.glob(FILE), *(home / "graph").glob("base-*"))
+    needed = _SPARE_BYTES + sum(path.stat().st_size for path in copied)
     report.found["disk"] = {"free_bytes": free, "needed_bytes": needed}
     if free < needed:
         what = f"{there} has {free:,} bytes free, but rebuilding the graph may need {needed:,}"
@@ -299,15 +288,12 @@ def check_model(embedder: Embedder, stored: NamedVectors | None, report: Report)
         model["stored"] = {"name": stored.model, "dimension": stored.dimension}
         if embedder.dimension and (stored.model, stored.dimension) != (embedder.name, embedder.dimension):
             setting = setting_of(stored.model)
-            remedy = (
-                f"set embedding_model to {setting}" if setting else "open the store from Python with the former model"
-            )
-            report.error(
-                "model",
+            own = f"set embedding_model to {setting}" if setting else "open the store from Python with the former model"
+            what = (
                 f"the store's vectors are {stored.model}'s with {stored.dimension} dimensions, but the model is {embedder.name} "
-                f"with {embedder.dimension}",
-                f"{remedy}, or switch the store's model with `memgraph reembed`",
+                f"with {embedder.dimension}"
             )
+            report.error("model", what, f"{own}, or switch the store's model with `memgraph reembed`")
     if embedder.dimension:
         try:
             embed_query(embedder, "ready")
@@ -327,29 +313,26 @@ def check_memories(tables: Tables, config: AgentMemoryConfig, now: str, report: 
     index = Index()
     index.build(rows, ((table, key) for table in RELATION_CODE for key in tables.get(table, {})))
     by_id = {row["id"]: row for row in rows}
-    in_force = _in_force(index, now)
+    listed = index.column("is_live") & ~index.column("is_archived") & ~index.column("is_suppressed")
+    listed &= index.column("invalid_days") > epoch_days(now)
+    in_force: Mask = listed & ~superseded(index, listed)
     runs = tables.get("LifecycleRun", {})
-    _working(tables.get(WORKING, {}), config, now, report)
-    _long_term(index, by_id, in_force, config, report)
-    _sleep(runs.get(SLEEP, {}), rows, config, now, report)
-    since = runs.get(phase_key(PHASE), {}).get("seq", 0)
-    _near_duplicates(index, by_id, in_force, since, config, now, report)
-    _contradictions(index, in_force, config, report)
-
-
-def _in_force(index: Index, now: str) -> Mask:
-    """Return the slots that a listing shows and that no other listed memory supersedes."""
-    mask: Mask = index.column("is_live") & ~index.column("is_archived") & ~index.column("is_suppressed")
-    mask &= index.column("invalid_days") > epoch_days(now)
-    return mask & ~superseded(index, mask)
-
-
-def _working(rows: Mapping[Key, Row], config: AgentMemoryConfig, now: str, report: Report) -> None:
     days = config.working_memory_days
-    stale = sum(days_between(row["updated_at"], now) > days for row in rows.values())
+    stale = sum(days_between(row["updated_at"], now) > days for row in tables.get(WORKING, {}).values())
     what = f"{stale:,} working memories are older than {days:,} days, so they are void"
     advice = "`memgraph session prune` removes them"
     report.compare("working memory", stale, config.health.stale_working_memories, what, advice)
+    _long_term(index, by_id, in_force, config, report)
+    _sleep(runs.get(SLEEP, {}), rows, config, now, report)
+    since = runs.get(phase_key(PHASE), {}).get("seq", 0)
+    repeated = len(list(islice(_repeated(index, by_id, in_force, since, config, now), _MOST_FOUND)))
+    at_least = "at least " if repeated == _MOST_FOUND else ""
+    what = f"{at_least}{repeated:,} memories repeat another one in other words or in the same"
+    report.compare("near-duplicates", repeated, config.health.near_duplicates, what, "`memgraph sleep` merges them")
+    number = len(pairs_among(index, in_force))
+    what = f"{number:,} contradictions are undecided"
+    advice = "`memgraph contradictions` lists them; resolve or dismiss each"
+    report.compare("contradictions", number, config.health.open_contradictions, what, advice)
 
 
 def _long_term(
@@ -381,37 +364,16 @@ def _sleep(run: Row, rows: list[Row], config: AgentMemoryConfig, now: str, repor
     report.passed("sleep", limit=limit or None)
 
 
-def _near_duplicates(
-    index: Index,
-    by_id: Mapping[str, Row],
-    in_force: Mask,
-    since: int,
-    config: AgentMemoryConfig,
-    now: str,
-    report: Report,
-) -> None:
+def _repeated(
+    index: Index, by_id: Mapping[str, Row], in_force: Mask, since: int, config: AgentMemoryConfig, now: str
+) -> Iterator[int]:
+    """Yield slots after an event that say what an earlier one says: by their words, within the groups in which sleep compares."""
     slots = np.flatnonzero(without_parts(index, in_force))
     slots = slots[np.argsort(index.column("seq")[slots], kind="stable")]
-    new = [slot for slot in slots.tolist() if index.column("seq")[slot] > since][-_MOST_NEW:]
-    repeated = list(_repeated(index, by_id, slots, frozenset(new), config, now)) if new else []
-    what = f"{len(repeated):,} memories repeat another one in other words or in the same"
-    if len(repeated) == _MOST_FOUND:
-        what = f"at least {what}"
-    limit = config.health.near_duplicates
-    report.compare("near-duplicates", len(repeated), limit, what, "`memgraph sleep` merges them")
-
-
-def _repeated(
-    index: Index,
-    by_id: Mapping[str, Row],
-    slots: NDArray[np.int64],
-    new: frozenset[int],
-    config: AgentMemoryConfig,
-    now: str,
-) -> Iterator[int]:
-    """Yield new slots that say what an earlier one says: by their words, within the groups in which sleep compares."""
+    new = {slot for slot in slots[-_MOST_NEW:].tolist() if index.column("seq")[slot] > since}
+    if not new:
+        return
     opposed = linked(index, "CONTRADICTS")
-    found = 0
 
     def memory(slot: int) -> StoredMemory:
         kept: StoredMemory = AgentMemory.from_row(by_id[index.ids.names[slot]], now=now, curve=config.forgetting_curve)
@@ -427,16 +389,6 @@ def _repeated(
             earlier = [members[one] for one, _ in words.like(place) if one < place] if slot in new else []
             if any(may_be_one(opposed, memory(one), memory(slot)) for one in earlier[:_MOST_JUDGED]):
                 yield slot
-                found += 1
-                if found == _MOST_FOUND:
-                    return
-
-
-def _contradictions(index: Index, in_force: Mask, config: AgentMemoryConfig, report: Report) -> None:
-    number = len(pairs_among(index, in_force))
-    what = f"{number:,} contradictions are undecided"
-    advice = "`memgraph contradictions` lists them; resolve or dismiss each"
-    report.compare("contradictions", number, config.health.open_contradictions, what, advice)
 
 
 def check_journal(config: AgentMemoryConfig, store_id: str, report: Report, stack: ExitStack) -> Unwitnessed | None:
@@ -492,9 +444,8 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report, stac
         "baseline": {"seq": baseline.seq, "made_at": baseline.made_at} if baseline else None,
         "kept": str(kept) if kept.exists() else None,
     }
-    _witnesses(condition, report)
+    _head(condition, report)
     report.passed("journal", value=size)
-    report.passed("head")
     return journal
 
 
@@ -503,27 +454,29 @@ def _keys(journal: Journal, ring: KeyRing, config: AgentMemoryConfig, report: Re
     needed = journal.used.needed_after(journal.base.seq)
     try:
         check_presence(needed, ring)
-        check_validity(needed, ring, days=config.key_verification_days, now=lambda: to_iso(datetime.now(UTC)))
+        check_validity(needed, ring, days=config.key_verification_days, now=times_of())
     except KeyMissingError as error:
         report.refused("key", error)
 
 
-def _witnesses(condition: Condition, report: Report) -> None:
-    accept = "run `memgraph repair --accept-head` to accept the journal as it is"
-    for witness in condition.contradicting:
-        name = f"the head file {witness.path}"
-        if witness.state != "missing":  # opening makes a missing one
-            report.refusals.append(JournalError(f"{name} contradicts the journal"))
-        if witness.state == "ahead":
-            what = f"the journal ends at event {condition.seq}, but {name} names {witness.seq}: it was truncated or is an old copy"  # fmt: skip
-            report.error("head", what, f"restore the journal from a backup, or {accept}")
-        elif witness.state == "other":
-            what = f"{name} names an event {witness.seq} that differs from the journal's"
-            report.error("head", what, f"restore both from one backup, or {accept}")
-        elif witness.state == "damaged":
-            report.error("head", f"{name} is damaged", f"restore it from a backup, or {accept}")
-        else:
-            report.error("head", f"{name} is missing, so a truncation would go unnoticed", f"restore it, or {accept} and create it")  # fmt: skip
+def _head(condition: Condition, report: Report) -> None:
+    """Report what contradicts the head file; opening makes a missing one."""
+    head, accept = condition.head, "run `memgraph repair --accept-head` to accept the journal as it is"
+    name = f"the head file {head.path}"
+    if head.state == "missing":
+        what = f"{name} is missing, so a truncation would go unnoticed"
+        report.error("head", what, f"restore it, or {accept} and create it")
+    elif head.state != "agrees":
+        report.refusals.append(JournalError(f"{name} contradicts the journal"))
+    if head.state == "ahead":
+        what = f"the journal ends at event {condition.seq}, but {name} names {head.seq}: it was truncated or is an old copy"
+        report.error("head", what, f"restore the journal from a backup, or {accept}")
+    elif head.state == "other":
+        what = f"{name} names an event {head.seq} that differs from the journal's"
+        report.error("head", what, f"restore both from one backup, or {accept}")
+    elif head.state == "damaged":
+        report.error("head", f"{name} is damaged", f"restore it from a backup, or {accept}")
+    report.passed("head")
 
 
 def check_projections(config: AgentMemoryConfig, journal: Journal, report: Report) -> Verification | None:
@@ -582,9 +535,8 @@ def _verified(found: Verification, config: AgentMemoryConfig, report: Report) ->
     graph, vectors = report.found["graph"], found.by_part["vectors"]
     report.found["vectors"] = {"named": found.vectors, "damaged": vectors}
     if vectors:
-        what = (
-            f"{vectors:,} of {found.vectors:,} vectors in {config.server or config.home / FILE} are damaged or missing"
-        )
+        place = config.server or config.home / FILE
+        what = f"{vectors:,} of {found.vectors:,} vectors in {place} are damaged or missing"
         report.error("vectors", what, "run `memgraph embed --repair` to recompute them; until then their memories are found by text alone")  # fmt: skip
     report.passed("vectors", value=vectors, limit=0)
     if found.graph_seq is not None:
@@ -592,22 +544,19 @@ def _verified(found: Verification, config: AgentMemoryConfig, report: Report) ->
         graph["note"] = "rebuilt at the next use" if lag < 0 else "caught up at the next use" if lag else ""
         if lag >= 0:
             report.found["store"]["memories"] = found.nodes
-        _lag(lag, config.health.graph_lag_events, report)
+        limit = config.health.graph_lag_events
+        if lag < 0:
+            what = "the graph is ahead of the journal, of which it is made"
+            report.warning("graph lag", what, "the next use rebuilds it", value=lag, limit=limit)
+        what = f"the graph is {lag:,} events behind the journal"
+        advice = "the next use brings it up to date; `memgraph verify` does so now"
+        report.compare("graph lag", lag, limit, what, advice)
     if differing := found.by_part["graph"]:
         first = next((one for one in found.first if one.part == "graph"), None)
         what = f"the graph differs from the journal ({differing:,} differences{f', first {first}' if first else ''})"
         report.error("graph", what, "run `memgraph rebuild`" if found.graph_seq is not None else "the next use rebuilds it")  # fmt: skip
     if found.graph_seq is not None:
         report.passed("graph", value=differing, limit=0)
-
-
-def _lag(lag: int, limit: int, report: Report) -> None:
-    if lag < 0:
-        what = "the graph is ahead of the journal, of which it is made"
-        report.warning("graph lag", what, "the next use rebuilds it", value=lag, limit=limit)
-    what = f"the graph is {lag:,} events behind the journal"
-    advice = "the next use brings it up to date; `memgraph verify` does so now"
-    report.compare("graph lag", lag, limit, what, advice)
 
 
 @dataclass(slots=True)

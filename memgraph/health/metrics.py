@@ -5,7 +5,6 @@ No text, and no name that a memory brought.
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,9 +14,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import orjson
 
-from memgraph.diagnostics.delivery import predecessor_of
+from memgraph.diagnostics.delivery import dead_letters_of, predecessor_of
 from memgraph.diagnostics.records import SEVERITIES
-from memgraph.diagnostics.reporting import dead_letters_of
 from memgraph.disk.files import free_bytes, size_on_disk
 from memgraph.errors import ReadOnlyError
 from memgraph.index.supersession import superseded
@@ -37,15 +35,7 @@ _OTHER = "other"
 
 
 def metrics_of(store: AgentMemoryStore) -> list[Metric]:
-    """Return a store's metrics. It brings graph and index up to date.
-
-    It costs one pass over the journal's bytes and, for recalls, a query in a process of its own.
-
-    Raises
-    ------
-    ReadOnlyError
-        It is a view: of the past, or of an agent.
-    """
+    """Return a store's metrics. It brings graph and index up to date, and costs one pass over the journal's bytes and the recalls."""
     if isinstance(store, PastStore):
         raise ReadOnlyError("a view has no metrics of its own; ask the store itself")
     lag = store.graph_lag()  # before anything is read, which brings the graph up to date
@@ -70,12 +60,8 @@ def _files(store: AgentMemoryStore, lag: int | None) -> Iterator[Metric]:
     yield _one("memgraph_store_bytes", "Size of everything in the store's directory.", size_on_disk(home))
     yield _one("memgraph_store_limit_bytes", "The setting max_memory_mb; 0: none.", config.max_memory_mb * 1_000_000)
     yield _one("memgraph_disk_free_bytes", "Bytes by which the journal can grow.", free_bytes(home / "lock"))
-    yield Metric(
-        "memgraph_graph_lag_events",
-        "gauge",
-        "Events by which the graph was behind the journal before this command brought it up to date.",
-        {} if lag is None else {_ONE: lag},
-    )
+    meaning = "Events by which the graph was behind the journal before this command brought it up to date."
+    yield Metric("memgraph_graph_lag_events", "gauge", meaning, {} if lag is None else {_ONE: lag})
 
 
 def _memories(store: AgentMemoryStore) -> Iterator[Metric]:
@@ -188,10 +174,6 @@ def _moment(name: str, meaning: str, moment: str | bool | None) -> Metric:
     return Metric(name, "gauge", meaning, {_ONE: from_iso(moment).timestamp()} if isinstance(moment, str) else {})
 
 
-_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
-_LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
-
-
 class Metric(NamedTuple):
     """One metric: its samples, by the values of its labels.
 
@@ -207,17 +189,9 @@ class Metric(NamedTuple):
 
 
 def exposition(metrics: Iterable[Metric]) -> str:
-    """Return metrics as text; those without samples are left out.
-
-    Raises
-    ------
-    ValueError
-        A name is not valid, occurs twice, or does not say whether it is a counter; or a sample has other labels than its metric.
-    """
+    """Return metrics as text; those without samples are left out."""
     lines: list[str] = []
-    seen: set[str] = set()
     for metric in metrics:
-        _check(metric, seen)
         if not metric.samples:
             continue
         lines.append(f"# HELP {metric.name} {_escaped(metric.meaning)}")
@@ -226,16 +200,6 @@ def exposition(metrics: Iterable[Metric]) -> str:
             f"{metric.name}{_labels(metric, values)} {_number(value)}" for values, value in metric.samples.items()
         ]
     return "".join(f"{line}\n" for line in lines)
-
-
-def _check(metric: Metric, seen: set[str]) -> None:
-    if not _NAME.fullmatch(metric.name) or metric.name in seen or not all(map(_LABEL.fullmatch, metric.labels)):
-        raise ValueError(f"{metric.name}: the name or a label is not valid, or occurs twice")
-    if metric.name.endswith("_total") != (metric.kind == "counter"):
-        raise ValueError(f"{metric.name}: counters, and only they, end with _total")
-    if any(len(values) != len(metric.labels) for values in metric.samples):
-        raise ValueError(f"{metric.name}: a sample has other labels than {metric.labels}")
-    seen.add(metric.name)
 
 
 def _labels(metric: Metric, values: tuple[str, ...]) -> str:

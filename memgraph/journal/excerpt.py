@@ -85,10 +85,7 @@ class Excerpt(Journal):
         return False
 
     def replay(self, after: Chain | None = None, *, until: int | None = None) -> Iterator[Committed]:
-        """Iterate over commits after a point, each with the events that are kept. Reads the journal from its first event.
-
-        The last commit ends at the journal's end, so that a projection reaches it.
-        """
+        """Iterate over commits after a point, with the events that are kept; the last ends at the journal's end, as a projection does."""
         seq, stay = after.seq if after else 0, self._sift()
         held: Committed | None = None
         for commit in super().replay(until=until):

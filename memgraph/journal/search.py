@@ -24,10 +24,7 @@ def lines_of(journal: Journal, type_: str, **beginnings: str) -> Iterator[Line]:
 
 
 def events_of(journal: Journal, wanted: Mapping[str, str | None]) -> Iterator[Event]:
-    """Iterate over the events of some types in order, each verified on its own; perhaps over some others.
-
-    `wanted` has for each type a string that the events' payload must contain as a value; None: any.
-    """
+    """Iterate in order over the events of some types that hold a string as a value (None: any), verified; perhaps over some others."""
     marks = {type_: b"" if value is None else orjson.dumps(value) for type_, value in wanted.items()}
     for line in sorted(journal.lines_of(*wanted), key=lambda line: line.seq):
         if marks[line.type] in (line.payload or b""):

@@ -219,11 +219,7 @@ class Database(ABC):
 
     @contextmanager
     def writing(self, timeout_s: float) -> Iterator[Transaction]:
-        """Begin a block that writes, alone among all processes. Nests.
-
-        It is committed, durably, at the end of the outermost block, or rolled back by an exception. Raises a `BusyError` after `timeout_s`
-        seconds.
-        """
+        """Begin a block that writes, alone among all processes: committed durably at its end, or rolled back by an exception. Nests."""
         with self._connection() as connection:
             if connection.depth:
                 if not connection.is_writing:

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from memgraph.embedding.covered import is_covered
-from memgraph.embedding.onnx import MODEL_NAME
+from memgraph.embedding.onnx import MODEL_NAME, is_covered
 from memgraph.index.analyser import analyse
 from memgraph.model.memory import Vector
 from memgraph.model.results.retrieval import Explanation, Hop, RetrievalConfig, StageReport

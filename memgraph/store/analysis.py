@@ -57,8 +57,9 @@ class Projections:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Mark a block as a batch of many writes. Nests. It changes nothing: the rows need no upkeep after many writes."""
-        yield
+        """Mark a block as a batch of many writes, after which the graph of a large store is written in the background. Nests."""
+        with self._projector.graph.written_after():
+            yield
 
     def check_graph(self) -> None:
         """Compare memories and links with their digest, and rebuild rows that deviate.
@@ -109,8 +110,7 @@ class Projections:
         """Run a read-only Cypher query on the graph, in a separate process that isolates its failures.
 
         Limits: 30 s, 2 GB and 100,000 rows; `params` are values for exactly the names that the query contains as
-        ``$name``. A query that blocks others for a second is restarted on a copy of the current graph, so that they can
-        continue.
+        ``$name``. A query that takes long does not keep the next one waiting, which runs beside it in a second process.
 
         Returns
         -------

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memgraph.fold import EmptyRows, Workspace, fold
-from memgraph.fold.projection import SCHEMA_VERSION, digest_after
+from memgraph.fold.fold import SCHEMA_VERSION, digest_after
 from memgraph.journal.baseline import Baseline, packed_rows
 from memgraph.journal.envelope import Chain, Committed
 from memgraph.journal.journal import Journal

@@ -14,7 +14,7 @@ from datetime import date, datetime, timedelta
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.errors import InvalidInputError
 from memgraph.fold import fold
-from memgraph.fold.projection import SCHEMA_VERSION
+from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.baseline import archive_row
 from memgraph.journal.envelope import Chain, Event, Line
 from memgraph.journal.journal import Journal

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.model.base import Name, checked
 from memgraph.model.ids import MIN_ID_CHARS, stored_form
-from memgraph.model.link import Link
 from memgraph.model.memory import (
     MemoryType,
     PrivacyTier,
@@ -28,15 +27,7 @@ _SHOWN_IDS = 5
 
 
 class Listings:
-    """Reads memories: one, several, counts, or those in a list. An agent gets what it may have, without ids of other memories.
-
-    Parameters
-    ----------
-    access : Access
-        Who reads.
-    on_read : callable
-        Called with the memories that were read.
-    """
+    """Reads memories: one, several, counts, or those in a list. An agent gets what it may have, without ids of other memories."""
 
     def __init__(
         self,
@@ -207,20 +198,7 @@ class Listings:
 
 
 def only_id(beginning: str, ids_from: Callable[[str], Sequence[str]]) -> str:
-    """Return the id with this prefix: a complete id unchanged, otherwise the only match.
-
-    Parameters
-    ----------
-    ids_from : callable
-        Returns the ids with a prefix.
-
-    Raises
-    ------
-    NotFoundError
-        No id has this prefix.
-    InvalidInputError
-        The prefix is too short, or ambiguous.
-    """
+    """Return the id with this prefix: a complete id unchanged, otherwise the only match of `ids_from`; refuse one that is too short or ambiguous."""
     given = checked(str, beginning, "id").strip().lower()
     if whole := stored_form(given):
         return whole
@@ -243,19 +221,3 @@ def listings_for(reader: Reader, access: Access, auditing: Auditing) -> Listings
     listings = Listings(reader, access, partial(auditing.record_disclosure, access, "read"))
     listings.check = partial(auditing.check_asked, access, "read")
     return listings
-
-
-class OwnersListings(Listings):
-    """Reads everything in a store, links included. An agent's view of a store holds only what the agent may have."""
-
-    def every_memory(self) -> Iterator[StoredMemory]:
-        """Iterate over all memories that are not deleted, in any state, in the order of recording."""
-        return self._reader.every()
-
-    def links(self, id: str) -> list[Link]:
-        """Return the links of a memory, in both directions, NEXT included."""
-        return self._reader.links(id)
-
-    def every_link(self) -> list[Link]:
-        """Return all links except NEXT, in a fixed order."""
-        return self._reader.every_link()

@@ -14,12 +14,12 @@ from tempfile import gettempdir
 from typing import NamedTuple
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.diagnostics.reporting import check_targets
+from memgraph.diagnostics.delivery import check_targets
 from memgraph.diagnostics.reports import reason_of, report_finding, report_quota, report_security
 from memgraph.disk.files import clear, free_bytes, make_private_folder, refused_writes
 from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import InvalidInputError, JournalError, NotAStoreError, StorageError
-from memgraph.graph.connection import VENDORS
+from memgraph.graph.copy import VENDORS
 from memgraph.journal.excerpt import Excerpt
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import configured_keys
@@ -27,7 +27,8 @@ from memgraph.journal.opening import FILE, id_of, open_journal
 from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
 from memgraph.logs import logger_of
 from memgraph.model.base import Callback, checked
-from memgraph.ports import KeyProvider
+from memgraph.model.timestamps import to_iso
+from memgraph.ports import Clock, KeyProvider
 from memgraph.store.projection.projector import Projector
 
 logger = logger_of(__name__)
@@ -162,6 +163,12 @@ def is_own_file(path: Path) -> bool:
 def utc_now() -> datetime:
     """Return the system time."""
     return datetime.now(UTC)
+
+
+def times_of(clock: Clock | None = None) -> Callable[[], str]:
+    """Return what tells the time of a clock, by default the system's, in ISO 8601."""
+    time = clock or utc_now
+    return lambda: to_iso(time())
 
 
 @cache

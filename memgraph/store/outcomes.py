@@ -24,13 +24,7 @@ _AT_FIRST = 2
 
 
 class Usage:
-    """Records uses of memories, retrievals, and their outcomes.
-
-    Parameters
-    ----------
-    is_view : bool
-        The store is a view, whose retrievals are not reported.
-    """
+    """Records uses of memories, retrievals, and their outcomes. The retrievals of a view are not reported."""
 
     def __init__(
         self,

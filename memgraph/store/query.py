@@ -185,7 +185,7 @@ class Reader:
         return histories(self._projector.journal, memory_ids)
 
     def every(self) -> Iterator[StoredMemory]:
-        """Iterate over all memories that are not deleted, in the order of recording."""
+        """Iterate over all memories that are not deleted, in any state, in the order of recording."""
         with self.frozen():
             index = self.index
             live = np.flatnonzero(index.column("is_live"))
@@ -194,16 +194,16 @@ class Reader:
         yield from memories
 
     def every_link(self) -> list[Link]:
-        """Return all links that have events of their own, in a fixed order."""
+        """Return all links except NEXT, in a fixed order."""
         with self._projector.reading():
             rows = self._projector.rows
             found = [(table, *entry) for table in EXPLICIT_RELATIONS for entry in rows.scan(table)]
         return [_link(table, key, row) for table, key, row in sorted(found, key=lambda entry: entry[:2])]
 
-    def links(self, memory_id: str) -> list[Link]:
-        """Return the links of a memory, in both directions."""
+    def links(self, id: str) -> list[Link]:
+        """Return the links of a memory, in both directions, NEXT included."""
         with self._projector.reading():
-            memory_id = stored_form(memory_id)
+            memory_id = stored_form(id)
             if self._projector.rows.get("Memory", memory_id) is None:
                 raise NotFoundError("memory", memory_id)
             found = sorted(self._projector.rows.links_of(memory_id), key=lambda link: link[:2])

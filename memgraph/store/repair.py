@@ -29,7 +29,7 @@ from memgraph.journal import legacy
 from memgraph.journal.envelope import Chain, CommitDraft, Line, LineError, unseal, unseal_alone, unseal_purged
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.journal import Journal
-from memgraph.journal.keys.providers import configured_keys
+from memgraph.journal.keys.providers import FileKeys, configured_keys
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.opening import FILE, Identity, add_store, id_of, identify, identity_in, opened, temporary
 from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
@@ -45,11 +45,10 @@ from memgraph.model.events.store import (
     StoreRestored,
     ranges_of,
 )
-from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
-from memgraph.store.backup import manifest
-from memgraph.store.backup.restoring import chain_of, file_of, fill
-from memgraph.store.opening import known_id, release, utc_now
+from memgraph.store.backup.archive import damaged
+from memgraph.store.backup.restoring import chain_of, fill
+from memgraph.store.opening import known_id, release, times_of
 from memgraph.store.purge.plan import records
 from memgraph.store.purge.receipts import FOLDER as RECEIPTS
 from memgraph.store.purge.receipts import is_genuine, read_receipt, vectors_left
@@ -60,18 +59,8 @@ QUARANTINE = "quarantine"
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """What the head file states about the journal.
+    """What the head file states about the journal: it names an event of it, one after its end ("ahead"), or a different one of the same number."""
 
-    Attributes
-    ----------
-    state : {"agrees", "missing", "damaged", "ahead", "other"}
-        "agrees": it names the last or an earlier event of this journal; "ahead": it names an event after the journal's end;
-        "other": it names a different event of the same number.
-    seq, signature : int, str, optional
-        The event it names.
-    """
-
-    kind: Literal["head"]
     path: Path
     state: WitnessState
     seq: int | None = None
@@ -80,53 +69,31 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The condition of a journal: its end, and what its head file states.
-
-    Attributes
-    ----------
-    path : Path or str
-        The database.
-    seq, signature : int, str
-        The last event of the last whole commit.
-    """
+    """The condition of a journal: the last event of its last whole commit, and what its head file states."""
 
     path: Path | str
     seq: int
     signature: str
-    witnesses: tuple[Witness, ...]
+    head: Witness
 
     @property
-    def contradicting(self) -> tuple[Witness, ...]:
-        """The witnesses that an acceptance would correct."""
-        return tuple(witness for witness in self.witnesses if witness.state != "agrees")
+    def is_contradicted(self) -> bool:
+        """Whether the head file states something else, which an acceptance would correct."""
+        return self.head.state != "agrees"
 
     @property
     def lost(self) -> range:
         """Numbers of the events that are known to have been written and are missing."""
-        named = [witness.seq for witness in self.contradicting if witness.state == "ahead" and witness.seq is not None]
-        return range(self.seq + 1, max(named, default=self.seq) + 1)
+        return range(self.seq + 1, max(self.seq, self.head.seq or 0) + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
     """Where a journal is damaged, and what can be kept of it.
 
-    Attributes
-    ----------
-    problem : str
-        What is wrong, and where.
-    path : Path or str
-        The database.
-    kept : Chain
-        The end of the last whole commit that verifies.
-    later_events : int
-        Number of events after the damage that verify on their own.
-    known_seq : int
-        The last event that is known to have been written: by the head file, or an event after the damage.
-    is_later_release : bool
-        The event is of an unknown version of the envelope, which is no damage: nothing may be cut.
-    is_in_history : bool
-        It is among those that a baseline stands for: a cut would remove everything after it, the present state included.
+    Kept is what ends with the last whole commit that verifies; later events verify on their own. The last known event is named by the
+    head file or is after the damage. An event of a later release is no damage, and nothing may be cut; damage in the history is among the
+    events that a baseline stands for, so that a cut would remove the present state, too.
     """
 
     problem: str
@@ -156,23 +123,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class JournalRestored:
-    """A journal that was restored from a backup.
-
-    Attributes
-    ----------
-    backup_seq : int
-        The last event that was taken from the backup.
-    kept_seq : int
-        The last event now: beyond `backup_seq`, events of the damaged journal that still verify.
-    lost : int
-        Number of events that are known to have been written after it.
-    quarantine : Path
-        Folder with what was replaced.
-    purged_again : int
-        Number of events that were purged after the backup was made, and that the repair has purged again.
-    recorded_as : int
-        The event that records it.
-    """
+    """A journal that was restored from a backup: its last event from there, and its last one now, which the damaged journal still had."""
 
     backup_seq: int
     kept_seq: int
@@ -194,30 +145,13 @@ def repair_store(
     """Verify a store's journal by itself and return its condition; change something only on request.
 
     A store is rejected if its journal ends before its head file, if the head file is damaged, or if it names another event of the same
-    number. Such a journal can be accepted as it is. The acceptance is recorded as an event (``journal.repaired``). A journal whose own
-    events do not verify cannot be accepted: restore a backup.
-
-    Parameters
-    ----------
-    accept_head : Condition, optional
-        The condition returned by a first call: accept the journal in exactly this condition.
-    accepted_by, reason : str, optional
-        Recorded in the event.
-
-    Returns
-    -------
-    Condition
-        The journal's condition; after the acceptance, if one was requested.
-
-    Raises
-    ------
-    JournalError
-        The journal's own events do not verify, there is nothing to accept, or the journal has changed since.
+    number. Such a journal can be accepted as it is, in exactly the condition that a first call returned. The acceptance is recorded as an
+    event (``journal.repaired``). A journal whose own events do not verify cannot be accepted: restore a backup.
 
     Examples
     --------
     >>> found = repair_store(config)  # doctest: +SKIP
-    >>> len(found.lost), found.contradicting  # doctest: +SKIP
+    >>> len(found.lost), found.head  # doctest: +SKIP
     >>> repair_store(config, accept_head=found, reason="restored from Monday's backup")  # doctest: +SKIP
     """
     config = config or load_config()
@@ -230,41 +164,33 @@ def repair_store(
         journal.read_to_end()
         found = condition_of(journal, named)
         if accept_head is None:
-            if any(witness.state != "missing" for witness in found.contradicting):  # opening makes a missing one
+            if found.head.state not in ("agrees", "missing"):  # opening makes a missing one
                 _report(config, JournalError("a witness contradicts the journal"), clock)
             return found
         if found != accept_head:
             raise _changed(journal)
-        if not found.contradicting:
+        if not found.is_contradicted:
             raise JournalError(f"the journal in {journal.path} matches its head file: there is nothing to accept")
-        by, time = accepted_by or f"memgraph {release()}", clock or utc_now
+        by = accepted_by or f"memgraph {release()}"
         with journal.locked():
             if condition_of(journal, journal.named_by_head()) != found:
                 raise _changed(journal)
             first: list[Payload] = [] if found.seq else [StoreCreated(created_by=by)]
-            now = max(to_iso(time()), journal.tail.timestamp)
+            now = max(times_of(clock)(), journal.tail.timestamp)
             journal.append([CommitDraft("system", [*first, _record_of(found, now, by, reason)], actor="user")], now)
             journal.accept_end()
             return condition_of(journal, journal.named_by_head())
 
 
 def baseline_problem(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> str | None:
-    """Return why the baseline of a compacted journal cannot be used; None if it can, or if there is none. Changes nothing.
-
-    Raises
-    ------
-    KeyMissingError
-        The key is missing.
-    """
+    """Return why the baseline of a compacted journal cannot be used; None if it can, or if there is none. Changes nothing."""
     config = config or load_config()
     try:
-        with _unwitnessed(config, keys) as journal:
+        with _reported(config), _unwitnessed(config, keys) as journal:
             journal.rows_of_baseline()
-    except KeyMissingError as error:
-        _report(config, error)
+    except KeyMissingError:
         raise
     except JournalError as error:
-        _report(config, error)
         return str(error)
     return None
 
@@ -273,11 +199,6 @@ def drop_baseline(config: AgentMemoryConfig | None = None, *, keys: KeyProvider 
     """Verify every event, archived ones included, and do without the baseline; return the number of the last event.
 
     Nothing is lost: the events stay in the archive. A rebuild costs what all events cost until the journal is compacted again.
-
-    Raises
-    ------
-    JournalError
-        An event does not verify. Nothing is changed.
     """
     config = config or load_config()
     with _reported(config), _unwitnessed(config, keys, changes=True) as journal, journal.held():
@@ -292,10 +213,7 @@ def drop_baseline(config: AgentMemoryConfig | None = None, *, keys: KeyProvider 
 def find_damage(config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> Damage | None:
     """Verify a store's journal from its first event; return its damage and what could be kept, or None. Changes nothing.
 
-    Raises
-    ------
-    JournalError
-        The key is missing, or an authentic event cannot be read by this release: that is no damage.
+    An authentic event that this release cannot read is no damage, but a `JournalError`.
     """
     config = config or load_config()
     with _reported(config), _unwitnessed(config, keys) as journal:
@@ -314,23 +232,14 @@ def cut_journal(
     """Cut a damaged journal: keep what verifies, and move the rest to ``quarantine/`` in the store's directory.
 
     It is recorded as an event (``journal.cut``). Whether a backup has what is cut off should be looked at first: see `restore_journal`.
-
-    Parameters
-    ----------
-    expected : Damage
-        What `find_damage` returned; if the journal has changed since, nothing is done.
-
-    Raises
-    ------
-    JournalError, StorageError
-        The journal has changed, is of a later release, or the rest cannot be kept. Nothing was removed.
+    If the journal has changed since `find_damage`, nothing is done.
     """
     config = config or load_config()
     if not isinstance(expected, Damage):
         raise InvalidInputError("must be the result of find_damage()", field="expected", value=expected)
     if expected.is_later_release:
         raise JournalError(f"{expected.problem}; that is no damage: install a newer memgraph, nothing was cut")
-    by, time = cut_by or f"memgraph {release()}", clock or utc_now
+    by = cut_by or f"memgraph {release()}"
     with _unwitnessed(config, keys, changes=True) as journal, journal.held():
         if _damage_in(journal) != expected:
             raise _changed(journal)
@@ -339,9 +248,9 @@ def cut_journal(
                 f"{expected.problem}; that is among the events that the baseline stands for: cutting there would cut off everything. "
                 "Restore it from a backup with `memgraph repair --from-backup FILE`"
             )
-        now = max(to_iso(time()), expected.kept.timestamp)
+        now = max(times_of(clock)(), expected.kept.timestamp)
         place = quarantine_folder(config.home, now)
-        size = _keep(journal, expected.kept.seq, place)
+        size = _keep(_readable(journal, expected.kept.seq), place)
         with journal.committing() as tx:
             tx.run("remove_events_after", journal.database.tenant, expected.kept.seq)
             journal.put_head(tx)  # `tail` is where the damage begins
@@ -360,7 +269,7 @@ def cut_journal(
                     reason=reason,
                 )
             )
-            if found.contradicting:
+            if found.is_contradicted:
                 payloads.append(_record_of(found, now, by, reason))
             (commit,) = journal.append([CommitDraft("system", payloads, actor="user")], now)
         journal.accept_end()
@@ -383,37 +292,26 @@ def restore_journal(
     Events that were written after the backup are kept as far as they verify and follow its last one, so damage in the part that the
     backup has loses nothing. What is replaced is kept in ``quarantine/`` in the store's directory, and an event (``store.restored``) says
     what was done. What was purged after the backup was made is purged again, as far as the store's journal or its receipts still name it.
-
-    Parameters
-    ----------
-    until : int, optional
-        Restore only the commits up to this event, and keep none after it.
-
-    Raises
-    ------
-    BackupError
-        The backup is damaged, or is of another store. Nothing is changed.
+    With `until`, only the commits up to that event are restored, and none after it is kept.
     """
     checked(Callback, progress, "progress")
     checked(Whole | None, until, "until")
     config = config or load_config()
-    provider, time = keys or configured_keys(config), clock or utc_now
-    chain = chain_of(
-        [file_of(one) for one in (path, *bases)], lambda one: manifest.seals_of(provider, config.keys_home, one)
-    )
+    provider = keys or configured_keys(config)
+    chain = chain_of([path, *bases], provider, config.keys_home)
     last = chain[-1].manifest
-    ring = KeyRing.from_providers(last.store_id, provider, *_local(config))
+    ring = KeyRing.from_providers(last.store_id, provider, FileKeys(config.keys_home))
     if ring.active is None:
         raise KeyMissingError(f"the signing key of the store {last.store_id} is missing: {ring.remedy}")
     _check_store(config, last.store_id, chain[-1].path)
-    now = to_iso(time())
+    now = times_of(clock)()
     place = quarantine_folder(config.home, now)
     journal = _made_usable(config, last.store_id, ring, place)
     try:
         with journal.held():
-            known = _known_seq(journal)
+            known = journal.known_seq()
             present = list(_readable(journal))
-            _write_lines(present, place)
+            _keep(present, place)
             with journal.committing() as tx:
                 tenant = journal.database.tenant
                 for name in ("remove_events", "remove_archives", "remove_baseline"):
@@ -427,9 +325,9 @@ def restore_journal(
                 except KeyMissingError:
                     raise
                 except JournalError as error:
-                    raise manifest.damaged(chain[-1].path, f"its events do not verify ({error})") from None
+                    raise damaged(chain[-1].path, f"its events do not verify ({error})") from None
                 if journal.tail.seq < head.seq:
-                    raise manifest.damaged(chain[-1].path, "its journal does not end where its manifest says")
+                    raise damaged(chain[-1].path, "its journal does not end where its manifest says")
                 kept = journal.tail
                 journal.put_head(tx)
                 again, back = _purged_again(journal, _known_purges(config.home, journal, present), now)
@@ -454,7 +352,7 @@ def restore_journal(
         journal.close()
     purged = back | {seq for purge in again for seq in purge.seqs()}
     if purged:
-        _write_lines((line.purged() if line.seq in purged else line for line in present), place)
+        _keep((line.purged() if line.seq in purged else line for line in present), place)
     return JournalRestored(head.seq, kept.seq, lost, place, len(purged), commits[0].events[0].seq)
 
 
@@ -505,7 +403,17 @@ class Unwitnessed(Journal):
 
     def stored_events(self) -> int:
         """Return the number of the last event in the database, verified or not; 0 if there is none, or it cannot be read."""
-        return _last_seq(self)
+        try:
+            with self.database.reading() as tx:
+                found = tx.one("last_event", self.database.tenant)
+        except StorageError:
+            return 0
+        return int(found[0]) if found else self.archived_until()
+
+    def known_seq(self) -> int:
+        """Return the last event that the database and the head file name."""
+        named = self.named_by_head()
+        return max(self.stored_events(), named.seq if named else 0)
 
 
 @contextmanager
@@ -558,19 +466,13 @@ def _journal(config: AgentMemoryConfig, database: Database, identity: Identity, 
     )
 
 
-def _local(config: AgentMemoryConfig) -> tuple[KeyProvider, ...]:
-    from memgraph.journal.keys.providers import FileKeys
-
-    return (FileKeys(config.keys_home),)
-
-
 def condition_of(journal: Unwitnessed, named: Head | None) -> Condition:
     """Compare the end of what was read with what the head file stated before: another process may have committed since."""
     end, path = journal.tail, journal.head_path
     if named is None:
         is_new = end.seq == 0 and not path.exists()
         state: WitnessState = "agrees" if is_new else "damaged" if path.exists() else "missing"
-        witness = Witness("head", path, state)
+        witness = Witness(path, state)
     else:
         signature = bytes.fromhex(named.signature).hex()
         if named.seq > end.seq:
@@ -578,8 +480,8 @@ def condition_of(journal: Unwitnessed, named: Head | None) -> Condition:
         else:
             is_known = named.seq == 0 or journal.signature_of(named.seq) == signature or journal.was_resealed_at(named)
             state = "agrees" if is_known else "other"
-        witness = Witness("head", path, state, named.seq, signature)
-    return Condition(journal.path, end.seq, end.signature, (witness,))
+        witness = Witness(path, state, named.seq, signature)
+    return Condition(journal.path, end.seq, end.signature, witness)
 
 
 def _damage_in(journal: Unwitnessed) -> Damage | None:
@@ -611,7 +513,7 @@ def _damage(journal: Unwitnessed, problem: str, *, is_later_release: bool = Fals
     )
 
 
-def _readable(journal: Journal, after: int = 0) -> Iterator[Line]:
+def _readable(journal: Unwitnessed, after: int = 0) -> Iterator[Line]:
     """Yield the lines after an event, as far as they can be read: one that is missing or damaged ends nothing."""
     while True:
         try:
@@ -621,25 +523,12 @@ def _readable(journal: Journal, after: int = 0) -> Iterator[Line]:
             return
         except (StorageError, JournalError):
             after += 1
-            if after > MAX_WHOLE or after > _last_seq(journal):
+            if after > MAX_WHOLE or after > journal.stored_events():
                 return
 
 
-def _last_seq(journal: Journal) -> int:
-    try:
-        with journal.database.reading() as tx:
-            found = tx.one("last_event", journal.database.tenant)
-    except StorageError:
-        return 0
-    return int(found[0]) if found else journal.archived_until()
-
-
-def _keep(journal: Journal, after: int, place: Path) -> int:
-    """Put all events after one into quarantine and return their size in bytes."""
-    return _write_lines(_readable(journal, after), place)
-
-
-def _write_lines(lines: Iterable[Line], place: Path) -> int:
+def _keep(lines: Iterable[Line], place: Path) -> int:
+    """Put lines into quarantine and return their size in bytes."""
     data = b"".join(line.data + b"\n" for line in lines)
     write_private(place / "events.jsonl", data)
     sync_folder(place.parent)
@@ -702,12 +591,6 @@ def _check_store(config: AgentMemoryConfig, store_id: str, path: Path) -> None:
         raise BackupError(
             f"is a backup of another store, {store_id}; the one at {config.server or home} is {found}", path=path
         )
-
-
-def _known_seq(journal: Unwitnessed) -> int:
-    """Return the last event that the present journal and its head file name."""
-    named = journal.named_by_head()
-    return max(_last_seq(journal), named.seq if named else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -818,14 +701,12 @@ def _changed(journal: Journal) -> JournalError:
 
 def _record_of(found: Condition, now: str, accepted_by: str, reason: str | None) -> JournalRepaired:
     """Return the record of an acceptance."""
+    head = found.head
+    assert head.state != "agrees", "what agrees is not accepted"  # noqa: S101
     return JournalRepaired(
         seq=found.seq,
         signature=found.signature,
-        witnesses=[
-            AcceptedWitness(kind=witness.kind, state=witness.state, seq=witness.seq, signature=witness.signature)
-            for witness in found.contradicting
-            if witness.state != "agrees"
-        ],
+        witnesses=[AcceptedWitness(kind="head", state=head.state, seq=head.seq, signature=head.signature)],
         events_lost=len(found.lost),
         dropped_bytes=0,
         repaired_at=now,
@@ -845,5 +726,4 @@ def _reported(config: AgentMemoryConfig, clock: Clock | None = None) -> Iterator
 
 
 def _report(config: AgentMemoryConfig, error: JournalError, clock: Clock | None = None) -> None:
-    time = clock or utc_now
-    report_finding(config, error, now=lambda: to_iso(time()), store_id=known_id(config))
+    report_finding(config, error, now=times_of(clock), store_id=known_id(config))

@@ -46,39 +46,24 @@ def _kinds() -> _Kinds:
 
 
 class State(NamedTuple):
-    """What the rows are the state of.
-
-    Attributes
-    ----------
-    projection : Projection
-        The event that they have reached, and their digest.
-    made : str
-        Names the rebuild that they come from: what followed other rows cannot follow these.
-    since : int
-        The event of that rebuild. What was removed before it is not known.
-    tally : list of int
-        The numbers of nodes and edges, and sums of their kinds and ids: a row that is gone, added or moved shows.
-    """
+    """What the rows are the state of."""
 
     projection: Projection
+    """The event that they have reached, and their digest."""
     made: str
+    """Names the rebuild that they come from: what followed other rows cannot follow these."""
     since: int
+    """The event of that rebuild. What was removed before it is not known."""
     tally: list[int]
+    """The numbers of nodes and edges, and sums of their kinds and ids: a row that is gone, added or moved shows."""
 
 
 class Rows:
     """The rows of one store: a `RowSource` for the fold. Thread-safe.
 
-    A read returns what was written, or raises a `GraphError`; before that, `on_damage` may rebuild the rows.
-
-    Parameters
-    ----------
-    timeout_s : float
-        How long a write waits for another process.
-    is_whole : bool
-        Whether rows of which some are missing are damaged, too.
-    note : Path or None
-        Where a process states, when it closes many rows, that none was missing; looking again would cost most of an opening.
+    A read returns what was written, or raises a `GraphError`; before that, `on_damage` may rebuild the rows. With `is_whole`, rows of which
+    some are missing are damaged, too: this costs a look at every row's place, and most of an opening of a large store, so whoever closes it
+    states in a `note` that none was missing. A write waits `timeout_s` for another process.
     """
 
     def __init__(
@@ -200,6 +185,11 @@ class Rows:
         state = self.state()
         return state.projection.seq if state else 0
 
+    def count(self) -> int:
+        """Return the number of nodes and edges."""
+        state = self.state()
+        return int(state.tally[0] + state.tally[3]) if state else 0
+
     def mark(self, seq: int) -> str | None:
         """Return what names the rows that were at an event, and have become these; None if what was removed since is not known."""
         state = self.state()
@@ -236,19 +226,8 @@ class Rows:
         changes = self.changes_since(seq, most)
         return None if changes is None else [(change.table, change.key, change.new) for change in changes]
 
-    def count(self) -> int:
-        """Return the number of rows."""
-        names, tenant = ("count_nodes", "count_edges"), self._database.tenant
-        return self._read(lambda tx: sum(int((tx.one(name, tenant) or (0,))[0]) for name in names))
-
     def state(self) -> State | None:
-        """Return the state that the rows are in; None if none were ever written.
-
-        Raises
-        ------
-        GraphError
-            The state is not what this store has written.
-        """
+        """Return the state that the rows are in; None if none were ever written. A `GraphError` says that it is not what was written."""
         name, known = self._seal.name, self._sealed
         with _damage_as_graph_errors(), self._database.reading() as tx:
             found = tx.one("state", self._database.tenant)
@@ -296,13 +275,7 @@ class Rows:
         return list(chain.from_iterable(found))
 
     def apply(self, changes: Iterable[Change], projection: Projection) -> None:
-        """Write changed rows and the state after them, in one transaction, or as a part of this thread's.
-
-        Raises
-        ------
-        GraphError
-            The changes do not fit the rows. Nothing is written.
-        """
+        """Write changed rows and the state after them, in one transaction, or as a part of this thread's: all of it or, with an error, nothing."""
         with _damage_as_graph_errors(), self._database.writing(self._timeout_s) as tx:
             state = self.state()
             made, since, tally = state[1:] if state else (uuid4().hex, 0, _NOTHING)
@@ -340,6 +313,9 @@ class Rows:
             one, other = kinds.ends[change.table]
             return id_of(one, change.key[0]), kinds.number[change.table], id_of(other, change.key[1])
 
+        def place_of(change: Change) -> tuple[int, int, Key]:
+            return tenant, kinds.number[change.table], change.key
+
         def sealed(change: Change) -> tuple[int, bytes]:
             body = orjson.dumps(change.new, option=orjson.OPT_SORT_KEYS)
             return short_code(_coded(change.table, change.key, seq, body)), body
@@ -353,43 +329,22 @@ class Rows:
             place = id_of(kinds.number[one.table], str(one.key))
             if tx.one("edge_at", tenant, place, tenant, place):
                 raise GraphError(f"a removed node {one.key} still has edges")
-        _all(tx, "delete_node", [(tenant, kinds.number[one.table], one.key) for one in nodes.gone])
+        _all(tx, "delete_node", [place_of(one) for one in nodes.gone])
         removed = [
             (tenant, kinds.number[one.table], *((one.key, "") if isinstance(one.key, str) else one.key), seq)
             for one in chain(edges.gone, nodes.gone)
         ]
         tx.many("put_gone", removed)
-        used = [_is_use(one) for one in nodes.changed]
-        _all(
-            tx,
-            "update_node_use",
-            [
-                (seq, *sealed(one), tenant, kinds.number[one.table], one.key)
-                for one, is_use in zip(nodes.changed, used, strict=True)
-                if is_use
-            ],
-        )
-        _all(
-            tx,
-            "update_node",
-            [
-                (seq, seq, *sealed(one), tenant, kinds.number[one.table], one.key)
-                for one, is_use in zip(nodes.changed, used, strict=True)
-                if not is_use
-            ],
-        )
+        _all(tx, "update_node_use", [(seq, *sealed(one), *place_of(one)) for one in nodes.used])
+        _all(tx, "update_node", [(seq, seq, *sealed(one), *place_of(one)) for one in nodes.changed])
         last = (tx.one("last_node") or (0,))[0] if nodes.new else 0
         for number, one in enumerate(nodes.new, start=last + 1):
             ids[kinds.number[one.table], str(one.key)] = number
-        _all(
-            tx,
-            "insert_node",
-            (
-                (number, tenant, kinds.number[one.table], one.key, seq, seq, *sealed(one))
-                for number, one in enumerate(nodes.new, start=last + 1)
-            ),
-            len(nodes.new),
+        added = (
+            (number, tenant, kinds.number[one.table], one.key, seq, seq, *sealed(one))
+            for number, one in enumerate(nodes.new, start=last + 1)
         )
+        _all(tx, "insert_node", added, len(nodes.new))
         _all(tx, "update_edge", [(seq, *sealed(one), tenant, *ends(one)) for one in edges.changed])
         new = sorted((ends(one), one) for one in edges.new) if edges.new else []
         _all(tx, "insert_edge", ((tenant, *at, seq, seq, *sealed(one)) for at, one in new), len(new))
@@ -397,11 +352,11 @@ class Rows:
             for one in changed:
                 number = kinds.number[one.table]
                 if isinstance(one.key, str):
-                    added = [1, number, id_of(number, one.key), 0, 0, 0, 0]
+                    parts = [1, number, id_of(number, one.key), 0, 0, 0, 0]
                 else:
                     source, _, target = ends(one)
-                    added = [0, 0, 0, 1, number, source, target]
-                tally = [total + sign * part for total, part in zip(tally, added, strict=True)]
+                    parts = [0, 0, 0, 1, number, source, target]
+                tally = [total + sign * part for total, part in zip(tally, parts, strict=True)]
         return tally
 
     def _checked(self, table: str, key: Key, seq: int, body: bytes, code: int) -> Row:
@@ -432,11 +387,12 @@ def _coded(table: str, key: Key, seq: int, body: bytes) -> bytes:
 class _Sorted(NamedTuple):
     new: list[Change]
     changed: list[Change]
+    used: list[Change]
     gone: list[Change]
 
 
 def _sorted(changes: Iterable[Change]) -> _Sorted:
-    found = _Sorted([], [], [])
+    found = _Sorted([], [], [], [])
     for change in changes:
         if change.old is None:
             if change.new is not None:
@@ -444,7 +400,7 @@ def _sorted(changes: Iterable[Change]) -> _Sorted:
         elif change.new is None:
             found.gone.append(change)
         else:
-            found.changed.append(change)
+            (found.used if _is_use(change) else found.changed).append(change)
     return found
 
 

@@ -19,7 +19,6 @@ from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import checked
 from memgraph.model.events.payload import Actor, WriteScope
-from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress
 from memgraph.privacy import Access
 from memgraph.store.access.auditing import Auditing
@@ -30,13 +29,11 @@ from memgraph.store.commit.vectors import VectorModel, check_model
 from memgraph.store.commit.writer import Writer
 from memgraph.store.disclosure import Disclosures
 from memgraph.store.editing.curation import Curation
-from memgraph.store.listing import OwnersListings
-from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
-from memgraph.store.maintenance.reembedding import Reembedding
+from memgraph.store.listing import Listings
 from memgraph.store.maintenance.reset import Resetting
-from memgraph.store.maintenance.vector_repair import DamagedVectors, DamageNotice
+from memgraph.store.maintenance.vectors import DamageNotice, Vectors
 from memgraph.store.maintenance.verifying import Verifying
-from memgraph.store.opening import Place, check_parts, open_projector, open_store_journal, place_of, utc_now
+from memgraph.store.opening import Place, check_parts, open_projector, open_store_journal, place_of, times_of
 from memgraph.store.outcomes import Usage
 from memgraph.store.past.as_of import NoWriter, PastView, Views, When
 from memgraph.store.projection.projector import Projector
@@ -61,8 +58,34 @@ def _delegated(part: str, method: Callable[Concatenate[Any, P], T]) -> Callable[
     return carried_out
 
 
-class Delegating:
-    """The methods of a store that its parts carry out."""
+class AgentMemoryStore:
+    """A store of memories in one directory: a context manager, thread-safe.
+
+    Every write is durable and visible when its call returns; access records follow within a second. If another process replaces the journal
+    (reseals it, or restores a backup), the next use opens the new one.
+
+    Parameters
+    ----------
+    config : AgentMemoryConfig, optional
+        Default: from environment and ``config.toml``.
+    embedder : Embedder, optional
+        Default: according to ``embedding_model``. A store keeps to the model of its first vector.
+    clock : callable, optional
+        Returns the current time as an aware datetime.
+    keys : KeyProvider, optional
+        Default: ``MEMGRAPH_KEY`` if set, else a file in the user's configuration directory.
+    annotator : Annotator, optional
+        Default: the rules.
+
+    Raises
+    ------
+    NotAStoreError, StorageError
+        The directory cannot be a store.
+    JournalError
+        The journal cannot be trusted, or its key is missing.
+    ModelMismatchError
+        The store's vectors were made by another model.
+    """
 
     access_of = _delegated("_auditing", Auditing.access_of)
     audit = _delegated("_auditing", Auditing.audit)
@@ -75,16 +98,16 @@ class Delegating:
 
     without_secrets = _delegated("_writer", Writer.without_secrets)
 
-    get_memory = _delegated("_listings", OwnersListings.get_memory)
-    read_memories = _delegated("_listings", OwnersListings.read_memories)
-    every_memory = _delegated("_listings", OwnersListings.every_memory)
-    links = _delegated("_listings", OwnersListings.links)
-    every_link = _delegated("_listings", OwnersListings.every_link)
-    get_stats = _delegated("_listings", OwnersListings.get_stats)
-    list_memories = _delegated("_listings", OwnersListings.list_memories)
-    query_by_type = _delegated("_listings", OwnersListings.query_by_type)
-    query_by_project = _delegated("_listings", OwnersListings.query_by_project)
-    get_all_memories = _delegated("_listings", OwnersListings.get_all_memories)
+    get_memory = _delegated("_listings", Listings.get_memory)
+    read_memories = _delegated("_listings", Listings.read_memories)
+    every_memory = _delegated("_reader", Reader.every)
+    links = _delegated("_reader", Reader.links)
+    every_link = _delegated("_reader", Reader.every_link)
+    get_stats = _delegated("_listings", Listings.get_stats)
+    list_memories = _delegated("_listings", Listings.list_memories)
+    query_by_type = _delegated("_listings", Listings.query_by_type)
+    query_by_project = _delegated("_listings", Listings.query_by_project)
+    get_all_memories = _delegated("_listings", Listings.get_all_memories)
 
     record_access = _delegated("_usage", Usage.record_access)
     record_retrieval = _delegated("_usage", Usage.record_retrieval)
@@ -134,44 +157,12 @@ class Delegating:
     _expire = _delegated("_purging", Purging.expire)
     check_receipt = _delegated("_purging", Purging.check_receipt)
 
-    check_embedder = _delegated("_awaiting", AwaitingVectors.check_embedder)
-    awaiting_vectors = _delegated("_awaiting", AwaitingVectors.awaiting_vectors)
-    embed_awaiting = _delegated("_awaiting", AwaitingVectors.embed_awaiting)
-
-    damaged_vectors = _delegated("_damaged", DamagedVectors.damaged_vectors)
-    repair_vectors = _delegated("_damaged", DamagedVectors.repair_vectors)
-
-    reembed = _delegated("_reembedding", Reembedding.reembed)
-
-
-class AgentMemoryStore(Delegating):
-    """A store of memories in one directory: a context manager, thread-safe.
-
-    Every write is durable and visible when its call returns; access records follow within a second. If another process replaces the journal
-    (reseals it, or restores a backup), the next use opens the new one.
-
-    Parameters
-    ----------
-    config : AgentMemoryConfig, optional
-        Default: from environment and ``config.toml``.
-    embedder : Embedder, optional
-        Default: according to ``embedding_model``. A store keeps to the model of its first vector.
-    clock : callable, optional
-        Returns the current time as an aware datetime.
-    keys : KeyProvider, optional
-        Default: ``MEMGRAPH_KEY`` if set, else a file in the user's configuration directory.
-    annotator : Annotator, optional
-        Default: the rules.
-
-    Raises
-    ------
-    NotAStoreError, StorageError
-        The directory cannot be a store.
-    JournalError
-        The journal cannot be trusted, or its key is missing.
-    ModelMismatchError
-        The store's vectors were made by another model.
-    """
+    check_embedder = _delegated("_vectors", Vectors.check_embedder)
+    awaiting_vectors = _delegated("_vectors", Vectors.awaiting_vectors)
+    embed_awaiting = _delegated("_vectors", Vectors.embed_awaiting)
+    damaged_vectors = _delegated("_vectors", Vectors.damaged_vectors)
+    repair_vectors = _delegated("_vectors", Vectors.repair_vectors)
+    reembed = _delegated("_vectors", Vectors.reembed)
 
     _open_parts: Callable[[Embedder], None] | None = None
     """Opens the journal and all that works on it; None for a view."""
@@ -187,16 +178,16 @@ class AgentMemoryStore(Delegating):
     ) -> None:
         check_parts(embedder=embedder, clock=clock, keys=keys, annotator=annotator)
         config = load_config() if config is None else AgentMemoryConfig.parse(config)
-        time = clock or utc_now
+        time = times_of(clock)
 
         def open_parts(embedder: Embedder) -> None:
-            journal = open_store_journal(config, keys, lambda: to_iso(time()))
+            journal = open_store_journal(config, keys, time)
             place = place_of(config.home, has_key=journal.has_key)
             self._assemble(
                 config,
                 place,
                 open_projector(config.engine, journal, place.folder),
-                now=lambda: max(to_iso(time()), journal.tail.timestamp),
+                now=lambda: max(time(), journal.tail.timestamp),
                 embedder=embedder,
                 annotator=annotator or RuleAnnotator(),
                 refused=read_only_message(place.refused) if place.copy else "",
@@ -229,7 +220,7 @@ class AgentMemoryStore(Delegating):
         self._reader = reader = Reader(
             projector, embedder=lambda: writer.embedder, pending=writer.pending, on_damage=notice.log, **shared
         )
-        self._listings = OwnersListings(reader)
+        self._listings = Listings(reader)
         self._usage = Usage(config, journal, writer, reader, now, is_view=view is not None)
         self._views = Views(config, projector, reader, now, folder=place.folder / "past", of=view and view.past)
         self._purging = Purging(config.home, projector, writer, reader, now, close_views=self._views.close)
@@ -244,10 +235,8 @@ class AgentMemoryStore(Delegating):
         )
         self._transitions = Transitions(journal, writer, reader, now)
         self._curation = Curation(journal, writer, reader, now)
-        self._awaiting = AwaitingVectors(projector, writer, now)
-        self._damaged = DamagedVectors(self._awaiting, projector, writer, reader, now, notice)
+        self._vectors = Vectors(projector, writer, reader, now, notice)
         self._backups = Backups(config.home, projector, reader, now)
-        self._reembedding = Reembedding(self._awaiting, projector, writer, now)
         self._resetting = Resetting(projector, writer)
         self._auditing = Auditing(config, journal, writer, now)
         check_model(journal.named, embedder)
@@ -278,7 +267,7 @@ class AgentMemoryStore(Delegating):
     def notices(self) -> list[str]:
         """Notices for the user."""
         notices = [*self._journal.notices, *self._writer.notices]
-        return notices if self._is_closed else [*notices, *self._awaiting.notices, *self._damaged.notices]
+        return notices if self._is_closed else [*notices, *self._vectors.notices]
 
     def now(self) -> str:
         """Return the clock's time, but never a time before the last event's; for a view of the past, its moment."""
@@ -395,7 +384,10 @@ class AgentMemoryStore(Delegating):
             self._writer.pending.stop()
             self._usage.close()
             self._views.close()
-            self._release()
+            try:
+                self._projector.graph.write_due()
+            finally:
+                self._release()
             self._place = self._place._replace(copy=None)  # a copy is removed unless a view of the past still uses it
 
     def _reading(self, view: PastView) -> PastStore:

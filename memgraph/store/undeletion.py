@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from memgraph.errors import NotFoundError
-from memgraph.fold.last_state import LastState, last_known
+from memgraph.fold.fold import LastState, last_known
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.search import histories, lines_of, named_in

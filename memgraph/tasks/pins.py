@@ -79,9 +79,9 @@ class Pins:
         ends = self._end(kind, expires_at)
         with self.store.exclusive():
             name = None if task_id is None else find_task(self.store, task_id).id
-            for known in self._of(name):
-                if canonical_name(known.content) == canonical_name(self.store.without_secrets(text)):
-                    return PinUpsert(pin=known, is_new=False)
+            known = self._with_text(name, self.store.without_secrets(text))
+            if known is not None:
+                return PinUpsert(pin=known, is_new=False)
             pin_id = new_id()
             memory = SemanticMemory(
                 id=pin_id,
@@ -157,11 +157,8 @@ class Pins:
             is_same = (new_kind, given) == (known.kind, known.expires_at)
             ends = known.expires_at if is_same else self._end(new_kind, given)
             content = known.content if text is None else checked(Content, text, "text").strip()
-            twin = next(
-                (one for one in self._of(known.task_id) if canonical_name(one.content) == canonical_name(content)),
-                known,
-            )
-            if twin.id != known.id:
+            twin = self._with_text(known.task_id, content)
+            if twin is not None and twin.id != known.id:
                 raise InvalidInputError(f"is that of the pin {twin.id} already", field="text", value=content)
             self.store.curation.change(
                 [known.id],
@@ -188,10 +185,8 @@ class Pins:
             token = secrets.token_hex(8)  # an argument of a command: it must not begin with a dash
             ends = to_iso(from_iso(self.store.now()) + timedelta(seconds=TOKEN_LIFE_S))
             uptime_ms = int(1_000 * self.uptime_s())
-            event = PinRemoveRequested(
-                id=pin.id, request_id=self._request_id(token), expires_at=ends, uptime_ms=uptime_ms
-            )
-            self._commit(pin, event, actor)
+            asked = {"request_id": self._request_id(token), "expires_at": ends, "uptime_ms": uptime_ms}
+            self._commit(pin, PinRemoveRequested.parse({"id": pin.id, **asked}), actor)
             return PinRemoval(pin=pin, token=token, expires_at=ends)
 
     def confirm_removal(self, pin_id: str, token: str) -> Pin:
@@ -282,8 +277,11 @@ class Pins:
             raise InvalidInputError(f"names a pin that was removed, at {pin.removed_at}", field="pin_id", value=pin.id)
         return pin
 
-    def _of(self, task_id: str | None) -> Iterable[Pin]:
-        return (one for one in self._held() if one.task_id == task_id)
+    def _with_text(self, task_id: str | None, text: str) -> Pin | None:
+        """Return the pin of a task, or of none, that has a text already, whatever its case and white space."""
+        wanted = canonical_name(text)
+        of_task = (one for one in self._held() if one.task_id == task_id)
+        return next((one for one in of_task if canonical_name(one.content) == wanted), None)
 
     def _held(self) -> Sequence[Pin]:
         """Return the pins that hold: neither removed nor ended."""
@@ -369,8 +367,7 @@ def _parsed(pins: Pins, number: int, line: str, task_id: str | None) -> tuple[Pi
 
 def _line(pin: Pin) -> str:
     until = f" until {pin.expires_at}" if pin.expires_at else ""
-    text = _escaped(pin.content)
-    return f"- [{pin.kind}{until}] {text} <!-- pin {pin.id} -->"
+    return f"- [{pin.kind}{until}] {_escaped(pin.content)} <!-- pin {pin.id} -->"
 
 
 def _escaped(text: str) -> str:

@@ -62,7 +62,8 @@ def snapshot(store: AgentMemoryStore, task_id: str, *, as_of: int | When | None 
     task = find_task(store, task_id)
     moment = _moment(as_of)
     rows = store.reader.held(HAS_ITEM, task_key(task.id), moment)
-    items = [item_of({name: value for name, value in row.items() if name not in _LATER}) for row in rows]
+    then = ({name: value for name, value in row.items() if name not in _LATER} for row in rows)
+    items = [TaskItem.model_validate(row) for row in then]
     items.sort(key=lambda item: (item.seq, item.id))
     held = {item.kind: item for item in items}
     if "title" not in held:
@@ -91,11 +92,6 @@ def id_for(store: AgentMemoryStore, title: str) -> str:
         number += 1
         candidate = f"{base}-{number}"
     return candidate
-
-
-def item_of(row: Row) -> TaskItem:
-    """Return a row as an item."""
-    return TaskItem.model_validate(row)
 
 
 def _task(row: Row) -> Task:

@@ -236,13 +236,13 @@ class Working:
         name, seconds = checked(Name, item_id, "item_id"), checked(_Ttl, ttl_s, "ttl_s")
         ends = to_iso(from_iso(self.store.now()) + timedelta(seconds=seconds))
         self._commit(TransientSet(item_id=name, content=content, expires_at=ends, task_id=task_id), actor)
-        return TransientItem.parse(_item(self._row(TRANSIENT, name, "item_id") or {}))
+        return TransientItem.parse(_named(self._row(TRANSIENT, name, "item_id") or {}, "id"))
 
     def kept(self, *, task_id: str | None = None) -> list[TransientItem]:
         """Return the texts that have not expired, the first to expire first: of no task, or of this one."""
         now = self.store.now()
         rows = [row for row in self.store.reader.every_record(TRANSIENT) if row["expires_at"] > now]
-        items = [TransientItem.parse(_item(row)) for row in rows if row.get("task_id") == task_id]
+        items = [TransientItem.parse(_named(row, "id")) for row in rows if row.get("task_id") == task_id]
         return sorted(items, key=lambda item: (item.expires_at, item.id))
 
     def prune(self, *, actor: Actor = "system") -> int:
@@ -297,7 +297,3 @@ class Working:
 
 def _named(row: Row, field: str) -> dict[str, Any]:
     return {field: row["name"], **{name: value for name, value in row.items() if name not in ("id", "name")}}
-
-
-def _item(row: Row) -> dict[str, Any]:
-    return {**{name: value for name, value in row.items() if name != "name"}, "id": row["name"]}

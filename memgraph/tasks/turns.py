@@ -41,7 +41,7 @@ from memgraph.model.results.tasks import (
     TurnSettings,
 )
 from memgraph.ports import Row
-from memgraph.privacy import OWNER, Access
+from memgraph.privacy import Access
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import Scope, of_or_none
 from memgraph.store.access.visibility import visible
@@ -163,81 +163,39 @@ class _Session:
 
 @dataclass(frozen=True)
 class Turns:
-    """The turns of a store's sessions."""
+    """The turns of a store's sessions, for whoever has this access."""
 
     store: AgentMemoryStore
+    access: Access
 
     def begin(
-        self,
-        session_id: str,
-        message: str,
-        *,
-        asked: str | None = None,
-        agent: str | None = None,
-        justification: str | None = None,
-        project: str | None = None,
-        actor: Actor = "user",
+        self, session_id: str, message: str, *, asked: str | None, project: str | None, actor: Actor
     ) -> TurnControl:
-        """Return which task a message of the user belongs to, and what to ask before it is answered.
-
-        The current task is switched only if the user of the session allowed it (``sessions.control(session_id, autoswitch=True)``), the
-        message belongs to an open task with high confidence, no other one matches about equally well, and the counters of the
-        session are below their limits (settings ``turns``).
-
-        A message that merely confirms (“yes”, “that's right”) is committed at once as ``USER_CONFIRMED`` in the scope of the current task, unless
-        the last turn asked a question: “yes” and “no” choose none of its options, so it is asked again and nothing is committed. Besides, a turn appends one event ``memory.turn-control``, with a switch if there is one, and only if it changes the session: its
-        task, the number of mismatches in a row, or what was asked last. Any other turn appends nothing.
-
-        It reads the titles and ids of all open tasks, the items of the twenty touched last, and the pinned memories that share words with the
-        message: some 10 ms with a few tasks, and about 3 ms more for each task of 150 items.
-
-        Parameters
-        ----------
-        message : str
-            Of any length; its first 16,000 characters are read.
-        asked : str, optional
-            What the user was asked instead of what the last turn asked: a confirmation is recorded with it.
-        agent, justification : str, optional
-            For whom: tasks and memories that this agent may not have are neither inferred nor named. Default: the owner.
-        project : str, optional
-            Only tasks of this project and of none. Default: of any.
-
-        Returns
-        -------
-        TurnControl
-
-        Raises
-        ------
-        InvalidInputError, PermissionDeniedError
-            The message is empty or cannot be stored, or the justification justifies nothing. Nothing is changed.
-        """
+        """Decide a turn, and record it; see `Tasks.begin_turn`."""
         name, text = checked(Name, session_id, "session_id"), checked(QueryText, message, "message")
         if not text.strip():
             raise InvalidInputError("must not be empty", field="message", value=text[:1])
         question = checked(Text | None, asked, "asked")
-        access = OWNER if agent is None else self.store.access_of(agent, justification)
         beginning = text[:MAX_READ_CHARS]
         with self.store.exclusive():
-            session = self._session(name, access, checked(Name | None, project, "project"))
+            session = self._session(name, checked(Name | None, project, "project"))
             confirms = is_confirmation(text, self.store.config.turns)
             is_answer = confirms or (session.asked[0] is not None and is_denial(text, self.store.config.turns))
-            inference = Inference(None) if is_answer else self._inferred(session, beginning, access)
+            inference = Inference(None) if is_answer else self._inferred(session, beginning)
             decision = self._decision(session, inference)
-            resolved = (
-                inference.best.task_id if decision == "switched" and inference.best is not None else session.active_id
-            )
-            questions = self._questions(session, resolved, access, project)
+            inferred = inference.best.task_id if inference.best else None
+            resolved = inferred if decision == "switched" else session.active_id
+            questions = self._questions(session, resolved, project)
             if is_answer:
                 kind, about = session.asked
                 nudge = questions.again(kind, about, session.candidates) if kind and question is None else None
             else:
                 nudge = self._nudge(session, inference, decision, beginning, questions)
-            is_agreed = confirms and nudge is None
-            confirmations = self._confirmed(session, text, question, access, actor) if is_agreed else []
+            confirmations = self._confirmed(session, text, question, actor) if confirms and nudge is None else []
             event = TurnControlled(
                 session_id=name,
                 turn_id=new_id(),
-                inferred_task=inference.best.task_id if inference.best else None,
+                inferred_task=inferred,
                 confidence=inference.confidence,
                 ambiguous=[one.task_id for one in inference.ambiguous[:_MAX_AMBIGUOUS]],
                 resolved_task=resolved,
@@ -250,39 +208,34 @@ class Turns:
             self._record(session, event, actor)
             return self._control(session, inference, event, nudge, confirmations)
 
-    def _session(self, name: str, access: Access, project: str | None) -> _Session:
+    def _session(self, name: str, project: str | None) -> _Session:
         row = self.store.reader.record(SESSION, session_key(name)) or {}
         known = session_of(name, row, self.store.now())
         visible_tasks: list[Task] = []
-        if access.may("read", "public", None) and access.may("search", "public", None):
-            visible_tasks = [
-                one
-                for one in list_tasks(self.store)
-                if (project is None or one.project_id in (None, project)) and access.may_read_text(one.title)
-            ]
+        if self.access.may("read", "public", None) and self.access.may("search", "public", None):
+            of_project = (one for one in list_tasks(self.store) if project is None or one.project_id in (None, project))
+            visible_tasks = [one for one in of_project if self.access.may_read_text(one.title)]
         active = next((one for one in visible_tasks if one.id == known.active), None)
         if known.active is not None and active is None:
             visible_tasks = []  # nobody decides about a task that they may not see
         return _Session(known, row, active, [one for one in visible_tasks if one.status in WRITABLE])
 
-    def _inferred(self, session: _Session, message: str, access: Access) -> Inference:
+    def _inferred(self, session: _Session, message: str) -> Inference:
         message_terms = frozenset(analyse(message))
         texts = [
-            TaskText(
-                task.id, task.title, self._items(task, message_terms, access) if place < MAX_TASKS_WITH_ITEMS else ()
-            )
+            TaskText(task.id, task.title, self._items(task, message_terms) if place < MAX_TASKS_WITH_ITEMS else ())
             for place, task in enumerate(session.candidates)
         ]
         return infer_task(message, texts, active=session.active_id) if texts else Inference(None)
 
-    def _items(self, task: Task, message_terms: frozenset[str], access: Access) -> Sequence[str]:
+    def _items(self, task: Task, message_terms: frozenset[str]) -> Sequence[str]:
         """Return the newest texts of a task, without those that an agent may not have: only such as share a word with the message could tell."""
         rows = [row for row in self.store.reader.held(HAS_ITEM, task_key(task.id), None) if row["kind"] in _COMPARED]
         rows.sort(key=lambda row: (-row["seq"], row["id"]))
         texts = [row["content"] for row in rows[:_MAX_ITEM_TEXTS]]
-        if access.is_owner:
+        if self.access.is_owner:
             return texts
-        return [one for one in texts if message_terms.isdisjoint(terms_of(one)) or access.may_read_text(one)]
+        return [one for one in texts if message_terms.isdisjoint(terms_of(one)) or self.access.may_read_text(one)]
 
     def _decision(self, session: _Session, inference: Inference) -> Decision:
         """Return whether the session switches to the inferred task, and why."""
@@ -301,11 +254,11 @@ class Turns:
             return "guarded"
         return "switched"
 
-    def _questions(self, session: _Session, resolved: str | None, access: Access, project: str | None) -> Questions:
+    def _questions(self, session: _Session, resolved: str | None, project: str | None) -> Questions:
         if project is None:
             known = (*session.candidates, session.active)
             project = next((one.project_id for one in known if one and one.id == resolved), None)
-        return Questions(self.store, access, session.known.session_id, resolved, project)
+        return Questions(self.store, self.access, session.known.session_id, resolved, project)
 
     def _nudge(
         self, session: _Session, inference: Inference, decision: Decision, message: str, questions: Questions
@@ -322,21 +275,15 @@ class Turns:
             return topic_nudge(name, (inference.best.task_id, inference.best.title), active)
         return None
 
-    def _confirmed(
-        self, session: _Session, message: str, question: str | None, access: Access, actor: Actor
-    ) -> list[TurnConfirmation]:
+    def _confirmed(self, session: _Session, message: str, question: str | None, actor: Actor) -> list[TurnConfirmation]:
         """Commit that the user agreed, in the scope of the current task; nothing without a task that can change, or by an agent that may not write."""
-        if session.active is None or session.active.status not in WRITABLE or not access.may("write", "public", None):
+        task = session.active
+        if task is None or task.status not in WRITABLE or not self.access.may("write", "public", None):
             return []
         event = UserConfirmed(message=message.strip(), confirmed=question)
-        events = self.store.commit("task", [event], task_id=session.active.id, actor=actor)
-        return [
-            TurnConfirmation(
-                task_id=session.active.id, message=done.message, confirmed=done.confirmed, seq=committed.seq
-            )
-            for committed in events
-            if isinstance(done := committed.payload, UserConfirmed)
-        ]
+        committed = self.store.commit("task", [event], task_id=task.id, actor=actor)
+        done = ((one.seq, one.payload) for one in committed if isinstance(one.payload, UserConfirmed))
+        return [TurnConfirmation(task_id=task.id, seq=seq, **one.model_dump()) for seq, one in done]
 
     def _record(self, session: _Session, event: TurnControlled, actor: Actor) -> None:
         """Append the turn if it changes the session: a switch, the mismatches in a row, or what was asked."""
@@ -345,12 +292,10 @@ class Turns:
             stack = stack_with(session.known.stack, event.resolved_task or "")
             # the switch first: after it the inferred task is the current one, and what the turn asks is kept
             events.insert(0, SessionTasksSet(session_id=event.session_id, stack=stack))
-        elif mismatches_after(session.row, event.inferred_task) == session.known.mismatches and session.asked == (
-            event.asked_kind,
-            event.asked_about,
-        ):
-            return
-        self.store.commit("system", events, actor=actor)
+        is_as_before = session.asked == (event.asked_kind, event.asked_about)
+        counts_as_before = mismatches_after(session.row, event.inferred_task) == session.known.mismatches
+        if event.decision == "switched" or not (is_as_before and counts_as_before):
+            self.store.commit("system", events, actor=actor)
 
     def _control(
         self,
@@ -365,19 +310,12 @@ class Turns:
         after = session_of(event.session_id, row, now)
         _log.info("turn %s: %s, confidence %.2f", event.turn_id, event.decision, event.confidence)
         return TurnControl(
+            **event.model_dump(exclude={"ambiguous", "asked_kind", "asked_about"}),
             version=VERSION,
-            session_id=event.session_id,
-            turn_id=event.turn_id,
             seq=self.store.reader.index.offset.seq,
             at=now,
-            inferred_task=event.inferred_task,
-            confidence=event.confidence,
             ambiguous=list(inference.ambiguous[:_MAX_AMBIGUOUS]),
             active_task=session.active_id,
-            resolved_task=event.resolved_task,
-            autoswitch=event.autoswitch,
-            guidance=event.guidance,
-            decision=event.decision,
             nudge=nudge,
             counters=TurnCounters(
                 switches_back=after.switches_back,
@@ -451,7 +389,7 @@ class Questions:
         if self.task_id is not None:
             for row in self.store.reader.held(HAS_ITEM, task_key(self.task_id), None):
                 if self._is_constraint(row) and asks_for_forbidden(message, row["content"]):
-                    return conflict_nudge(Rule("constraint", row["id"], row["content"], self.task_id))
+                    return conflict_nudge("constraint", row["id"], row["content"], self.task_id)
         for memory in self._pinned(message):
             if asks_for_forbidden(message, memory.content):
                 return self._about(memory)
@@ -469,7 +407,7 @@ class Questions:
             return None
         row = self.store.reader.record(ITEM, about[0])
         if row is not None and row["task_id"] == self.task_id and "closed_seq" not in row and self._is_constraint(row):
-            return conflict_nudge(Rule("constraint", row["id"], row["content"], self.task_id))
+            return conflict_nudge("constraint", row["id"], row["content"], self.task_id)
         with self.store.reader.frozen():
             index, mask = self.store.reader.index, self._mask(about)
             memories = self.store.reader.read([index.ids.names[slot] for slot in np.flatnonzero(mask).tolist()])
@@ -491,7 +429,7 @@ class Questions:
     def _about(self, memory: StoredMemory) -> Nudge:
         self.store.auditing.record_disclosure(self.access, "read", [memory])
         is_a_pin = is_pin(self.store.reader.record(PIN, memory.id))
-        return conflict_nudge(Rule("pin" if is_a_pin else "memory", memory.id, memory.content))
+        return conflict_nudge("pin" if is_a_pin else "memory", memory.id, memory.content)
 
     def _pinned(self, message: str) -> list[StoredMemory]:
         """Return the pinned memories with the most words of a message that whoever asks may have."""
@@ -628,30 +566,23 @@ def _line(terms: Sequence[str]) -> str:
     return f" {' '.join(terms)} "
 
 
-class Rule(NamedTuple):
-    """A text that may forbid something."""
-
-    kind: Literal["pin", "constraint", "memory"]
-    id: str
-    text: str
-    task_id: str | None = None
-
-
-def conflict_nudge(rule: Rule) -> Nudge:
-    """Ask what holds: the message, or what forbids what it asks for."""
-    short = rule.id[:_SHORT]
-    task = f" --task {shlex.quote(rule.task_id)}" if rule.task_id else ""
+def conflict_nudge(
+    kind: Literal["pin", "constraint", "memory"], rule_id: str, text: str, task_id: str | None = None
+) -> Nudge:
+    """Ask what holds: the message, or the text that forbids what it asks for."""
+    short = rule_id[:_SHORT]
+    task = f" --task {shlex.quote(task_id)}" if task_id else ""
     changes: dict[str, list[tuple[str, str | None]]] = {
         "pin": [
             ("Change the pin", f"memgraph pins edit {short} --text TEXT"),
             ("Remove the pin", f"memgraph pins remove {short}"),
         ],
         "constraint": [("Lift the constraint", f"memgraph task done {short}{task}")],
-        "memory": [("Forget it", f"memgraph forget {rule.id}")],
+        "memory": [("Forget it", f"memgraph forget {rule_id}")],
     }
-    what = {"pin": "a pin", "constraint": "a constraint of the task", "memory": "a memory"}[rule.kind]
-    question = f"The message asks for what {what} rules out: “{_shown(rule.text)}”. Which holds?"
-    return _nudge("conflict", question, [("Keep it, and change the request", None), *changes[rule.kind]], [rule.id])
+    what = {"pin": "a pin", "constraint": "a constraint of the task", "memory": "a memory"}[kind]
+    question = f"The message asks for what {what} rules out: “{_shown(text)}”. Which holds?"
+    return _nudge("conflict", question, [("Keep it, and change the request", None), *changes[kind]], [rule_id])
 
 
 def ambiguity_nudge(session_id: str, tasks: Sequence[tuple[str, str]], active: str | None) -> Nudge:

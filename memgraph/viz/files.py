@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from memgraph.errors import StorageError
 
@@ -17,41 +16,28 @@ _MOST_PREFIX_CHARS = 100
 _PRIVATE = 0o600
 
 
-class _Place(NamedTuple):
-    """A file's path with all symbolic links resolved, and its mode."""
-
-    path: Path
-    mode: int
-
-
 def write_files(contents: Mapping[Path, bytes]) -> None:
-    """Write files atomically: first all of them as temporary files, which then replace the targets.
+    """Write files atomically: all as temporary files, which then replace the targets; if one cannot be written, none has changed.
 
     A new file is readable only by its owner; an existing one keeps its mode. A symbolic link is kept, and its target is written. A
     device, pipe or directory is not replaced.
-
-    Raises
-    ------
-    StorageError
-        A file cannot be written; then none has changed.
     """
     places = {path: _place(path) for path in contents}
     made: dict[Path, Path] = {}
     try:
         for path, content in contents.items():
             with _refusals(path):
-                place = places[path]
-                prefix = f".{place.path.name[:_MOST_PREFIX_CHARS]}."
-                descriptor, name = tempfile.mkstemp(dir=place.path.parent, prefix=prefix)
+                real, mode = places[path]
+                descriptor, name = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name[:_MOST_PREFIX_CHARS]}.")
                 made[path] = Path(name)
                 with os.fdopen(descriptor, "wb") as stream:
-                    os.fchmod(descriptor, place.mode)
+                    os.fchmod(descriptor, mode)
                     stream.write(content)
                     stream.flush()
                     os.fsync(descriptor)
         for path in contents:
             with _refusals(path):
-                made[path].replace(places[path].path)
+                made[path].replace(places[path][0])
                 del made[path]
     finally:
         for left in made.values():
@@ -59,25 +45,13 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Create a directory and its parents if they do not exist.
-
-    Raises
-    ------
-    StorageError
-        It cannot be created.
-    """
+    """Create a directory and its parents if they do not exist."""
     with _refusals(path):
         path.mkdir(parents=True, exist_ok=True)
 
 
-def _place(path: Path) -> _Place:
-    """Return the path and mode with which to write a file.
-
-    Raises
-    ------
-    StorageError
-        The path is a directory or another non-regular file, or has no name.
-    """
+def _place(path: Path) -> tuple[Path, int]:
+    """Return the path, with all symbolic links resolved, and the mode with which to write a file."""
     if not path.name:
         raise StorageError("must name a file", path=path)
     with _refusals(path):
@@ -85,19 +59,18 @@ def _place(path: Path) -> _Place:
         try:
             mode = real.lstat().st_mode
         except FileNotFoundError:
-            return _Place(real, _PRIVATE)
+            return real, _PRIVATE
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(None, "it is a directory")
         if not stat.S_ISREG(mode):
             raise OSError(None, "it is not a regular file")
-        return _Place(real, stat.S_IMODE(mode))
+        return real, stat.S_IMODE(mode)
 
 
 @contextmanager
 def _refusals(path: Path) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
-        raise StorageError(f"cannot be written: {error.strerror}; choose another path", path=path) from None
-    except ValueError as error:  # a NUL, or half of a surrogate pair
-        raise StorageError(f"cannot be written: {error}; choose another path", path=path) from None
+    except (OSError, ValueError) as error:  # a ValueError: the path has a NUL, or half of a surrogate pair
+        why = error.strerror if isinstance(error, OSError) else error
+        raise StorageError(f"cannot be written: {why}; choose another path", path=path) from None

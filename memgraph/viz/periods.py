@@ -28,11 +28,6 @@ def bounds(since: str | None, until: str | None) -> tuple[str, str]:
     """Return the first and the last time of a period in memgraph's format.
 
     A date alone means the start of the day as `since` and its end as `until`, as in `MemGraph.at`.
-
-    Raises
-    ------
-    InvalidInputError
-        One of them is not a time, or `since` is after `until`.
     """
     first = _FIRST if since is None else _time(since, "since")
     last = _LAST if until is None else moment_of(until, field="until")
@@ -48,13 +43,7 @@ def bucket_between(first: str, last: str) -> Bucket:
 
 
 def check_span(first: str, last: str, bucket: Bucket) -> None:
-    """Check that a span has at most `MOST_BUCKETS` buckets.
-
-    Raises
-    ------
-    InvalidInputError
-        It has more.
-    """
+    """Refuse a span of more than `MOST_BUCKETS` buckets."""
     days = (_day(last) - _day(first)).days
     if days / DAYS_OF[bucket] > MOST_BUCKETS:
         problem = (
@@ -65,13 +54,7 @@ def check_span(first: str, last: str, bucket: Bucket) -> None:
 
 
 def checked_bucket(bucket: str | None) -> Bucket | None:
-    """Check a bucket given by the caller.
-
-    Raises
-    ------
-    InvalidInputError
-        The bucket is unknown.
-    """
+    """Refuse an unknown bucket."""
     if bucket is None:
         return None
     for known in BUCKETS:

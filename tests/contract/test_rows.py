@@ -124,7 +124,6 @@ def everything(rows: Rows) -> dict[str, list[tuple[Key, Row]]]:
         found[name] = sorted(rows.scan(name), key=lambda entry: entry[0])
         for key, row in found[name][:5]:
             assert rows.get(name, key) == row
-    assert rows.count() == sum(map(len, found.values()))
     return found
 
 

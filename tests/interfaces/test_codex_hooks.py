@@ -15,7 +15,7 @@ import pytest
 
 from memgraph import MemGraph
 from memgraph.config import AgentMemoryConfig
-from memgraph.embedding.none import NoEmbedder
+from memgraph.embedding import NoEmbedder
 from memgraph.interfaces.agents.hooks import answer_hook
 from memgraph.interfaces.agents.jobs import waiting_jobs
 from memgraph.interfaces.agents.learning import learn_from_jobs

@@ -15,7 +15,7 @@ import pytest
 
 from memgraph import MemGraph, MemGraphError
 from memgraph.config import AgentMemoryConfig
-from memgraph.embedding.none import NoEmbedder
+from memgraph.embedding import NoEmbedder
 from memgraph.interfaces.agents.hooks import answer_hook
 from memgraph.interfaces.agents.jobs import Job, add_job, start_learning, waiting_jobs
 from memgraph.interfaces.agents.kept import kept_overview

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from memgraph.embedding.none import NoEmbedder
+from memgraph.embedding import NoEmbedder
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from memgraph import MemGraph
-from memgraph.embedding.none import NoEmbedder
+from memgraph.embedding import NoEmbedder
 from memgraph.interfaces.agents.hooks import answer_hook
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli

@@ -129,7 +129,7 @@ def test_the_ending_says_what_is_exported(done: Callable[..., str], tmp_path: Pa
 def test_what_cannot_be_done_is_refused(
     run: Callable[..., Any], args: tuple[str, ...], code: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memgraph.viz.charts.charts.charts", lambda *_, **__: {"overview.png": b""})
+    monkeypatch.setattr("memgraph.viz.charts.charts", lambda *_, **__: {"overview.png": b""})
     result = run(*args)
     assert (result.exit_code, said in result.output) == (code, True), result.output
     assert len(result.output.strip().splitlines()) <= 4

@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 import memgraph
 from memgraph import AgentMemoryStore, MemGraph
 from memgraph.config import AgentMemoryConfig
-from memgraph.embedding.none import NoEmbedder
+from memgraph.embedding import NoEmbedder
 from memgraph.extraction.readers.builds import BuildLogReader
 from memgraph.extraction.readers.ci_log import CiLogReader
 from memgraph.extraction.readers.junit import JunitReader

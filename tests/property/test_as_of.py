@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import memgraph
 from memgraph.fold import EmptyRows, Workspace, fold
-from memgraph.fold.projection import digest_after
+from memgraph.fold.fold import digest_after
 from memgraph.store.past.as_of import Past, moment_of
 from memgraph.testing import FakeClock, FakeEmbedder
 

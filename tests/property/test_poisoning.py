@@ -18,10 +18,7 @@ from memgraph.interfaces.operations import Caller, perform
 from memgraph.items import Items
 from memgraph.retrieval.context.formats import FORMATS
 from memgraph.tasks.pins import as_markdown, read_markdown
-from memgraph.viz.export.graph import shown_graph
-from memgraph.viz.export.graphml import graphml
-from memgraph.viz.export.node_link import node_link
-from memgraph.viz.export.parquet import graph_parquet
+from memgraph.viz.export import graph_parquet, graphml, node_link, shown_graph
 from memgraph.viz.page.page import write_page
 from tests.doors import DOORS
 from tests.property.injections import INJECTIONS

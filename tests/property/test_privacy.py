@@ -217,7 +217,7 @@ def asked(memory: MemGraph, agent: Agent) -> Iterator[tuple[str, object]]:
 def seen(view: MemGraph, folder: Path) -> Iterator[tuple[str, object]]:
     """Yield everything that an agent's view returns."""
     from memgraph.viz.page.page import write_page
-    from memgraph.viz.series.series import learning_series
+    from memgraph.viz.series import learning_series
 
     yield "list", view.commands.list(limit=1_000)
     yield "every", list(view.store.every_memory())

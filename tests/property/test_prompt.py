@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memgraph import AgentMemoryStore, MemGraph, MemGraphError
 from memgraph.config import AgentMemoryConfig
-from memgraph.embedding.none import NoEmbedder
+from memgraph.embedding import NoEmbedder
 from memgraph.model.memory import EpisodicMemory, ProceduralMemory, SemanticMemory
 from memgraph.retrieval.context.budget import count_tokens
 from memgraph.testing import FakeClock

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memgraph import AgentMemoryStore, MemGraph, ProceduralMemory, SemanticMemory
 from memgraph.config import AgentMemoryConfig
-from memgraph.embedding.none import NoEmbedder
+from memgraph.embedding import NoEmbedder
 from memgraph.testing import FakeClock, FakeEmbedder
 
 WORDS = ("port", "checkout", "service", "staging", "deploy", "queue")

@@ -12,7 +12,7 @@ from memgraph import AgentMemoryConfig, AgentMemoryStore
 from memgraph.model.events.memories import MemoryMerged, RecordPatch
 from memgraph.model.events.records import BuildConsolidated
 from memgraph.testing import FakeClock, FakeEmbedder
-from memgraph.viz.series.series import Series, learning_series
+from memgraph.viz.series import Series, learning_series
 
 NOW = "2026-06-30T12:00:00.000Z"
 

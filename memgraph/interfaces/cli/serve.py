@@ -148,11 +148,12 @@ def _place(settings: Settings, root: str | None) -> Path:
 def limit_reporter(place: Path) -> Callable[[str, int, int], None]:
     """Return what reports a limit of the server, to the receivers that the environment names."""
     from memgraph.config import load_config
-    from memgraph.diagnostics.reports import QuotaWatch, report_quota
+    from memgraph.diagnostics.delivery import Repeats
+    from memgraph.diagnostics.reports import BETWEEN_S, report_quota
     from memgraph.model.timestamps import to_iso
     from memgraph.store.opening import utc_now
 
-    config, shared = load_config({"home": place}), {"store_id": None, "watch": QuotaWatch()}
+    config, shared = load_config({"home": place}), {"store_id": None, "repeats": Repeats(between_s=BETWEEN_S)}
 
     def reached(name: str, value: int, limit: int) -> None:
         given: dict[str, Any] = {**shared, "now": lambda: to_iso(utc_now()), "value": value, "limit": limit}

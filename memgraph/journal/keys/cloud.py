@@ -56,11 +56,7 @@ class SecretManagerKeys(ABC):
         return KeyPlace(f"the secret {self._secret} ({self.name})", remedy)
 
     def key(self, store_id: str) -> SigningKey | None:  # noqa: ARG002 - one secret serves every store
-        """Return the key of the current version, or None if there is no such secret.
-
-        Raises `KeyMissingError` if the manager cannot be reached, refuses, or the secret holds something else; `MissingExtraError` if the
-        vendor's client is not installed.
-        """
+        """Return the key of the current version, or None if there is no such secret; raises `KeyMissingError` or `MissingExtraError`."""
         return self._key(None)
 
     def find(self, store_id: str, key_id: str) -> SigningKey | None:  # noqa: ARG002

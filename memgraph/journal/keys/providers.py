@@ -54,10 +54,7 @@ _SOURCES = {
 
 
 def configured_keys(config: AgentMemoryConfig, environment: Mapping[str, str] | None = None) -> KeyProvider:
-    """Return the key provider that the settings name. Nothing is read yet.
-
-    Raises `ConfigError` if `key_source` is not what the provider needs, and `MissingExtraError` if its client is not installed.
-    """
+    """Return the key provider that the settings name. Nothing is read yet. Raises `ConfigError` or `MissingExtraError`."""
     environment = os.environ if environment is None else environment
     kind, source = config.key_provider, config.key_source
     if kind in _SOURCES and not source.strip():
@@ -89,10 +86,7 @@ class ListedKeys(ABC):
 
     @abstractmethod
     def keys(self, store_id: str) -> Sequence[SigningKey]:
-        """Return the keys of a store, the active one first; an empty list for a store without keys.
-
-        Raises `KeyMissingError` or `StorageError` if the source cannot be read, or holds something else.
-        """
+        """Return the keys of a store, the active one first, none for a store without keys; raises `KeyMissingError` or `StorageError`."""
 
     def key(self, store_id: str) -> SigningKey | None:
         """Return the active key, or None if there is none."""
@@ -112,10 +106,7 @@ class ListedKeys(ABC):
 
 
 class FileKeys(ListedKeys):
-    """Keys in files ``<keys_home>/keys/<store_id>.json``, readable by their owner alone.
-
-    `is_chosen` tells whether the settings name this provider, so that ``MEMGRAPH_KEY`` has no effect.
-    """
+    """Keys in files ``<keys_home>/keys/<store_id>.json``, private; `is_chosen` by the settings, so that ``MEMGRAPH_KEY`` has no effect."""
 
     name = "file"
 
@@ -155,10 +146,7 @@ class FileKeys(ListedKeys):
         return _made(len(self.keys(store_id)) + 1)
 
     def add(self, store_id: str, *added: SigningKey, is_active: bool = True) -> None:
-        """Store keys beside the others, all or none: in front of them or, if none is the active one, behind them.
-
-        Raises `KeyMissingError` if the file has another key of an id, or would hold too many; `StorageError` if the system refuses.
-        """
+        """Store keys beside the others, all or none (`KeyMissingError`): in front of them or, if none is the active one, behind them."""
         keys, path = self.keys(store_id), self.path(store_id)
         known = {key.key_id: key.secret for key in keys}
         if others := [key.key_id for key in added if known.get(key.key_id, key.secret) != key.secret]:
@@ -178,10 +166,7 @@ class FileKeys(ListedKeys):
 
 
 class EnvKeys(ListedKeys):
-    """Keys from the environment variable ``MEMGRAPH_KEY``: 64 or more hexadecimal digits each; the first one is active.
-
-    They serve every store.
-    """
+    """Keys for every store from the variable ``MEMGRAPH_KEY``: 64 or more hexadecimal digits each; the first one is active."""
 
     name = "env"
 

@@ -42,10 +42,7 @@ def key_from_secret(secret: bytes, place: str | None = None) -> SigningKey:
 
 
 def is_named(key: SigningKey, key_id: str) -> bool:
-    """Return whether a key is the one that an id names: it has this id, or the id ends with its fingerprint.
-
-    The second holds for ids of earlier releases, which were fingerprints, and for a key that was moved to another provider.
-    """
+    """Return whether a key is the one that an id names: by its id, or, for a key of an earlier release or moved here, by its fingerprint."""
     if key.key_id == key_id:
         return True
     found = _FINGERPRINT_AT_END.search(key_id)
@@ -53,10 +50,7 @@ def is_named(key: SigningKey, key_id: str) -> bool:
 
 
 def secret_of(text: object, source: str) -> bytes:
-    """Parse a secret: at least 64 hexadecimal digits. White space around it is ignored.
-
-    The `KeyMissingError` for anything else names the source and never quotes the text.
-    """
+    """Parse a secret, at least 64 hexadecimal digits; the `KeyMissingError` for anything else names the source, never the text."""
     try:
         secret = bytes.fromhex(text.strip()) if isinstance(text, str) else b""
     except ValueError:
@@ -112,11 +106,7 @@ def name_of(keys: KeyProvider) -> str:
 
 
 class KeyRing:
-    """Finds a store's keys by the ids that its events name.
-
-    The first provider has the active key. Keys that it does not know are looked up in the others, so that a store can be moved from one
-    provider to another.
-    """
+    """Finds a store's keys by the ids that its events name: with the first provider, which has the active key, then with the others."""
 
     def __init__(self, store_id: str, *providers: KeyProvider, active: SigningKey | None = None) -> None:
         self.store_id = store_id
@@ -147,10 +137,7 @@ class KeyRing:
         return self._known.get(key_id)
 
     def verifying(self, key_id: str, expected_id: str | None) -> SigningKey:
-        """Return the key that must verify an event, given the id that it names and that of the key in use there.
-
-        Raises `ForeignKeyError` if the event names another key than the one in use, or one that is missing.
-        """
+        """Return the key that must verify an event, by the id that it names and that of the key in use there, or raise `ForeignKeyError`."""
         expected = expected_id or key_id
         in_use = self.find(expected)
         if in_use is None:
@@ -284,10 +271,7 @@ def check_presence(history: KeyHistory, ring: KeyRing) -> None:
 
 
 def check_validity(history: KeyHistory, ring: KeyRing, *, days: int | None, now: Callable[[], str]) -> None:
-    """Refuse a store if a key that its events need was rotated more than some days ago (None: never); warn of what is due.
-
-    `now` is called only if a key was rotated. The error names all keys that have expired.
-    """
+    """Refuse a store if a key that its events need was rotated more than some days ago (None: never); warn of what is due."""
     current = ring.find(history.current) if history.current else None
     if current and ring.active and not is_named(ring.active, current.key_id):
         logger.warning(

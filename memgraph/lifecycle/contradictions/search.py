@@ -19,7 +19,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.fold.last_state import last_known
+from memgraph.fold.fold import last_known
 from memgraph.index.columns import TRUST
 from memgraph.index.index import Index
 from memgraph.lifecycle.contradictions.changes import Batch, batches_after

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from memgraph.fold.last_state import last_known
+from memgraph.fold.fold import last_known
 from memgraph.index.index import Index
 from memgraph.lifecycle.evidence.deletions import Deletions
 from memgraph.lifecycle.evidence.evidence import Scope, is_true, strictness

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from memgraph.fold.last_state import last_known
+from memgraph.fold.fold import last_known
 from memgraph.journal.envelope import Event
 from memgraph.lifecycle.evidence.experience import evidence_of
 from memgraph.lifecycle.generalisation.extractive_text import by_centrality

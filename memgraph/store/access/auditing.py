@@ -28,13 +28,7 @@ logger = logger_of(__name__)
 
 
 class Auditing:
-    """Decides what agents may ask for, and records what was refused or justified.
-
-    Attributes
-    ----------
-    requests : Requests
-        Finds the commits that a client's request made.
-    """
+    """Decides what agents may ask for, and records what was refused or justified. `requests` finds the commits of a client's request."""
 
     def __init__(self, config: AgentMemoryConfig, journal: Journal, writer: Writer, now: Callable[[], str]) -> None:
         self._agents = config.agents
@@ -65,12 +59,7 @@ class Auditing:
         tiers: Sequence[PrivacyTier] | None = None,
         domain: str | None = None,
     ) -> None:
-        """Reject a request for tiers or a domain of which the agent may have nothing, and record the refusal.
-
-        Raises
-        ------
-        PermissionDeniedError
-        """
+        """Reject a request for tiers or a domain of which the agent may have nothing, and record the refusal."""
         for tier in tiers or ():
             with self._refusals(access, operation, tier=tier):
                 access.check_asked(operation, tier=tier)
@@ -87,11 +76,8 @@ class Auditing:
     def watch(self, access: Access, reader: Reader) -> tuple[Callable[[], None], Callable[..., None]]:
         """Record which sensitive memories an agent's view gives, each once.
 
-        Returns
-        -------
-        tuple of (on_query, check)
-            To be called after each Cypher query, which may return any part of any memory, so that all sensitive ones of the view
-            count as given; and with the tiers and the domain that a list is restricted to, which may be refused.
+        Return what is to be called after each Cypher query, which may return any part of any memory, so that all sensitive ones of the view
+        count as given; and with the tiers and the domain that a list is restricted to, which may be refused.
         """
         recorded: set[str] = set()
 

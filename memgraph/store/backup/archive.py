@@ -1,25 +1,155 @@
-"""The archive of a backup: a compressed tar file, written and read in one pass.
+"""The archive of a backup: a compressed tar file, written and read in one pass, and the manifest that says what it holds.
 
-What is read is foreign until it is verified: the reader accepts regular files alone, exactly those that its caller names, in order and
-with their sizes, and never takes in more than these sizes allow.
+The manifest is the first file, authenticated with a key derived from the store's, so that every other file is expected, with its size and
+SHA-256, before it is read. What is read is foreign until it is verified: the reader accepts regular files alone, exactly those that its
+caller names, in order and with their sizes, and never takes in more than these sizes allow. Further kinds of files need no new format.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import os
+import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Self, cast
+from typing import IO, Annotated, Any, BinaryIO, Self, cast
+
+from pydantic import AfterValidator, Field
 
 from memgraph.disk.files import make_own, name_anew, open_regular, sync_folder
-from memgraph.errors import BackupError, InvalidInputError, MissingExtraError
-from memgraph.store.backup import manifest
-from memgraph.store.backup.manifest import BackupFile
+from memgraph.disk.seal import Seal
+from memgraph.errors import BackupError, InvalidInputError, KeyMissingError, MissingExtraError
+from memgraph.journal.envelope import canonical
+from memgraph.journal.keys.providers import FileKeys
+from memgraph.journal.keys.ring import KeyRing, key_place, seal_of
+from memgraph.model.base import Name, Strict, Timestamp
+from memgraph.model.events.payload import Sha256, Whole
+from memgraph.model.events.store import KeptVectors
+from memgraph.model.ids import MemoryId, stored_form
+from memgraph.ports import KeyProvider
+
+SealFor = Callable[[str, str], Seal]
+"""Returns the seal for a store's id and the id of its key, or raises the error for one that it does not have."""
+FORMAT = 2
+MANIFEST = "backup.json"
+MAX_BYTES = 8 << 20
+PURPOSE = "backup"
+"""What the seal of manifests is for: see `Journal.seal`."""
+_PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
+
+
+def _place(name: str) -> str:
+    """Return the name of a file below the store's directory; refuse any that could lie elsewhere."""
+    parts = name.split("/")
+    if len(parts) > 8 or not all(_PART.fullmatch(part) for part in parts):
+        raise ValueError("must be a relative path of plain names")
+    return name
+
+
+class BackupFile(Strict):
+    """A file in the archive: `size_bytes` bytes of the store's file `name`, from `offset` on."""
+
+    name: Annotated[str, AfterValidator(_place)]
+    offset: Whole
+    size_bytes: Whole
+    sha256: Sha256
+
+
+class BackupHead(Strict):
+    """The end of the journal in a backup: the last event."""
+
+    seq: Whole
+    signature: Sha256
+    timestamp: Timestamp
+
+
+class BackupBase(Strict):
+    """The backup that an incremental one continues, and the name that its file had."""
+
+    backup_id: MemoryId
+    seq: Whole
+    signature: Sha256
+    file: Name
+
+
+class BackupManifest(Strict):
+    """The content of a backup: its events from `first_seq` to its head, a commit boundary, with the digest of the state after it.
+
+    The vectors are counted with those of the base. The files are in the order in which the archive has them.
+    """
+
+    format: Annotated[int, Field(ge=1)]
+    backup_id: MemoryId
+    store_id: MemoryId
+    made_at: Timestamp
+    made_by: Name
+    first_seq: Whole
+    head: BackupHead
+    digest: Sha256
+    schema_version: Name
+    envelope_version: Whole
+    key_ids: Annotated[list[Name], Field(max_length=10_000)]
+    journal_sha256: Sha256
+    vectors: Annotated[list[KeptVectors], Field(max_length=1_000)]
+    base: BackupBase | None = None
+    files: Annotated[list[BackupFile], Field(max_length=100_000)]
+
+
+def sealed(manifest: BackupManifest, seal: Seal, key_id: str) -> bytes:
+    """Return a manifest with its code, as it stands in the archive."""
+    body = manifest.model_dump()
+    return canonical({"body": body, "key_id": key_id, "code": seal.code(canonical(body))})
+
+
+def unsealed(data: bytes, path: Path, seal_for: SealFor) -> BackupManifest:
+    """Return the manifest of an archive, verified."""
+    try:
+        stored = json.loads(data)
+        body, key_id, code = stored["body"], stored["key_id"], stored["code"]
+        store_id, format_ = body["store_id"], body["format"]
+        if stored_form(store_id) != store_id or not isinstance(key_id, str) or type(format_) is not int:
+            raise ValueError("is not a manifest")
+        written = canonical(body)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise damaged(path, "its manifest cannot be read") from None
+    if not seal_for(store_id, key_id).fits(code, written):
+        raise damaged(path, "its manifest is not what was signed")
+    if format_ != FORMAT:
+        raise BackupError(f"backup format {format_} is unknown to this release; install a newer memgraph", path=path)
+    try:
+        return BackupManifest.parse(body)
+    except InvalidInputError as error:
+        raise damaged(path, f"its manifest does not fit its schema: {error.field}") from None
+
+
+def seals_of(keys: KeyProvider, keys_home: Path, path: Path) -> SealFor:
+    """Return what gives the seals of a provider's keys; it raises a `KeyMissingError` if the store's key is missing, or is another one."""
+
+    def seal_for(store_id: str, key_id: str) -> Seal:
+        ring = KeyRing.from_providers(store_id, keys, FileKeys(keys_home))
+        key = ring.find(key_id)
+        if key is None:
+            is_other = f"not the key given, {ring.active.key_id}" if ring.active else "missing"
+            shown = re.sub(r"[^0-9A-Za-z:._-]", "?", key_id)[:100]
+            raise KeyMissingError(
+                f"{path} was made with key {shown} of store {store_id}, which is {is_other}: a backup never contains "
+                f"keys; {key_place(keys, store_id).remedy}",
+                key_id=key_id,
+            )
+        return seal_of(key, PURPOSE, store_id)
+
+    return seal_for
+
+
+def damaged(path: Path, reason: str) -> BackupError:
+    """Return the error for a backup that cannot be trusted."""
+    return BackupError(f"the backup is damaged: {reason}; use another one", path=path)
+
 
 ZSTD, GZIP = ".tar.zst", ".tar.gz"
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -32,12 +162,7 @@ _MOST_WINDOW_BYTES = 64 << 20
 
 
 def check_name(path: Path) -> None:
-    """Refuse a name whose compression is unknown, or whose package is missing.
-
-    Raises
-    ------
-    InvalidInputError, MissingExtraError
-    """
+    """Refuse a name whose compression is unknown, or whose package is missing."""
     if path.name.endswith(ZSTD):
         _zstandard()
     elif not path.name.endswith(GZIP):
@@ -45,19 +170,9 @@ def check_name(path: Path) -> None:
 
 
 class ArchiveWriter:
-    """Writes an archive as a temporary file, mode 0600; a context manager. Without `publish`, nothing remains.
+    """Writes an archive as a temporary file, mode 0600, to which `publish` gives the name; without that, nothing remains.
 
-    Parameters
-    ----------
-    path : Path
-        The name that `publish` gives it.
-    replaces : bool
-        Whether it may replace a file.
-
-    Raises
-    ------
-    BackupError
-        The system refuses, or the file exists. Any other `OSError` in the block is raised as this one.
+    A context manager. An `OSError` in the block is raised as a `BackupError`.
     """
 
     def __init__(self, path: Path, *, replaces: bool) -> None:
@@ -86,13 +201,7 @@ class ArchiveWriter:
                 raise error
 
     def add(self, name: str, size_bytes: int, source: IO[bytes]) -> None:
-        """Add a file of exactly this size.
-
-        Raises
-        ------
-        OSError
-            The source ends early, or the system refuses.
-        """
+        """Add a file of exactly this size."""
         entry = tarfile.TarInfo(name)  # without times and owners: they say nothing about a store
         entry.size, entry.mode = size_bytes, 0o600
         self._tar.addfile(entry, source)
@@ -120,15 +229,15 @@ class ArchiveReader:
     def __init__(self, path: Path, stream: _Limited) -> None:
         self._path = path
         self._stream = stream
-        stream.allow(manifest.MAX_BYTES)
+        stream.allow(MAX_BYTES)
         with _damage(path):
             self._tar = tarfile.open(fileobj=cast("Any", stream), mode="r|", bufsize=1 << 16)  # noqa: SIM115
 
     def read_manifest(self) -> bytes:
         """Return the bytes of the manifest, which is the first file."""
-        entry = self._next(manifest.NAME)
-        if entry.size > manifest.MAX_BYTES:
-            raise manifest.damaged(self._path, "its manifest is too large")
+        entry = self._next(MANIFEST)
+        if entry.size > MAX_BYTES:
+            raise damaged(self._path, "its manifest is too large")
         with _damage(self._path):
             return self._content(entry).read(entry.size)
 
@@ -138,45 +247,39 @@ class ArchiveReader:
         self._stream.allow(sum(padded) + _TAR_END_BYTES)
 
     def copy(self, file: BackupFile, write: Callable[[bytes], object]) -> None:
-        """Pass the next file to a function in blocks; it must be this one.
-
-        Raises
-        ------
-        BackupError
-            It is another one, or its bytes are not those of the manifest.
-        """
+        """Pass the next file to a function in blocks; it must be this one, with the bytes that the manifest names."""
         entry = self._next(stored_name(file))
         if entry.size != file.size_bytes:
-            raise manifest.damaged(self._path, f"{file.name} has {entry.size} bytes, not {file.size_bytes}")
+            raise damaged(self._path, f"{file.name} has {entry.size} bytes, not {file.size_bytes}")
         digest, left = hashlib.sha256(), file.size_bytes
         content = self._content(entry)
         while left:
             with _damage(self._path):
                 block = content.read(min(_BLOCK_BYTES, left))
             if not block:
-                raise manifest.damaged(self._path, f"{file.name} ends early")
+                raise damaged(self._path, f"{file.name} ends early")
             digest.update(block)
             left -= len(block)
             write(block)
         if digest.hexdigest() != file.sha256:
-            raise manifest.damaged(self._path, f"{file.name} differs from its SHA-256")
+            raise damaged(self._path, f"{file.name} differs from its SHA-256")
 
     def end(self) -> None:
         """Check that nothing follows, and that the compressed file is whole."""
         with _damage(self._path):
             if (entry := self._tar.next()) is not None:
-                raise manifest.damaged(self._path, f"it contains {entry.name!r}, which its manifest does not name")
+                raise damaged(self._path, f"it contains {entry.name!r}, which its manifest does not name")
             while block := self._stream.read(_BLOCK_BYTES):
                 if any(block):
-                    raise manifest.damaged(self._path, "something follows its last file")
+                    raise damaged(self._path, "something follows its last file")
 
     def _next(self, name: str) -> tarfile.TarInfo:
         with _damage(self._path):
             entry = self._tar.next()
         if entry is None:
-            raise manifest.damaged(self._path, f"it ends before {name}")
+            raise damaged(self._path, f"it ends before {name}")
         if entry.name != name or not entry.isreg() or entry.sparse is not None:
-            raise manifest.damaged(self._path, f"it contains {entry.name!r} where the file {name} is expected")
+            raise damaged(self._path, f"it contains {entry.name!r} where the file {name} is expected")
         return entry
 
     def _content(self, entry: tarfile.TarInfo) -> IO[bytes]:
@@ -192,15 +295,7 @@ def stored_name(file: BackupFile) -> str:
 
 @contextmanager
 def reading(path: Path) -> Iterator[ArchiveReader]:
-    """Open an archive; its compression is recognised by its first bytes.
-
-    Raises
-    ------
-    BackupError
-        It cannot be read, or is no such archive.
-    MissingExtraError
-        The package for its compression is missing.
-    """
+    """Open an archive; its compression is recognised by its first bytes."""
     with ExitStack() as stack:
         try:
             file = stack.enter_context(open_regular(path, follows_links=True))
@@ -235,7 +330,7 @@ class _Limited:
         found = self._stream.read(min(size, self._left + 1))
         self._left -= len(found)
         if self._left < 0:
-            raise manifest.damaged(self._path, "it unpacks to more than its manifest names")
+            raise damaged(self._path, "it unpacks to more than its manifest names")
         return found
 
 
@@ -268,12 +363,10 @@ def _damage(path: Path) -> Iterator[None]:
     """Raise what a damaged archive makes its readers raise as a `BackupError`."""
     try:
         yield
-    except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError, zlib.error, _zstd_error()) as error:
         if isinstance(error, OSError) and error.errno is not None and not isinstance(error, gzip.BadGzipFile):
             raise BackupError(f"cannot be read: {error.strerror}", path=path) from None
-        raise manifest.damaged(path, "it cannot be unpacked") from None
-    except _zstd_error():
-        raise manifest.damaged(path, "it cannot be unpacked") from None
+        raise damaged(path, "it cannot be unpacked") from None
 
 
 def _zstd_error() -> type[BaseException]:
@@ -310,5 +403,5 @@ def _is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except (PermissionError, OverflowError):
-        return True
+        pass
     return True

@@ -10,16 +10,17 @@ import hashlib
 import io
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
 import orjson
 
-from memgraph.disk.files import read_own
+from memgraph.disk.files import read_own, storage_errors
 from memgraph.disk.seal import Seal
 from memgraph.errors import BackupError, InvalidInputError, KeyMissingError, StorageError
-from memgraph.fold.projection import SCHEMA_VERSION
+from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.envelope import ENVELOPE_VERSION, Chain, CommitDraft
 from memgraph.journal.search import events_of
 from memgraph.journal.vectors import NamedVectors
@@ -28,9 +29,21 @@ from memgraph.model.base import Callback, checked
 from memgraph.model.events.store import BackupMade, KeptVectors
 from memgraph.model.results.maintenance import BackupResult
 from memgraph.ports import Progress
-from memgraph.store.backup import manifest
-from memgraph.store.backup.archive import ArchiveWriter, check_name, reading, stored_name
-from memgraph.store.backup.manifest import BackupBase, BackupFile, BackupHead, BackupManifest
+from memgraph.store.backup.archive import (
+    FORMAT,
+    MANIFEST,
+    PURPOSE,
+    ArchiveWriter,
+    BackupBase,
+    BackupFile,
+    BackupHead,
+    BackupManifest,
+    check_name,
+    reading,
+    sealed,
+    stored_name,
+    unsealed,
+)
 from memgraph.store.opening import release
 from memgraph.store.projection.projector import Projector
 from memgraph.store.query import Reader
@@ -69,13 +82,7 @@ class Part:
 
 
 class Backups:
-    """Makes and lists the backups of a store.
-
-    Parameters
-    ----------
-    home : Path
-        The store's directory.
-    """
+    """Makes and lists the backups of a store."""
 
     def __init__(self, home: Path, projector: Projector, reader: Reader, now: Callable[[], str]) -> None:
         self._home = home
@@ -190,23 +197,18 @@ class Backups:
         def seal_for(store_id: str, key_id: str) -> Seal:
             if store_id != self._journal.store_id:
                 raise BackupError(f"is a backup of another store, {store_id}", path=path)
-            seal = self._journal.seal_of(key_id, manifest.PURPOSE)
+            seal = self._journal.seal_of(key_id, PURPOSE)
             if seal is None:
                 raise KeyMissingError(f"{path} was made with another key, {key_id!r}, which is missing", key_id=key_id)
             return seal
 
         with reading(path) as archive:
-            found = manifest.unsealed(archive.read_manifest(), path, seal_for)
+            found = unsealed(archive.read_manifest(), path, seal_for)
         chain = Chain(found.store_id, found.head.seq, found.head.signature, found.head.timestamp)
         return self._unchanged(Base(found.backup_id, str(path), chain, {one.model: one.rows for one in found.vectors}))
 
     def _unchanged(self, base: Base) -> Base:
-        """Check that the journal up to the base is as it was in it.
-
-        Raises
-        ------
-        BackupError
-        """
+        """Check that the journal up to the base is as it was in it."""
         journal, seq = self._journal, base.chain.seq
         if self._is_rewritten(seq, base.chain.signature):
             raise BackupError(
@@ -225,11 +227,11 @@ class Backups:
         self, target: Path, boundary: Boundary, base: Base | None, *, replaces: bool, progress: Progress | None
     ) -> BackupResult:
         journal = self._journal
-        parts, keys, sha256 = self._parts(boundary, base, progress)
-        made = self._manifest(boundary, base, parts, sorted(keys), sha256)
+        parts, keys = self._parts(boundary, base, progress)
+        made = self._manifest(boundary, base, parts, sorted(keys))
         with ArchiveWriter(target, replaces=replaces) as archive:
-            first = manifest.sealed(made, journal.seal(manifest.PURPOSE), journal.signing_key.key_id)
-            archive.add(manifest.NAME, len(first), io.BytesIO(first))
+            first = sealed(made, journal.seal(PURPOSE), journal.signing_key.key_id)
+            archive.add(MANIFEST, len(first), io.BytesIO(first))
             for part in parts:
                 source = _Hashing(part)
                 archive.add(stored_name(part.file), part.file.size_bytes, source)  # type: ignore[arg-type]
@@ -248,10 +250,8 @@ class Backups:
             seconds=0.0,
         )
 
-    def _parts(
-        self, boundary: Boundary, base: Base | None, progress: Progress | None
-    ) -> tuple[list[Part], set[str], str]:
-        """Verify what is copied; return it, the ids of the keys that signed it, and the SHA-256 of the events."""
+    def _parts(self, boundary: Boundary, base: Base | None, progress: Progress | None) -> tuple[list[Part], set[str]]:
+        """Verify what is copied; return it, the events first, and the ids of the keys that signed it."""
         journal, after, end = self._journal, base.chain.seq if base else 0, boundary.chain.seq
         reached = base.chain if base else journal.start
         for commit in journal.replay(reached, until=end):
@@ -280,19 +280,19 @@ class Backups:
                 )
         config = self._home / "config.toml"
         if config.exists():
-            try:
+            with storage_errors(config, "cannot be read"):
                 data = read_own(config)
-            except OSError as error:
-                raise StorageError(f"cannot be read: {error.strerror}", path=config) from None
             parts.append(_part("config.toml", 0, lambda: iter([data])))
-        return parts, keys, parts[0].file.sha256
+        return parts, keys
 
-    def _manifest(
-        self, boundary: Boundary, base: Base | None, parts: list[Part], key_ids: list[str], sha256: str
-    ) -> BackupManifest:
-        chain = boundary.chain
+    def _manifest(self, boundary: Boundary, base: Base | None, parts: list[Part], key_ids: list[str]) -> BackupManifest:
+        chain, continued = boundary.chain, None
+        if base is not None:
+            continued = BackupBase(
+                backup_id=base.backup_id, seq=base.chain.seq, signature=base.chain.signature, file=Path(base.path).name
+            )
         return BackupManifest(
-            format=manifest.FORMAT,
+            format=FORMAT,
             backup_id=str(uuid4()),
             store_id=self._journal.store_id,
             made_at=self._now(),
@@ -303,20 +303,13 @@ class Backups:
             schema_version=SCHEMA_VERSION,
             envelope_version=ENVELOPE_VERSION,
             key_ids=key_ids,
-            journal_sha256=sha256,
+            journal_sha256=parts[0].file.sha256,
             vectors=[
                 KeptVectors(model=model, dimension=dimension, rows=rows)
                 for model, rows in sorted(boundary.named.rows.items())
                 if rows and (dimension := boundary.named.dimension_of(model) or 0)
             ],
-            base=BackupBase(
-                backup_id=base.backup_id,
-                seq=base.chain.seq,
-                signature=base.chain.signature,
-                file=Path(base.path).name,
-            )
-            if base
-            else None,
+            base=continued,
             files=[part.file for part in parts],
         )
 
@@ -393,17 +386,9 @@ def _part(name: str, offset: int, blocks: Callable[[], Iterator[bytes]]) -> Part
 
 
 def _absolute(path: str | Path) -> Path:
-    """Return a file's path from the root, because it is recorded.
-
-    Raises
-    ------
-    InvalidInputError
-        It is no path.
-    """
-    if not isinstance(path, str | Path) or not Path(path).name or "\0" in str(path):
-        raise InvalidInputError("must be the path of a file", field="file", value=path)
-    try:
-        str(path).encode()
-        return Path(path).expanduser().absolute()
-    except (ValueError, RuntimeError, OSError):
-        raise InvalidInputError("must be the path of a file", field="file", value=path) from None
+    """Return a file's path from the root, because it is recorded."""
+    if isinstance(path, str | Path) and Path(path).name and "\0" not in str(path):
+        with suppress(ValueError, RuntimeError, OSError):
+            str(path).encode()
+            return Path(path).expanduser().absolute()
+    raise InvalidInputError("must be the path of a file", field="file", value=path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, TypeVar
@@ -193,7 +193,8 @@ class Writer:
             A link's end is neither among the memories nor in the store; nothing is stored.
         """
         memories, links = checked_list(AgentMemory, memories, "memories"), checked_list(Link, links, "links")
-        self.restore(memories, links)
+        with self._projector.graph.written_after():
+            self.restore(memories, links)
 
     def commit(
         self,
@@ -227,7 +228,10 @@ class Writer:
         """Add memories in one commit and return them as stored; `parts` are linked in order."""
         if not memories:
             return []
-        with in_bulk() if len(memories) >= BULK_FROM else nullcontext():
+        with ExitStack() as block:
+            if len(memories) >= BULK_FROM:
+                block.enter_context(in_bulk())
+                block.enter_context(self._projector.graph.written_after())
             made_by = self.embedder
             completed = self._completed([parse_memory(memory) for memory in memories], annotate=annotate, are_one=parts)
             task_id, chains = completed[0].task_id, _chains(annotate=annotate, parts=parts)

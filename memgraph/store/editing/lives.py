@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from memgraph.fold.fold import fold
-from memgraph.fold.last_state import OtherMemories
+from memgraph.fold.fold import OtherMemories, fold
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 from memgraph.model.events.memories import MemoryDerived, MemoryLinked, MemoryUnlinked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -26,29 +26,18 @@ from memgraph.journal.opening import id_of, identity_in, is_store, opened, refus
 from memgraph.journal.rotation import reseal, rotate
 from memgraph.model.events.payload import MAX_WHOLE
 from memgraph.model.events.store import JournalResealed, KeyRotated
-from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress, SigningKey
-from memgraph.store.opening import open_store_journal, release, utc_now
-
-_WRONG_EXPORT = "name the file that `memgraph keys export` wrote for this store"
+from memgraph.store.opening import open_store_journal, release, times_of
 
 KeyState = Literal["signs", "next", "verifies", "expired", "missing", "archived", "not needed"]
 
 
 @dataclass(frozen=True, slots=True)
 class KeyEntry:
-    """One key of a store.
+    """One key of a store, the events that it signed, and until when it verifies them.
 
-    Attributes
-    ----------
-    state : {"signs", "next", "verifies", "expired", "missing", "archived", "not needed"}
-        "signs": it signs new events; "next": it is the provider's active key and will sign after ``keys rotate``; "verifies": it
-        was rotated and verifies earlier events; "expired": it was rotated and may no longer verify; "missing": events need it and
-        no provider has it; "archived": only events that were compacted need it, for reading the archive; "not needed": no event needs it.
-    first_seq, last_seq : int, optional
-        The events that it signed; no last one for the key that signs.
-    until : str, optional
-        Until when a rotated key verifies.
+    It signs new events, or will do so after ``keys rotate`` ("next"); it was rotated and verifies earlier events, or may no longer; it is
+    needed and no provider has it; only archived events need it, or none.
     """
 
     key_id: str
@@ -71,13 +60,7 @@ class KeyReport:
 def list_keys(
     config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None, clock: Clock | None = None
 ) -> KeyReport:
-    """Return the keys of a store and their states. The journal is read but not verified, so that a store that is refused can be examined.
-
-    Raises
-    ------
-    NotAStoreError, StorageError
-        There is no store.
-    """
+    """Return the keys of a store and their states. The journal is read but not verified, so that a store that is refused can be examined."""
     config = config or load_config()
     store_id = id_of(config.home, config.server)
     history, archived = _history(config, store_id)
@@ -89,8 +72,8 @@ def list_keys(
     except (KeyMissingError, StorageError) as error:
         problems.append(str(error))
         ring = KeyRing(store_id, local)
-    now = to_iso((clock or utc_now)())
-    entries = [*_not_needed(archived, history), *_used(history, ring, config.key_verification_days, now)]
+    used = _used(history, ring, config.key_verification_days, times_of(clock)())
+    entries = [*_not_needed(archived, history), *used]
     if not problems and ring.active is None:
         problems.append(f"the signing key is missing: {key_place(provider, store_id).remedy}")
     by_state = {state: [one.key_id for one in entries if one.state == state] for state in ("missing", "expired")}
@@ -110,16 +93,13 @@ def list_keys(
 
 def _history(config: AgentMemoryConfig, store_id: str) -> tuple[KeyHistory, KeyHistory]:
     """Return which keys the events name that are needed, and which ones are named by those that a baseline stands for."""
-    database = opened(config.home, config.server)
-    try:
+    with closing(opened(config.home, config.server)) as database:
         heads = HeadFile(config.keys_home, store_id)
         journal = Journal(database, config.home, store_id, None, heads=heads, lock_timeout_s=config.lock_timeout_s)
         if identity_in(database) is None:
             return uses_in(legacy.lines(config.home)), KeyHistory()
         seq = journal.archived_until()
         return uses_in(journal.every_line(seq, until=MAX_WHOLE)), uses_in(journal.every_line(until=seq))
-    finally:
-        database.close()
 
 
 def _not_needed(archived: KeyHistory, history: KeyHistory) -> list[KeyEntry]:
@@ -152,21 +132,12 @@ def rotate_key(
     keys: KeyProvider | None = None,
     clock: Clock | None = None,
 ) -> KeyRotated:
-    """Change the key that signs a store, and return the event that records it. See `memgraph.journal.rotation`.
-
-    Raises
-    ------
-    KeyMissingError
-        The provider has no new key, or a key that events need is missing or has expired.
-    """
+    """Change the key that signs a store, and return the event that records it. See `memgraph.journal.rotation`."""
     config = config or load_config()
     id_of(config.home, config.server)
-    provider, now = keys or configured_keys(config), _now(clock)
-    journal = open_store_journal(config, provider, now)
-    try:
+    provider, now = keys or configured_keys(config), times_of(clock)
+    with closing(open_store_journal(config, provider, now)) as journal:
         return rotate(journal, provider, now=now, rotated_by=rotated_by or f"memgraph {release()}")
-    finally:
-        journal.close()
 
 
 def reseal_store(
@@ -177,33 +148,16 @@ def reseal_store(
     clock: Clock | None = None,
     progress: Progress | None = None,
 ) -> JournalResealed:
-    """Sign all events of a store anew with its present key, and return the event that records it. See `memgraph.journal.rotation`.
-
-    Raises
-    ------
-    JournalError
-        The journal does not verify, or all of it is signed with the present key.
-    """
+    """Sign all events of a store anew with its present key, and return the event that records it. See `memgraph.journal.rotation`."""
     config = config or load_config()
     id_of(config.home, config.server)
-    now = _now(clock)
-    journal = open_store_journal(config, keys, now, with_expired_keys=True)
-    try:
+    now = times_of(clock)
+    with closing(open_store_journal(config, keys, now, with_expired_keys=True)) as journal:
         return reseal(journal, now=now, resealed_by=resealed_by or f"memgraph {release()}", progress=progress)
-    finally:
-        journal.close()
 
 
 def export_keys(path: Path, config: AgentMemoryConfig | None = None, *, keys: KeyProvider | None = None) -> list[str]:
-    """Write the keys of a store to a new private file, in the form of the provider ``json``, and return their ids.
-
-    Raises
-    ------
-    KeyMissingError
-        A key that events need is missing; nothing is written.
-    StorageError
-        The file exists, or cannot be written.
-    """
+    """Write the keys of a store to a new private file, in the form of the provider ``json``, and return their ids. All of them, or none."""
     config = config or load_config()
     provider = keys or configured_keys(config)
     report = list_keys(config, keys=provider)
@@ -230,13 +184,6 @@ def import_keys(path: Path, config: AgentMemoryConfig | None = None) -> list[str
     """Add the keys of an exported document to the store's key file, and return the ids of those that it did not have.
 
     If there is no store yet, they are kept for the store that the document names, so that a backup of it can be restored.
-
-    Raises
-    ------
-    KeyMissingError
-        The document holds no keys of this store, or another secret for a key that the file has; nothing is changed.
-    StorageError
-        The document cannot be read, or there is no store and the document does not name one.
     """
     config = config or load_config()
     try:
@@ -244,28 +191,21 @@ def import_keys(path: Path, config: AgentMemoryConfig | None = None) -> list[str
             data = file.read(MAX_DOCUMENT_BYTES + 1)
     except OSError as error:
         raise StorageError(f"the keys cannot be read: {error.strerror}", path=path) from None
-    local = FileKeys(config.keys_home)
+    store_id: str | None
     if is_store(config.home, config.server):
         store_id = id_of(config.home, config.server)
-        return _added(keys_in(data, str(path), store_id, advice=_WRONG_EXPORT), local, store_id)
-    refuse_foreign(config.home)
-    named = store_named_in(data)
-    if named is None:
+    else:
+        refuse_foreign(config.home)
+        store_id = store_named_in(data)
+    if store_id is None:
         raise StorageError(
             f"names no store, and there is no store at {config.home}: import a file that `memgraph keys export` wrote, or name the "
             f"store with --home; to restore with these keys, set {SOURCE_VARIABLE} to this file and MEMGRAPH_KEY_PROVIDER to json",
             path=path,
         )
-    return _added(keys_in(data, str(path), named, advice=_WRONG_EXPORT), local, named)
-
-
-def _added(given: list[SigningKey], local: FileKeys, store_id: str) -> list[str]:
+    local = FileKeys(config.keys_home)
+    given = keys_in(data, str(path), store_id, advice="name the file that `memgraph keys export` wrote for this store")
     known = {key.key_id: key.secret for key in local.keys(store_id)}
     new = [key for key in given if known.get(key.key_id) != key.secret]
     local.add(store_id, *new, is_active=not known)
     return [key.key_id for key in new]
-
-
-def _now(clock: Clock | None) -> Callable[[], str]:
-    time = clock or utc_now
-    return lambda: to_iso(time())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -20,8 +20,8 @@ from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.disk.files import clear, make_private_folder, storage_errors, sync_folder, write_private
 from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.errors import GraphError, InvalidInputError, StorageError
-from memgraph.fold.projection import SCHEMA_VERSION
-from memgraph.journal.envelope import CommitDraft, Line
+from memgraph.fold.fold import SCHEMA_VERSION
+from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.head_file import HeadFile
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import configured_keys
@@ -42,10 +42,8 @@ from memgraph.model.base import Callback, checked
 from memgraph.model.events.earlier import UPCASTERS
 from memgraph.model.events.store import StoreMigrated
 from memgraph.model.results.maintenance import MigrationReport, MoveResult
-from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, KeyProvider, Progress
-from memgraph.store.opening import open_projector, open_store_journal, release, utc_now
-from memgraph.store.projection.projector import Projector
+from memgraph.store.opening import open_projector, open_store_journal, release, times_of
 from memgraph.store.projection.replayed_rows import replayed
 from memgraph.store.purge.receipts import FOLDER as RECEIPTS
 
@@ -58,32 +56,17 @@ def migrate(
     keys: KeyProvider | None = None,
     progress: Progress | None = None,
 ) -> MigrationReport:
-    """Verify and read every event of a store, and bring graph and index to this release's schema.
-
-    Parameters
-    ----------
-    dry_run : bool
-        Verify and report; change nothing.
-    progress : callable, optional
-        Called with (done, total) events.
-
-    Raises
-    ------
-    JournalError
-        An event is not what was signed, or this release cannot read it; or the journal contradicts its head file. Nothing is changed.
-    StorageError
-        There is no store.
-    """
+    """Verify and read every event of a store, and bring graph and index to this release's schema; a dry run only reports."""
     checked(Callback, progress, "progress")
     config = config or load_config()
-    provider, time_of = keys or configured_keys(config), clock or utc_now
-    started, started_at = time.perf_counter(), to_iso(time_of())
+    provider, now = keys or configured_keys(config), times_of(clock)
+    started, started_at = time.perf_counter(), now()
     store_id, _ = identify(config.home, provider, keys_home=config.keys_home, server=config.server)
-    journal = open_store_journal(config, provider, lambda: to_iso(time_of()), moves=not dry_run)
-    try:
-        read = _Read()
-        for line in journal.every_line():
-            read.take(line)
+    with closing(open_store_journal(config, provider, now, moves=not dry_run)) as journal:
+        whole, versions = hashlib.sha256(), Counter[tuple[str, int]]()
+        for line in journal.every_line():  # what the lines say of themselves, before any conversion
+            whole.update(line.data + b"\n")
+            versions[line.type, orjson.loads(line.head)["event_version"]] += 1
         journal.verify(progress)
         before = _schema_of(config, journal)
         found = MigrationReport(
@@ -94,38 +77,28 @@ def migrate(
             events=journal.tail.seq,
             first_seq=min(1, journal.tail.seq),
             last_seq=journal.tail.seq,
-            types=dict(sorted(read.types.items())),
-            converted=read.converted(),
-            journal_sha256=read.whole.hexdigest(),
+            types=dict(sorted((f"{name} {version}", number) for (name, version), number in versions.items())),
+            converted=_converted(versions),
+            journal_sha256=whole.hexdigest(),
             signature=journal.tail.signature,
             schema_before=before,
             schema_version=SCHEMA_VERSION,
             rebuilds=before != SCHEMA_VERSION,
             seconds=0.0,
         )
-        updates = {} if dry_run else _bring_up(config, journal, found, lambda: to_iso(time_of()), progress)
-    finally:
-        journal.close()
+        updates = {} if dry_run else _bring_up(config, journal, found, now, progress)
     return found.model_copy(update={**updates, "seconds": round(time.perf_counter() - started, 3)})
 
 
 def finish(config: AgentMemoryConfig | None = None) -> Path | None:
-    """Remove the journal of an earlier release, which was kept after its events were moved into the database; return its path.
-
-    Raises
-    ------
-    StorageError
-        There is no store, or the system refuses.
-    """
+    """Remove the journal of an earlier release, which was kept after its events were moved into the database; return its path."""
     config = config or load_config()
     id_of(config.home, config.server)
     kept = config.home / KEPT
     if not kept.exists():
         return None
-    try:
+    with storage_errors(kept, "cannot be removed"):
         clear(kept)
-    except OSError as error:
-        raise StorageError(f"cannot be removed: {error.strerror}", path=kept) from None
     return kept
 
 
@@ -142,22 +115,6 @@ def move(
 
     Every event and every vector is verified in the new place, in one transaction. Settings and receipts are copied. Keys and head file stay
     where they are, for both are one store: after the next event in the new place, the old one counts as an old copy and is refused.
-
-    Parameters
-    ----------
-    tenant : str, optional
-        Name of the store in a PostgreSQL database; default: the setting.
-    progress : callable, optional
-        Called with (done, total) events.
-
-    Raises
-    ------
-    InvalidInputError
-        The new place is the old one.
-    StorageError, NotAStoreError
-        There is no store, or there is one in the new place, or something else. Nothing is changed.
-    JournalError
-        An event is not what was signed. Nothing is changed.
     """
     checked(Callback, progress, "progress")
     config = config or load_config()
@@ -173,7 +130,7 @@ def move(
         if target.home.exists() and any(target.home.iterdir()):
             raise StorageError("is not empty; name a new directory", path=target.home)
     with (
-        closing(open_store_journal(config, keys, lambda: to_iso((clock or utc_now)()))) as source,
+        closing(open_store_journal(config, keys, times_of(clock))) as source,
         source.locked(),
         _making(target) as folder,
     ):
@@ -277,8 +234,7 @@ def _bring_up(
     progress: Progress | None,
 ) -> dict[str, object]:
     """Make graph and index with this release's schema; record that, if they were of another one."""
-    projector = open_projector(config.engine, journal, config.home)
-    try:
+    with closing(open_projector(config.engine, journal, config.home)) as projector:
         if found.rebuilds:
             projector.rebuild(progress)
         with projector.reading():
@@ -299,13 +255,11 @@ def _bring_up(
         with projector.writing():
             events = projector.append([CommitDraft("system", [record], actor="user")], now())
         return {"digest": digest, "recorded_as": events[-1].seq}
-    finally:
-        projector.close()
 
 
 def _schema_of(config: AgentMemoryConfig, journal: Journal) -> str | None:
     """Return the version of the schema of the rows as they are; None if it cannot be read."""
-    projector: Projector = open_projector(config.engine, journal, config.home)
+    projector = open_projector(config.engine, journal, config.home)
     try:
         state = projector.stored.state()
         return state.projection.schema_version if state else None
@@ -315,28 +269,13 @@ def _schema_of(config: AgentMemoryConfig, journal: Journal) -> str | None:
         projector.release()
 
 
-class _Read:
-    """Collects what the lines say of themselves, before any conversion."""
-
-    def __init__(self) -> None:
-        self.types: Counter[str] = Counter()
-        self.whole = hashlib.sha256()
-        self._versions: set[tuple[str, int]] = set()
-
-    def take(self, line: Line) -> None:
-        """Add a line."""
-        self.whole.update(line.data + b"\n")
-        version = orjson.loads(line.head)["event_version"]
-        self.types[f"{line.type} {version}"] += 1
-        self._versions.add((line.type, version))
-
-    def converted(self) -> dict[str, str]:
-        """Return the types and versions that are converted when they are read, and the version they become."""
-        found = {}
-        for type_, version in sorted(self._versions):
-            newest = version
-            while (type_, newest) in UPCASTERS:
-                newest += 1
-            if newest > version:
-                found[f"{type_} {version}"] = f"{type_} {newest}"
-        return found
+def _converted(versions: Iterable[tuple[str, int]]) -> dict[str, str]:
+    """Return the types and versions that are converted when they are read, and the version they become."""
+    found = {}
+    for name, version in sorted(versions):
+        newest = version
+        while (name, newest) in UPCASTERS:
+            newest += 1
+        if newest > version:
+            found[f"{name} {version}"] = f"{name} {newest}"
+    return found

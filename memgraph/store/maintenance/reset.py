@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -44,25 +43,6 @@ _KINDS = {
 """What the rows of a table are called."""
 
 
-class _Plan(NamedTuple):
-    """What a reset removes: memories, and the tables that it clears; the counts of what goes and of what stays."""
-
-    memory_ids: list[str]
-    cleared: dict[str, int]
-    removed: dict[str, int]
-    kept: dict[str, int]
-
-    def events(self, scope: ResetScope) -> list[StoreReset]:
-        """Return the events that record it; none if there is nothing to remove."""
-        starts = range(0, len(self.memory_ids), MOST_IDS)
-        parts = [self.memory_ids[start : start + MOST_IDS] for start in starts]
-        if not parts and not self.cleared:
-            return []
-        *before, last = parts or [[]]
-        events = [StoreReset(scope=scope, removed=ids) for ids in before]
-        return [*events, StoreReset(scope=scope, removed=last, cleared=self.cleared)]
-
-
 class Resetting:
     """Resets a store."""
 
@@ -92,38 +72,35 @@ class Resetting:
         with self._writer.exclusive():
             self._writer.flush()
             with self._projector.reading():
-                plan = self._planned(scope)
-            result = ResetResult(scope=scope, removed=plan.removed, kept=plan.kept)
-            events = [] if preview else plan.events(scope)
-            if not events:
+                events, result = self._planned(scope)
+            if preview or not events:
                 return result
             recorded = self._writer.commit("system", events, actor="user")
             self._projector.forget()
             return result.model_copy(update={"event": recorded[0].seq})
 
-    def _planned(self, scope: ResetScope) -> _Plan:
-        rows = self._memories()
+    def _planned(self, scope: ResetScope) -> tuple[list[StoreReset], ResetResult]:
+        """Return the events that record a reset, none if there is nothing to remove, and its result."""
+        index, tables = self._projector.index, self._projector.rows
+        rows = tables.memories([index.ids.names[slot] for slot in np.flatnonzero(index.column("is_live")).tolist()])
         gone = [row for row in rows if scope == "all" or not is_kept(row)]
         stays = {row["id"] for row in rows} - {row["id"] for row in gone}
         cleared, counts = dict[str, int](), Counter[str](row["type"] for row in gone)
         kept = Counter[str](row["type"] for row in rows if row["id"] in stays)
         for table in tables_of("all"):
-            rows_of = self._rows(table)
-            if table not in tables_of(scope):
-                kept.update({_KINDS.get(table, ""): len(_counted(table, _going(table, rows_of)))})
-            elif going := _going(table, rows_of):
+            going = _going(table, tables.every(table))
+            goes = table in tables_of(scope)
+            (counts if goes else kept).update({_KINDS.get(table, ""): len(_counted(table, going))})
+            if goes and going:
                 cleared[table] = len(going)
-                counts.update({_KINDS.get(table, ""): len(_counted(table, going))})
         newest_first = [row["id"] for row in sorted(gone, key=lambda row: row["seq"], reverse=True)]
-        return _Plan(newest_first, cleared, _named(counts), _named(kept))
-
-    def _memories(self) -> list[Row]:
-        index = self._projector.index
-        ids = [index.ids.names[slot] for slot in np.flatnonzero(index.column("is_live")).tolist()]
-        return self._projector.rows.memories(ids)
-
-    def _rows(self, table: str) -> list[Row]:
-        return self._projector.rows.every(table)
+        starts = range(0, len(newest_first), MOST_IDS)
+        parts = [newest_first[start : start + MOST_IDS] for start in starts]
+        if cleared and not parts:
+            parts = [[]]
+        events = [StoreReset(scope=scope, removed=ids) for ids in parts[:-1]]
+        events += [StoreReset(scope=scope, removed=ids, cleared=cleared) for ids in parts[-1:]]
+        return events, ResetResult(scope=scope, removed=_named(counts), kept=_named(kept))
 
 
 def is_kept(row: Row) -> bool:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
 from random import SystemRandom
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.errors import GraphError, OutdatedGraphError, VectorDamageError
 from memgraph.fold import EmptyRows, Projection, Workspace, fold
-from memgraph.fold.projection import digest_after
+from memgraph.fold.fold import digest_after
 from memgraph.graph.schema import tables
 from memgraph.index.arrays import Multimap, Names
 from memgraph.index.columns import COLUMNS
@@ -23,24 +27,95 @@ from memgraph.model.base import Callback, Count, checked
 from memgraph.model.events.payload import MAX_WHOLE
 from memgraph.model.events.store import BackupMade, StoreRestored
 from memgraph.ports import Change, Key, Progress, Row
-from memgraph.store.maintenance.verification import Difference, LastBackup, Verification
 from memgraph.store.projection.projector import Projector
 from memgraph.store.query import Reader
 
-_NAMED = ("project", "session", "task", "domain", "speaker", "vector_model")
-_SLOTS = ("previous", "following")
-_BY_NAME = {
-    "postings": "vocabulary",
-    "mentions": "entities",
-    "agents": "agent_names",
-    "tags": "tag_names",
-    "triggers": "vocabulary",
-}
-"""Multimaps from a name's code to slots, and the attribute that holds the names."""
-_OF_SLOTS = {"named": "entities", "tagged": "tag_names"}
-"""Multimaps from slots to a name's code."""
 Codes = NDArray[np.int64]
+MOST_SHOWN = 20
+"""Maximum number of differences that are kept; all are counted."""
 _STEP = 1_000  # rows between two progress reports
+
+
+class Difference(NamedTuple):
+    """One deviation from the journal, by its place: of vectors their model, row and memory; of the index its part and the memory."""
+
+    part: str
+    table: str
+    key: str
+    column: str
+    problem: str
+
+    def __str__(self) -> str:
+        column = f", {self.column}" if self.column else ""
+        return f"{self.part}: {self.table} {self.key}{column}: {self.problem}"
+
+
+class LastBackup(NamedTuple):
+    """A backup that the journal names, with its last event; one without a path is that from which the store was restored."""
+
+    at: str
+    seq: int
+    path: str | None
+
+
+@dataclass(slots=True)
+class Verification:
+    """What was verified, and which deviations were found.
+
+    Attributes
+    ----------
+    events, vectors, nodes, edges, indexed : int
+        Number compared. Unless `is_deep`, nodes are memories, edges are explicit links, and the index is skipped.
+    digest : str
+        Digest of the journal's state.
+    graph_seq : int or None
+        The last event in the graph; None if it cannot be read.
+    differing : int
+        Number of deviations; `first` holds the first ones, `by_part` counts them by part.
+    seconds : dict
+        Time taken by part.
+    rows : dict
+        Of an inspection: the rows at the journal's end, by table and key.
+    began_at : str or None
+        Of an inspection: time of the first event.
+    backup : LastBackup or None
+        Of an inspection: the last backup that the journal names.
+    head : Path or None
+        Of an inspection: the head file.
+    """
+
+    is_deep: bool
+    digest: str = ""
+    events: int = 0
+    vectors: int = 0
+    nodes: int = 0
+    edges: int = 0
+    indexed: int = 0
+    graph_seq: int | None = None
+    differing: int = 0
+    by_part: Counter[str] = field(default_factory=Counter)
+    first: list[Difference] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    rows: Mapping[str, Mapping[Key, Row]] = field(default_factory=dict, repr=False)
+    began_at: str | None = None
+    backup: LastBackup | None = None
+    head: Path | None = None
+
+    def note(self, difference: Difference) -> None:
+        """Record a deviation."""
+        self.differing += 1
+        self.by_part[difference.part] += 1
+        if len(self.first) < MOST_SHOWN:
+            self.first.append(difference)
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Add a block's duration to the time of a part."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[part] = round(time.perf_counter() - start, 3)
 
 
 class Verifying:
@@ -95,14 +170,9 @@ class Verifying:
 def verify(projector: Projector, *, deep: bool = False, progress: Progress | None = None) -> Verification:
     """Verify everything and return the deviations. A graph that cannot be brought up to date is rebuilt first.
 
-    Always verified: every line of the journal and its payload; every vector named by an event, by its SHA-256, except
-    those recorded as lost; the rows of memories and links by their codes and their digest. With `deep` also every row against a fold of the journal in
+    Always verified: every line of the journal and its payload; every vector named by an event, by its SHA-256, except those recorded as
+    lost; the rows of memories and links by their codes and their digest. With `deep` also every row against a fold of the journal in
     memory, and the index against a newly built one.
-
-    Raises
-    ------
-    JournalError
-        The journal itself does not verify, so there is nothing to compare with.
     """
     found = Verification(deep)
     with projector.reading():
@@ -127,25 +197,11 @@ def verify(projector: Projector, *, deep: bool = False, progress: Progress | Non
     return found
 
 
-def inspect(
-    projector: Projector, *, sample: int, with_graph: bool = True, progress: Progress | None = None
-) -> Verification:
+def inspect(projector: Projector, *, sample: int, with_graph: bool = True) -> Verification:
     """Verify as `verify` does, but leave the graph as it is: it is neither updated nor rebuilt. The index is skipped.
 
-    The whole journal is folded, and a graph that is behind it is compared with the fold at the graph's own event. A graph that is ahead of
-    it is not compared. The rows at the journal's end are in the result, and the last backup.
-
-    Parameters
-    ----------
-    sample : int
-        Number of memories, drawn at random, whose rows and columns are also compared with a fold of their events.
-    with_graph : bool
-        Whether to verify the graph at all.
-
-    Raises
-    ------
-    JournalError
-        The journal itself does not verify.
+    The whole journal is folded, and a graph that is behind it is compared with the fold at the graph's own event; of so many memories,
+    drawn at random, every column. A graph that is ahead of it is not compared.
     """
     found = Verification(is_deep=False)
     projection, drawn = None, frozenset[str]()
@@ -165,13 +221,15 @@ def inspect(
                 found.note(Difference("graph", "all", "tables", "", error.loggable))
                 projection = None
         recorded = Folded(projection.seq if projection else 0, drawn)
-        _journal(projector, recorded, found, progress)
+        _journal(projector, recorded, found, None)
         with found.timed("vectors"):
-            _vectors(projector, recorded, found, None, progress)
+            _vectors(projector, recorded, found, None, None)
         if projection is not None:
             with found.timed("graph"):
-                _digests(projector, recorded.digest, recorded, found, progress)
-                _rows(projector, drawn, recorded.sample, found)
+                _digests(projector, recorded.digest, recorded, found, None)
+                for key in drawn:
+                    row = projector.stored.get("Memory", key) or {}
+                    _compare("Memory", key, row, recorded.sample.get(key, {}), found)
     found.rows, found.began_at, found.backup = recorded.tables(), recorded.began_at, recorded.backup
     found.head = projector.journal.head_path
     return found
@@ -195,15 +253,7 @@ def _journal(projector: Projector, recorded: Recorded, found: Verification, prog
 
 
 def refuse(found: Verification, projector: Projector) -> None:
-    """Raise an error for the deviations found, if any.
-
-    Raises
-    ------
-    VectorDamageError
-        The first deviation is in a vector.
-    GraphError
-        It is in the graph or the index.
-    """
+    """Raise an error for the deviations found, if any: a `VectorDamageError` if the first one is in a vector."""
     if not found.first:
         return
     first = found.first[0]
@@ -248,12 +298,6 @@ def _digests(
     if digest != expected:
         problem = "the digest differs from the journal's; `memgraph verify --deep` lists the rows"
         found.note(Difference("graph", "Memory", "and links", "", problem))
-
-
-def _rows(projector: Projector, drawn: frozenset[str], expected: Mapping[Key, Row], found: Verification) -> None:
-    """Compare the rows of the drawn memories."""
-    for key in drawn:
-        _compare("Memory", key, projector.stored.get("Memory", key) or {}, expected.get(key, {}), found)
 
 
 def _state(projector: Projector, digest: int, found: Verification) -> None:
@@ -329,15 +373,7 @@ def _shown(key: Key) -> str:
 
 
 class Recorded:
-    """The journal's content for vectors and, if deep, for rows.
-
-    Parameters
-    ----------
-    until : int
-        Number of the last event included in the graph's rows.
-    deep : bool
-        Fold all rows.
-    """
+    """The journal's content for vectors and, if deep, for the rows after one event."""
 
     def __init__(self, *, until: int, deep: bool = False) -> None:
         self.named = NamedRows()
@@ -369,18 +405,7 @@ class Recorded:
 
 
 class Folded(Recorded):
-    """The journal's content up to its end, with the digest, and the rows of some memories, at an earlier event.
-
-    Attributes
-    ----------
-    digest : int
-    sample : dict of str to Row
-        Of the memories that existed then.
-    began_at : str or None
-        Time of the first event.
-    backup : LastBackup or None
-        The last backup that the journal names.
-    """
+    """The journal's content up to its end, its beginning and last backup, and the digest and some memories' rows at an earlier event."""
 
     def __init__(self, at: int, drawn: frozenset[str]) -> None:
         super().__init__(until=MAX_WHOLE, deep=True)
@@ -413,12 +438,24 @@ def _backup_of(event: Event) -> LastBackup | None:
     return LastBackup(said.made_at, said.seq, None) if isinstance(said, StoreRestored) else None
 
 
-def differences(given: Index, built: Index) -> Iterator[tuple[str, str, str]]:
-    """Yield (memory id, part, problem) for every difference between `given` and `built`.
+_SCOPED = ("project", "session", "task", "domain", "speaker", "vector_model")
+_LINKED = ("previous", "following")
+"""Columns that hold codes of names, and those that hold slots."""
+_MULTIMAPS = {
+    "postings": ("vocabulary", "slots"),
+    "mentions": ("entities", "slots"),
+    "agents": ("agent_names", "slots"),
+    "tags": ("tag_names", "slots"),
+    "triggers": ("vocabulary", "slots"),
+    "named": ("slots", "entities"),
+    "tagged": ("slots", "tag_names"),
+    "links": ("slots", "slots"),
+}
+"""What the keys and the values of each multimap are: slots, or codes of the names in an attribute of the index."""
 
-    Parts are columns (``anchor``), and ``postings``, ``mentions``, ``agents``, ``tags``, ``triggers``, ``named``, ``tagged``,
-    ``sequences``, ``links``. Linear in the size of both.
-    """
+
+def differences(given: Index, built: Index) -> Iterator[tuple[str, str, str]]:
+    """Yield (memory id, part, problem) for every difference: of a column, a multimap, or the ``sequences`` of words. Linear in the size of both."""
     ours, theirs = _live(given), _live(built)
     yield from ((memory_id, "memory", "missing") for memory_id in theirs if memory_id not in ours)
     yield from ((memory_id, "memory", "not in the journal") for memory_id in ours if memory_id not in theirs)
@@ -429,43 +466,36 @@ def differences(given: Index, built: Index) -> Iterator[tuple[str, str, str]]:
     slots[own] = other
     live = np.full(len(built) + 1, -1, dtype=np.int64)
     live[other] = other
+    codes = {"slots": (slots, live)}
+    for names in ("scopes", "vocabulary", "entities", "agent_names", "tag_names"):
+        codes[names] = _common_codes(getattr(given, names), getattr(built, names))
     for name in COLUMNS:
         mine, right = given.column(name)[own], built.column(name)[other]
-        if name in _NAMED:
-            mine = _translation(given.scopes, built.scopes)[mine]
-        elif name in _SLOTS:
-            mine, right = slots[mine], live[right]
+        if name in _SCOPED + _LINKED:
+            our_codes, their_codes = codes["scopes" if name in _SCOPED else "slots"]
+            mine, right = our_codes[mine], their_codes[right]
         yield from ((common[place], name, "differs") for place in np.flatnonzero(mine != right).tolist())
     id_of = dict(zip(other.tolist(), common, strict=True))
-    for kind, names in _BY_NAME.items():
-        codes, same = _translation(getattr(given, names), getattr(built, names)), _identity(getattr(built, names))
-        mine, right = _pairs(getattr(given, kind), codes, slots), _pairs(getattr(built, kind), same, live)
-        yield from ((id_of[slot], kind, "differs") for slot in _only_in_one(mine, right)[:, 1].tolist())
-    for kind, names in _OF_SLOTS.items():
-        codes, same = _translation(getattr(given, names), getattr(built, names)), _identity(getattr(built, names))
-        mine, right = _pairs(getattr(given, kind), slots, codes), _pairs(getattr(built, kind), live, same)
-        yield from ((id_of[slot], kind, "differs") for slot in _only_in_one(mine, right)[:, 0].tolist())
-    codes = _translation(given.vocabulary, built.vocabulary)
+    for kind, (keys, values) in _MULTIMAPS.items():
+        mine = _pairs(getattr(given, kind), codes[keys][0], codes[values][0])
+        right = _pairs(getattr(built, kind), codes[keys][1], codes[values][1])
+        uneven = _only_in_one(mine, right)[:, 0 if keys == "slots" else 1]
+        yield from ((id_of[slot], kind, "differs") for slot in uneven.tolist())
+    words = codes["vocabulary"][0]
     for memory_id, mine_at, right_at in zip(common, own.tolist(), other.tolist(), strict=True):
-        if not np.array_equal(codes[given.sequences.get(mine_at)], built.sequences.get(right_at)):
+        if not np.array_equal(words[given.sequences.get(mine_at)], built.sequences.get(right_at)):
             yield memory_id, "sequences", "differs"
-    mine, right = _pairs(given.links, slots, slots), _pairs(built.links, live, live)
-    yield from ((id_of[slot], "links", "differs") for slot in _only_in_one(mine, right)[:, 0].tolist())
 
 
 def _live(index: Index) -> dict[str, int]:
     return {index.ids.names[slot]: slot for slot in np.flatnonzero(index.column("is_live")).tolist()}
 
 
-def _translation(given: Names, built: Names) -> Codes:
-    """Return the code in `built` for each code of `given`; names missing there get higher codes; −1 stays −1."""
+def _common_codes(given: Names, built: Names) -> tuple[Codes, Codes]:
+    """Return, for each code of `given` and of `built`, that of the name in `built`, or a higher one; −1 stays −1."""
     codes = [built.find(name) for name in given.names]
-    return np.array([code if code >= 0 else len(built) + own for own, code in enumerate(codes)] + [-1], dtype=np.int64)
-
-
-def _identity(names: Names) -> Codes:
-    codes: Codes = np.append(np.arange(len(names), dtype=np.int64), -1)
-    return codes
+    mine = [code if code >= 0 else len(built) + own for own, code in enumerate(codes)]
+    return np.array([*mine, -1], dtype=np.int64), np.array([*range(len(built)), -1], dtype=np.int64)
 
 
 def _pairs(pairs: Multimap, keys: Codes, values: Codes) -> Codes:

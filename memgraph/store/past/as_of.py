@@ -36,7 +36,7 @@ from memgraph.config import AgentMemoryConfig
 from memgraph.disk.folders import KeptViews, Lease
 from memgraph.errors import InvalidInputError, StorageError
 from memgraph.fold.event_time import ALWAYS, Moments
-from memgraph.fold.projection import SCHEMA_VERSION
+from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.envelope import Event
 from memgraph.journal.excerpt import Excerpt, Sift
 from memgraph.journal.journal import Journal

@@ -11,9 +11,8 @@ from pathlib import Path
 from memgraph.disk.files import clear
 from memgraph.errors import BusyError, DiskFullError, GraphError, JournalError, OutdatedGraphError, StorageError
 from memgraph.fold import Projection, project
-from memgraph.fold.projection import SCHEMA_VERSION, digest_after
-from memgraph.graph.connection import Vendor
-from memgraph.graph.copy import GraphCopy
+from memgraph.fold.fold import SCHEMA_VERSION, digest_after
+from memgraph.graph.copy import GraphCopy, Vendor
 from memgraph.index import snapshot
 from memgraph.index.index import RELATION_CODE, Index, IndexOffset, texts_of
 from memgraph.journal.envelope import Chain, CommitDraft, Committed, Event

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgraph.fold import EmptyRows, Projection, Workspace, fold
-from memgraph.fold.projection import SCHEMA_VERSION, digest_after
+from memgraph.fold.fold import SCHEMA_VERSION, digest_after
 from memgraph.journal.baseline import Baseline
 from memgraph.journal.envelope import Chain
 from memgraph.journal.journal import Journal
@@ -14,11 +14,6 @@ def beginning(journal: Journal, until: int | None = None) -> tuple[Workspace, Ch
     """Return the rows from which a replay up to an event begins, and the point: the baseline's, or none at the journal's start.
 
     A baseline of another schema does not count: its events are folded anew, from the archive.
-
-    Raises
-    ------
-    JournalError
-        The baseline's rows are not what was signed.
     """
     workspace, baseline = Workspace(EmptyRows()), journal.baseline
     if baseline is None or not _counts(baseline, until):
@@ -37,13 +32,7 @@ def _counts(baseline: Baseline, until: int | None) -> bool:
 
 
 def replayed(journal: Journal, until: int, progress: Progress | None = None) -> tuple[list[Change], Projection]:
-    """Return all rows after the event of a number, and their projection. Verifies every event after the baseline.
-
-    Raises
-    ------
-    JournalError
-        An event does not match its signature.
-    """
+    """Return all rows after the event of a number, and their projection. Verifies every event after the baseline."""
     workspace, base = beginning(journal, until)
     projection = Projection(journal.store_id)
     if base.seq:

@@ -6,32 +6,36 @@ are whole seconds since the start of the span. `visualizations/src/data.js` read
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
-from memgraph.fold.history import KINDS, Life, is_undated, type_of
-from memgraph.index.index import RELATION_CODE
+from memgraph.errors import InvalidInputError
+from memgraph.fold.history import KINDS, History, Life, is_undated, task_of_build, type_of
+from memgraph.index.index import RELATION_CODE, Index
+from memgraph.lifecycle.evidence.sentences import concrete, is_advice, sentences_of
+from memgraph.lifecycle.evidence.trials import is_trial
 from memgraph.model.memory import MEMORY_TYPES, ProceduralMemory, SemanticMemory, StoredMemory
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
-from memgraph.viz.history import read_history
-from memgraph.viz.page.groups import areas, grouped
-from memgraph.viz.page.layout import lay_out
+from memgraph.text.attempts import done_text
+from memgraph.text.cutting import cut
+from memgraph.viz.failures import SUCCESS, Which, reported_since
+from memgraph.viz.page.layout import areas, grouped, lay_out
 from memgraph.viz.page.limits import FULL_TEXTS, SHORT_CHARS
-from memgraph.viz.page.selection import chosen_ids
-from memgraph.viz.page.times import DAY_S, Times, times_of
+from memgraph.viz.page.times import DAY_S, Times, timelines, times_of
 from memgraph.viz.periods import bounds, checked_bucket, starts
-from memgraph.viz.series.failing import failing, reported_times
-from memgraph.viz.series.measures import Scope
-from memgraph.viz.series.series import GROUP_WORDS, Series, display_order, has_news, learning_series
-from memgraph.viz.series.timeline import timelines
-from memgraph.viz.shown import shown_ids
+from memgraph.viz.reading import read_history, shown_ids
+from memgraph.viz.series import GROUP_WORDS, Scope, Series, display_order, has_news, learning_series
 
 OUTCOMES = ("positive", "negative", "neutral", "unknown")
 _MOST_THINGS = 6
 _MOST_TAGS = 5
+_TITLE_CHARS = 56
+_TELLING = ("lesson", "last_error", "result", "acted_on")
+"""Fields of a trial, the most informative about the failure first."""
 DRAWN_SERIES = (
     "live_memories",
     "success_rate",
@@ -46,33 +50,13 @@ DRAWN_SERIES = (
 
 @dataclass(frozen=True)
 class PageData:
-    """The content of a page.
+    """The content of a page: the JSON document, what is in it, what is left out, and the selection that was asked for.
 
-    Attributes
-    ----------
-    document : dict
-        As JSON.
-    memories : list of StoredMemory
-        Those shown, as they came.
-    series : list of Series
-    kept : dict of str to int
-        Memories that may be shown, by kind; the page has those that `memgraph.viz.page.selection` chooses.
-    hidden : int
-        Memories that are left out because they are suppressed, sensitive or private.
-    shortened : int
-        Number of memories whose text was shortened.
-    first, last : str
-        The span shown, ISO 8601; empty if there is nothing to show.
-    builds : int
-        Number of selected builds.
-    undrawn_recalls : int
-        Number of selected recalls that are left out because they are dated and the trials are not.
-    is_of_tasks : bool
-        Whether all failures are tasks, identified by build names.
-    others : list of str
-        Projects that are not shown, because they have no common time axis with the one that is.
-    project_id, since, until : str or None
-        The selection.
+    `memories` are in the order of their coming; `kept` counts by kind those that may be shown, of which the page has those that
+    `chosen_ids` chooses. `hidden` counts those left out because they are suppressed, sensitive or private, `shortened` those whose text
+    was shortened, `undrawn_recalls` the selected recalls that are dated while the trials are not. The span (`first`, `last`) is empty if
+    there is nothing to show. `is_of_tasks`: all failures are tasks, identified by build names. `others` are projects that are not shown,
+    because they have no common time axis with the one that is.
     """
 
     document: dict[str, Any]
@@ -102,23 +86,11 @@ def page_data(
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> PageData:
-    """Return the content of a page of these memories; parameters as for `memgraph.viz.shown.shown_ids`.
+    """Return the content of a page of these memories; parameters as for `shown_ids`, but `chosen_ids` chooses within the limit.
 
     The period selects memories by when they were added, as the timeline shows it. Archived memories are included: the replay shows
     when they were archived, and a generalisation needs its evidence. Undated trials and dated memories have no common time axis: if
     projects differ in this, only the one with the most memories is shown.
-
-    Parameters
-    ----------
-    limit : int, optional
-        Maximum number of memories; `memgraph.viz.page.selection` selects them.
-    progress : callable, optional
-        Called with the number of events read and of all events.
-
-    Raises
-    ------
-    InvalidInputError
-        As `memgraph.viz.shown.shown_ids`.
     """
     include = {*include, "archived"}
     since_then, until_then = bounds(since, until)
@@ -143,7 +115,7 @@ def page_data(
         pairs = _evidence(store, [memory.id for memory in shown])
     many = Counter(history.lives[one].kind for one in ids)
     kept = {kind: many[kind] for kind in KINDS}
-    lines = timelines(store, [memory.id for memory in shown], history=history)
+    lines = timelines(history, [memory.id for memory in shown])
     rank = {memory.id: place for place, memory in enumerate(shown)}
 
     def came(memory: StoredMemory) -> tuple[str, int, int]:
@@ -174,6 +146,42 @@ def page_data(
     return PageData(document, memories, series, kept, hidden, shortened, *shown_to, **asked)
 
 
+def chosen_ids(store: AgentMemoryStore, ids: Sequence[str], limit: int | None) -> list[str]:
+    """Return at most `limit` of these ids, which are sorted by relevance, in the same order.
+
+    Half of them are the most relevant ones. Their sources come next, because conclusions outlast their evidence, and a page
+    without the evidence would explain nothing. The most relevant of the others fill the rest.
+    """
+    if limit is not None and limit < 0:
+        raise InvalidInputError("must be 0 or more", field="limit", value=limit)
+    if limit is None or len(ids) <= limit:
+        return list(ids)
+    rank = {memory_id: place for place, memory_id in enumerate(ids)}
+    chosen = dict.fromkeys(ids[: limit - limit // 2])
+    index = store.reader.index
+    evidence = (
+        source
+        for memory_id in list(chosen)
+        for source in sorted(_sources(index, memory_id) & rank.keys(), key=rank.__getitem__)
+    )
+    for memory_id in chain(evidence, ids):
+        if len(chosen) == limit:
+            break
+        chosen[memory_id] = None
+    return sorted(chosen, key=rank.__getitem__)
+
+
+def _sources(index: Index, memory_id: str) -> set[str]:
+    """Return the sources of a memory and the memories that support it."""
+    others, weights = index.links.get(index.slot(memory_id))
+    meant = {RELATION_CODE["DERIVED_FROM"], -RELATION_CODE["SUPPORTS"]}
+    return {
+        index.ids.names[other]
+        for other, weight in zip(others.tolist(), weights.tolist(), strict=True)
+        if weight in meant
+    }
+
+
 def _apart(lives: Sequence[Life]) -> list[str]:
     """Return the projects by number of memories if some have only undated trials and others only dates; otherwise an empty list."""
     many = Counter(life.project_id or "" for life in lives)
@@ -187,17 +195,77 @@ def _apart(lives: Sequence[Life]) -> list[str]:
 def _failing(
     scope: Scope, series: Sequence[Series], memories: Sequence[StoredMemory], times: Times
 ) -> dict[str, Any] | None:
-    """Return the failures and the start of each bucket, or None if no failure came back."""
+    """Return the failures, ordered by first failure, and the start of each bucket; None if no failure came back.
+
+    Of each failure: what failed, in a few words (empty if only the memories' texts say so, or no memory is shown); the shown memories that
+    describe it, each with the offset in its text where the description starts; and the times at which it failed, as counted by the series
+    `returning_failures`, and for a named task those of its attempts and its successes.
+    """
     returning = next((one for one in series if one.name == "returning_failures"), None)
     if returning is None or returning.bucket is None or not any(point.value for point in returning.points):
         return None
     begins = starts(min(point.at for point in returning.points), times.last, checked_bucket(returning.bucket) or "day")
-    failures = [
-        [one.title, one.memories, *([times.at(at) for at in part] for part in (one.failed, one.tried, one.solved))]
-        for one in failing(scope, memories)
-    ]
     periods = [[day, times.at(f"{day}T00:00:00.000Z")] for day in begins]
+    failed = defaultdict(list)
+    for at, _, which in scope.failures:
+        if scope.covers(at):
+            failed[which].append(at)
+    places = defaultdict(list)
+    for place, memory in enumerate(memories):
+        life = scope.lives.get(memory.id)
+        if life is not None and life.type == "episodic":
+            for which in reported_since(scope.history, life):
+                places[which].append(place)
+    by_task = _by_task(scope)
+    failures = []
+    for which, when in failed.items():
+        numbers = places[which]
+        if which.is_task:  # the report of a whole trial says more than an error along the way
+            numbers = [place for place in numbers if is_trial(vars(memories[place]))] or numbers
+        tried, solved = by_task.get(which, ([], [])) if which.is_task else ([], [])
+        title = _title_of(memories[numbers[0]]) if numbers else ""
+        told = [(place, _begins(memories[place])) for place in numbers]
+        failures.append([title, told, *([times.at(at) for at in part] for part in (when, tried, solved))])
     return {"bucket": returning.bucket, "periods": periods, "failures": failures}
+
+
+def _by_task(scope: Scope) -> dict[Which, tuple[list[str], list[str]]]:
+    """Return the times of each named task's attempts and successes."""
+    found: dict[Which, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    for (project_id, build_id), build in sorted(scope.history.builds.items(), key=lambda item: item[1].at):
+        task = task_of_build(build_id)
+        if task is not None and scope.counts(project_id) and scope.covers(build.at):
+            tried, solved = found[Which(project_id, task, is_task=True)]
+            tried.append(build.at)
+            if build.outcome == SUCCESS:
+                solved.append(build.at)
+    return dict(found)
+
+
+def reported_times(history: History, memory: StoredMemory) -> list[str]:
+    """Return the times of the builds that reported a memory, in order; empty if fewer than two did."""
+    builds = [history.builds.get((memory.project_id or "", name)) for name in memory.evidence_build_ids]
+    return sorted((build.at if build else memory.occurred_at or "") for build in builds) if len(builds) > 1 else []
+
+
+def _title_of(memory: StoredMemory) -> str:
+    if memory.title:
+        return memory.title
+    fields = vars(memory)
+    if not is_trial(fields):
+        return ""
+    return cut(fields["asked"].rstrip("."), _TITLE_CHARS)
+
+
+def _begins(memory: StoredMemory) -> int:
+    """Return the offset at which a text starts to report what happened: in a trial's, a sentence specific to its task that gives no advice."""
+    fields = vars(memory)
+    if not is_trial(fields):
+        return 0
+    telling = next((fields[name] for name in _TELLING if fields.get(name)), done_text(fields))
+    said = concrete(sentences_of(telling))
+    happened = [sentence for sentence in said if not is_advice(sentence)] or said or [telling]
+    return max(0, memory.content.find(happened[0].rstrip("."), memory.content.find(telling)))
 
 
 def _evidence(store: AgentMemoryStore, ids: Sequence[str]) -> set[tuple[str, str]]:

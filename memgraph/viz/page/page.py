@@ -41,18 +41,7 @@ _ESCAPED = {
 
 @dataclass(frozen=True)
 class PageReport:
-    """A report of the written page.
-
-    Attributes
-    ----------
-    path : Path
-    size : int
-        Bytes.
-    memories : int
-        Number of memories on the page.
-    left_out : list of str
-        One sentence for each kind of content that is not on the page.
-    """
+    """What was written: its size in bytes, its number of memories, and a sentence for each kind of content that is left out."""
 
     path: Path
     size: int
@@ -71,24 +60,7 @@ def write_page(
     limit: int | None = MEMORIES,
     progress: Progress | None = None,
 ) -> PageReport:
-    """Write the page of a store atomically.
-
-    Parameters
-    ----------
-    project_id, since, until, include
-        See `memgraph.viz.page.data.page_data`.
-    limit : int, optional
-        Maximum number of memories: the most relevant ones and their sources.
-    progress : callable, optional
-        Called with the number of events read and of all events.
-
-    Raises
-    ------
-    InvalidInputError
-        An argument is invalid; nothing is written.
-    StorageError
-        The file cannot be written.
-    """
+    """Write the page of a store atomically; parameters as for `page_data`."""
     path = Path(path)
     data = page_data(
         store, project_id=project_id, since=since, until=until, include=include, limit=limit, progress=progress

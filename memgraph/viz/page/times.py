@@ -5,15 +5,15 @@ Times are whole seconds since the first memory or build; nothing is later than t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
-from memgraph.fold.history import LINKS, History, Relevance, transitions_of
+from memgraph.fold.history import LINKS, Change, History, Relevance, transitions_of
 from memgraph.model.memory import StoredMemory
 from memgraph.model.relevance import ForgettingCurveConfig, decayed
 from memgraph.model.timestamps import days_between, from_iso
-from memgraph.viz.series.timeline import Timeline
 
 DAY_S = 86_400
 _PATIENCE_S = 30 * DAY_S
@@ -22,21 +22,59 @@ _MOST_POINTS = 120
 """Maximum number of points of a memory's curve; the latest are kept."""
 _PINNED = -1
 _AT_FIRST = (100, 0, 0)
+_WORDS = frozenset(f"{prefix}{word}" for word in ("suppressed", "archived", "deleted") for prefix in ("", "un")) | {
+    "invalidated",
+    "revalidated",
+}
+"""Changes that hide or restore a memory."""
+_MUTUAL = frozenset({"contradicted", "uncontradicted"})
+"""Changes that apply to both memories."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """One memory over time. Times are UTC, ISO 8601, milliseconds, of when it happened (see `memgraph.fold.history`).
+
+    It was added when what it describes happened; a derived memory, when its latest source happened. Each change has a time, a kind
+    (superseded, contradicted, suppressed, archived, invalidated, deleted, compressed: the other one was derived from it, or absorbed it;
+    and what undoes each), and the other memory's id if there is one.
+    """
+
+    id: str
+    added: str
+    relevances: tuple[Relevance, ...] = ()
+    changes: tuple[tuple[str, str, str | None], ...] = ()
+
+
+def timelines(history: History, ids: Collection[str]) -> dict[str, Timeline]:
+    """Return the timelines by id of these memories, whose details the history has; unknown ids are left out."""
+    wanted = frozenset(ids) & history.lives.keys()
+    changes: dict[str, list[tuple[str, str, str | None]]] = {one: [] for one in wanted}
+    for change in sorted(history.changes, key=attrgetter("at", "seq")):
+        for one, other in _ends(change):
+            if one in wanted:
+                changes[one].append((change.at, change.kind, other))
+    return {
+        one: Timeline(one, life.at, history.relevances.get(one, ()), tuple(changes[one]))
+        for one, life in history.lives.items()
+        if one in wanted
+    }
+
+
+def _ends(change: Change) -> list[tuple[str, str | None]]:
+    """Return the memories that a change applies to, each with the other one."""
+    ends = [(change.id, change.other)]
+    if change.kind in _MUTUAL and change.other is not None:
+        ends.append((change.other, change.id))
+    return ends
 
 
 @dataclass(frozen=True)
 class Times:
-    """The times of a page's memories.
+    """The times of a page's memories, whose positions in `ids` are their numbers.
 
-    Attributes
-    ----------
-    ids : list of str
-        The memories' ids; the position is the memory's number.
-    lines : dict of str to Timeline
-    turns : dict of str to list of str
-        Times at which each memory came into force, went out of force, and so on.
-    first, last : str
-        The span of the slider, ISO 8601; empty if there is no memory.
+    The `turns` are the times at which each came into force, went out of force, and so on. The slider spans `first` to `last` (ISO 8601;
+    empty if there is no memory).
     """
 
     ids: Sequence[str]
@@ -106,12 +144,6 @@ class Times:
                 latest = points[-_MOST_POINTS:]
                 found.append([place, len(points) - len(latest), *(value for point in latest for value in point)])
         return found
-
-
-_WORDS = frozenset(f"{prefix}{word}" for word in ("suppressed", "archived", "deleted") for prefix in ("", "un")) | {
-    "invalidated",
-    "revalidated",
-}
 
 
 def _point(one: Relevance, rate: float) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ from memgraph.text.safe import visible
 from memgraph.text.sentences import enumerated
 from memgraph.viz.page.data import PageData
 from memgraph.viz.page.limits import FULL_TEXTS, SHORT_CHARS
-from memgraph.viz.series.series import Point, Series
+from memgraph.viz.series import Point, Series
 
 _FEWEST = 5
 """Smallest sample of which a share is reported."""

@@ -13,7 +13,7 @@ from typing import Any
 from places import DIMENSION, opened, say
 
 from memgraph.journal.vectors import MadeVectors
-from memgraph.store.maintenance.reembedding import Reembedding
+from memgraph.store.maintenance.vectors import Vectors
 from memgraph.testing import FakeEmbedder
 
 
@@ -27,7 +27,7 @@ def main() -> None:
     """Change the model."""
     place = sys.argv[2]
     if place == "made":
-        Reembedding._change = stay
+        Vectors._change_model = stay
     if place == "changed":
         MadeVectors.forget = stay
     progress = (lambda done, total: stay() if done * 2 >= total else None) if place == "making" else None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from memgraph.graph.copy import GraphCopy
-from memgraph.graph.schema import Table, tables
-from memgraph.graph.statements import columns_of
+from memgraph.graph.schema import Table, columns_of, tables
 from memgraph.ports import Key, Row
 from tests.fuzz.engine.histories import Rows
 

@@ -19,10 +19,18 @@ from typing import Any
 import pytest
 
 from memgraph import AgentMemoryConfig
-from memgraph.diagnostics import reporting
-from memgraph.diagnostics.delivery import DeliveryError, Outlet, PagerDuty, Repeats, Sender, Webhook, append_line
+from memgraph.diagnostics import delivery
+from memgraph.diagnostics.delivery import (
+    SEVERITY_NUMBERS,
+    DeliveryError,
+    Outlet,
+    PagerDuty,
+    Repeats,
+    Sender,
+    Webhook,
+    append_line,
+)
 from memgraph.diagnostics.records import DiagnosticRecord, LifecycleRecord, QuotaRecord, SecurityRecord, Severity
-from memgraph.diagnostics.reporting import SEVERITY_NUMBERS
 from memgraph.errors import InvalidInputError, KeyMissingError
 
 SECRET = "a secret that both know"
@@ -232,9 +240,9 @@ def test_a_receiver_that_hangs_blocks_neither_the_caller_nor_another(
     )  # fmt: skip
     began = time.monotonic()
     for _ in range(3):
-        reporting.report(config, lambda: RECORD, severity="critical")
+        delivery.report(config, lambda: RECORD, severity="critical")
     assert time.monotonic() - began < 0.4
-    assert reporting.flush(10.0)
+    assert delivery.flush(10.0)
     assert len(lines.read_text().splitlines()) == len(kept(dead)) == 3
 
 
@@ -242,9 +250,9 @@ def test_only_what_is_severe_enough_is_an_alert(receiver: Receiver, dead: Path, 
     monkeypatch.setenv("MEMGRAPH_ALERT_SECRET", SECRET)
     config = AgentMemoryConfig(alert_webhook=receiver.address, alert_dead_letters=str(dead))
     quota = QuotaRecord(at=RECORD.at, severity="warning", quota="max_memory_mb", value=2.0, limit=1.0, unit="bytes")
-    reporting.report(config, lambda: quota, severity="warning")
-    reporting.report(config, lambda: RECORD, severity="critical")
-    assert reporting.flush(10.0)
+    delivery.report(config, lambda: quota, severity="warning")
+    delivery.report(config, lambda: RECORD, severity="critical")
+    assert delivery.flush(10.0)
     assert [json.loads(body)["kind"] for _, body in receiver.got] == ["security"]
 
 
@@ -252,7 +260,7 @@ def test_an_invalid_record_is_refused_and_does_not_disturb_the_work(caplog: Any)
     def made() -> DiagnosticRecord:
         raise InvalidInputError("is wrong", field="store_id", value="a memory's text")
 
-    reporting.report(AgentMemoryConfig(), made, severity="critical")
+    delivery.report(AgentMemoryConfig(), made, severity="critical")
     (logged,) = caplog.records
     assert (logged.levelno, "refused" in logged.getMessage()) == (logging.ERROR, True)
     assert "a memory's text" not in logged.getMessage()
@@ -375,7 +383,7 @@ def test_a_process_that_meets_the_same_damage_again_sends_one_alert(
     for _ in range(3):
         with pytest.raises(KeyMissingError):
             open_store(alert_webhook=receiver.address, diagnostics_file=str(file))
-    assert reporting.flush(10.0)
+    assert delivery.flush(10.0)
     assert len(receiver.got) == 1
     assert len(file.read_text().splitlines()) == 3, "the file has them all"
 
@@ -399,7 +407,7 @@ def test_opentelemetry_gets_a_log_record_of_the_trace_under_way(monkeypatch: pyt
     monkeypatch.setattr(_logs, "get_logger", provider.get_logger)
     with TracerProvider().get_tracer("a program").start_as_current_span("its work") as span:
         for tracing in ("off", "spans"):
-            reporting.report(AgentMemoryConfig(tracing=tracing), lambda: RECORD, severity="critical")
+            delivery.report(AgentMemoryConfig(tracing=tracing), lambda: RECORD, severity="critical")
     (emitted,) = [one.log_record for one in exporter.get_finished_logs()]
     assert (emitted.event_name, emitted.severity_text) == ("memgraph.security", "critical")
     assert emitted.severity_number is _logs.SeverityNumber.FATAL

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from memgraph import MemGraph
-from memgraph.diagnostics import reporting
+from memgraph.diagnostics import delivery
 from memgraph.diagnostics.delivery import Repeats
 from memgraph.diagnostics.reports import report_finding
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError
@@ -49,7 +49,7 @@ def run(tmp_path: Path, command: str) -> int:
 
 
 def read(file: Path) -> list[dict[str, Any]]:
-    assert reporting.flush(10.0)
+    assert delivery.flush(10.0)
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 

@@ -14,9 +14,10 @@ from starlette.responses import Response
 from starlette.testclient import TestClient
 
 from memgraph import AgentMemoryConfig, MemGraph, MemoryRetrieval, RetrievalConfig
-from memgraph.diagnostics import reporting
+from memgraph.diagnostics import delivery
+from memgraph.diagnostics.delivery import Repeats
 from memgraph.diagnostics.records import LifecycleRecord, QuotaRecord, RetrievalRecord
-from memgraph.diagnostics.reports import MAX_RANKINGS, QuotaWatch, RecallWatch, report_quota, reported_run
+from memgraph.diagnostics.reports import BETWEEN_S, MAX_RANKINGS, RecallWatch, report_quota, reported_run
 from memgraph.errors import BusyError, StorageError
 from memgraph.interfaces.cli.serve import limit_reporter
 from memgraph.interfaces.http.limits import Limited, Limits
@@ -49,7 +50,7 @@ def memory(open_store: Callable[..., Any], file: Path) -> MemGraph:
 
 
 def read(file: Path, kind: str) -> list[dict[str, Any]]:
-    assert reporting.flush(10.0)
+    assert delivery.flush(10.0)
     found = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     return [one for one in found if one["kind"] == kind]
 
@@ -186,10 +187,10 @@ class TestLifecycle:
 class TestQuotas:
     def test_one_record_a_minute_with_the_occasions_since(self, config: AgentMemoryConfig, file: Path) -> None:
         minutes = Hours()
-        watch = QuotaWatch(timer=minutes)
+        repeats = Repeats(between_s=BETWEEN_S, timer=minutes)
         for minutes.seconds in (0.0, 1.0, 59.0, 61.0):
             for store_id in ("one", "other"):
-                report_quota(config, "disk", now=lambda: AT, store_id=store_id, value=1, limit=2, unit="bytes", watch=watch)  # fmt: skip
+                report_quota(config, "disk", now=lambda: AT, store_id=store_id, value=1, limit=2, unit="bytes", repeats=repeats)  # fmt: skip
         found = [one for one in read(file, "quota") if one["store_id"] == "one"]
         assert [one["occasions"] for one in found] == [1, 3]
         assert len(read(file, "quota")) == 4

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from memgraph import MemGraph
-from memgraph.diagnostics import reporting
+from memgraph.diagnostics import delivery
 from memgraph.diagnostics.reports import report_security
 from memgraph.errors import (
     ConfigError,
@@ -48,7 +48,7 @@ def filled(open_store: Callable[..., Any]) -> Any:
 
 
 def read(file: Path) -> list[dict[str, Any]]:
-    assert reporting.flush(10.0)
+    assert delivery.flush(10.0)
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memgraph.embedding.covered import is_covered
+from memgraph.embedding.onnx import is_covered
 
 
 @pytest.mark.parametrize(

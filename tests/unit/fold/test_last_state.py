@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph.errors import InvalidInputError
-from memgraph.fold.last_state import last_known
+from memgraph.fold.fold import last_known
 from memgraph.journal.envelope import Event
 from memgraph.model.events.memories import (
     MemoryAdded,

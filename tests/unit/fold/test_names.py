@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from memgraph.fold.memories import NODE_TABLES
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryRevised, RecordPatch
 from memgraph.model.events.records import BuildConsolidated
 from memgraph.model.ids import natural_id
 from tests.unit.fold.conftest import NOW, State
 
+NODE_TABLES = ("Project", "Build", "Session", "Task", "Agent", "Tag", "Entity")
 Added = Callable[..., MemoryAdded]
 Ids = Callable[[int], str]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memgraph.fold import EmptyRows, Projection, Workspace, project
-from memgraph.fold.projection import digest_after
+from memgraph.fold.fold import digest_after
 from memgraph.journal.envelope import Chain, Event
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted
 from memgraph.ports import Change

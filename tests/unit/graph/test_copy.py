@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from memgraph.disk.seal import Seal
-from memgraph.errors import ConfigError, DiskFullError, GraphError, QueryError
+from memgraph.errors import ConfigError, DiskFullError, GraphError, MissingExtraError, QueryError
 from memgraph.graph import copy as module
-from memgraph.graph.connection import VENDORS
-from memgraph.graph.copy import GraphCopy, QueryLimits
+from memgraph.graph.copy import VENDORS, GraphCopy, QueryLimits, Vendor
 from memgraph.ports import Change, Key, Row
 from tests.engines import SEAL, Graph, Snapshots, vendor_name
 
@@ -176,7 +175,39 @@ class TestFiles:
         graph.close()
         assert beside(tmp_path / "graph") == []
         assert len(bases(tmp_path / "graph")) == 1
-        assert graph.size_bytes() == bases(tmp_path / "graph")[0].stat().st_size
+
+    def test_after_many_writes_the_base_is_there_before_the_query(
+        self, graph: GraphCopy, rows: Snapshots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(module, "_QUICK_ROWS", 2)
+        monkeypatch.setattr(module, "_QUIET_S", 0.01)
+        with graph.written_after(), graph.written_after():
+            rows.take([put("Tag", name) for name in "ab"])
+        until = time.monotonic() + 60
+        while not (written := bases(tmp_path / "graph")) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert ids(graph) == [*"abt"]
+        assert bases(tmp_path / "graph") == written
+        with graph.written_after():
+            rows.take([put("Tag", "c")])
+        graph.write_due()
+        assert bases(tmp_path / "graph") == written  # few enough rows have changed
+
+    def test_a_base_that_is_due_is_written_before_closing(
+        self, graph: GraphCopy, rows: Snapshots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for quick, count in ((3, 0), (2, 1)):
+            monkeypatch.setattr(module, "_QUICK_ROWS", quick)
+            with graph.written_after():
+                rows.seq += 1
+            assert bases(tmp_path / "graph") == []
+            graph.write_due()
+            assert len(bases(tmp_path / "graph")) == count
+
+    def test_an_engine_that_is_not_installed(self, rows: Snapshots, tmp_path: Path) -> None:
+        graph = GraphCopy(tmp_path / "graph", Vendor("nowhere", extra="far"), SEAL, rows.snapshot)
+        with pytest.raises(MissingExtraError, match="nowhere"):
+            graph.query(TAGS, {})
 
     def test_what_a_killed_process_left_is_removed(self, graph: GraphCopy, rows: Snapshots, tmp_path: Path) -> None:
         program = """

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from memgraph import MemGraph
 from memgraph.errors import GraphError, ReadOnlyError
-from memgraph.fold.projection import digest_after
+from memgraph.fold.fold import digest_after
 from memgraph.health import examination as of_memories
 from memgraph.interfaces.cli.group import cli
 from memgraph.model.results.learning import MergeResult

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from prometheus_client.parser import text_string_to_metric_families
 
 from memgraph import MemGraph
-from memgraph.diagnostics import reporting
+from memgraph.diagnostics import delivery
 from memgraph.errors import ReadOnlyError
 from memgraph.health.metrics import Metric, exposition, metrics_of
 from memgraph.interfaces.cli.group import cli
@@ -48,21 +48,6 @@ class TestExposition:
         assert parsed(text) == {"a_bytes": {(): 2.5}, "b_total": {(hard, "x"): 1e21, ("", "y"): 3.0}}
         assert [family.documentation for family in text_string_to_metric_families(text)] == ["Says a \\ and\na line.", "Of two kinds."]  # fmt: skip
 
-    @pytest.mark.parametrize(
-        "metric",
-        [
-            Metric("a-b", "gauge", "x", {}),
-            Metric("a_total", "gauge", "x", {}),
-            Metric("a", "counter", "x", {}),
-            Metric("a", "gauge", "x", {("1",): 1}, ("__name",)),
-            Metric("a", "gauge", "x", {(): 1}, ("kind",)),
-            Metric("twice", "gauge", "x", {}),
-        ],
-    )
-    def test_what_is_not_valid_is_refused(self, metric: Metric) -> None:
-        with pytest.raises(ValueError, match=metric.name):
-            exposition([Metric("twice", "gauge", "x", {}), metric])
-
 
 @pytest.fixture
 def filled(open_store: Callable[..., Any], tmp_path: Path) -> MemGraph:
@@ -86,7 +71,7 @@ def filled(open_store: Callable[..., Any], tmp_path: Path) -> MemGraph:
 
 @pytest.mark.embedded
 def test_metrics_of_a_store(filled: MemGraph, tmp_path: Path) -> None:
-    assert reporting.flush(10.0)
+    assert delivery.flush(10.0)
     with (tmp_path / "d.jsonl").open("a") as stream:
         stream.write('{"kind":"security","severity":"critical"}\n{"kind":"memory"}\nno JSON\n[1]\n')
     text = exposition(metrics_of(filled.store))

@@ -274,4 +274,4 @@ class TestRepair:
 def test_a_whole_store_is_used_on(tmp_path: Path) -> None:
     folder = copied(STORES / "0.2.0", tmp_path / "copy")
     config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-    assert repair_store(config).contradicting == ()
+    assert not repair_store(config).is_contradicted

@@ -59,10 +59,6 @@ def last_event(journal: Journal) -> Any:
     return [event for commit in journal.replay() for event in commit.events][-1]
 
 
-def states(found: Condition) -> dict[str, str]:
-    return {witness.kind: witness.state for witness in found.witnesses}
-
-
 def break_head(case: str, path: Path, journal: Journal, sql: Sql) -> None:
     if case == "truncated":
         cut(sql, 3)
@@ -98,7 +94,7 @@ def test_an_acceptance_is_reported_recorded_and_permanent(
     state, seq, lost = CASES[case]
     break_head(case, head_path(stocked), stocked, sql)
     found = look()
-    assert (found.seq, len(found.lost), states(found)["head"]) == (seq, lost, state)
+    assert (found.seq, len(found.lost), found.head.state) == (seq, lost, state)
     assert list(found.lost) == list(range(seq + 1, 6))[:lost]
 
     then = settle(found)
@@ -113,8 +109,8 @@ def test_an_acceptance_is_reported_recorded_and_permanent(
     assert (record.repaired_by, record.reason, event.actor) == ("ada", "an old copy, on purpose", "user")
     assert [(witness.kind, witness.state) for witness in record.witnesses] == [("head", state)]
     assert json.loads(head_path(again).read_text()) == {"seq": then.seq, "signature": event.signature}
-    assert not then.contradicting
-    assert not look().contradicting
+    assert not then.is_contradicted
+    assert not look().is_contradicted
 
 
 def test_examining_changes_nothing(stocked: Journal, head_path: Paths, sql: Sql, look: Any) -> None:
@@ -123,14 +119,14 @@ def test_examining_changes_nothing(stocked: Journal, head_path: Paths, sql: Sql,
     assert list(look().lost) == [4, 5]
     assert head_path(stocked).read_bytes() == head
     head_path(stocked).unlink()
-    assert states(look()) == {"head": "missing"}
+    assert look().head.state == "missing"
     assert (sql("SELECT * FROM event"), sql("SELECT * FROM head")) == (before, [])
     assert not head_path(stocked).exists()
 
 
 def test_a_whole_journal_has_nothing_to_accept(stocked: Journal, look: Any, settle: Any) -> None:
     found = look()
-    assert (found.contradicting, len(found.lost)) == ((), 0)
+    assert (found.is_contradicted, len(found.lost)) == (False, 0)
     with pytest.raises(JournalError, match="nothing to accept"):
         settle(found)
 

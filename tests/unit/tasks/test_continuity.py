@@ -13,7 +13,7 @@ from memgraph.model.memory import EpisodicMemory, SemanticMemory
 from memgraph.model.results.retrieval import Warned
 from memgraph.model.results.tasks import CarriedMemory, ContinuityPage, GitState, Handoff, Ledger, Pin, TaskSnapshot
 from memgraph.retrieval.context.budget import count_tokens
-from memgraph.tasks.continuity import rendered
+from memgraph.tasks.handoffs import rendered
 
 NOW = "2026-02-01T09:00:00.000Z"
 HOSTILE = [

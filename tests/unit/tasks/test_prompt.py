@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memgraph import InvalidInputError, MemGraph
-from memgraph.embedding.none import NoEmbedder
+from memgraph.embedding import NoEmbedder
 from memgraph.model.memory import SemanticMemory
 from memgraph.model.results.retrieval import SECTIONS
 

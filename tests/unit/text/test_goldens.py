@@ -33,8 +33,8 @@ from memgraph.text.cutting import cut, fitted, preview, split_text, summary_of
 from memgraph.text.safe import one_line, visible, visible_line
 from memgraph.text.sentences import ended, enumerated, split_sentences
 from memgraph.text.words import overlap
-from memgraph.viz.charts.charts import _plain, _shortened
-from memgraph.viz.page.groups import _clipped
+from memgraph.viz.charts import _plain, _shortened
+from memgraph.viz.page.layout import _clipped
 
 KEPT = Path(__file__).with_name("goldens.json")
 TEXTS = [

@@ -8,7 +8,7 @@ from memgraph import AgentMemoryConfig, AgentMemoryStore, MemoryCommands
 from memgraph.testing import FakeClock, FakeEmbedder
 from memgraph.viz.page.data import page_data
 from memgraph.viz.page.wording import sentence_of
-from memgraph.viz.series.series import learning_series
+from memgraph.viz.series import learning_series
 
 
 def test_a_rule_that_was_remembered_is_counted_as_a_fact(tmp_path: Path) -> None:

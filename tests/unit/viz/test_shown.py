@@ -12,11 +12,10 @@ from memgraph import InvalidInputError, MemoryRetrieval
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.model.memory import StoredMemory
 from memgraph.testing import FakeClock
-from memgraph.viz.export.graph import shown_graph
-from memgraph.viz.export.node_link import node_link
+from memgraph.viz.export import node_link, shown_graph
 from memgraph.viz.page.page import write_page
-from memgraph.viz.series.series import learning_series
-from memgraph.viz.shown import shown_ids
+from memgraph.viz.reading import shown_ids
+from memgraph.viz.series import learning_series
 
 Store = Any
 ALL = {"plain", "next", "sensitive", "private", "suppressed", "archived"}

@@ -17,7 +17,7 @@ from memgraph.interfaces.cli.maintenance.settling import settle, settled
 from memgraph.model.timestamps import age, to_iso
 
 if TYPE_CHECKING:
-    from memgraph.store.maintenance.verification import Verification
+    from memgraph.store.maintenance.verifying import Verification
 
 
 ENGINES = ("kuzu", "ladybug")

@@ -92,7 +92,7 @@ def repair(
         )
         emit(settings, {**_document(found), "baseline": problem}, [*_lines(found), plain(problem), advice])
         raise Refused("the baseline cannot be used; nothing was changed")
-    if not accepts or not found.contradicting:
+    if not accepts or not found.is_contradicted:
         emit(settings, _document(found), [*_lines(found), *_advice(found)])
         if loss := _loss(found):
             raise Refused(f"{loss}; nothing was changed")
@@ -127,7 +127,8 @@ def _is_terminal() -> bool:
 def _lines(found: Condition) -> list[str]:
     """Describe the journal's condition."""
     lines = [f"The journal in {plain(str(found.path))} verifies up to event {found.seq}."]
-    lines += [_sentence(witness) for witness in found.contradicting]
+    if found.is_contradicted:
+        lines.append(_sentence(found.head))
     if found.lost:
         lines.append(f"The events written after it are missing: {count(len(found.lost), 'event')}, {_numbers(found)}.")
     return lines
@@ -143,7 +144,7 @@ def _sentence(witness: Witness) -> str:
 
 
 def _advice(found: Condition) -> list[str]:
-    if not found.contradicting:
+    if not found.is_contradicted:
         return ["Nothing needs repair. If rows, graph or index are wrong, `memgraph rebuild` rebuilds them."]
     restore = (
         "If you have a backup with more events, restore the journal and its head file from it. " if found.lost else ""
@@ -152,13 +153,12 @@ def _advice(found: Condition) -> list[str]:
 
 
 def _loss(found: Condition) -> str | None:
-    """Describe the events that were written but are missing, or return None if no witness names one."""
+    """Describe the events that were written but are missing, or return None if the head file names none."""
     if found.lost:
         return f"{count(len(found.lost), 'event')} {'is' if len(found.lost) == 1 else 'are'} lost ({_numbers(found)})"
-    other = next((witness for witness in found.contradicting if witness.state == "other"), None)
-    if other is None:
+    if found.head.state != "other":
         return None
-    return f"the event {other.seq} that its head file names is lost, and possibly others"
+    return f"the event {found.head.seq} that its head file names is lost, and possibly others"
 
 
 def _numbers(found: Condition) -> str:
@@ -167,13 +167,11 @@ def _numbers(found: Condition) -> str:
 
 
 def _document(found: Condition) -> dict[str, Any]:
+    head = found.head
     return {
         "journal": str(found.path),
         "events": found.seq,
-        "witnesses": [
-            {"kind": witness.kind, "path": str(witness.path), "state": witness.state, "names_event": witness.seq}
-            for witness in found.witnesses
-        ],
+        "witnesses": [{"kind": "head", "path": str(head.path), "state": head.state, "names_event": head.seq}],
         "lost": {"events": len(found.lost), "first": found.lost[0], "last": found.lost[-1]} if found.lost else None,
         "accepted": False,
     }

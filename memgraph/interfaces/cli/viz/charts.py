@@ -22,9 +22,9 @@ def charts(
     settings: Settings, outdir: str, project: str | None, since: str | None, until: str | None, bucket: str | None
 ) -> None:
     """Draw each series that has data, and an overview. The same series yield byte-identical files."""
-    from memgraph.viz.charts.charts import charts as drawn
+    from memgraph.viz.charts import charts as drawn
     from memgraph.viz.files import make_folder, write_files
-    from memgraph.viz.series.series import learning_series, with_data
+    from memgraph.viz.series import learning_series, with_data
 
     if not outdir:
         raise click.UsageError("OUTDIR is empty: name a directory, such as '.' for the current one")

@@ -13,7 +13,7 @@ from memgraph.interfaces.cli.base.output import count, emit, plain, progress
 from memgraph.interfaces.cli.viz.viz import scoped
 
 if TYPE_CHECKING:
-    from memgraph.viz.export.graph import Graph
+    from memgraph.viz.export import Graph
 
 SUFFIXES = (".json", ".graphml", ".parquet")
 
@@ -40,7 +40,7 @@ def export(
 ) -> None:
     """Write the memories that may be shown and the links between them, atomically."""
     from memgraph.store.purge.exports import note_exports
-    from memgraph.viz.export.graph import shown_graph
+    from memgraph.viz.export import shown_graph
     from memgraph.viz.files import write_files
 
     path = Path(file)
@@ -58,14 +58,14 @@ def export(
 
 def _contents(path: Path, graph: Graph) -> dict[Path, bytes]:
     if path.suffix == ".json":
-        from memgraph.viz.export.node_link import node_link
+        from memgraph.viz.export import node_link
 
         return {path: node_link(graph)}
     if path.suffix == ".graphml":
-        from memgraph.viz.export.graphml import graphml
+        from memgraph.viz.export import graphml
 
         return {path: graphml(graph)}
-    from memgraph.viz.export.parquet import graph_parquet
+    from memgraph.viz.export import graph_parquet
 
     nodes, edges = graph_parquet(graph)
     return {path.with_suffix(".nodes.parquet"): nodes, path.with_suffix(".edges.parquet"): edges}

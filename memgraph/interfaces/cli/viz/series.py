@@ -26,9 +26,9 @@ def series(
     parquet: str | None,
 ) -> None:
     """Print every series as one JSON document, or write one Parquet table."""
-    from memgraph.viz.export.parquet import series_parquet
+    from memgraph.viz.export import series_parquet
     from memgraph.viz.files import write_files
-    from memgraph.viz.series.series import learning_series, with_data
+    from memgraph.viz.series import learning_series, with_data
 
     with opened(settings) as memory, progress(settings, "reading the history") as bar:
         found = learning_series(memory.store, project_id=project, since=since, until=until, bucket=bucket, progress=bar)

@@ -19,7 +19,7 @@ import pytest
 import memgraph
 from memgraph.errors import BackupError, InvalidInputError, KeyMissingError, MemGraphError, MissingExtraError
 from memgraph.journal.keys.providers import FileKeys
-from memgraph.store.backup import making, manifest
+from memgraph.store.backup import archive, making
 from memgraph.store.backup.archive import ArchiveWriter
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.testing import FakeClock, FakeEmbedder
@@ -515,7 +515,7 @@ class TestHostileArchives:
             if body is not None:
                 stored = json.loads(again[0][1])
                 body(stored["body"])
-                code = store._journal.seal(manifest.PURPOSE).code(manifest.canonical(stored["body"]))
+                code = store._journal.seal(archive.PURPOSE).code(archive.canonical(stored["body"]))
                 again[0] = (again[0][0], json.dumps({**stored, "code": code}).encode())
             change(again)
             with tarfile.open(tmp_path / "bad.tar.gz", "w:gz") as tar:

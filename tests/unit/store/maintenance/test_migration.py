@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import memgraph
 from memgraph.errors import JournalError, StorageError
-from memgraph.fold.projection import SCHEMA_VERSION
+from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.interfaces.cli.group import cli
 from memgraph.store.compaction import compact
 from memgraph.store.maintenance.migration import migrate

@@ -192,7 +192,7 @@ class TestChanging:
             again.reembed(FakeEmbedder(NEW))
 
     def test_more_memories_than_fit_one_event(self, open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("memgraph.store.maintenance.reembedding.MAX_ITEMS", 2)
+        monkeypatch.setattr("memgraph.store.maintenance.vectors.MAX_ITEMS", 2)
         store = open_store()
         store.insert_memories([{"type": "episodic", "content": text_of(n)} for n in range(5)])
         store.reembed(Model())

@@ -12,11 +12,18 @@ import pytest
 from memgraph import InvalidInputError, MemGraph, NotFoundError
 from memgraph.errors import UndoError
 from memgraph.fold.history import history_of
-from memgraph.fold.records import CLEARED, OF_MEMORIES
+from memgraph.fold.records import CLEARED
 from memgraph.graph.schema import tables
 from memgraph.model.events.store import StoreReset
+from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.store.maintenance import reset as resetting
 
+OF_MEMORIES = {
+    *"Memory Practice Project Session Tag Entity".split(),
+    *"NEXT TAGGED MENTIONS INVOLVES IN_PROJECT FROM_BUILD IN_SESSION IN_TASK".split(),
+    *EXPLICIT_RELATIONS,
+}
+"""Tables whose rows go with the memories that they belong to."""
 FACT, PIN, LEARNED = "The vault holds the deploy key", "Never deploy on Fridays", "restarted the zebra service"
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -15,8 +13,7 @@ from memgraph.errors import DamagedJournalError, GraphError, VectorDamageError
 from memgraph.journal.vectors import row_sha256
 from memgraph.ports import Change
 from memgraph.store.maintenance.verifying import refuse, verify
-from tests.projections import ROWS
-from tests.tables import VectorTable, change_payload
+from tests.tables import VectorTable, change_payload, database
 
 Open = Callable[..., Any]
 SECRET = "quetzalcoatl"
@@ -95,7 +92,7 @@ def test_any_corruption_of_the_rows_is_reported(lived: tuple[Any, str], name: st
 
 def test_rows_that_this_store_did_not_write_are_reported(lived: tuple[Any, str]) -> None:
     store, _ = lived
-    with closing(sqlite3.connect(store.config.home / ROWS)) as raw, raw:
+    with database(store.config.home) as raw:
         raw.execute("UPDATE node SET code = 7")
     assert ("Memory", "a row of Memory is not what was written") in {
         (one.table, one.problem) for one in store.verification(deep=True).first

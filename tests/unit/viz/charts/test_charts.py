@@ -13,9 +13,9 @@ import pytest
 from defusedxml import ElementTree
 
 from memgraph.errors import MissingExtraError
-from memgraph.viz.charts import charts as module
-from memgraph.viz.charts.charts import apart, charts, ticks_between
-from memgraph.viz.series.series import Point, Series
+from memgraph.viz import charts as module
+from memgraph.viz.charts import apart, charts, ticks_between
+from memgraph.viz.series import Point, Series
 
 PNG = b"\x89PNG\r\n\x1a\n"
 ODD = "$x^$ <b> \u202eمرحبا 🚀 \x07 and much more that has no room"

@@ -19,12 +19,9 @@ from defusedxml import ElementTree
 
 from memgraph import StorageError
 from memgraph.errors import MissingExtraError
-from memgraph.viz.export.graph import Graph, node_kinds, shown_graph
-from memgraph.viz.export.graphml import graphml
-from memgraph.viz.export.node_link import node_link
-from memgraph.viz.export.parquet import graph_parquet, series_parquet
+from memgraph.viz.export import Graph, graph_parquet, graphml, node_kinds, node_link, series_parquet, shown_graph
 from memgraph.viz.files import make_folder, write_files
-from memgraph.viz.series.series import Point, Series
+from memgraph.viz.series import Point, Series
 from tests.unit.viz.conftest import HOSTILE
 
 Store = Any

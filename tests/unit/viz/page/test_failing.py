@@ -12,7 +12,7 @@ from memgraph.fold.history import is_attempt, task_of_build
 from memgraph.testing import FakeClock
 from memgraph.viz.page.data import PageData, page_data
 from memgraph.viz.page.wording import left_out_of, sentence_of
-from memgraph.viz.series.series import Point, Series, display_order, has_news, learning_series
+from memgraph.viz.series import Point, Series, display_order, has_news, learning_series
 from tests.unit.viz.conftest import FAILED_IN, _build, fill_trials
 
 DAY = 86_400

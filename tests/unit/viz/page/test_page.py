@@ -25,14 +25,12 @@ from memgraph.fold.history import History, Relevance
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeClock, FakeKeys
 from memgraph.text.safe import visible
-from memgraph.viz.page.data import _document, page_data
+from memgraph.viz.page.data import _document, chosen_ids, page_data
 from memgraph.viz.page.layout import Group, lay_out, packed
 from memgraph.viz.page.page import embedded, render, write_page
-from memgraph.viz.page.selection import chosen_ids
-from memgraph.viz.page.times import times_of
+from memgraph.viz.page.times import Timeline, times_of
 from memgraph.viz.page.wording import counted_of, parts_of, sentence_of
-from memgraph.viz.series.series import Point, Series
-from memgraph.viz.series.timeline import Timeline
+from memgraph.viz.series import Point, Series
 
 HOSTILE = (
     "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> & \u2028\u2029 \u202egnp.exe 😀 {{title}}"

@@ -10,8 +10,7 @@ import pytest
 from memgraph import AgentMemoryStore
 from memgraph.testing import FakeClock
 from memgraph.viz.page.data import page_data
-from memgraph.viz.series.measures import LESSON, SEEN
-from memgraph.viz.series.series import learning_series
+from memgraph.viz.series import LESSON, SEEN, learning_series
 from tests.unit.viz.conftest import _build
 
 DAY = 86_400

@@ -10,10 +10,9 @@ import pytest
 
 from memgraph import InvalidInputError
 from memgraph.testing import FakeClock
-from memgraph.viz.history import read_history
 from memgraph.viz.periods import bounds, bucket_between
-from memgraph.viz.series.measures import LESSON, SEEN
-from memgraph.viz.series.series import Series, learning_series, with_data
+from memgraph.viz.reading import read_history
+from memgraph.viz.series import LESSON, SEEN, Series, learning_series, with_data
 from tests.unit.viz.conftest import IDS
 
 Store = Any

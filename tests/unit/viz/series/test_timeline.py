@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from memgraph.viz.series.timeline import timelines
+from memgraph.viz.page.times import timelines
+from memgraph.viz.reading import read_history
 from tests.unit.viz.conftest import IDS
 
 Store = Any
@@ -15,7 +16,9 @@ def at(day: int) -> str:
 
 
 def test_each_memory_came_and_changed_when_that_happened(learned: Store) -> None:
-    found = timelines(learned, [*IDS.values(), "00000000-0000-4000-8000-000000000000"])
+    found = timelines(
+        read_history(learned, details_of=IDS.values()), [*IDS.values(), "00000000-0000-4000-8000-000000000000"]
+    )
     assert set(found) == set(IDS.values())
     changes = {name: found[one].changes for name, one in IDS.items()}
     assert changes == {
@@ -34,7 +37,7 @@ def test_each_memory_came_and_changed_when_that_happened(learned: Store) -> None
 
 
 def test_uses_have_the_anchor_after_them(learned: Store) -> None:
-    found = timelines(learned, [IDS[name] for name in "ABF"])
+    found = timelines(read_history(learned, details_of=IDS.values()), [IDS[name] for name in "ABF"])
     a, b, f = ([(one.at, one.anchor, one.is_use) for one in found[IDS[name]].relevances] for name in "ABF")
     assert a == [(at(2), 1.0, False), (at(4), 1.0, True)]
     assert b == [(at(2), 1.0, False)]

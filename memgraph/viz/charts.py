@@ -20,8 +20,7 @@ from memgraph.fold.history import trial_of
 from memgraph.text.cutting import cut
 from memgraph.text.safe import one_line, xml_text
 from memgraph.viz.periods import DAYS_OF, bounds
-from memgraph.viz.series.measures import CHURN
-from memgraph.viz.series.series import GROUP_WORDS, Point, Series, display_order, has_news, with_data
+from memgraph.viz.series import CHURN, GROUP_WORDS, Point, Series, display_order, has_news, with_data
 
 _SHOWN_BY_DAY = 100
 _MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12_000, 36_000)
@@ -76,24 +75,9 @@ _ONE_BY_ONE = frozenset({"tags"})
 def charts(
     series: Sequence[Series], *, about: str, since: str | None = None, until: str | None = None
 ) -> dict[str, bytes]:
-    """Draw each series that has data, and an overview of all.
+    """Draw each series that has data, and an overview of all, each as PNG and SVG; return the files by name, none without data.
 
-    Parameters
-    ----------
-    about : str
-        A short description, printed under each title.
-    since, until : str, optional
-        The requested period, as for `learning_series`; printed there, too.
-
-    Returns
-    -------
-    dict of str to bytes
-        By file name: ``overview.png``, ``overview.svg``, and both formats for each series. Empty without data.
-
-    Raises
-    ------
-    MissingExtraError
-        matplotlib is not installed.
+    Under each title stand a few words (`about`) and the requested period.
     """
     shown = with_data(series)
     if not shown:
@@ -407,13 +391,7 @@ def apart(heights: Sequence[float], sizes: Sequence[float]) -> list[float]:
 
 
 def ticks_between(first: date, last: date, most: int) -> tuple[list[date], list[str], str]:
-    """Return tick dates between two dates, their labels, and the year if the labels omit it.
-
-    Parameters
-    ----------
-    most : int
-        Maximum number of ticks, plus one.
-    """
+    """Return tick dates between two dates (at most one less than `most`), their labels, and the year if the labels omit it."""
     span = (last - first).days
     if span <= _SHOWN_BY_DAY:
         step = next(step for step in (1, 2, 7, 14, 28) if span < step * most)

@@ -1,32 +1,148 @@
-"""The measures: how each series is computed from a history."""
+"""Time series of what was learned: a number per bucket and group, defined so that it can be recomputed by hand.
+
+`MEASURES` has what each series counts, of the `Scope` that was asked for.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memgraph.fold.history import AFTER_ALL, KINDS, History, Life, Replay, State, is_attempt, is_undated
-from memgraph.viz.periods import Bucket, after, bucket_between, check_span, start_of, starts
-from memgraph.viz.series.failures import Failure, Which, failures
-from memgraph.viz.series.lessons import Lessons
+from memgraph.ports import Progress
+from memgraph.store import AgentMemoryStore
+from memgraph.viz.failures import SUCCESS, Failure, Lessons, Which, failures
+from memgraph.viz.periods import Bucket, after, bounds, bucket_between, check_span, checked_bucket, start_of, starts
+from memgraph.viz.reading import read_history, shown_ids
 
 MOST_TAGS = 8
 CHURN = ("superseded", "contradicted", "suppressed", "archived", "invalidated", "deleted")
 SEEN, LESSON = "seen before", "seen before, lesson known"
+GROUP_WORDS = {
+    "episodic": "episodes",
+    "generalisation": "generalisations",
+    "procedural": "procedures",
+    "fact": "facts",
+    LESSON: "with a lesson known",
+}
+"""Display names of the series' groups."""
 _BUCKETS = " Per day, week (from Monday), month, year or decade, UTC; `at` is its first day."
+_LEADING = "returning_failures"
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A number of one bucket and group, as in `memgraph.viz.series.series.Point`."""
+class Point:
+    """One value of a series, of a bucket (named by its first day) and a group.
+
+    The value of a share without samples is None. The count is the sample size of a share or a mean; otherwise the value.
+    """
 
     at: str
     group: str
     value: float | None
     count: int
+
+
+@dataclass(frozen=True)
+class Series:
+    """One quantity over time.
+
+    The unit is ``share`` (0 to 1), or what is counted. Points are in order of time, then of groups; every bucket from the first to the
+    last has a point for every group. Where the journal has no data for it, there are no points, and the bucket is None. `undated`: its
+    days stand for undated trials, trial n for day n after 2000-01-01.
+    """
+
+    name: str
+    title: str
+    unit: str
+    definition: str
+    points: tuple[Point, ...] = ()
+    bucket: str | None = None
+    undated: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the series as a JSON-compatible dict."""
+        return {**asdict(self), "points": [asdict(point) for point in self.points]}
+
+
+def learning_series(
+    store: AgentMemoryStore,
+    *,
+    project_id: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    bucket: str | None = None,
+    history: History | None = None,
+    ids: Collection[str] | None = None,
+    progress: Progress | None = None,
+) -> list[Series]:
+    """Return every series in a fixed order, including those without points, from one pass over the journal, or from its `history`.
+
+    Only memories, builds and recalls of the project count, and of the memories only `ids` (up to `until`, even if nothing happened to them
+    by then). What was before the period still counts as history: memories stay in force, and failures have occurred before. The default
+    bucket is that of `bucket_between`, for each series.
+    """
+    first, last = bounds(since, until)
+    wanted = checked_bucket(bucket)
+    history = history or read_history(store, progress=progress)
+    scope = Scope(history, project_id, first, last, wanted, store.now(), ids, _visible_tags(store, history))
+    is_of_trials = wanted in {None, "day"} and scope.is_undated
+    if is_of_trials:
+        scope = replace(scope, bucket="day")
+    found = []
+    for name, title, unit, definition, measured in MEASURES:
+        points, used = measured(scope)
+        rounded = (replace(one, value=None if one.value is None else round(one.value, 6)) for one in points)
+        found.append(Series(name, title, unit, definition + _BUCKETS, tuple(rounded), used, is_of_trials))
+    return found
+
+
+def _visible_tags(store: AgentMemoryStore, history: History) -> dict[str, tuple[str, ...]]:
+    """Return the tags, by id, of the memories that may be shown: those they were added with and still have today."""
+    today = store.reader.today()
+    tags = {}
+    for one in shown_ids(store, include={"archived"}):
+        if life := history.lives.get(one):
+            still = today.get(one) if today is not None else None
+            tags[one] = tuple(tag for tag in life.tags if still is None or tag in still.tags)
+    return tags
+
+
+def with_data(series: Sequence[Series]) -> list[Series]:
+    """Return the series that have at least one value."""
+    return [one for one in series if any(point.value is not None for point in one.points)]
+
+
+def has_news(series: Series) -> bool:
+    """Return whether a series shows a change, so that it is worth drawing beside others.
+
+    A constant share does not; nor does one that is 0 at first and 1 from then on, such as the share of failures seen before when all
+    tasks are known from the first trial on. Whether known failures come back is always shown.
+    """
+    if series.unit != "share" or series.name == _LEADING:
+        return True
+    lines: dict[str, list[float]] = {}
+    for point in series.points:
+        if point.value is not None:
+            lines.setdefault(point.group, []).append(point.value)
+    if any(len(set(values)) > 1 and not _is_bound(values) for values in lines.values()):
+        return True
+    return not any(_is_bound(values) for values in lines.values()) and all(
+        len(values) <= 2 for values in lines.values()
+    )
+
+
+def _is_bound(values: Sequence[float]) -> bool:
+    """Return whether a share is 0 at first and 1 from then on, which is trivial."""
+    return values[0] == 0.0 and set(values[1:]) <= {1.0}
+
+
+def display_order(series: Sequence[Series]) -> list[Series]:
+    """Return series in display order: returning failures first, because they show whether anything was learned."""
+    return sorted(series, key=lambda one: one.name != _LEADING)
 
 
 class Sample(NamedTuple):
@@ -37,24 +153,18 @@ class Sample(NamedTuple):
     is_hit: bool = True
 
 
-Table = tuple[list[Cell], Bucket | None]
+Table = tuple[list[Point], Bucket | None]
 _NOTHING: Table = ([], None)
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A series' name, meaning and computation."""
+class Measure(NamedTuple):
+    """A series' name and title, unit and definition, and what computes it."""
 
     name: str
     title: str
     unit: str
-    text: str
+    definition: str
     of: Callable[[Scope], Table]
-
-    @property
-    def definition(self) -> str:
-        """The exact definition of the number."""
-        return self.text + _BUCKETS
 
 
 @dataclass(frozen=True)
@@ -101,13 +211,7 @@ class Scope:
         return list(starts(first, last, bucket)), bucket
 
     def table(self, samples: Iterable[Sample], groups: Sequence[str] = (), *, is_share: bool = False) -> Table:
-        """Return the number of samples, or the share of hits, in each bucket and group.
-
-        Parameters
-        ----------
-        groups : sequence of str
-            Order of the groups; groups without a sample are left out.
-        """
+        """Return the number of samples, or the share of hits, in each bucket and group that has a sample, the groups in this order."""
         within = [sample for sample in samples if self.covers(sample.at)]
         grid, bucket = self.grid([sample.at for sample in within])
         if bucket is None:
@@ -119,11 +223,11 @@ class Scope:
             hits[place] += is_hit
         there = {sample.group for sample in within}
         order = [group for group in groups if group in there] or sorted(there)
-        cells = []
+        points = []
         for place in ((start, group) for start in grid for group in order):
             value = hits[place] / all_[place] if is_share and all_[place] else None if is_share else hits[place]
-            cells.append(Cell(*place, value, all_[place]))
-        return cells, bucket
+            points.append(Point(*place, value, all_[place]))
+        return points, bucket
 
     @cached_property
     def states(self) -> tuple[list[tuple[str, State]], Bucket | None, set[str]]:
@@ -155,7 +259,7 @@ def _live(scope: Scope) -> Table:
     states, bucket, _ = scope.states
     there = [kind for kind in KINDS if any(state.live.get(kind) for _, state in states)]
     counts = ((start, kind, state.live.get(kind, 0)) for start, state in states for kind in there)
-    return [Cell(start, kind, many, many) for start, kind, many in counts], bucket if there else None
+    return [Point(start, kind, many, many) for start, kind, many in counts], bucket if there else None
 
 
 def _added(scope: Scope) -> Table:
@@ -184,17 +288,17 @@ def _returning(scope: Scope) -> Table:
             came[start_of(at, bucket)].add(which)
         elif at < scope.first:
             known.add(which)
-    cells = []
+    points = []
     for start in grid:
         again = len(came[start] & known)
-        cells.append(Cell(start, "came back", again / len(known) if known else None, len(known)))
+        points.append(Point(start, "came back", again / len(known) if known else None, len(known)))
         known |= came[start]
-    return cells, bucket
+    return points, bucket
 
 
 def _succeeded(scope: Scope) -> Table:
     builds = [
-        Sample(build.at, "builds", build.outcome == "success")
+        Sample(build.at, "builds", build.outcome == SUCCESS)
         for (project_id, build_id), build in scope.history.builds.items()
         if scope.counts(project_id) and is_attempt(build_id)
     ]
@@ -222,11 +326,11 @@ def _compressed(scope: Scope) -> Table:
     states, bucket, _ = scope.states
     if not any(state.covered for _, state in states):
         return _NOTHING
-    cells = []
+    points = []
     for start, state in states:
         episodes = state.live.get("episodic", 0)
-        cells.append(Cell(start, "covered", state.covered / episodes if episodes else None, episodes))
-    return cells, bucket
+        points.append(Point(start, "covered", state.covered / episodes if episodes else None, episodes))
+    return points, bucket
 
 
 def _sources(scope: Scope) -> Table:
@@ -234,7 +338,7 @@ def _sources(scope: Scope) -> Table:
     if not any(state.derived for _, state in states):
         return _NOTHING
     means = ((start, state, state.sources / state.derived if state.derived else None) for start, state in states)
-    return [Cell(start, "sources", mean, state.derived) for start, state, mean in means], bucket
+    return [Point(start, "sources", mean, state.derived) for start, state, mean in means], bucket
 
 
 def _churn(scope: Scope) -> Table:

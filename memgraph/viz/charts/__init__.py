@@ -1,1 +1,0 @@
-"""Charts of the series, as PNG or SVG."""

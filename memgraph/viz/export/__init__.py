@@ -1,1 +1,0 @@
-"""Exports of the graph (GraphML, node-link JSON) and of series (Parquet)."""

@@ -1,1 +1,0 @@
-"""Time series: numbers per bucket and group, computed from the history."""
