@@ -30,7 +30,7 @@ from memgraph.store.commit.insertions import Insertions
 from memgraph.store.commit.records import check_commit
 from memgraph.store.commit.vectors import VectorModel, check_model
 from memgraph.store.commit.writer import Writer
-from memgraph.store.disclosure import Disclosures
+from memgraph.store.deletions import Disclosures
 from memgraph.store.editing.curation import Curation
 from memgraph.store.listing import OwnersListings
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
@@ -40,7 +40,7 @@ from memgraph.store.maintenance.vector_repair import DamagedVectors, DamageNotic
 from memgraph.store.maintenance.verifying import Verifying
 from memgraph.store.opening import check_parts, open_projector, open_store_journal, utc_now
 from memgraph.store.outcomes import Usage
-from memgraph.store.past.as_of import NoWriter, PastView, Views, When
+from memgraph.store.past import NoWriter, PastView, Views, When
 from memgraph.store.projection.batches import Batches
 from memgraph.store.projection.place import Place, place_of
 from memgraph.store.projection.projector import Projector

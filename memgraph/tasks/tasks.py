@@ -39,7 +39,7 @@ from memgraph.model.ids import MIN_ID_CHARS, new_id
 from memgraph.model.results.retrieval import Prompt
 from memgraph.model.results.tasks import Absorbed, ContinuityPage, Task, TaskItem, TaskSnapshot, TaskStatus, TurnControl
 from memgraph.store import AgentMemoryStore
-from memgraph.store.past.as_of import When
+from memgraph.store.past import When
 from memgraph.tasks.handoffs import PAGE_TOKENS, Handoffs, Ledgers, present_page
 from memgraph.tasks.pins import Pins
 from memgraph.tasks.registry import find_task, has_task, id_for, item_of, list_tasks, snapshot

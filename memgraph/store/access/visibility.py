@@ -18,7 +18,7 @@ from memgraph.index.columns import TIERS
 from memgraph.index.index import Index, scope_name
 from memgraph.store.access.hidden_sources import derived_from_hidden
 from memgraph.store.access.permitted import slots_of
-from memgraph.store.disclosure import Disclosures, Lineage
+from memgraph.store.deletions import Disclosures, Lineage
 from memgraph.store.query import Mask, Reader
 
 INCLUDABLE = ("suppressed", "archived", "sensitive", "private")
