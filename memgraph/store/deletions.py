@@ -158,7 +158,7 @@ class DeletedSources:
     def _read_on(self) -> bool:
         """Take the events since the last question into account; return whether any of them matters."""
         journal = self._journal
-        events: Iterable[Event] = journal.events_changed(self._seq) if self._seq else ()
+        events: Iterable[Event] = journal.events_after(self._seq) if self._seq else ()
         if not self._is_read:
             is_new = any(isinstance(event.payload, _REMOVING) for event in events)
             self._is_read = is_new or (not self._seq and any(holds(journal, kind.TYPE) for kind in _REMOVING))
