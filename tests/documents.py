@@ -131,7 +131,7 @@ def _with_subfolders(part: str) -> Iterator[tuple[str, str]]:
         return
     yield f"`memgraph/{path.relative_to(PACKAGE)}`", _summary(path / "__init__.py")
     for name in " ".join(ROOMS.get(part, ())).split():
-        if (path / name).is_dir():
+        if (path / name / "__init__.py").exists():
             yield from _with_subfolders(f"{part}.{name}")
 
 

@@ -191,7 +191,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "rows",
         "projection",
         "commit",
-        "disclosure undeletion",
+        "deletions",
         "query",
         "access",
         "outcomes listing states analysis",
@@ -667,7 +667,7 @@ def test_the_layer_rule_allows_what_is_meant(module, source):
     ("module", "source"),
     [
         ("memgraph.store.commit.writer", "from memgraph.store.query import Reader"),
-        ("memgraph.store.projection.projector", "import memgraph.store.past.as_of"),
+        ("memgraph.store.projection.projector", "import memgraph.store.past"),
         ("memgraph.lifecycle.evidence.evidence", "from memgraph.lifecycle.collection.collect import collect"),
         ("memgraph.lifecycle.sleep", "from memgraph.lifecycle.intake.ingest import ingest"),
     ],

@@ -41,7 +41,7 @@ from memgraph.retrieval.overview import with_rules, without_given_rules
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.scope import scope_of
 from memgraph.store.access.visibility import readable
-from memgraph.store.past.as_of import When
+from memgraph.store.past import When
 
 if TYPE_CHECKING:
     from memgraph.commands import MemoryCommands

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from datetime import date, datetime, timedelta
 
 from memgraph.config import AgentMemoryConfig, load_config
@@ -16,7 +16,7 @@ from memgraph.errors import InvalidInputError
 from memgraph.fold import fold
 from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.journal.baseline import archive_row
-from memgraph.journal.envelope import Chain, Event, Line
+from memgraph.journal.envelope import Chain, Line
 from memgraph.journal.journal import Journal
 from memgraph.journal.opening import id_of
 from memgraph.journal.sql import Transaction
@@ -39,16 +39,6 @@ _OPEN = ("active", "suspended")
 """States of tasks whose events stay after the baseline if that is wanted, and whose memories keep their words."""
 _PART = 2_000
 """Events of one part of the archive, at least: it ends with a commit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a compaction does: the state that becomes the baseline, unless the present one is as new, and the memories that are purged."""
-
-    state: State
-    is_new: bool
-    end: Chain
-    deleted: tuple[str, ...]
 
 
 def compact(
@@ -85,25 +75,7 @@ def compact(
     StorageError
         There is no room for the baseline. Nothing is changed.
     """
-    now, began = _now(clock), time.perf_counter()
-    journal, limit, days = _opened(config, keys, now, before, closed_tasks, progress)
-    try:
-        archived = 0
-        with timed(logger, logging.INFO, "compacted the journal") as counts, journal.locked():
-            plan = plan_of(journal, limit, days, now(), closed_tasks, progress)
-            if plan.is_new:
-                with journal.committing() as tx:
-                    adopt(journal, tx, plan.state, now())
-                    archived = _archive(journal, tx)
-                journal.database.shrink()
-            counts["events"] = archived
-        removed = _purged(config, keys, clock, plan.deleted) if plan.deleted else 0
-        if removed:
-            journal.refresh()
-        done = _result(journal, plan.end, is_new=plan.is_new, began=began)
-        return done.model_copy(update={"archived_events": archived, "removed_texts": removed})
-    finally:
-        journal.close()
+    return _compacted(config, keys, clock, before, progress, closed_tasks=closed_tasks, dry_run=False)
 
 
 def preview_compaction(
@@ -116,40 +88,63 @@ def preview_compaction(
     progress: Progress | None = None,
 ) -> CompactionResult:
     """Return what `compact` would do with the same arguments. Nothing is changed. Raises the same errors."""
-    now, began = _now(clock), time.perf_counter()
-    journal, limit, days = _opened(config, keys, now, before, closed_tasks, progress)
+    return _compacted(config, keys, clock, before, progress, closed_tasks=closed_tasks, dry_run=True)
+
+
+def _compacted(
+    config: AgentMemoryConfig | None,
+    keys: KeyProvider | None,
+    clock: Clock | None,
+    before: When | None,
+    progress: Progress | None,
+    *,
+    closed_tasks: bool,
+    dry_run: bool,
+) -> CompactionResult:
+    """Compact a journal, or find out what that would do. Reads it from its baseline and, for a retention, from its first event."""
+
+    def now() -> str:
+        return to_iso((clock or utc_now)())
+
+    checked(Callback, progress, "progress")
+    checked(bool, closed_tasks, "closed_tasks")
+    began, config = time.perf_counter(), config or load_config()
+    limit, days = _moment(now()[:7] + "-01" if before is None else before), config.archive_retention_days
+    id_of(config.home, config.server)  # creates nothing
+    journal = open_store_journal(config, keys, now, with_expired_keys=True)
     try:
-        plan = plan_of(journal, limit, days, now(), closed_tasks, progress)
-        archived = plan.end.seq - journal.archived_until() if plan.is_new else 0
-        updates = {"archived_events": archived, "removed_texts": len(plan.deleted), "dry_run": True}
-        return _result(journal, plan.end, is_new=plan.is_new, began=began).model_copy(update=updates)
+        with nullcontext() if dry_run else journal.locked():
+            open_tasks = _open_tasks(journal) if closed_tasks or days else frozenset()
+            state = _state_before(journal, limit, open_tasks if closed_tasks else frozenset(), progress)
+            present = journal.baseline
+            is_new = state.end.seq > (present.seq if present else 0) or (
+                present is not None and present.schema_version != SCHEMA_VERSION
+            )
+            end = state.end if is_new or present is None else present.chain
+            deleted = _deleted_before(journal, _days_before(now(), days), open_tasks) if days else []
+            archived = end.seq - journal.archived_until() if is_new else 0
+            if is_new and not dry_run:
+                with timed(logger, logging.INFO, "compacted the journal") as counts:
+                    with journal.committing() as tx:
+                        adopt(journal, tx, state, now())
+                        _archive(journal, tx)
+                    journal.database.shrink()
+                    counts["events"] = archived
+        removed = len(deleted)
+        if deleted and not dry_run:
+            removed = _purged(config, keys, clock, deleted)
+            journal.refresh()
+        done = _result(journal, end, is_new=is_new, began=began)
+        return done.model_copy(update={"archived_events": archived, "removed_texts": removed, "dry_run": dry_run})
     finally:
         journal.close()
 
 
-def plan_of(
-    journal: Journal, limit: str, days: int, now: str, closed_tasks: bool, progress: Progress | None = None
-) -> Plan:
-    """Return what a compaction before a moment does. Reads the journal from its baseline and, for a retention, from its first event."""
-    open_tasks = _open_tasks(journal) if closed_tasks or days else frozenset()
-    state = _state_before(journal, limit, open_tasks if closed_tasks else frozenset(), progress)
-    present = journal.baseline
-    is_new = state.end.seq > (present.seq if present else 0) or (
-        present is not None and present.schema_version != SCHEMA_VERSION
-    )
-    end = state.end if is_new or present is None else present.chain
-    deleted = tuple(_deleted_before(journal, _days_before(now, days), open_tasks)) if days else ()
-    return Plan(state, is_new, end, deleted)
-
-
-def _archive(journal: Journal, tx: Transaction) -> int:
-    """Move the events before the baseline into the archive; return their number."""
-    archived, moved = journal.archived_until(), 0
-    for part in _parts(journal.every_line(archived, until=journal.base.seq)):
+def _archive(journal: Journal, tx: Transaction) -> None:
+    """Move the events before the baseline into the archive."""
+    for part in _parts(journal.every_line(journal.archived_until(), until=journal.base.seq)):
         tx.run("put_archive", journal.database.tenant, *archive_row(part))
-        moved += len(part)
     tx.run("remove_events_until", journal.database.tenant, journal.base.seq)
-    return moved
 
 
 def _parts(lines: Iterable[Line]) -> Iterator[list[Line]]:
@@ -163,35 +158,12 @@ def _parts(lines: Iterable[Line]) -> Iterator[list[Line]]:
         yield part
 
 
-def _purged(
-    config: AgentMemoryConfig | None, keys: KeyProvider | None, clock: Clock | None, deleted: tuple[str, ...]
-) -> int:
+def _purged(config: AgentMemoryConfig, keys: KeyProvider | None, clock: Clock | None, deleted: Sequence[str]) -> int:
     """Purge deleted memories, but not what was derived from them; return how many had anything left."""
     from memgraph.embedding import NoEmbedder
 
     with AgentMemoryStore(config, keys=keys, clock=clock, embedder=NoEmbedder()) as store:  # a purge embeds nothing
         return store._expire(deleted)  # noqa: SLF001 - for compactions only
-
-
-def _now(clock: Clock | None) -> Callable[[], str]:
-    return lambda: to_iso((clock or utc_now)())
-
-
-def _opened(
-    config: AgentMemoryConfig | None,
-    keys: KeyProvider | None,
-    now: Callable[[], str],
-    before: When | None,
-    closed_tasks: bool,
-    progress: Progress | None,
-) -> tuple[Journal, str, int]:
-    """Return the journal, the moment before which it is compacted, and the retention days."""
-    checked(Callback, progress, "progress")
-    checked(bool, closed_tasks, "closed_tasks")
-    config = config or load_config()
-    limit = _moment(now()[:7] + "-01" if before is None else before)
-    id_of(config.home, config.server)  # creates nothing
-    return open_store_journal(config, keys, now, with_expired_keys=True), limit, config.archive_retention_days
 
 
 def _moment(before: When) -> str:
@@ -239,13 +211,9 @@ def _deleted_before(journal: Journal, limit: str, open_tasks: frozenset[str]) ->
             if payload.memory.task_id is not None:
                 tasks[payload.memory.id] = payload.memory.task_id
         else:
-            gone |= dict.fromkeys(_removed(event), event.timestamp < limit)
+            gone |= dict.fromkeys(payload.removed_ids(), event.timestamp < limit)
     purged = {one for _, purge in journal.purges() for one in purge.purged_ids()}
     return [one for one, is_old in gone.items() if is_old and one not in purged and tasks.get(one) not in open_tasks]
-
-
-def _removed(event: Event) -> Iterable[str]:
-    return event.payload.removed_ids()
 
 
 def _days_before(now: str, days: int) -> str:

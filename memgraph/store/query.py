@@ -26,9 +26,16 @@ from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Embedder, Key, Row
 from memgraph.store.commit.access import Mark, PendingAccess
 from memgraph.store.commit.vectors import check_model, has_vector
-from memgraph.store.disclosure import DeletedSources, Disclosures, Lineage
+from memgraph.store.deletions import (
+    Deleted,
+    DeletedSources,
+    Disclosures,
+    Lineage,
+    deleted,
+    deleted_of,
+    reasons_of_deletion,
+)
 from memgraph.store.projection.projector import Projector
-from memgraph.store.undeletion import Deleted, deleted, deleted_of, reasons_of_deletion
 
 Mask = NDArray[np.bool_]
 ORDERS = ("relevance", "created", "accessed")

@@ -35,12 +35,10 @@ from memgraph.model.timestamps import to_iso
 from memgraph.ports import Row
 from memgraph.store.commit.records import Write, scope_of
 from memgraph.store.commit.writer import Writer
-from memgraph.store.disclosure import reached
+from memgraph.store.deletions import deleted_ids, reached, undeletions
 from memgraph.store.listing import only_id
 from memgraph.store.query import Reader
-from memgraph.store.undeletion import deleted_ids, undeletions
 
-"""Minimum length of an abbreviated id."""
 _BOTH_HOLD = "neither replaces the other"
 
 

@@ -27,7 +27,7 @@ from memgraph.store.backup.making import Backups
 from memgraph.store.commit.records import Write, check_commit
 from memgraph.store.commit.vectors import VectorModel, check_model
 from memgraph.store.commit.writer import Writer
-from memgraph.store.disclosure import Disclosures
+from memgraph.store.deletions import Disclosures
 from memgraph.store.editing.curation import Curation
 from memgraph.store.listing import Listings
 from memgraph.store.maintenance.reset import Resetting
@@ -35,7 +35,7 @@ from memgraph.store.maintenance.vectors import DamageNotice, Vectors
 from memgraph.store.maintenance.verifying import Verifying
 from memgraph.store.opening import Place, check_parts, open_projector, open_store_journal, place_of, times_of
 from memgraph.store.outcomes import Usage
-from memgraph.store.past.as_of import NoWriter, PastView, Views, When
+from memgraph.store.past import NoWriter, PastView, Views, When
 from memgraph.store.projection.projector import Projector
 from memgraph.store.purge.purging import Purging
 from memgraph.store.query import Reader

@@ -26,7 +26,7 @@ from memgraph.model.results.tasks import PIN_KINDS, Pin, PinKind, PinRemoval, Pi
 from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
-from memgraph.store.past.as_of import When, moment_of
+from memgraph.store.past import When, moment_of
 from memgraph.tasks.registry import find_task
 
 TOKEN_LIFE_S = 180

@@ -14,7 +14,7 @@ from memgraph.model.ids import canonical_name
 from memgraph.model.results.tasks import Task, TaskItem, TaskSnapshot, TaskStatus
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
-from memgraph.store.past.as_of import When, moment_of
+from memgraph.store.past import When, moment_of
 
 LISTS = {
     "decision": "decisions",

@@ -20,7 +20,7 @@ from memgraph.model.results.retrieval import Prompt
 from memgraph.model.results.tasks import Absorbed, ContinuityPage, Task, TaskItem, TaskSnapshot, TaskStatus, TurnControl
 from memgraph.privacy import OWNER
 from memgraph.store import AgentMemoryStore
-from memgraph.store.past.as_of import When
+from memgraph.store.past import When
 from memgraph.tasks.handoffs import PAGE_TOKENS, Handoffs, Ledgers, reader_of
 from memgraph.tasks.pins import Pins
 from memgraph.tasks.registry import find_task, has_task, id_for, list_tasks, snapshot

@@ -9,7 +9,7 @@ from typing import Literal
 
 from memgraph.errors import InvalidInputError
 from memgraph.model.timestamps import to_iso
-from memgraph.store.past.as_of import moment_of
+from memgraph.store.past import moment_of
 
 Bucket = Literal["day", "week", "month", "year", "decade"]
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import memgraph
 from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.fold import digest_after
-from memgraph.store.past.as_of import Past, moment_of
+from memgraph.store.past import Past, moment_of
 from memgraph.testing import FakeClock, FakeEmbedder
 
 few = settings(max_examples=3, database=None, suppress_health_check=[HealthCheck.too_slow])

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from memgraph.model.events.records import FADED
 from memgraph.ports import Row
+from memgraph.store.deletions import Deleted
 from memgraph.store.query import Reader
-from memgraph.store.undeletion import Deleted
 
 
 class Deletions:

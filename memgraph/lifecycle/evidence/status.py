@@ -21,8 +21,8 @@ from memgraph.model.events.records import FADED
 from memgraph.model.memory import StoredMemory
 from memgraph.model.results.learning import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED
 from memgraph.ports import Row
+from memgraph.store.deletions import Deleted
 from memgraph.store.query import Reader
-from memgraph.store.undeletion import Deleted
 
 LAPSED_TEXT = "A procedure that was learned: too few of the builds that it worked in are left to tell it."
 _LAPSES: dict[str | None, str] = {None: LAPSED, FADED: LAPSED, PROPOSED: LAPSED_PROPOSAL}

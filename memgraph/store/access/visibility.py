@@ -31,7 +31,7 @@ from memgraph.index.supersession import superseded
 from memgraph.model.results.learning import MADE_FROM_OTHERS
 from memgraph.privacy import TIER_ORDER, Access, Operation
 from memgraph.store.access.scope import Scope, admitted, of_project
-from memgraph.store.disclosure import Disclosures, Lineage
+from memgraph.store.deletions import Disclosures, Lineage
 from memgraph.store.query import Mask, Reader
 
 INCLUDABLE = ("suppressed", "archived", "sensitive", "private")

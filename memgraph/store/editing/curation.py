@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memgraph.errors import InvalidInputError, ScopeError
+from memgraph.fold.memories import chain_of
 from memgraph.index.columns import SESSION_SOURCES
 from memgraph.journal.journal import Journal
-from memgraph.model.base import MAX_ITEMS, checked
+from memgraph.model.base import MAX_ITEMS, Name, checked
 from memgraph.model.events.memories import MemoryDeleted, MemoryDerived, MemoryLinked, MemoryRevised
 from memgraph.model.events.payload import Payload
 from memgraph.model.ids import canonical_name, new_id, stored_form
@@ -27,14 +29,16 @@ from memgraph.ports import Embedder, Row
 from memgraph.privacy import domain_of, known_domain, strictest
 from memgraph.store.commit.records import Write, payload_and_vector, scope_of
 from memgraph.store.commit.writer import Writer
-from memgraph.store.editing.edit import OF_ONE, Edit, check_move
-from memgraph.store.editing.history import history
-from memgraph.store.editing.lives import differences
-from memgraph.store.editing.origins import origin
-from memgraph.store.editing.undo import Undoing, field_changes
+from memgraph.store.editing.history import differences, field_changes, history, origin
+from memgraph.store.editing.undo import Undoing
 from memgraph.store.query import Reader
 from memgraph.store.states import Transitions
 
+EDITABLE = ("content", "title", "tags", "project_id", "valid_at", "invalid_at", "privacy_tier", "domain")
+"""Fields that a person can set. None clears one that is optional."""
+OF_ONE = ("content", "title")
+"""Fields that are set for one memory at a time."""
+_OF_THE_PROJECT = ("session_id", "build_id", "evidence_build_ids")
 _NEW_VERSION = "a new version by the user"
 _MERGED = "merged by the user"
 _SPLIT = "split by the user"
@@ -46,14 +50,64 @@ UpdatesOf = Callable[[StoredMemory, Row, str], Updates]
 """Returns the new values of a memory's fields, given the memory, its row and the time."""
 
 
-class Curation:
-    """A person's corrections.
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """An edit: new values of fields, and tags to add and to remove. Tags are compared without case."""
 
-    Attributes
-    ----------
-    states : Transitions
-        Changes of states and links, recorded as made by the user.
-    """
+    values: Mapping[str, Any]
+    add_tags: Sequence[str] = ()
+    remove_tags: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], *, add_tags: Sequence[str] = (), remove_tags: Sequence[str] = ()) -> Edit:
+        """Return a checked edit."""
+        if wrong := sorted(values.keys() - set(EDITABLE)):
+            raise InvalidInputError(f"cannot be edited; give one of {', '.join(EDITABLE)}", field=wrong[0])
+        given = dict(values)
+        if "content" in given:
+            checked(str, given["content"], "content")
+        if "tags" in given:
+            given["tags"] = _tags(given["tags"], "tags")
+        return cls(given, _tags(add_tags, "add_tags"), _tags(remove_tags, "remove_tags"))
+
+    def redacted(self, redact: Callable[[Any], Any]) -> Edit:
+        """Return the edit with its texts passed through a function that removes secrets."""
+        return replace(self, values=redact(dict(self.values)), add_tags=redact(list(self.add_tags)))
+
+    def of_memory(self, memory: StoredMemory) -> dict[str, Any]:
+        """Return the new values of a memory's fields."""
+        if "tags" not in self.values and not self.add_tags and not self.remove_tags:
+            return dict(self.values)
+        gone = {canonical_name(tag) for tag in self.remove_tags}
+        before = self.values.get("tags", memory.tags)
+        kept = {canonical_name(tag): tag for tag in before if canonical_name(tag) not in gone}
+        for tag in self.add_tags:
+            kept.setdefault(canonical_name(tag), tag)
+        return {**self.values, "tags": list(kept.values())}
+
+
+def _check_move(memory: StoredMemory, values: Mapping[str, Any]) -> None:
+    """Refuse to move a memory to another project if a session, a build, or its place among episodes ties it to its own."""
+    if values.get("project_id", memory.project_id) == memory.project_id:
+        return
+    tie = next((name for name in _OF_THE_PROJECT if getattr(memory, name)), None)
+    if tie is not None:
+        why = f"its {tie} belongs to its project"
+    elif chain_of({"type": memory.type, "project_id": memory.project_id or "-"}) is not None:
+        why = "an episode has its place among the others of its project"
+    else:
+        return
+    problem = f"cannot be changed, because {why}; write a new version instead (--as-new)"
+    raise InvalidInputError(problem, field="project_id", value=values["project_id"])
+
+
+def _tags(tags: object, field: str) -> list[str]:
+    given = list(tags) if isinstance(tags, tuple) else tags
+    return [tag.strip() for tag in checked(list[Name], given, field)]
+
+
+class Curation:
+    """A person's corrections."""
 
     def __init__(self, journal: Journal, writer: Writer, reader: Reader, now: Callable[[], str]) -> None:
         self._journal = journal
@@ -62,6 +116,7 @@ class Curation:
         self._now = now
         self._undoing = Undoing(journal, writer, reader, now)
         self.states = Transitions(journal, writer, reader, now, actor="user")
+        """Changes of states and links, recorded as made by the user."""
 
     def undo(self, event: int | None = None) -> UndoResult:
         """Undo a commit; see `memgraph.facade.Curation.undo`."""
@@ -85,23 +140,10 @@ class Curation:
         made_by: Embedder | None = None,
         beside: Sequence[Payload] = (),
     ) -> EditResult:
-        """Change fields of memories in one commit; a memory whose fields have the new values already is not changed.
+        """Change fields of memories of one task in one commit; a memory whose fields have the new values already is not changed.
 
-        Parameters
-        ----------
-        ready : ndarray, shape (d,), float32, optional
-            The vector of a new content, if it is known already.
-        made_by : Embedder, optional
-            The embedder that made it. Default: the store's.
-        beside : sequence of Payload
-            Further events of the same commit, if there is one.
-
-        Raises
-        ------
-        NotFoundError, InvalidInputError
-            A memory does not exist, a value is invalid, or there are more than 1,000 memories. Nothing is changed.
-        ScopeError
-            The memories belong to different tasks.
+        The vector of a new content may be known already; `made_by` is then the embedder that made it. Events `beside` are of the same commit, if
+        there is one.
         """
         with self._writer.exclusive():
             now, writes = self._now(), []
@@ -135,7 +177,7 @@ class Curation:
         edit = edit.redacted(self._writer.without_secrets)
 
         def updates_of(memory: StoredMemory, _row: Row, _now: str) -> Updates:
-            check_move(memory, edit.values)
+            _check_move(memory, edit.values)
             return edit.of_memory(memory)
 
         made_by = self._writer.embedder

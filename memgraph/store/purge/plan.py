@@ -34,7 +34,7 @@ from memgraph.model.events.tasks import (
 )
 from memgraph.model.results.maintenance import LostTask, RemainingName
 from memgraph.ports import Row
-from memgraph.store.disclosure import reached
+from memgraph.store.deletions import reached
 from memgraph.store.rows import Rows
 from memgraph.text.cutting import preview
 from memgraph.text.words import Runs

@@ -32,6 +32,7 @@ from memgraph.ports import Row
 from memgraph.store.baselines import renew_baseline
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
+from memgraph.store.deletions import deleted, undeletions
 from memgraph.store.projection.projector import Projector
 from memgraph.store.purge.exports import known_exports
 from memgraph.store.purge.plan import (
@@ -55,7 +56,6 @@ from memgraph.store.purge.receipts import (
     write_receipt,
 )
 from memgraph.store.query import Reader
-from memgraph.store.undeletion import deleted, undeletions
 from memgraph.text.cutting import preview
 
 logger = logger_of(__name__)

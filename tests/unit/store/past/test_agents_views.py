@@ -12,7 +12,7 @@ import pytest
 
 from memgraph import MemGraph
 from memgraph.interfaces.operations import Caller, perform
-from memgraph.store.past import as_of
+from memgraph.store import past as as_of
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
 
 COUNT = {"cypher": "MATCH (m:Memory) RETURN count(m) AS n"}

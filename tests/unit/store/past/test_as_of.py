@@ -18,7 +18,7 @@ from memgraph import AgentMemoryConfig, AgentMemoryStore, ConsolidationPipeline,
 from memgraph.disk.folders import MOST_KEPT, KeptViews, Lease
 from memgraph.errors import ClosedError, ReadOnlyError
 from memgraph.model.build import ExtractionResult
-from memgraph.store.past.as_of import moment_of
+from memgraph.store.past import moment_of
 from memgraph.testing import FakeClock, FakeEmbedder, FakeExtractor
 from tests.tables import tables
 

@@ -17,7 +17,7 @@ from memgraph.interfaces.operations import Answer
 from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.rotation import reseal, rotate
 from memgraph.journal.vectors import MadeVectors
-from memgraph.store.past import as_of
+from memgraph.store import past as as_of
 from memgraph.viz.page.page import write_page
 from tests.tables import VectorTable, table
 

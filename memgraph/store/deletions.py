@@ -1,4 +1,4 @@
-"""What a journal says about the disclosure of memories: the last state of each, deleted ones included, and what is derived from the deleted.
+"""What a journal says about deleted memories: their last state, what was derived from them, and how they are restored.
 
 A deleted memory has no row and no links left, but what was derived from it still repeats its words. So its last privacy tier and domain,
 and the derivations that no event has undone, are read from the journal.
@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from memgraph.errors import NotFoundError
+from memgraph.fold.fold import LastState, last_known
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
-from memgraph.journal.search import events_of, histories, holds
+from memgraph.journal.search import events_of, histories, holds, lines_of, named_in
 from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
@@ -25,13 +27,20 @@ from memgraph.model.events.memories import (
     MemoryRevised,
     MemoryUndeleted,
     MemoryUnlinked,
+    RecallAgain,
+    VectorRef,
 )
 from memgraph.model.events.records import FADED, UNDONE
 from memgraph.model.events.registry import POLICIES
 from memgraph.model.events.store import MemoryPurged, StoreReset
 from memgraph.model.ids import canonical_name
-from memgraph.model.memory import PrivacyTier
+from memgraph.model.link import EXPLICIT_RELATIONS
+from memgraph.model.memory import MemoryRecord, PrivacyTier
+from memgraph.ports import Row
+from memgraph.store.commit.vectors import VectorModel, has_vector
 
+IsLive = Callable[[str], bool]
+Undeletion = tuple[MemoryUndeleted, list[MemoryLinked]]
 _DERIVED_FROM = "DERIVED_FROM"
 _REMOVING = (MemoryDeleted, StoreReset)
 _ABOUT_DERIVATION = {
@@ -55,18 +64,12 @@ class Disclosure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """What was derived from what, as far as it concerns deleted memories.
-
-    Attributes
-    ----------
-    deleted : dict of str to Disclosure
-        The last states of the deleted memories from which others were derived, by id. If it is empty, the links say everything.
-    products : dict of str to set of str
-        The memories derived from each, whether or not either still exists.
-    """
+    """What was derived from what, as far as it concerns deleted memories."""
 
     deleted: Mapping[str, Disclosure] = field(default_factory=dict)
+    """The last states of the deleted memories from which others were derived, by id. If it is empty, the links say everything."""
     products: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """The memories derived from each, whether or not either still exists."""
 
     def derived_from(self, memory_ids: Iterable[str]) -> set[str]:
         """Return the memories that were derived from some, directly or through others, existing or not."""
@@ -85,17 +88,12 @@ def reached(memory_ids: Iterable[str], following: Callable[[str], Iterable[str]]
 
 
 class Disclosures:
-    """The disclosure of each memory after some events, by id.
-
-    Attributes
-    ----------
-    at_deletion : dict of str to Disclosure
-        The states in which memories were deleted, by id: of the latest deletion.
-    """
+    """The disclosure of each memory after some events, by id."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self._found: dict[str, Disclosure] = {}
         self.at_deletion: dict[str, Disclosure] = {}
+        """The states in which memories were deleted, by id: of the latest deletion."""
         self._derivations = _Derivations()
         for event in events:
             self._derivations.note(event)
@@ -113,14 +111,14 @@ class Disclosures:
     def _note(self, event: Event) -> None:
         payload, content = event.payload, event.content
         if isinstance(payload, MemoryAdded | MemoryUndeleted):
-            self._found[payload.memory.id] = _after(Disclosure(), content["memory"], ())
+            self._found[payload.memory.id] = _changed(Disclosure(), content["memory"], ())
         elif removed := payload.removed_ids():
             for memory_id in self._found.keys() & set(removed):
                 state = self._found[memory_id]._replace(is_deleted=True)
                 self._found[memory_id] = self.at_deletion[memory_id] = state
         elif isinstance(payload, MemoryRevised | MemoryMerged) and payload.id in self._found:
             before = self._found[payload.id]
-            self._found[payload.id] = _after(before, content.get("changed", {}), content.get("cleared", ()))
+            self._found[payload.id] = _changed(before, content.get("changed", {}), content.get("cleared", ()))
 
 
 class DeletedSources:
@@ -222,7 +220,7 @@ class _Derivations:
         return Lineage({one: states[one] for one in deleted}, {one: set(made) for one, made in self._made_from.items()})
 
 
-def _after(before: Disclosure, changed: Mapping[str, Any], cleared: Iterable[str]) -> Disclosure:
+def _changed(before: Disclosure, changed: Mapping[str, Any], cleared: Iterable[str]) -> Disclosure:
     """Return a memory's disclosure after a change of some fields."""
     cleared = frozenset(cleared)
     tags = frozenset() if "tags" in cleared else before.tags
@@ -232,3 +230,129 @@ def _after(before: Disclosure, changed: Mapping[str, Any], cleared: Iterable[str
         frozenset(map(canonical_name, changed["tags"])) if "tags" in changed else tags,
         changed.get("domain", None if "domain" in cleared else before.domain),
     )
+
+
+def undeletions(
+    journal: Journal, memory_ids: Sequence[str], is_live: IsLive, *, model: VectorModel
+) -> Iterator[Undeletion]:
+    """Yield the events that restore deleted memories, except for a damaged vector: then the memory awaits a new one.
+
+    The place of a memory in the order of memories, and its links, depend only on which memories exist now: memories that
+    were deleted together may be restored in any order. Costs one pass over the journal; only events that refer to the
+    memories are verified and folded.
+    `is_live` says whether a memory exists; those that were restored before count as existing. Only vectors of this model are restored.
+    """
+    previous: dict[str, str | None] = {}
+    events: dict[str, list[Event]] = {memory_id: [] for memory_id in memory_ids}
+    needles = {memory_id.encode(): memory_id for memory_id in memory_ids}
+    for line in journal.lines() if needles else ():
+        if line.type == MemoryAdded.TYPE or line.type == MemoryUndeleted.TYPE:
+            memory = journal.content(line)["memory"]
+            previous.setdefault(memory["id"], memory.get("previous_id"))  # a restated one was not added
+        for named in named_in(line, needles):
+            events[named].append(journal.event(line))
+    restored: set[str] = set()
+    for memory_id in memory_ids:
+        known = last_known(events[memory_id], memory_id)
+        if known is None:
+            raise NotFoundError("memory", memory_id)
+
+        def is_there(other: str) -> bool:
+            return other in restored or is_live(other)
+
+        undeleted = _undeleted(known, previous, is_there, _sound_vector(journal, known.row, model))
+        yield undeleted, _links(known, is_there)
+        restored.add(memory_id)
+
+
+def deleted_ids(journal: Journal, beginning: str) -> list[str]:
+    """Return the ids with this prefix that were ever deleted or removed by a reset; two passes over the journal."""
+    found = [journal.content(line)["id"] for line in lines_of(journal, MemoryDeleted.TYPE, id=beginning)]
+    for line in lines_of(journal, StoreReset.TYPE):
+        found += [one for one in journal.content(line).get("removed", ()) if one.startswith(beginning)]
+    return list(dict.fromkeys(found))
+
+
+class Deleted(NamedTuple):
+    """The last state of a deleted memory, and the stated reason."""
+
+    row: Row
+    reason: str | None
+
+
+def deleted_of(journal: Journal, source: str, is_live: IsLive) -> list[Deleted]:
+    """Return a source's deleted memories in id order; two passes over the journal, the second only if there are any."""
+    memories = (journal.content(line)["memory"] for line in lines_of(journal, MemoryAdded.TYPE, source=source))
+    added = {memory["id"] for memory in memories if memory.get("source") == source}
+    return deleted(journal, sorted(one for one in added if not is_live(one)))
+
+
+def deleted(journal: Journal, memory_ids: Sequence[str]) -> list[Deleted]:
+    """Return the last state of some deleted memories, in this order; one pass over the journal, if any are given."""
+    found = []
+    for memory_id, events in histories(journal, memory_ids).items():
+        reasons = [event.payload.reason for event in events if isinstance(event.payload, MemoryDeleted)]
+        known = last_known(events, memory_id)
+        if known is not None and reasons:
+            found.append(Deleted(known.row, reasons[-1]))
+    return found
+
+
+def reasons_of_deletion(journal: Journal) -> dict[str, str | None]:
+    """Return the stated reasons of the memories' latest deletions, by id; one pass over the journal."""
+    deletions = (journal.content(line) for line in lines_of(journal, MemoryDeleted.TYPE))
+    return {one["id"]: one.get("reason") for one in deletions}
+
+
+def _before(previous: Mapping[str, str | None], memory_id: str, is_live: IsLive) -> str | None:
+    """Return the nearest existing predecessor, given that of each memory ever added; one that was never recorded is returned as named."""
+    found, passed = previous[memory_id], {memory_id}
+    while found is not None and found in previous and found not in passed and not is_live(found):
+        passed.add(found)
+        found = previous[found]
+    return found if found not in passed else None
+
+
+def _after(previous: Mapping[str, str | None], memory_id: str, is_live: IsLive) -> list[str]:
+    """Return the memories that follow this one, with no existing memory in between."""
+    following: dict[str | None, list[str]] = defaultdict(list)
+    for later, earlier in previous.items():
+        following[earlier].append(later)
+    found = reached([memory_id], lambda one: () if one != memory_id and is_live(one) else following[one])
+    return sorted(one for one in found if is_live(one))
+
+
+def _sound_vector(journal: Journal, row: Row, model: VectorModel) -> VectorRef | None:
+    """Return the place of a memory's vector, if it is of this model and undamaged."""
+    if not has_vector(row, model.name) or not journal.vectors(*model).holds(row["vector_row"], row["vector_sha256"]):
+        return None
+    return VectorRef(model=model.name, row=row["vector_row"], sha256=row["vector_sha256"])
+
+
+def _undeleted(
+    known: LastState, previous: Mapping[str, str | None], is_live: IsLive, vector: VectorRef | None
+) -> MemoryUndeleted:
+    row = known.row
+    fields = {name: value for name, value in row.items() if name in MemoryRecord.model_fields}
+    fields["previous_id"] = _before(previous, row["id"], is_live)
+    if vector is None:
+        fields |= {"embedding_model": None, "embedded_at": None}
+    recalls = [
+        RecallAgain.parse({"query_id": key[0], **edge}) for table, key, edge in known.edges if table == "RECALLED"
+    ]
+    return MemoryUndeleted(
+        memory=MemoryRecord.parse(fields),
+        vector=vector,
+        added_seq=row["seq"],
+        follower_ids=_after(previous, row["id"], is_live),
+        recalls=recalls,
+    )
+
+
+def _links(known: LastState, is_live: IsLive) -> list[MemoryLinked]:
+    me = known.row["id"]
+    return [
+        MemoryLinked.parse({"source_id": key[0], "relation": table, "target_id": key[1], **edge})
+        for table, key, edge in known.edges
+        if table in EXPLICIT_RELATIONS and all(end == me or is_live(end) for end in key)
+    ]

@@ -1,9 +1,12 @@
-"""A store as of a point in time.
+"""A store as of a point in time, or as an agent may read it.
 
-A *view* is a store over an `Excerpt` of the journal: of all events, in the journal's order, those that had happened by
-the moment (or, with `recorded`, that had been recorded by then), folded as usual. Events about a memory that did not
-exist yet change nothing, as in any fold. So a view is a rebuild from fewer events, in another directory, and all
-reading works on it: rows, links, Cypher, index, recall, digest.
+A *view* is a store over an `Excerpt` of the journal, folded as usual: so it is a rebuild from fewer events, in another directory, and all
+reading works on it: rows, links, Cypher, index, recall, digest. Nothing is written: writing raises `ReadOnlyError`, and a recall leaves no
+trace. Graph and index of a view are cached (see `Views`) under a key of moment, journal end and schema: a repeated question is answered at
+once, and never with an outdated answer.
+
+Of all events, in the journal's order, a view of the past has those that had happened by the moment (or, with `recorded`, that had been
+recorded by then). Events about a memory that did not exist yet change nothing, as in any fold.
 
 - The time of an event is defined by `memgraph.fold.event_time`: a derived memory came with its latest source, and nothing
   happened after it was recorded. In the order of recording, later values win; none of them reveals later facts.
@@ -12,13 +15,14 @@ reading works on it: rows, links, Cypher, index, recall, digest.
   backwards).
 - Vectors are read from the store's own files for the store's current model, if a memory had the embedded text at the moment;
   otherwise it is found by words.
-- Nothing is written: writing raises `ReadOnlyError`, and a recall leaves no trace.
 - The future is unknown: a moment later than now means now. A day means its end, in UTC.
 - Memories hidden or deleted since are readable: this is the store of that time. Pictures and exports, which are passed on, leave
   them out (see `memgraph.store.access.visibility`).
 
-Graph and index of a view are cached (see `views`) under a key of moment, journal end and schema: a repeated question is
-answered at once, and never with an outdated answer.
+An agent's view has only the events about memories that the agent may have, as the policy of each type states. What the agent may not have is
+not in its graph, index or journal, so lists, links, Cypher, pages, charts and exports of the view need no rule of their own. Of recalls only
+the named agent's own are there, with the memories that it may have; one without a name has none. A memory that the agent may have today is
+there from the event that made it so: earlier texts of it are not in the view.
 """
 
 from __future__ import annotations
@@ -26,11 +30,14 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
 
 from memgraph.config import AgentMemoryConfig
 from memgraph.disk.folders import KeptViews, Lease
@@ -41,16 +48,31 @@ from memgraph.journal.envelope import Event
 from memgraph.journal.excerpt import Excerpt, Sift
 from memgraph.journal.journal import Journal
 from memgraph.logs import logger_of
+from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Callback, checked
-from memgraph.model.events.memories import MemoryReembedded
+from memgraph.model.events.memories import MemoryAdded, MemoryDerived, MemoryMerged, MemoryReembedded, MemoryRevised
+from memgraph.model.events.payload import Payload
+from memgraph.model.events.records import AccessRecorded, BuildConsolidated, OutcomeRecorded, RetrievalRecorded
+from memgraph.model.events.store import StoreReset
+from memgraph.model.memory import MemoryRecord
 from memgraph.model.timestamps import to_iso
-from memgraph.ports import Progress
+from memgraph.ports import Progress, Row
 from memgraph.privacy import Access
+from memgraph.store.access.visibility import visible
 from memgraph.store.commit.writer import Writer
 from memgraph.store.opening import open_projector
-from memgraph.store.past.agents import AgentSelection
 from memgraph.store.projection.projector import Projector
 from memgraph.store.query import Reader
+
+logger = logger_of(__name__)
+
+When = str | date | datetime
+_WEEK = re.compile(r"\d{4}-?W\d\d", re.ASCII)
+_TO_ITS_SUNDAY = timedelta(days=6)
+MOST_OF_AGENTS = 2
+"""Number of cached views of agents. All are of the journal's present end: a write makes them useless."""
+_VIEW_VERSION = "4"
+"""Version of the meaning of a moment; increased when the same moment shows something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,27 +159,8 @@ class SharedViews:
                 shared.view.close()
 
 
-logger = logger_of(__name__)
-
-When = str | date | datetime
-_WEEK = re.compile(r"\d{4}-?W\d\d", re.ASCII)
-_TO_ITS_SUNDAY = timedelta(days=6)
-MOST_OF_AGENTS = 2
-"""Number of cached views of agents. All are of the journal's present end: a write makes them useless."""
-_VIEW_VERSION = "4"
-"""Version of the meaning of a moment; increased when the same moment shows something else."""
-
-
 class Views:
-    """Creates views of a store's past.
-
-    Parameters
-    ----------
-    folder : Path
-        Directory of the cached views.
-    of : Past, optional
-        Set if the store is itself a view: its moment.
-    """
+    """Creates views of a store's past in a folder. If the store is itself a view, `of` is its moment."""
 
     def __init__(
         self,
@@ -267,23 +270,14 @@ class Views:
 
 
 class Past:
-    """The events that had happened by a moment.
-
-    Attributes
-    ----------
-    as_of : str
-    recorded : bool
-    access : Access or None
-        Set for the view of an agent.
-    begins : str
-        The first moment of the journal, once it has been read.
-    """
+    """The events that had happened by a moment; `access` is set for the view of an agent."""
 
     def __init__(self, as_of: str, *, recorded: bool, access: Access | None = None) -> None:
         self.as_of = as_of
         self.recorded = recorded
         self.access = access
         self.begins = ALWAYS
+        """The first moment of the journal, once it has been read."""
 
     def sift(self) -> Sift:
         """Return, after one pass over the journal, the predicate for events that had happened."""
@@ -338,18 +332,7 @@ class NoWriter(Writer):
 
 
 def moment_of(when: When, *, field: str = "when") -> str:
-    """Return a moment in canonical form; a day alone means its end in UTC, and a week the end of its last day.
-
-    Parameters
-    ----------
-    field : str
-        Name of the argument in error messages.
-
-    Raises
-    ------
-    InvalidInputError
-        The value is not a time.
-    """
+    """Return a moment in canonical form; a day alone means its end in UTC, and a week the end of its last day. Errors name the field."""
     try:
         return to_iso(_end_of_day(when) or when)
     except ValueError:
@@ -379,3 +362,128 @@ def _key(journal: Journal, past: Past, of: Past | None) -> str:
         what = (*moment, past.access.agent, past.access.is_justified, past.access.permissions.model_dump_json())
     parts = (*what, end.seq, end.signature, SCHEMA_VERSION, _VIEW_VERSION)
     return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()[:32]
+
+
+class AgentSelection:
+    """The events that an agent may have, up to the present end of the journal."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._recalls: set[str] = set()
+
+    def select(self, reader: Reader, events: Iterable[Event]) -> None:
+        """Find out, from all events of the store, which ones the agent may have; before any is sifted, and outside a frozen block."""
+        access = self._access
+        with reader.frozen():
+            index = reader.index
+            mask, live = visible(reader, access, "read"), index.column("is_live")
+            self._visible = {index.ids.names[slot] for slot in np.flatnonzero(live & mask).tolist()}
+            hidden = [index.ids.names[slot] for slot in np.flatnonzero(live & ~mask).tolist()]
+            self._builds = {(row.get("project_id"), row.get("build_id")) for row in reader.rows(hidden)}
+        self._openings, self._before, every = _openings(events, self._visible, access)
+        self._hidden = every - self._visible
+
+    def sift(self) -> Sift:
+        """Return the filter for one pass over the journal."""
+        return lambda events: [kept for event in events if (kept := self._kept(event)) is not None]
+
+    def _kept(self, event: Event) -> Event | None:
+        """Return the event as the agent may have it; None if it may not."""
+        if event.seq in self._openings:
+            row = self._openings[event.seq]
+            return _as_added(event, {**row, **self._without_hidden(row)})
+        payload = event.payload
+        part = payload.POLICY.agents
+        if part == "whole":
+            return event
+        if part == "of_one":
+            (memory_id,) = payload.memory_ids()
+            is_there = memory_id in self._visible and event.seq > self._before.get(memory_id, 0)
+            return self._named(event, payload) if is_there else None
+        if part == "of_all":
+            return event if self._visible.issuperset(payload.memory_ids()) else None
+        return self._reduced(event, payload) if part == "in_part" else None
+
+    def _named(self, event: Event, payload: Payload) -> Event:
+        """Return an event about one memory without the ids of memories that the agent may not have."""
+        name = "memory" if isinstance(payload, MemoryAdded) else "changed"
+        fewer = self._without_hidden(event.content.get(name, {}))
+        return _with(event, payload, **{name: getattr(payload, name).model_copy(update=fewer)}) if fewer else event
+
+    def _without_hidden(self, row: Row) -> Row:
+        """Return the fields of a row that name memories that the agent may not have, without these."""
+        fewer: Row = {}
+        if row.get("previous_id") in self._hidden:
+            fewer["previous_id"] = None
+        if not self._hidden.isdisjoint(row.get("source_event_ids", ())):
+            fewer["source_event_ids"] = [one for one in row["source_event_ids"] if one not in self._hidden]
+        return fewer
+
+    def _reduced(self, event: Event, payload: Payload) -> Event | None:
+        """Return an event about several memories with those that the agent may have."""
+        visible = self._visible
+        if isinstance(payload, BuildConsolidated):
+            return None if (payload.project_id, payload.build_id) in self._builds else event
+        if isinstance(payload, MemoryDerived):
+            sources = [one for one in payload.source_ids if one in visible]
+            if payload.id not in visible or not sources:
+                return None
+            return _with(event, payload, source_ids=sources)
+        if isinstance(payload, StoreReset):  # how many there were of what it cleared is not the agent's
+            removed = [one for one in payload.removed if one in visible]
+            return _with(event, payload, removed=removed, cleared=dict.fromkeys(payload.cleared, 0))
+        if isinstance(payload, AccessRecorded):
+            uses = [one for one in payload.accesses if one.id in visible]
+            return _with(event, payload, accesses=uses) if uses else None
+        if isinstance(payload, RetrievalRecorded):
+            if self._access.agent in (UNNAMED, None) or payload.agent_name != self._access.agent:
+                return None  # what others asked, and in which project and session, is theirs
+            self._recalls.add(payload.query_id)
+            return _with(event, payload, results=[one for one in payload.results if one.id in visible])
+        if isinstance(payload, OutcomeRecorded) and payload.query_id in self._recalls:
+            used, overridden = ([one for one in ids if one in visible] for ids in (payload.used, payload.overridden))
+            return _with(event, payload, used=used, overridden=overridden)
+        return None
+
+
+def _openings(
+    events: Iterable[Event], visible: Collection[str], access: Access
+) -> tuple[dict[int, Row], dict[str, int], set[str]]:
+    """Return the openings of memories, by memory the event before which the agent may have nothing of it, and all memories there ever were.
+
+    One pass over the journal. An undeleted memory opens with its undeletion.
+    """
+    rows: dict[str, Row] = {}
+    every: set[str] = set()
+    found: dict[str, tuple[int, Row]] = {}
+    was_open: dict[str, bool] = defaultdict(bool)
+    for event in events:
+        payload: Any = event.payload
+        if event.type in ("memory.added", "memory.undeleted"):
+            every.add(payload.memory.id)
+        if event.type in ("memory.added", "memory.undeleted") and payload.memory.id in visible:
+            memory_id, row = payload.memory.id, dict(event.content["memory"])
+        elif isinstance(payload, MemoryRevised | MemoryMerged) and payload.id in rows:
+            memory_id, row = payload.id, payload.row_after(rows[payload.id])
+        elif removed := payload.removed_ids():
+            was_open.update(dict.fromkeys(rows.keys() & set(removed), False))
+            continue
+        else:
+            continue
+        rows[memory_id] = row
+        is_open = access.may("read", row.get("privacy_tier", "public"), row.get("domain"))
+        if is_open and not was_open[memory_id] and event.type != "memory.added":
+            found[memory_id] = event.seq, row
+        was_open[memory_id] = is_open
+    return dict(found.values()), {one: seq for one, (seq, _) in found.items()}, every
+
+
+def _as_added(event: Event, row: Row) -> Event:
+    record = MemoryRecord.parse({name: value for name, value in row.items() if name in MemoryRecord.model_fields})
+    payload = MemoryAdded(memory=record, vector=event.payload.vector)  # type: ignore[attr-defined]
+    return event._replace(type=MemoryAdded.TYPE, payload=payload, content=payload.dump())
+
+
+def _with(event: Event, payload: Payload, **fields: Any) -> Event:
+    reduced = payload.model_copy(update=fields)
+    return event._replace(payload=reduced, content=reduced.dump())

@@ -1,1 +1,0 @@
-"""Read-only views of a store as of a point in time."""
