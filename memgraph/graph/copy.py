@@ -171,7 +171,7 @@ class GraphCopy:
 
     @contextmanager
     def written_after(self) -> Iterator[None]:
-        """Have a base written soon after a block of many writes, in the background or by `write_due`, so that the next query finds it."""
+        """Have a base written soon after a block of many writes, in the background or by `write_due`: who has queried will query again."""
         self._soon.cancel()
         try:
             yield
@@ -189,6 +189,8 @@ class GraphCopy:
 
     def _write_ahead(self) -> None:
         try:
+            if not any(self._folder.glob("base-*")):
+                return
             with self._snapshot() as rows:
                 is_quick = rows.count() <= _QUICK_ROWS
             if not is_quick:

@@ -70,12 +70,6 @@ class Projections:
         self._flush()
         self._projector.check()
 
-    def compact(self) -> bool:
-        """Commit pending uses, and return False: the rows need no compaction."""
-        self._check_own()
-        self._flush()
-        return False
-
     def rebuild(self, progress: Progress | None = None) -> None:
         """Replay the verified journal into new rows and a new index.
 

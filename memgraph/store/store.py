@@ -120,7 +120,6 @@ class AgentMemoryStore:
 
     batch = _delegated("_projections", Projections.batch)
     check_graph = _delegated("_projections", Projections.check_graph)
-    compact = _delegated("_projections", Projections.compact)
     rebuild = _delegated("_projections", Projections.rebuild)
 
     reset = _delegated("_resetting", Resetting.reset)

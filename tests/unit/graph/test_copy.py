@@ -46,6 +46,11 @@ def beside(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("*") if path not in bases(folder))
 
 
+def hurried(folder: Path, rows: Snapshots) -> GraphCopy:
+    """Return a graph that follows no change without a fresh base."""
+    return GraphCopy(folder / "graph", VENDORS[vendor_name()], SEAL, rows.snapshot, limits=QueryLimits(changes=0))
+
+
 def ids(graph: GraphCopy) -> list[str]:
     return [row["id"] for row in graph.query(TAGS, {})]
 
@@ -177,32 +182,40 @@ class TestFiles:
         assert len(bases(tmp_path / "graph")) == 1
 
     def test_after_many_writes_the_base_is_there_before_the_query(
-        self, graph: GraphCopy, rows: Snapshots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, rows: Snapshots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(module, "_QUICK_ROWS", 2)
         monkeypatch.setattr(module, "_QUIET_S", 0.01)
+        graph = hurried(tmp_path, rows)
+        assert ids(graph) == ["t"]
+        before = bases(tmp_path / "graph")
         with graph.written_after(), graph.written_after():
             rows.take([put("Tag", name) for name in "ab"])
         until = time.monotonic() + 60
-        while not (written := bases(tmp_path / "graph")) and time.monotonic() < until:
+        while not {*before}.isdisjoint(written := bases(tmp_path / "graph")) and time.monotonic() < until:
             time.sleep(0.01)
+        assert len(written) == 1
         assert ids(graph) == [*"abt"]
         assert bases(tmp_path / "graph") == written
         with graph.written_after():
-            rows.take([put("Tag", "c")])
+            pass
         graph.write_due()
-        assert bases(tmp_path / "graph") == written  # few enough rows have changed
+        assert bases(tmp_path / "graph") == written  # no row has changed
 
     def test_a_base_that_is_due_is_written_before_closing(
-        self, graph: GraphCopy, rows: Snapshots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, rows: Snapshots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for quick, count in ((3, 0), (2, 1)):
+        graph = hurried(tmp_path, rows)
+        for quick, has_queried, is_written in ((2, False, False), (3, True, False), (2, True, True)):
             monkeypatch.setattr(module, "_QUICK_ROWS", quick)
+            if has_queried:
+                assert ids(graph) == ["t"]
+            before = bases(tmp_path / "graph")
             with graph.written_after():
-                rows.seq += 1
-            assert bases(tmp_path / "graph") == []
+                rows.take([put("Tag", "t")])
+            assert bases(tmp_path / "graph") == before
             graph.write_due()
-            assert len(bases(tmp_path / "graph")) == count
+            assert (bases(tmp_path / "graph") != before) == is_written
 
     def test_an_engine_that_is_not_installed(self, rows: Snapshots, tmp_path: Path) -> None:
         graph = GraphCopy(tmp_path / "graph", Vendor("nowhere", extra="far"), SEAL, rows.snapshot)
