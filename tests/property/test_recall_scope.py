@@ -123,9 +123,9 @@ def scored_ids(store: Any, query: str, embedder: Any, scope: Scope) -> set[str]:
         everything = np.arange(len(store.reader.index))
         real = store.reader.cosines
 
-        def counted(vector: Any, slots: Any) -> Any:
+        def counted(vector: Any, slots: Any, **how: Any) -> Any:
             compared.extend(everything[slots].tolist())
-            return real(vector, slots)
+            return real(vector, slots, **how)
 
         store.reader.cosines = counted
         try:
