@@ -112,6 +112,12 @@ FROM edge e JOIN node s ON s.id = e.source JOIN node t ON t.id = e.target WHERE 
 -- name: gone_after
 SELECT kind, key, target FROM gone WHERE tenant = ? AND seq > ?;
 
+-- name: tally_nodes Number of rows of each kind, and the sum of their ids.
+SELECT kind, count(*), sum(id), 0 FROM node WHERE tenant = ? GROUP BY kind;
+
+-- name: tally_edges Number of rows of each kind, and the sums of the ids at their ends.
+SELECT kind, count(*), sum(source), sum(target) FROM edge WHERE tenant = ? GROUP BY kind;
+
 -- name: count_nodes
 SELECT count(*) FROM node WHERE tenant = ?;
 

@@ -140,7 +140,7 @@ def read_rows(baseline: Baseline, packed: bytes, path: Path | str) -> list[Basel
     JournalError
         They are not what was signed.
     """
-    if hashlib.sha256(packed).hexdigest() != baseline.sha256:
+    if not isinstance(packed, bytes) or hashlib.sha256(packed).hexdigest() != baseline.sha256:
         raise _damaged(path)
     try:
         found = [orjson.loads(line) for line in zlib.decompress(packed).splitlines()]

@@ -260,21 +260,41 @@ def unseal(line: Line, chain: Chain, key: SigningKey | KeyOf | None) -> tuple[Ev
     return event, Chain(chain.store_id, event.seq, signature, event.timestamp)
 
 
+def followed(line: Line, chain: Chain, key: SigningKey | KeyOf | None, *, is_purged: bool) -> Chain:
+    """Verify one line against the chain without parsing its payload, which is missing if it was purged; return the end of the chain after it.
+
+    Raises
+    ------
+    LineError
+        The line is not what was signed, or does not follow the chain.
+    """
+    head, signature = verified(line, chain, key)
+    if not (is_purged and line.is_purged):
+        _signed_payload(line, head)
+    return Chain(chain.store_id, line.seq, signature, head["timestamp"])
+
+
 def _content(line: Line, head: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a line's payload if it is the one that its head names."""
-    if line.payload is None or line.salt is None:
-        raise LineError("the payload is missing and no purge names it")
-    if hashlib.sha256(line.salt + line.payload).hexdigest() != head["payload_sha256"]:
-        raise LineError("the payload is not the one that was signed")
+    """Return a line's payload, parsed, if it is the one that its head names."""
+    payload = _signed_payload(line, head)
     try:
-        content = orjson.loads(line.payload)
-        if not isinstance(content, dict) or canonical(content) != line.payload:
+        content = orjson.loads(payload)
+        if not isinstance(content, dict) or canonical(content) != payload:
             raise LineError("the bytes are not in canonical form")
     except orjson.JSONDecodeError:
         raise LineError("the payload is not JSON") from None
     except orjson.JSONEncodeError:
         raise LineError("the line is nested too deeply") from None
     return content
+
+
+def _signed_payload(line: Line, head: Mapping[str, Any]) -> bytes:
+    """Return a line's payload if it is the one that its head names."""
+    if line.payload is None or line.salt is None:
+        raise LineError("the payload is missing and no purge names it")
+    if hashlib.sha256(line.salt + line.payload).hexdigest() != head["payload_sha256"]:
+        raise LineError("the payload is not the one that was signed")
+    return line.payload
 
 
 class PurgedHead(NamedTuple):

@@ -38,6 +38,7 @@ from memgraph.journal.envelope import (
     UnknownEnvelopeError,
     canonical,
     content_alone,
+    followed,
     parsed,
     seal,
     stored,
@@ -341,9 +342,16 @@ class Journal:
             after = lines[-1].seq
 
     def lines(self) -> Iterator[Line]:
-        """Iterate over all lines up to the tail but purged ones. They were verified before and are not verified again."""
+        """Iterate over all lines up to the tail but purged ones. Each is what was signed, and none is missing; no payload is parsed."""
         self._warn_if_unverified()
-        return (line for line in self.every_line() if not line.is_purged)
+        chain, purged = self.start, self.purged_seqs()
+        for line in self.every_line():
+            try:
+                chain = followed(line, chain, self._keys_at(line.seq), is_purged=line.seq in purged)
+            except LineError as error:
+                raise self._explained(self._refused(error, chain)) from None
+            if not line.is_purged:
+                yield line
 
     def lines_of(self, *types: str) -> Iterator[Line]:
         """Iterate over the lines of events of some types, but purged ones, type by type."""
@@ -358,8 +366,8 @@ class Journal:
     def _lines_of(self, type_: str, until: int | None = None) -> list[Line]:
         with self.database.reading() as tx:
             found: list[Line] = []
-            for first, _last, types in list(tx.rows("archives", self.database.tenant)):
-                if type_ in orjson.loads(types):
+            for first, _last, types in self._archives(tx):
+                if type_ in types:
                     found += [line for line in self._archived(tx, first) if line.type == type_]
             rows = tx.rows("events_of_type", self.database.tenant, type_, self.tail.seq if until is None else until)
             return found + self._stored(rows)
@@ -372,6 +380,17 @@ class Journal:
             except LineError as error:
                 raise self.damaged(str(error), row[0] if isinstance(row[0], int) else None) from None
         return lines
+
+    def _archives(self, tx: Transaction) -> Iterator[tuple[int, int, list[str]]]:
+        """Iterate over the parts of the archive: first and last event, and their types."""
+        for first, last, types in list(tx.rows("archives", self.database.tenant)):
+            try:
+                named = orjson.loads(types)
+            except ValueError:
+                named = None
+            if not (isinstance(first, int) and isinstance(last, int) and isinstance(named, list)):
+                raise self.damaged("the archive does not hold the events that it names", None)
+            yield first, last, named
 
     def _archived(self, tx: Transaction, first: int) -> list[Line]:
         """Return the lines of the part of the archive that begins with an event."""
@@ -464,10 +483,10 @@ class Journal:
         with self.committing() as tx:
             tenant = self.database.tenant
             tx.many("purge_event", ((tenant, seq) for seq in sorted(seqs)))
-            for first, last, types in list(tx.rows("archives", tenant)):
+            for first, last, _types in self._archives(tx):
                 if any(first <= seq <= last for seq in seqs):
                     lines = [line.purged() if line.seq in seqs else line for line in self._archived(tx, first)]
-                    tx.run("put_archive", tenant, first, last, types, packed_lines(lines))
+                    tx.run("put_archive", tenant, *archive_row(lines))
 
     def present_baseline(self) -> Baseline | None:
         """Return the baseline as it is now, without its rows: another process may have made one."""

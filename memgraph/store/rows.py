@@ -24,6 +24,7 @@ _USE = ("access_count", "last_accessed_at", "relevance_anchor", "relevance_at")
 _COUNTS_AFTER = ("count_nodes_after", "count_edges_after", "count_gone_after")
 _LINKS = frozenset({*EXPLICIT_RELATIONS, "NEXT"})
 T = TypeVar("T")
+Tally = dict[str, list[int]]
 
 
 class _Kinds(NamedTuple):
@@ -52,11 +53,14 @@ class State(NamedTuple):
         Names the rebuild that they come from: what followed other rows cannot follow these.
     since : int
         The event of that rebuild. What was removed before it is not known.
+    tally : dict
+        For each table the number of rows, and the sums of their nodes' ids: a row that is gone, added or moved shows.
     """
 
     projection: Projection
     made: str
     since: int
+    tally: Tally
 
 
 class Rows:
@@ -68,12 +72,15 @@ class Rows:
     ----------
     timeout_s : float
         How long a write waits for another process.
+    is_whole : bool
+        Whether rows of which some are missing are damaged, too.
     """
 
-    def __init__(self, database: Database, seal: Seal, *, timeout_s: float) -> None:
+    def __init__(self, database: Database, seal: Seal, *, timeout_s: float, is_whole: bool = True) -> None:
         self._database = database
         self._seal = seal
         self._timeout_s = timeout_s
+        self._is_whole = is_whole
         self._sealed: tuple[tuple[bytes, str, str], State] | None = None
         self.on_damage: Callable[[GraphError], None] = _refuse
 
@@ -232,12 +239,14 @@ class Rows:
         GraphError
             The state is not what this store has written.
         """
+        name, known = self._seal.name, self._sealed
         with _damage_as_graph_errors(), self._database.reading() as tx:
             found = tx.one("state", self._database.tenant)
+            # once for each object: it costs a look at every row's place
+            there = self._tallied(tx) if found and known is None and self._is_whole else None
         if found is None:
             return None
         body, code = found
-        name, known = self._seal.name, self._sealed
         if known is not None and known[0] == (body, code, name):
             return known[1]
         try:
@@ -246,11 +255,19 @@ class Rows:
                 raise OutdatedGraphError("the rows were sealed with another key than the one that signs now")
             if not self._seal.fits(code, bytes(body)):
                 raise GraphError("the rows' state has no valid code")
-            state = State(Projection.from_row(row["projection"]), row["made"], row["since"])
+            state = State(Projection.from_row(row["projection"]), row["made"], row["since"], row["tally"])
         except (KeyError, ValueError, TypeError) as error:
             raise GraphError(f"the rows' state cannot be read ({error!r})") from None
+        if there is not None and there != state.tally:
+            raise GraphError("rows are missing, or there are others than were written")
         self._sealed = (body, code, name), state
         return state
+
+    def _tallied(self, tx: Transaction) -> Tally:
+        """Return the tally of the rows that are there."""
+        names, tenant = _kinds().name, self._database.tenant
+        found = chain(tx.rows("tally_nodes", tenant), tx.rows("tally_edges", tenant))
+        return {names.get(kind, repr(kind)): [int(one) for one in sums] for kind, *sums in found}
 
     def apply(self, changes: Iterable[Change], projection: Projection) -> None:
         """Write changed rows and the state after them, in one transaction, or as a part of this thread's.
@@ -262,23 +279,25 @@ class Rows:
         """
         with _damage_as_graph_errors(), self._database.writing(self._timeout_s) as tx:
             state = self.state()
-            self._write(tx, list(changes), projection.seq)
-            self._put_state(tx, State(projection, state.made if state else uuid4().hex, state.since if state else 0))
+            made, since, tally = state[1:] if state else (uuid4().hex, 0, {})
+            tally = self._write(tx, list(changes), projection.seq, tally)
+            self._put_state(tx, State(projection, made, since, tally))
 
     def rebuild(self, changes: Iterable[Change], projection: Projection) -> None:
         """Replace all rows and the state, in one transaction, or as a part of this thread's."""
         with self._database.writing(self._timeout_s) as tx:
             for name in ("clear_edges", "clear_nodes", "clear_gone"):
                 tx.run(name, self._database.tenant)
-            self._write(tx, list(changes), projection.seq)
-            self._put_state(tx, State(projection, uuid4().hex, projection.seq))
+            tally = self._write(tx, list(changes), projection.seq, {})
+            self._put_state(tx, State(projection, uuid4().hex, projection.seq, tally))
 
     def _put_state(self, tx: Transaction, state: State) -> None:
-        stated = {"projection": state.projection.as_row(), "made": state.made, "since": state.since}
+        stated = {**state._asdict(), "projection": state.projection.as_row()}
         body = orjson.dumps({**stated, "key": self._seal.name})
         tx.run("put_state", self._database.tenant, body, self._seal.code(body))
 
-    def _write(self, tx: Transaction, changes: Sequence[Change], seq: int) -> None:
+    def _write(self, tx: Transaction, changes: Sequence[Change], seq: int, tally: Tally) -> Tally:
+        """Write changed rows, and return the tally with them."""
         kinds, tenant, short_code = _kinds(), self._database.tenant, self._seal.short_coder()
         ids: dict[tuple[int, str], int] = {}
 
@@ -348,6 +367,15 @@ class Rows:
         _all(tx, "update_edge", [(seq, *sealed(one), tenant, *ends(one)) for one in edges.changed])
         new = sorted((ends(one), one) for one in edges.new) if edges.new else []
         _all(tx, "insert_edge", ((tenant, *at, seq, seq, *sealed(one)) for at, one in new), len(new))
+        after = {table: list(sums) for table, sums in tally.items()}
+        for sign, changed in ((1, nodes.new), (-1, nodes.gone), (1, edges.new), (-1, edges.gone)):
+            for one in changed:
+                first, _, second = (
+                    (id_of(kinds.number[one.table], one.key), 0, 0) if isinstance(one.key, str) else ends(one)
+                )
+                sums = after.setdefault(one.table, [0, 0, 0])
+                after[one.table] = [sums[0] + sign, sums[1] + sign * first, sums[2] + sign * second]
+        return {table: sums for table, sums in after.items() if sums[0]}
 
     def _checked(self, table: str, key: Key, seq: int, body: bytes, code: int) -> Row:
         if not isinstance(body, bytes) or code != self._seal.short_coder()(_coded(table, key, seq, body)):

@@ -54,9 +54,8 @@ class Projector:
         self.journal = journal
         self.database = database
         self._is_shared = database is journal.database
-        self.stored = Rows(
-            database, journal.seal("rows"), timeout_s=journal.lock_timeout_s
-        )  # as they are, damaged or not
+        # as they are, damaged or not
+        self.stored = Rows(database, journal.seal("rows"), timeout_s=journal.lock_timeout_s, is_whole=False)
         self.rows = Rows(database, journal.seal("rows"), timeout_s=journal.lock_timeout_s)
         self.rows.on_damage = self._restore
         self.guard = threading.RLock()

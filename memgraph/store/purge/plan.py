@@ -145,11 +145,12 @@ def _sort(
 ) -> None:
     """Decide which memories go besides those that were asked for, and which are restated."""
     derived = _derived(asked, products)
+    going = {*asked, *derived}
     copied: dict[str, None] = {}
     restated: dict[str, None] = {}
     for record in repeating:
         named = POLICIES[record.type].carries(record.content) if record.type != "distil.requested" else []
-        if not {*asked, *derived}.isdisjoint(named):
+        if not going.isdisjoint(named):
             continue
         if record.type == "memory.linked":
             plan.unlinked.append((record.content["relation"], named[0], named[1]))
@@ -163,8 +164,9 @@ def _sort(
     derived |= {one: None for one in _derived(copied, products) if one not in asked}
     plan.derived = [one for one in derived if one not in asked]
     plan.copied = [one for one in copied if one not in derived]
-    plan.restated = [one for one in restated if one not in plan.gone()]
-    plan.unlinked = [one for one in plan.unlinked if plan.gone().isdisjoint(one[1:])]
+    gone = plan.gone()
+    plan.restated = [one for one in restated if one not in gone]
+    plan.unlinked = [one for one in plan.unlinked if gone.isdisjoint(one[1:])]
 
 
 def _kept(

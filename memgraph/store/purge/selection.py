@@ -92,7 +92,7 @@ def selected(records: Iterable[Record], criteria: Criteria) -> Selected:
     found = Selected()
     builds: dict[str, set[str]] = defaultdict(set)
     rests_on: dict[str, set[str]] = defaultdict(set)
-    says = criteria.says
+    says, wanted = criteria.says, frozenset(criteria.ids)
     tasks: set[str] = set()
     waiting: list[Record] = []
     commit_id = ""
@@ -113,7 +113,7 @@ def selected(records: Iterable[Record], criteria: Criteria) -> Selected:
                 waiting = []
         if memory_id is not None:
             _note_builds(record, memory_id, rests_on)
-            if _is_meant(record, memory_id, criteria, says):
+            if memory_id in wanted if wanted else _is_meant(record, criteria, says):
                 found.ids[memory_id] = None
         elif (says and _says(record, says)) or _is_of_project(record, criteria.project, tasks):
             found.seqs.add(record.seq)
@@ -134,9 +134,7 @@ def _note_builds(record: Record, memory_id: str, rests_on: dict[str, set[str]]) 
     rests_on[memory_id].update(filter(None, [row.get("build_id"), *row.get("evidence_build_ids", ())]))
 
 
-def _is_meant(record: Record, memory_id: str, criteria: Criteria, says: Says | None) -> bool:
-    if criteria.ids:
-        return memory_id in criteria.ids
+def _is_meant(record: Record, criteria: Criteria, says: Says | None) -> bool:
     if says:
         return _says(record, says)
     row = record.content.get("memory") or record.content.get("changed") or {}
