@@ -26,7 +26,7 @@ from pydantic import BaseModel, Field
 from memgraph.errors import PermissionDeniedError
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Model, Name
-from memgraph.model.ids import canonical_name
+from memgraph.model.ids import canonical_name, lower
 from memgraph.model.memory import AgentMemory, PrivacyTier
 
 M = TypeVar("M", bound=AgentMemory)
@@ -71,14 +71,15 @@ _PERSON = re.compile(
 _NEAR_CHARS = 60
 _SENTENCE_END = re.compile(r"[.!?\n]")
 _CONDITION = re.compile(
-    r"(?i:\b"
+    r"\b"
     r"(?:diabet(?:es|ic)|asthma|cancer|tumou?r|chemotherapy|epilep(?:sy|tic)|migraines?|arthritis|hypertension|hiv|depress(?:ion|ed)|"
     r"bipolar|schizophrenia|adhd|autis(?:m|tic)|dementia|alzheimer's|anxiety disorder|panic attacks?|eating disorder|pregnan(?:t|cy)|"
     r"miscarriage|menopause|coeliac|celiac|crohn's|insulin|antidepressants?|antibiotics|metformin|statins?|ssris?|blood pressure|blood sugar|"
     r"blood test|biops(?:y|ies)|psychiatrist|oncologist|cardiologist|psychotherap(?:y|ist)|therapy session|medical (?:history|record|condition)s?|"
     r"heart (?:attack|disease|condition)|chronic (?:pain|illness|fatigue)|allerg(?:y|ic) to (?:nuts?|peanuts?|penicillin|shellfish|"
-    r"pollen|latex|gluten|dairy|milk|eggs?|soy|wheat|bees?|cats?|dogs?|walnuts?))\b)"
+    r"pollen|latex|gluten|dairy|milk|eggs?|soy|wheat|bees?|cats?|dogs?|walnuts?))\b"
 )
+"""In lower case: many times as fast as without regard to case."""
 _DIAGNOSED = re.compile(
     rf"(?i:\b(?:I|he|she|they|user|{_RELATIVE})(?:'ve|'s)?(?: (?:was|am|is|were|has|have|had|been|got|just|recently)){{0,3}} diagnosed with\b)"
 )
@@ -86,6 +87,8 @@ _HOLDINGS = (
     r"(?:salary|income|wages?|net worth|mortgage|pension|bank balance|bank account|savings account|credit score|credit card debt|debts?|"
     r"tax returns?|inheritance|overdraft|student loans?)"
 )
+_OF_MONEY = re.compile(rf"{_HOLDINGS}|earn|owe|mak|made|paid")
+"""What every text in lower case has that concerns money."""
 _POSSESSIVE = r"\b(?:(?i:my|our|his|her|their|the (?:user|client|customer)'s)|[A-Z][a-z]+'s)"
 _MONEY = re.compile(
     rf"{_POSSESSIVE}(?: \w+){{0,2}} (?i:{_HOLDINGS})\b|"
@@ -135,7 +138,7 @@ def known_domain(domain: str | None) -> str:
 
 def text_of(memory: AgentMemory, fields: Iterable[str] = TEXT_FIELDS) -> str:
     """Return the texts of some fields of a memory, one a line."""
-    return "\n".join(text for name in fields for text in _texts(getattr(memory, name, None)))
+    return "\n".join(text for name in fields for text in _texts(vars(memory).get(name)))
 
 
 def strictest(*tiers: PrivacyTier) -> PrivacyTier:
@@ -160,9 +163,10 @@ def finding_of(text: str) -> Finding | None:
         return Finding("private", "identity", "an account number")
     if any(_passes_luhn(found.group()) for found in _CARD.finditer(text)):
         return Finding("private", "identity", "a card number")
-    if _DIAGNOSED.search(text) or any(_is_of_a_person(text, found) for found in _CONDITION.finditer(text)):
+    lowered = lower(text)
+    if _DIAGNOSED.search(text) or any(_is_of_a_person(text, found) for found in _CONDITION.finditer(lowered)):
         return Finding("private", "health", "a health matter")
-    if _MONEY.search(text):
+    if _OF_MONEY.search(lowered) and _MONEY.search(text):
         return Finding("sensitive", "financial", "money matters")
     return None
 

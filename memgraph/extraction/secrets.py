@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
+from memgraph.model.ids import lower
 from memgraph.text import lazy_re as re
 
 T = TypeVar("T")
@@ -285,7 +286,8 @@ def _collect(value: Any, texts: list[str]) -> None:
         _collect(vars(value), texts)
     elif isinstance(value, Mapping):
         for item in value.values():
-            _collect(item, texts)
+            if type(item) not in _NO_TEXT:
+                _collect(item, texts)
     elif isinstance(value, list | tuple):
         for item in value:
             _collect(item, texts)
@@ -293,9 +295,7 @@ def _collect(value: Any, texts: list[str]) -> None:
 
 def _suspected(text: str, names: re.Pattern[str], goes_on: re.Pattern[str]) -> list[tuple[int, int]]:
     """Return the parts of a text in which one of these names may be given a value."""
-    lowered = text.lower()
-    if len(lowered) != len(text):
-        lowered = "".join(one.lower()[0] for one in text)
+    lowered = lower(text)
     found: list[tuple[int, int]] = []
     for name in names.finditer(lowered):
         known = found[-1][1] if found else 0

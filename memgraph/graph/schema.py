@@ -166,7 +166,7 @@ def _ends(key: Key) -> Row:
 
 
 def _row(table: Table, key: Key, row: Row) -> Row:
-    columns = columns_of(table, row)
+    columns = columns_of(table, row) if row else row
     return columns if table.ends is None else {**_ends(key), **columns}
 
 

@@ -12,8 +12,6 @@ from pydantic import AfterValidator
 
 _NAMESPACE = UUID("6d656d67-7261-5068-8b75-7a75206a726e")
 _TITLES = frozenset(str.split("dr mr mrs ms mx miss prof professor sir dame rev"))
-
-
 _CANONICAL = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -76,6 +74,12 @@ def short_name(kind: str, name: str) -> str:
     if kind == "file":
         return name.rstrip("/").rsplit("/", 1)[-1] or name
     return without_title(name).split()[-1] if kind == "person" and name else name
+
+
+def lower(text: str) -> str:
+    """Return a text in lower case, and as long as it was: what is found in it stands at the same place in the text."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else "".join(one.lower()[0] for one in text)
 
 
 @lru_cache(maxsize=65_536)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -28,6 +28,8 @@ _NOTHING = [0] * 7
 _MANY_ROWS = 20_000
 _LINKS = frozenset({*EXPLICIT_RELATIONS, "NEXT"})
 T = TypeVar("T")
+_Checked = Callable[..., Row]
+"""Makes a row of what the database has, or raises a `GraphError`."""
 
 
 class _Kinds(NamedTuple):
@@ -84,13 +86,13 @@ class Rows:
         kinds = _kinds()
         tenant, kind = self._database.tenant, kinds.number[table]
 
-        def asked(tx: Transaction) -> Row | None:
+        def asked(tx: Transaction, checked: _Checked) -> Row | None:
             if isinstance(key, str):
                 found = tx.one("node", tenant, kind, key)
             else:
                 one, other = kinds.ends[table]
                 found = tx.one("edge", tenant, one, key[0], other, key[1], kind)
-            return self._checked(table, key, *found) if found else None
+            return checked(table, key, *found) if found else None
 
         return self._read(asked)
 
@@ -102,9 +104,9 @@ class Rows:
         """Return these memories' rows in this order, without deleted ones."""
         tenant, kind = self._database.tenant, _kinds().number["Memory"]
 
-        def asked(tx: Transaction) -> list[Row]:
+        def asked(tx: Transaction, checked: _Checked) -> list[Row]:
             found = ((key, tx.one("node", tenant, kind, key)) for key in memory_ids)
-            return [self._checked("Memory", key, *row) for key, row in found if row]
+            return [checked("Memory", key, *row) for key, row in found if row]
 
         memory_ids = list(memory_ids)
         return self._read(asked)
@@ -113,13 +115,13 @@ class Rows:
         """Return all rows of a table."""
         tenant, kind = self._database.tenant, _kinds().number[table]
 
-        def asked(tx: Transaction) -> list[tuple[Key, Row]]:
+        def asked(tx: Transaction, checked: _Checked) -> list[tuple[Key, Row]]:
             if table in _kinds().ends:
                 return [
-                    ((one, other), self._checked(table, (one, other), *row))
+                    ((one, other), checked(table, (one, other), *row))
                     for one, other, *row in tx.rows("edges", tenant, kind)
                 ]
-            return [(key, self._checked(table, key, *row)) for key, *row in tx.rows("nodes", tenant, kind)]
+            return [(key, checked(table, key, *row)) for key, *row in tx.rows("nodes", tenant, kind)]
 
         return self._read(asked)
 
@@ -139,11 +141,11 @@ class Rows:
         kinds, wanted = _kinds(), frozenset(among)
         at = (self._database.tenant, kinds.number["Memory"], memory_id)
 
-        def asked(tx: Transaction) -> list[tuple[str, Key, Row]]:
+        def asked(tx: Transaction, checked: _Checked) -> list[tuple[str, Key, Row]]:
             found: dict[tuple[str, Key], Row] = {}
             for kind, one, other, *row in chain(tx.rows("edges_from", *at), tx.rows("edges_to", *at)):
                 if (table := kinds.name.get(kind, "")) in wanted:
-                    found[table, (one, other)] = self._checked(table, (one, other), *row)
+                    found[table, (one, other)] = checked(table, (one, other), *row)
             return [(table, key, row) for (table, key), row in found.items()]
 
         return self._read(asked)
@@ -153,10 +155,10 @@ class Rows:
         kinds = _kinds()
         at = (kinds.number[table], self._database.tenant, kinds.ends[table][1], target, limit)
 
-        def asked(tx: Transaction) -> list[str]:
+        def asked(tx: Transaction, checked: _Checked) -> list[str]:
             found = []
             for one, other, *row in tx.rows("sources", *at):
-                self._checked(table, (one, other), *row)
+                checked(table, (one, other), *row)
                 found.append(one)
             return found
 
@@ -172,7 +174,7 @@ class Rows:
         one, other = kinds.ends[table]
         at = (kinds.number[table], self._database.tenant, one, source)
         rows = self._read(
-            lambda tx: [self._checked(kinds.name[other], key, *row) for key, *row in tx.rows("targets", *at)]
+            lambda tx, checked: [checked(kinds.name[other], key, *row) for key, *row in tx.rows("targets", *at)]
         )
         since, until = ("created_at", "closed_at") if isinstance(moment, str) else ("seq", "closed_seq")
         if moment is None:
@@ -202,20 +204,21 @@ class Rows:
         """
         kinds, at = _kinds(), (self._database.tenant, seq)
 
-        def changed(key: Key, kind: int, row: Sequence[Any], since: int) -> Change:
-            new = self._checked(kinds.name[kind], key, *row)
+        def changed(checked: _Checked, key: Key, kind: int, row: Sequence[Any], since: int) -> Change:
+            new = checked(kinds.name[kind], key, *row)
             return Change(kinds.name[kind], key, new if since <= seq else None, new)
 
-        def asked(tx: Transaction) -> list[Change] | None:
+        def asked(tx: Transaction, checked: _Checked) -> list[Change] | None:
             if most is not None and sum((tx.one(name, *at) or (0,))[0] for name in _COUNTS_AFTER) > most:
                 return None
             gone = [
                 Change(kinds.name[kind], (key, target) if target else key, {}, None)
                 for kind, key, target in tx.rows("gone_after", *at)
             ]
-            nodes = [changed(key, kind, row, since) for kind, key, *row, since in tx.rows("nodes_after", *at)]
+            nodes = [changed(checked, key, kind, row, since) for kind, key, *row, since in tx.rows("nodes_after", *at)]
             edges = [
-                changed((one, other), kind, row, since) for kind, one, other, *row, since in tx.rows("edges_after", *at)
+                changed(checked, (one, other), kind, row, since)
+                for kind, one, other, *row, since in tx.rows("edges_after", *at)
             ]
             return [*gone, *nodes, *edges]
 
@@ -359,23 +362,25 @@ class Rows:
                 tally = [total + sign * part for total, part in zip(tally, parts, strict=True)]
         return tally
 
-    def _checked(self, table: str, key: Key, seq: int, body: bytes, code: int) -> Row:
-        if not isinstance(body, bytes) or code != self._seal.short_coder()(_coded(table, key, seq, body)):
-            raise GraphError(f"a row of {table} is not what was written")
-        row: Row = orjson.loads(body)
-        return row
-
-    def _read(self, asked: Callable[[Transaction], T]) -> T:
+    def _read(self, asked: Callable[[Transaction, _Checked], T]) -> T:
         """Return an answer; if the rows are damaged, ask again after `on_damage`."""
         try:
             with _damage_as_graph_errors(), self._database.reading() as tx:
-                return asked(tx)
+                return asked(tx, partial(_row, self._seal.short_coder()))
         except GraphError as error:
             if type(error) is not GraphError:
                 raise
             self.on_damage(error)
         with _damage_as_graph_errors(), self._database.reading() as tx:
-            return asked(tx)
+            return asked(tx, partial(_row, self._seal.short_coder()))
+
+
+def _row(short_code: Callable[[bytes], int], table: str, key: Key, seq: int, body: bytes, code: int) -> Row:
+    """Return a row that is what was written."""
+    if not isinstance(body, bytes) or code != short_code(_coded(table, key, seq, body)):
+        raise GraphError(f"a row of {table} is not what was written")
+    row: Row = orjson.loads(body)
+    return row
 
 
 def _coded(table: str, key: Key, seq: int, body: bytes) -> bytes:
