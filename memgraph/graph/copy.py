@@ -142,8 +142,6 @@ class GraphCopy:
         self._writing = threading.Lock()
         self._is_swept = False
         self._soon = threading.Timer(_QUIET_S, self._write_ahead)
-        self.failures = 0
-        """How often the engine failed on a copy, after which a base was written."""
 
     def query(self, query: str, params: Mapping[str, Any]) -> Rows:
         """Run a user's read-only query on the rows as they are now, in another process.
@@ -267,7 +265,6 @@ class GraphCopy:
         raise GraphError("the graph cannot be written as fast as it changes")
 
     def _rewrite(self, error: GraphError) -> None:
-        self.failures += 1
         logger.warning("the graph is written anew: %s", error.loggable)
         self.write_base()
 

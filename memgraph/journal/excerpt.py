@@ -70,7 +70,7 @@ class Excerpt(Journal):
         """Raise the `ReadOnlyError` for a write."""
         raise ReadOnlyError(self.why)
 
-    def locked(self, *, before_waiting: Callable[[], None] = lambda: None) -> NoReturn:  # noqa: ARG002
+    def locked(self) -> NoReturn:
         """Raise `ReadOnlyError`: an excerpt is never written."""
         self.refuse()
 

@@ -640,20 +640,17 @@ class Journal:
         return self.database.refused
 
     @contextmanager
-    def locked(self, *, before_waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Hold the writer lock. On entry the journal is read to its end.
 
-        `before_waiting` is called if the lock is taken: the waiting process must release what the holder may need. Raises `BusyError` if
-        another process held the lock for too long, `JournalError` if the journal cannot be trusted, and `KeyMissingError` or
-        `ReadOnlyError` if it can be read but not written.
+        Raises `BusyError` if another process held the lock for too long, `JournalError` if the journal cannot be trusted, and
+        `KeyMissingError` or `ReadOnlyError` if it can be read but not written.
         """
         if self._ring is None:
             _ = self.signing_key
         if refused := self.refused_writes():
             raise ReadOnlyError(read_only_message(refused))
-        if not self._lock.try_acquire():
-            before_waiting()
-            self._lock.acquire(self.lock_timeout_s)
+        self._lock.acquire(self.lock_timeout_s)
         self.holds_lock = True
         try:
             self.refresh()
