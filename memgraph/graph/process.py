@@ -17,8 +17,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from memgraph.errors import ClosedError, GraphError, QueryError
 from memgraph.graph.wire import decoded, encoded, frame, taken
@@ -58,8 +60,7 @@ class EngineProcess:
         self._is_ready = False
         self._buffer = bytearray()
         self._looked_at = 0.0
-        atexit.register(self.stop)
-        os.register_at_fork(after_in_child=self._forget)
+        _ALL.add(self)
 
     @property
     def is_alive(self) -> bool:
@@ -247,3 +248,15 @@ def _resident_bytes_by_ps(pid: int) -> int:
         return int(shown.stdout or 0) << 10
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return 0
+
+
+_ALL: WeakSet[EngineProcess] = WeakSet()
+
+
+def _of_all(what: Callable[[EngineProcess], None]) -> None:
+    for one in list(_ALL):
+        what(one)
+
+
+atexit.register(_of_all, EngineProcess.stop)
+os.register_at_fork(after_in_child=partial(_of_all, EngineProcess._forget))  # noqa: SLF001 - its own module

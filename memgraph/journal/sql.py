@@ -155,6 +155,7 @@ class Database(ABC):
         self._idle: list[_Connection] = []
         self._guard = threading.Lock()
         self._users = 1
+        self._in_use = 0
         self._renewals = 0
         self._pid = os.getpid()
         self.on_closed: list[Callable[[], None]] = []
@@ -283,17 +284,20 @@ class Database(ABC):
             self._users += 1
 
     def close(self) -> None:
-        """Close all connections, once all users have closed it."""
+        """Close all connections, once all users have closed it, and no thread is in a block any more."""
         with self._guard:
             self._users -= 1
-            if self._users != 0:
+        self._close_if_unused()
+
+    def _close_if_unused(self) -> None:
+        with self._guard:
+            if self._users > 0 or self._in_use or not self._all or self.is_forked:
                 return
             connections, self._all, self._idle = self._all, [], []
-        if not self.is_forked:
-            for raw in connections:
-                raw.close()
-            for call in self.on_closed:
-                call()
+        for raw in connections:
+            raw.close()
+        for call in self.on_closed:
+            call()
 
     def stamp(self) -> list[int] | None:
         """Return what any write changes, by whomever: None if that cannot be told."""
@@ -306,19 +310,20 @@ class Database(ABC):
         if found is not None:
             yield found
             return
-        self._require_open()
         with self._guard:
+            self._require_open()
+            self._in_use += 1
             found = self._idle.pop() if self._idle else None
-        if found is None:
-            found = _Connection(self._new(), self._renewals)
-        self._here.connection = found
         try:
+            self._here.connection = found = found or _Connection(self._new(), self._renewals)
             yield found
         finally:
             self._here.connection = None
-            if found.is_usable:
-                with self._guard:
+            with self._guard:
+                self._in_use -= 1
+                if found is not None and found.is_usable:
                     self._idle.append(found)
+            self._close_if_unused()
 
     def _new(self) -> Any:
         """Return a new connection, which `close` closes."""
@@ -436,9 +441,13 @@ class SQLite(Database):
             self._prepare(connection.raw)
 
     def shrink(self) -> None:
-        """Give back the space of what was removed: rewrite the file. Only saves space, so nobody waits for it."""
-        with suppress(BusyError), self._errors(), self._connection() as connection:
-            connection.raw.execute("VACUUM")
+        """Give back the space of what was removed: rewrite the file. Only saves space, so nobody waits for it, and a full disk does not matter."""
+        with suppress(BusyError, FullDatabaseError), self._errors(), self._connection() as connection:
+            connection.raw.execute("PRAGMA temp_store = FILE")  # not the whole copy in memory
+            try:
+                connection.raw.execute("VACUUM")
+            finally:
+                connection.raw.execute("PRAGMA temp_store = MEMORY")
             connection.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def check(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -233,6 +234,28 @@ class TestTransactions:
         thread.join()
         assert (seen, count(database, "m")) == ([0], 1)
 
+    def test_closing_waits_for_blocks_of_other_threads(self, database: Database, connect: Any) -> None:
+        begun, closed = Event(), Event()
+        seen: list[int] = []
+
+        def write() -> None:
+            with database.writing(5.0) as tx:
+                begun.set()
+                closed.wait(10)
+                for ordinal in range(100):
+                    put(tx, database, "m", ordinal)
+                seen.append(count(database, "m"))
+
+        thread = Thread(target=write)
+        thread.start()
+        assert begun.wait(10)
+        database.close()
+        with pytest.raises(ClosedError):
+            count(database, "m")
+        closed.set()
+        thread.join()
+        assert (seen, count(connect(), "m")) == ([100], 100)
+
 
 class TestWriters:
     def test_a_second_writer_waits_and_then_gives_up(self, open_journal: Any, connect: Any) -> None:
@@ -355,6 +378,19 @@ class TestTables:
         database.shrink()
         database.check()
         assert database.size_bytes() < before
+
+    def test_shrinking_does_without_space(self, database: Database) -> None:
+        with database.writing(5.0) as tx:
+            tx.many("put_vector", [(database.tenant, "m", place, bytes(4_000)) for place in range(100)])
+        database.erase()
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+        try:
+            database.shrink()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        database.check()
+        assert count(database, "m") == 100
 
 
 class TestJournals:
