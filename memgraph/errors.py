@@ -216,7 +216,7 @@ class PayloadError(JournalError):
 
 
 class VectorDamageError(MemGraphError):
-    """A vector file's bytes differ from what the journal recorded."""
+    """A vector differs from what the journal recorded."""
 
     _names_places_only = True
 

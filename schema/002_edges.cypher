@@ -1,10 +1,5 @@
 // Edges. The first group has its own events; the second is derived from a memory's fields; RECALLED from retrievals; the last two
 // from the events of tasks, of ledgers and of handoffs.
-//
-// A rule that keeps the engine (Kùzu 0.11.3) from losing edges: before a checkpoint, and the COMMIT of a COPY is one, one edge of each
-// table from which edges were deleted is deleted and recreated, in each group of 131,072 nodes and each direction
-// (memgraph/graph/rows/anchors.py). If the 1,024 nodes around each changed edge have no edge left, the checkpoint drops all edges of the
-// group. If all edges added since the last checkpoint were deleted again, it leaves a table that crashes its reader.
 
 CREATE REL TABLE DERIVED_FROM (FROM Memory TO Memory, score DOUBLE, reason STRING DEFAULT '', created_at TIMESTAMP);
 CREATE REL TABLE SUPPORTS (FROM Memory TO Memory, score DOUBLE, reason STRING DEFAULT '', created_at TIMESTAMP);

@@ -1,4 +1,4 @@
-"""Vector search over the journal's memory-mapped vector file, without copying: exact, or by signs first where there are many; masks cost nothing."""
+"""Vector search over the memory-mapped cache of a model's vectors, without copying: exact, or by signs first where there are many; masks cost nothing."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ Signs = NDArray[np.uint64]
 
 
 class VectorSearch:
-    """Cosines against the rows of one model's file. Caches the rows' norms and signs; rows are not normalised. Thread-safe.
+    """Cosines against the rows of one model. Caches the rows' norms and signs; rows are not normalised. Thread-safe.
 
-    A damaged row counts as no vector: it is missing because the file was truncated, is all zeros, or is not finite. The norms
-    show this at no extra cost. Other damage is found only by a SHA-256: see `memgraph.journal.vectors.damage`.
+    A damaged row counts as no vector: it is missing, is all zeros, or is not finite. The norms show this at no extra cost.
+    Other damage is found only by its SHA-256, which an event names.
     """
 
     def __init__(self, file: Vectors) -> None:

@@ -89,10 +89,7 @@ class Projections:
             raise ReadOnlyError(self._refused)
 
     def graph_lag(self) -> int | None:
-        """Return by how many events the graph was behind the journal when this process first opened it; opens it if need be.
-
-        None: it could not be read, and was rebuilt.
-        """
+        """Return by how many events the rows were behind the journal when this process first read them; reads them if need be."""
         self._projector.catch_up()
         return self._projector.first_lag
 

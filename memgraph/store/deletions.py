@@ -124,7 +124,7 @@ class Disclosures:
 class DeletedSources:
     """What was derived from deleted memories, as of the end of a growing journal. Thread-safe.
 
-    The first question costs a search of the journal's files for a deletion, and if there is one, a pass over its lines; later questions
+    The first question costs a look into the journal for a deletion, and if there is one, a pass over its events; later questions
     cost the events since. Another pass follows whenever a memory was deleted from which others are derived.
     """
 

@@ -168,7 +168,7 @@ class Reader:
             return rows
 
     def events_after(self, seq: int) -> Iterator[Event]:
-        """Iterate over the journal's events after this one. Reads at most one file more than the new events."""
+        """Iterate over the journal's events after this one."""
         yield from self._projector.journal.events_after(seq)
 
     def deleted_of(self, source: str) -> list[Deleted]:

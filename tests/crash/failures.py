@@ -272,7 +272,7 @@ FAILURES = (
     ),
     Failure(
         "the disk is full",
-        "refuses to write while less than 40 MB are free; reads continue but do not record accesses; everything acknowledged is kept",
+        "refuses to write; reads continue but do not record accesses; everything acknowledged is kept",
         says="…: nothing was recorded: …; free some disk space and try again",
     ),
     Failure(

@@ -1,4 +1,4 @@
-"""Events about the store itself, and about what was removed from the journal's files for good."""
+"""Events about the store itself, and about what was removed from the journal for good."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class JournalRepaired(JournalPayload, type="journal.repaired"):
 
 
 class KeptVectors(Strict):
-    """How many rows of a model's vector file the journal named at some point."""
+    """How many vectors of a model the journal named at some point."""
 
     model: Name
     dimension: Annotated[int, Field(ge=1, le=65_536)]
@@ -231,7 +231,7 @@ class SeqRange(Strict):
 
 
 class PurgedRows(Strict):
-    """Rows of one model's vector file that are all zeros from now on."""
+    """Vectors of one model that are gone from now on."""
 
     model: Name
     rows: Annotated[list[Count], Field(min_length=1, max_length=MAX_PURGED)]

@@ -224,7 +224,7 @@ class Vectors:
         EmbeddingError
             Memories have damaged vectors, and there is no model to embed them.
         StorageError
-            A vector file exists but cannot be read, or cannot be written.
+            The vectors cannot be read, or cannot be written.
         KeyMissingError, ReadOnlyError
             The store is read-only.
         """
@@ -298,7 +298,7 @@ class Vectors:
                     file.restore(back)
                     self._commit(anew, made_by)
                 file.forget()  # after the commit: nobody makes it of the former rows again
-                self._reader.refresh_vectors()  # the file's time stamp may be too coarse to show the change
+                self._reader.refresh_vectors()
         healed.update(restored=len(back), replaced=len(anew))
 
     def _record_lost(self) -> int:
@@ -321,8 +321,7 @@ class Vectors:
         """Give every memory a vector of another model, and switch to that model.
 
         If interrupted before the end, the store is unchanged; finished vectors are kept, and the next call with this
-        model continues with the rest. Other writers wait for the one commit, not for the model. The old vectors stay in
-        their file.
+        model continues with the rest. Other writers wait for the one commit, not for the model. The old vectors stay.
 
         This object switches to the new embedder. Another object that has the store open with the old one, in any
         process, no longer writes or compares vectors: writing raises `ModelMismatchError`, and a recall falls back to

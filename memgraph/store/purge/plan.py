@@ -117,7 +117,7 @@ class Plan:
     others: Counter[str] = field(default_factory=Counter)
     """Number of these events that are not about memories, by type."""
     vectors: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """Rows of the vector files, by model."""
+    """Rows of vectors, by model."""
     followers: dict[str, str | None] = field(default_factory=dict)
     """Memories that are left and followed a removed one, with their nearest predecessor that is left."""
     related: set[str] = field(default_factory=set)
