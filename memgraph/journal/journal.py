@@ -500,7 +500,7 @@ class Journal:
 
     def is_replaced(self) -> bool:
         """Tell, at the cost of one look-up, whether another event has the number of the tail: the journal was resealed or restored."""
-        if self.tail.seq <= self.base.seq:
+        if not self.tail.seq:
             return False
         with self.database.reading() as tx:
             return self._signature_in(tx, self.tail.seq) != self.tail.signature
@@ -511,7 +511,7 @@ class Journal:
         with self.database.reading() as tx:
             seq, _ = self._end_in(tx)
             here = self._signature_in(tx, self.tail.seq)
-        if self.tail.seq > self.base.seq and here != self.tail.signature:
+        if self.tail.seq and here != self.tail.signature:
             if seq >= self.tail.seq or here is not None:
                 raise self._replaced()
             witness = "this process, which has it open,"
@@ -581,6 +581,10 @@ class Journal:
         found = tx.one("signature_of", self.database.tenant, seq)
         if found is not None:
             return _hex(found[0])
+        header = tx.one("baseline_header", self.database.tenant)  # it may be all there is of the events before it
+        baseline = header_of(header[0], self.path, self.store_id, None) if header else None
+        if baseline is not None and baseline.seq == seq:
+            return baseline.chain.signature
         part = tx.one("archive_after", self.database.tenant, seq - 1)  # another process may have archived it
         lines = self._unpacked(*part) if part else []
         return next((line.signature.hex() for line in lines if line.seq == seq), None)

@@ -11,6 +11,7 @@ import pytest
 import memgraph
 from memgraph.interfaces.http.access.stores import Stores
 from memgraph.interfaces.resident import Resident
+from memgraph.store.compaction import compact
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.testing import FakeClock, FakeEmbedder
 
@@ -44,11 +45,19 @@ def resident(opener: Opener) -> Iterator[Resident]:
     made.close()
 
 
-def test_it_is_opened_again_once_after_a_resealing(opener: Opener, resident: Resident, caplog: Any) -> None:
+@pytest.mark.parametrize("compacts", ["before", "after", ""])
+def test_it_is_opened_again_once_after_a_resealing(
+    opener: Opener, resident: Resident, caplog: Any, compacts: str
+) -> None:
+    with opener() as other:
+        other.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
+    if compacts == "before":
+        compact(opener.config, before="2100-01-01", clock=FakeClock())
     first = resident.memory()
-    first.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
     first.search_memories("cache")
     opener.reseal()
+    if compacts == "after":
+        compact(opener.config, before="2100-01-01", clock=FakeClock())
     first.store.insert_memory({"type": "episodic", "content": "The cache is warm"})
     again = resident.memory()
     assert again is first
