@@ -552,6 +552,8 @@ class Journal:
                 witness = f"its head file {self._heads.path}"
                 raise TruncatedJournalError(path=self.path, seq=self.tail.seq, head_seq=head.seq, witness=witness)
         if head.seq and self.signature_of(head.seq) not in (head.signature, None) and not self.was_resealed_at(head):
+            if self._heads.read() != head:
+                raise self._replaced()  # since its head file was read
             raise DamagedJournalError(
                 "the head file names a different event with this number",
                 path=self.path,
@@ -605,7 +607,7 @@ class Journal:
             self.tail, self.named = self.base, self.baseline.named if self.baseline else NamedVectors()
             self._use(self.baseline.used if self.baseline else KeyHistory())
             self._read_on(end[0])
-            if found is not None and self.has_key and self.tail.seq:
+            if found is not None and self._ring and self.tail.seq and self._key is self._ring.active:
                 self._notice("the head of the journal did not match it; all events were verified")
         self._check_baseline()
         self._compare(head)

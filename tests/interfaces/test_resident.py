@@ -11,6 +11,7 @@ import pytest
 import memgraph
 from memgraph.interfaces.http.access.stores import Stores
 from memgraph.interfaces.resident import Resident
+from memgraph.journal.head_file import HeadFile
 from memgraph.store.compaction import compact
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.testing import FakeClock, FakeEmbedder
@@ -64,6 +65,26 @@ def test_it_is_opened_again_once_after_a_resealing(
     assert sorted(one.content for one in again.store.get_all_memories()) == ["The cache is cold", "The cache is warm"]
     assert not [record for record in caplog.records if record.levelname == "CRITICAL"], "a resealing is no forgery"
     assert caplog.text.count("opening the store again") == 1
+
+
+def test_a_store_is_opened_while_it_is_rotated_and_resealed(
+    opener: Opener, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    with opener() as memory:
+        memory.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
+    read = HeadFile.read
+
+    def late(self: HeadFile) -> Any:
+        found = read(self)
+        monkeypatch.undo()
+        opener.reseal()
+        return found
+
+    monkeypatch.setattr(HeadFile, "read", late)
+    with opener() as memory:
+        assert len(memory.store.get_all_memories()) == 1
+        assert memory.store.notices == []
+    assert not [record for record in caplog.records if record.levelname == "CRITICAL"], "a resealing is no forgery"
 
 
 def test_other_writers_a_rotation_and_a_purge_do_not_open_it_again(opener: Opener, resident: Resident) -> None:
