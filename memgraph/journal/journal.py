@@ -500,7 +500,7 @@ class Journal:
 
     def is_replaced(self) -> bool:
         """Tell, at the cost of one look-up, whether another event has the number of the tail: the journal was resealed or restored."""
-        if self.tail.seq <= self.base.seq:
+        if not self.tail.seq:
             return False
         with self.database.reading() as tx:
             return self._signature_in(tx, self.tail.seq) != self.tail.signature
@@ -511,7 +511,7 @@ class Journal:
         with self.database.reading() as tx:
             seq, _ = self._end_in(tx)
             here = self._signature_in(tx, self.tail.seq)
-        if self.tail.seq > self.base.seq and here != self.tail.signature:
+        if self.tail.seq and here != self.tail.signature:
             if seq >= self.tail.seq or here is not None:
                 raise self._replaced()
             witness = "this process, which has it open,"
@@ -552,6 +552,8 @@ class Journal:
                 witness = f"its head file {self._heads.path}"
                 raise TruncatedJournalError(path=self.path, seq=self.tail.seq, head_seq=head.seq, witness=witness)
         if head.seq and self.signature_of(head.seq) not in (head.signature, None) and not self.was_resealed_at(head):
+            if self._heads.read() != head:
+                raise self._replaced()  # since its head file was read
             raise DamagedJournalError(
                 "the head file names a different event with this number",
                 path=self.path,
@@ -581,6 +583,10 @@ class Journal:
         found = tx.one("signature_of", self.database.tenant, seq)
         if found is not None:
             return _hex(found[0])
+        header = tx.one("baseline_header", self.database.tenant)  # it may be all there is of the events before it
+        baseline = header_of(header[0], self.path, self.store_id, None) if header else None
+        if baseline is not None and baseline.seq == seq:
+            return baseline.chain.signature
         part = tx.one("archive_after", self.database.tenant, seq - 1)  # another process may have archived it
         lines = self._unpacked(*part) if part else []
         return next((line.signature.hex() for line in lines if line.seq == seq), None)
@@ -601,7 +607,7 @@ class Journal:
             self.tail, self.named = self.base, self.baseline.named if self.baseline else NamedVectors()
             self._use(self.baseline.used if self.baseline else KeyHistory())
             self._read_on(end[0])
-            if found is not None and self.has_key and self.tail.seq:
+            if found is not None and self._ring and self.tail.seq and self._key is self._ring.active:
                 self._notice("the head of the journal did not match it; all events were verified")
         self._check_baseline()
         self._compare(head)

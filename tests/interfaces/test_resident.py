@@ -11,6 +11,8 @@ import pytest
 import memgraph
 from memgraph.interfaces.http.access.stores import Stores
 from memgraph.interfaces.resident import Resident
+from memgraph.journal.head_file import HeadFile
+from memgraph.store.compaction import compact
 from memgraph.store.maintenance.keys import reseal_store, rotate_key
 from memgraph.testing import FakeClock, FakeEmbedder
 
@@ -44,17 +46,45 @@ def resident(opener: Opener) -> Iterator[Resident]:
     made.close()
 
 
-def test_it_is_opened_again_once_after_a_resealing(opener: Opener, resident: Resident, caplog: Any) -> None:
+@pytest.mark.parametrize("compacts", ["before", "after", ""])
+def test_it_is_opened_again_once_after_a_resealing(
+    opener: Opener, resident: Resident, caplog: Any, compacts: str
+) -> None:
+    with opener() as other:
+        other.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
+    if compacts == "before":
+        compact(opener.config, before="2100-01-01", clock=FakeClock())
     first = resident.memory()
-    first.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
     first.search_memories("cache")
     opener.reseal()
+    if compacts == "after":
+        compact(opener.config, before="2100-01-01", clock=FakeClock())
     first.store.insert_memory({"type": "episodic", "content": "The cache is warm"})
     again = resident.memory()
     assert again is first
     assert sorted(one.content for one in again.store.get_all_memories()) == ["The cache is cold", "The cache is warm"]
     assert not [record for record in caplog.records if record.levelname == "CRITICAL"], "a resealing is no forgery"
     assert caplog.text.count("opening the store again") == 1
+
+
+def test_a_store_is_opened_while_it_is_rotated_and_resealed(
+    opener: Opener, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    with opener() as memory:
+        memory.store.insert_memory({"type": "episodic", "content": "The cache is cold"})
+    read = HeadFile.read
+
+    def late(self: HeadFile) -> Any:
+        found = read(self)
+        monkeypatch.undo()
+        opener.reseal()
+        return found
+
+    monkeypatch.setattr(HeadFile, "read", late)
+    with opener() as memory:
+        assert len(memory.store.get_all_memories()) == 1
+        assert memory.store.notices == []
+    assert not [record for record in caplog.records if record.levelname == "CRITICAL"], "a resealing is no forgery"
 
 
 def test_other_writers_a_rotation_and_a_purge_do_not_open_it_again(opener: Opener, resident: Resident) -> None:

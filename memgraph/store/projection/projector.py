@@ -393,7 +393,8 @@ class Projector:
                 with timed(logger, logging.INFO, "built the index"):
                     index = self._built()
                 self._index = index
-                self._save_index()
+                if self._is_shared:  # a view's is saved when it is made, and a purge may have removed it since
+                    self._save_index()
             self._index = index
             index.use_vectors_of(self.named.model)
             return index
@@ -465,6 +466,10 @@ class Projector:
             return
         try:
             snapshot.save(self._index, self._index_path, self.journal.store_id, self._index_seal)
+            with self.database.beside(), self.database.reading():
+                state = self._usable_state()
+            if state is None or state.made != self._index.offset.made:
+                clear(self._index_path)  # another process may have purged meanwhile what this one knew
         except StorageError as error:  # a snapshot only saves time
             logger.warning("%s", error.loggable)
 
@@ -472,7 +477,9 @@ class Projector:
         """Save the index if much has changed, record how far the journal is verified, and close the database."""
         with self.guard:
             try:
-                if not self.journal.has_changed():  # else a later purge may have removed what this process knows
+                if (
+                    self._is_shared and not self.journal.has_changed()
+                ):  # else a later purge may have removed what this process knows
                     # the snapshot must not keep the names of what was removed
                     index = self.index if self._has_removed else self.loaded_index
                     share = len(index) + 1 if index is not None and self._has_removed else _SNAPSHOT_SHARE

@@ -11,6 +11,7 @@ import pytest
 
 from memgraph import AgentMemoryStore, MemGraph
 from memgraph.errors import InvalidInputError, StorageError
+from memgraph.index import snapshot
 from memgraph.interfaces.agents.kept import Overview, keep_overview
 from memgraph.interfaces.http.access.answers import Answers
 from memgraph.interfaces.operations import Answer
@@ -110,6 +111,41 @@ def test_no_view_keeps_what_is_purged_while_it_is_made(
         other.at("2099-01-01T00:00:00Z", recorded=True)
     with other.at("2099-01-01T00:00:00Z", recorded=True) as view:
         assert [one.content for one in view.every_memory()] == [OTHER]
+
+
+def test_no_index_keeps_what_another_process_purges_while_it_is_saved(
+    store: AgentMemoryStore,
+    secret: str,
+    home: Path,
+    open_store: Callable[..., AgentMemoryStore],
+    monkeypatch: pytest.MonkeyPatch,
+    traces: Callable[..., list[str]],
+) -> None:
+    other, real = open_store(), snapshot.save
+    assert secret in {one.memory.id for one in MemGraph(other).search_memories("Margaret")}
+
+    def meanwhile(*args: Any) -> None:
+        monkeypatch.setattr(snapshot, "save", real)
+        store.purge([secret])
+        real(*args)
+
+    other.insert_memory({"type": "episodic", "content": "Two builds failed"})
+    monkeypatch.setattr(snapshot, "save", meanwhile)
+    other.close()
+    assert traces(home, "margaret") == []
+
+
+def test_an_open_view_writes_nothing_after_another_process_has_purged(
+    store: AgentMemoryStore,
+    secret: str,
+    home: Path,
+    open_store: Callable[..., AgentMemoryStore],
+    traces: Callable[..., list[str]],
+) -> None:
+    with open_store() as other, other.at("2099-01-01T00:00:00Z", recorded=True) as view:
+        store.purge([secret])
+        assert len(view.query_by_type("episodic")) == 2
+    assert traces(home, "margaret") == []
 
 
 def test_a_restated_memory_is_in_histories_pages_and_agents_views(
