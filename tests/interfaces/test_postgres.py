@@ -107,6 +107,20 @@ class TestDoors:
             assert one.store.store_id != other.store.store_id
             assert one.store.config.home != other.store.config.home
 
+    def test_tenants_write_at_the_same_time(self, server: Server) -> None:
+        import psycopg
+
+        with MemGraph.open(server.address(), tenant="a", lock_timeout_s=1.0) as memory:
+            memory.commands.remember("The vault is in Bern")
+            with psycopg.connect(server.address()) as other:  # in the midst of a commit: it has taken the next ids
+                other.execute(
+                    "INSERT INTO memgraph.node SELECT MAX(id) + n, 99, 0, n::TEXT, 1, 1, 0, '' "
+                    "FROM memgraph.node, generate_series(1, 20) n GROUP BY n"
+                )
+                memory.commands.remember("The key is in Thun")
+            assert contents(memory) == {"The vault is in Bern", "The key is in Thun"}
+            memory.store.verify(deep=True)
+
     def test_two_processes_write_one_store(self, server: Server, run: Callable[..., Result]) -> None:
         with MemGraph.open(server.address()) as memory:
             memory.commands.remember("The vault is in Bern")
@@ -142,17 +156,24 @@ class TestSecrecy:
 
     @pytest.mark.parametrize(
         "address",
-        [f"postgresql://u:{SECRET}@h:x/db", f"mysql://u:{SECRET}@h/db", f"postgresql://u:{SECRET}@h", f"postgresql://u:{SECRET}@127.0.0.1/d?nonsense=x"],
+        [f"postgresql://u:{SECRET}@h:x/db", f"mysql://u:{SECRET}@h/db", f"postgresql://u:{SECRET}@h", f"postgresql://u:{SECRET}@127.0.0.1/d?nonsense=x",
+         f"postgresql:/u:{SECRET}@h/db", f"postgresql//u:{SECRET}@h/db", f"host=h dbname=db password={SECRET}", f"postgresql://u:p@{SECRET}@h/db", f"postgresql://u:1/{SECRET}@h/db",
+         Path(f"postgresql://u:{SECRET}@h/db")],
     )  # fmt: skip
-    def test_nor_if_the_address_is_wrong(self, run: Callable[..., Result], address: str) -> None:
+    def test_nor_if_the_address_is_wrong(
+        self, run: Callable[..., Result], address: str | Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
         for use in (lambda: MemGraph.open(address), lambda: AgentMemoryStore(AgentMemoryConfig(home=address))):
             with pytest.raises(
                 (ConfigError, StorageError), match="no address of a database: postgresql://USER@HOST/DATABASE"
             ) as refused:
                 use()
             assert SECRET not in str(refused.value)
-        done = run("--home", address, "list")
+        done = run("--home", str(address), "list")
         assert (done.exit_code, SECRET in done.output) == (1, False)
+        assert not list(tmp_path.glob("*=*")), "no directory was made of it"
+        assert not list(tmp_path.glob("postgres*")), "no directory was made of it"
 
 
 class TestErrors:
