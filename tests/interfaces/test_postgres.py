@@ -88,6 +88,7 @@ class TestDoors:
         address = server.address()
         assert "no store yet" in run("--home", address, "doctor").stdout
         assert run("--home", address, "stats", "--prometheus").exit_code == 1
+        assert run("--home", address, "recall", "vault").exit_code == 0
         assert schema(server) == [], "who only looks creates nothing"
         assert run("--home", address, "remember", "The vault is in Bern").exit_code == 0
         monkeypatch.setenv("MEMGRAPH_HOME", address)
@@ -98,6 +99,10 @@ class TestDoors:
         assert "\nmemgraph_journal_events_total " in run("stats", "--prometheus").stdout
         monkeypatch.setenv("MEMGRAPH_TENANT", "other")
         assert "Bern" not in run("list").stdout
+
+    def test_settings_are_written_for_a_store_in_use(self, server: Server, run: Callable[..., Result]) -> None:
+        assert run("--home", server.address(), "remember", "The vault is in Bern").exit_code == 0
+        assert run("--home", server.address(), "config", "init").exit_code == 0
 
     def test_tenants_share_nothing(self, server: Server) -> None:
         with MemGraph.open(server.address(), tenant="a") as one, MemGraph.open(server.address(), tenant="b") as other:
@@ -261,11 +266,12 @@ class TestErrors:
             with pytest.raises(StorageError, match=r"has no store of this name, and .* is a standby"):
                 self.opened(standby.address(), tenant="other")
 
-    def test_a_store_that_is_gone(self, server: Server) -> None:
+    def test_a_store_that_is_gone(self, server: Server, run: Callable[..., Result]) -> None:
         self.opened(server.address())
         server.execute("DROP SCHEMA memgraph CASCADE")
         with pytest.raises(JournalError, match=r"the journal in postgresql://.* holds no events, but .*graph"):
             self.opened(server.address())
+        assert "the journal in postgresql://" in run("--home", server.address(), "list").stderr
 
     def test_an_event_that_was_changed(self, server: Server) -> None:
         self.opened(server.address())
