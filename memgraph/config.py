@@ -6,12 +6,13 @@ import errno
 import hashlib
 import json
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_origin
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import platformdirs
 from pydantic import Field, ValidatorFunctionWrapHandler, field_validator, model_validator
@@ -157,7 +158,9 @@ class SecuritySettings(Model):
 
 ADDRESS = "postgresql://USER@HOST/DATABASE"
 """How the address of a server's database is written."""
-_SCHEMES = ("postgresql", "postgres")
+_SCHEMES = ("postgresql://", "postgres://")
+_MEANT = re.compile(r"\s*postgres(ql)?(\+\w+)?(:|//)|.*\b(dbname|password)\s*=|.*://", re.IGNORECASE | re.DOTALL)
+"""What is meant to be an address, and is no path."""
 _SECRETS = ("password", "sslpassword", "passfile")
 DEFAULT_TENANT = "default"
 
@@ -200,15 +203,17 @@ class ServerSettings(Model):
 
 def is_address(home: object) -> bool:
     """Return whether a store's place is the address of a database server; what is only meant to be one raises a `ValueError` that does not quote it."""
-    if not isinstance(home, str) or "://" not in home:
+    if not _MEANT.match(str(home)):
         return False
+    refused = f"is no address of a database: {ADDRESS}, with %40 for @ and %2F for / in a password"
     try:
-        parts = urlsplit(home)
+        parts = urlsplit(str(home))
         _ = parts.port
     except ValueError:
-        raise ValueError(f"is no address of a database: {ADDRESS}") from None
-    if parts.scheme not in _SCHEMES or not parts.path.strip("/"):
-        raise ValueError(f"is no address of a database: {ADDRESS}")
+        raise ValueError(refused) from None
+    is_whole = str(home).startswith(_SCHEMES) and bool(parts.path.strip("/"))
+    if not is_whole or "@" in parts.path or parts.netloc.count("@") > 1:
+        raise ValueError(refused)
     return True
 
 
@@ -217,7 +222,7 @@ def without_password(address: str) -> str:
     parts = urlsplit(address)
     user, _, host = parts.netloc.rpartition("@")
     user = user.partition(":")[0]
-    query = "&".join(one for one in parts.query.split("&") if one.partition("=")[0] not in _SECRETS)
+    query = "&".join(one for one in parts.query.split("&") if unquote(one.partition("=")[0]) not in _SECRETS)
     return urlunsplit((parts.scheme, f"{user}@{host}" if user else host, parts.path, query, ""))
 
 
@@ -376,7 +381,7 @@ class AgentMemoryConfig(DiagnosticSettings, SecuritySettings, ServerSettings):
         try:
             path, server = _place(home, upper.get("tenant"))
         except (TypeError, ValueError) as error:
-            if isinstance(home, str) and "://" in home:  # whose password must not be quoted
+            if _MEANT.match(str(home)):  # whose password must not be quoted
                 raise ConfigError(f"home {error}") from None
             return upper  # the field's own validation reports the error
         if server is not None:

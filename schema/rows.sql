@@ -79,27 +79,29 @@ WHERE s.tenant = ? AND s.kind = ? AND s.key = ? AND t.tenant = s.tenant AND t.ki
   AND e.tenant = s.tenant AND e.source = s.id AND e.kind = ? AND e.target = t.id;
 
 -- name: edges All of a kind.
-SELECT s.key, t.key, e.seq, e.body, e.code FROM edge e JOIN node s ON s.id = e.source JOIN node t ON t.id = e.target
+SELECT s.key, t.key, e.seq, e.body, e.code FROM edge e JOIN node s ON s.tenant = e.tenant AND s.id = e.source JOIN node t ON t.tenant = e.tenant AND t.id = e.target
 WHERE e.tenant = ? AND e.kind = ?;
 
 -- name: edges_from All edges of a node.
 SELECT e.kind, s.key, t.key, e.seq, e.body, e.code
-FROM node s JOIN edge e ON e.tenant = s.tenant AND e.source = s.id JOIN node t ON t.id = e.target
+FROM node s JOIN edge e ON e.tenant = s.tenant AND e.source = s.id JOIN node t ON t.tenant = e.tenant AND t.id = e.target
 WHERE s.tenant = ? AND s.kind = ? AND s.key = ?;
 
 -- name: edges_to All edges to a node.
 SELECT e.kind, s.key, t.key, e.seq, e.body, e.code
-FROM node t JOIN edge e ON e.tenant = t.tenant AND e.target = t.id JOIN node s ON s.id = e.source
+FROM node t JOIN edge e ON e.tenant = t.tenant AND e.target = t.id JOIN node s ON s.tenant = e.tenant AND s.id = e.source
 WHERE t.tenant = ? AND t.kind = ? AND t.key = ?;
 
 -- name: sources Nodes with an edge of a kind to a node.
 SELECT s.key, t.key, e.seq, e.body, e.code
-FROM node t JOIN edge e ON e.tenant = t.tenant AND e.target = t.id AND e.kind = ? JOIN node s ON s.id = e.source
+FROM node t JOIN edge e ON e.tenant = t.tenant AND e.target = t.id AND e.kind = ?
+JOIN node s ON s.tenant = e.tenant AND s.id = e.source
 WHERE t.tenant = ? AND t.kind = ? AND t.key = ? LIMIT ?;
 
 -- name: targets Nodes to which a node has edges of a kind.
 SELECT t.key, t.seq, t.body, t.code
-FROM node s JOIN edge e ON e.tenant = s.tenant AND e.source = s.id AND e.kind = ? JOIN node t ON t.id = e.target
+FROM node s JOIN edge e ON e.tenant = s.tenant AND e.source = s.id AND e.kind = ?
+JOIN node t ON t.tenant = e.tenant AND t.id = e.target
 WHERE s.tenant = ? AND s.kind = ? AND s.key = ?;
 
 -- name: nodes_after Nodes that were written after an event, those made first first.
@@ -107,7 +109,8 @@ SELECT kind, key, seq, body, code, since FROM node WHERE tenant = ? AND seq > ? 
 
 -- name: edges_after
 SELECT e.kind, s.key, t.key, e.seq, e.body, e.code, e.since
-FROM edge e JOIN node s ON s.id = e.source JOIN node t ON t.id = e.target WHERE e.tenant = ? AND e.seq > ?;
+FROM edge e JOIN node s ON s.tenant = e.tenant AND s.id = e.source JOIN node t ON t.tenant = e.tenant AND t.id = e.target
+WHERE e.tenant = ? AND e.seq > ?;
 
 -- name: gone_after
 SELECT kind, key, target FROM gone WHERE tenant = ? AND seq > ?;

@@ -424,7 +424,7 @@ def check_journal(config: AgentMemoryConfig, store_id: str, report: Report, stac
                 report.error("key", what, remedy)
                 report.refusals.append(KeyMissingError(what))
             elif made := made_from_events(config.home):
-                raise lost_journal(config.home, made)
+                raise lost_journal(config.home, made, config.server)
             return None
         named = journal.named_by_head()
         journal.load()

@@ -245,12 +245,9 @@ def id_of(home: Path, server: Server | None = None) -> str:
     found = _stored_identity(home, server) if server is not None or (home / FILE).exists() else None
     if found is not None:
         return found.store_id
-    if server is None:
-        if legacy.is_there(home):
-            return legacy.read_manifest(home)[0]
-        refuse_foreign(home)
-    elif made := made_from_events(home):
-        raise lost_journal(home, made, server)
+    if server is None and legacy.is_there(home):
+        return legacy.read_manifest(home)[0]
+    refuse_foreign(home, server)
     place = home if server is None else str(server)
     raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=place)
 
@@ -323,13 +320,17 @@ def lost_journal(home: Path, made: Sequence[Path], server: Server | None = None)
     )
 
 
-def refuse_foreign(home: Path) -> None:
-    """Refuse a directory that is not empty, unless a store is being created in it at this moment.
+def refuse_foreign(home: Path, server: Server | None = None) -> None:
+    """Refuse a directory that is not empty, unless a store is being created in it at this moment; that of a store on a `server` if it has lost its journal.
 
     Raises `NotAStoreError` if it holds something else, `JournalError` if it is a store that has lost its journal or the journal's manifest,
     `StorageError` if the path is a file, or cannot be read.
     """
     made = made_from_events(home)  # checked before the journal: another process may be creating it
+    if server is not None:
+        if made:
+            raise lost_journal(home, made, server)
+        return
     try:
         entries = {entry.name for entry in home.iterdir()}
     except FileNotFoundError:

@@ -661,6 +661,8 @@ class Postgres(Database):
     @cache  # noqa: B019 - as many as there are statements
     def _sql(self, name: str) -> str:
         text = statements()[name].replace("%", "%%").replace("?", "%s")
+        # ids are of one store: those of two that write at the same time may be equal
+        text = text.replace(" id INTEGER PRIMARY KEY", " id BIGINT NOT NULL, PRIMARY KEY (id, tenant)")
         return re.sub(r"\bWITHOUT ROWID\b", "", re.sub(r"\bBLOB\b", "BYTEA", text))
 
     @contextmanager

@@ -467,5 +467,7 @@ class TestJournals:
 
 
 def test_an_address_is_shown_without_its_password() -> None:
-    shown = without_password("postgresql://ada:secret@db.example:5432/memories?password=secret&sslmode=require")
+    shown = without_password(
+        "postgresql://ada:secret@db.example:5432/memories?password=secret&passw%6Frd=secret&sslmode=require"
+    )
     assert shown == "postgresql://ada@db.example:5432/memories?sslmode=require"

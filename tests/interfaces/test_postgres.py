@@ -88,6 +88,7 @@ class TestDoors:
         address = server.address()
         assert "no store yet" in run("--home", address, "doctor").stdout
         assert run("--home", address, "stats", "--prometheus").exit_code == 1
+        assert run("--home", address, "recall", "vault").exit_code == 0
         assert schema(server) == [], "who only looks creates nothing"
         assert run("--home", address, "remember", "The vault is in Bern").exit_code == 0
         monkeypatch.setenv("MEMGRAPH_HOME", address)
@@ -99,6 +100,10 @@ class TestDoors:
         monkeypatch.setenv("MEMGRAPH_TENANT", "other")
         assert "Bern" not in run("list").stdout
 
+    def test_settings_are_written_for_a_store_in_use(self, server: Server, run: Callable[..., Result]) -> None:
+        assert run("--home", server.address(), "remember", "The vault is in Bern").exit_code == 0
+        assert run("--home", server.address(), "config", "init").exit_code == 0
+
     def test_tenants_share_nothing(self, server: Server) -> None:
         with MemGraph.open(server.address(), tenant="a") as one, MemGraph.open(server.address(), tenant="b") as other:
             one.commands.remember("The vault is in Bern")
@@ -106,6 +111,20 @@ class TestDoors:
             assert (contents(one), contents(other)) == ({"The vault is in Bern"}, {"The key is in Thun"})
             assert one.store.store_id != other.store.store_id
             assert one.store.config.home != other.store.config.home
+
+    def test_tenants_write_at_the_same_time(self, server: Server) -> None:
+        import psycopg
+
+        with MemGraph.open(server.address(), tenant="a", lock_timeout_s=1.0) as memory:
+            memory.commands.remember("The vault is in Bern")
+            with psycopg.connect(server.address()) as other:  # in the midst of a commit: it has taken the next ids
+                other.execute(
+                    "INSERT INTO memgraph.node SELECT MAX(id) + n, 99, 0, n::TEXT, 1, 1, 0, '' "
+                    "FROM memgraph.node, generate_series(1, 20) n GROUP BY n"
+                )
+                memory.commands.remember("The key is in Thun")
+            assert contents(memory) == {"The vault is in Bern", "The key is in Thun"}
+            memory.store.verify(deep=True)
 
     def test_two_processes_write_one_store(self, server: Server, run: Callable[..., Result]) -> None:
         with MemGraph.open(server.address()) as memory:
@@ -142,17 +161,24 @@ class TestSecrecy:
 
     @pytest.mark.parametrize(
         "address",
-        [f"postgresql://u:{SECRET}@h:x/db", f"mysql://u:{SECRET}@h/db", f"postgresql://u:{SECRET}@h", f"postgresql://u:{SECRET}@127.0.0.1/d?nonsense=x"],
+        [f"postgresql://u:{SECRET}@h:x/db", f"mysql://u:{SECRET}@h/db", f"postgresql://u:{SECRET}@h", f"postgresql://u:{SECRET}@127.0.0.1/d?nonsense=x",
+         f"postgresql:/u:{SECRET}@h/db", f"postgresql//u:{SECRET}@h/db", f"host=h dbname=db password={SECRET}", f"postgresql://u:p@{SECRET}@h/db", f"postgresql://u:1/{SECRET}@h/db",
+         Path(f"postgresql://u:{SECRET}@h/db")],
     )  # fmt: skip
-    def test_nor_if_the_address_is_wrong(self, run: Callable[..., Result], address: str) -> None:
+    def test_nor_if_the_address_is_wrong(
+        self, run: Callable[..., Result], address: str | Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
         for use in (lambda: MemGraph.open(address), lambda: AgentMemoryStore(AgentMemoryConfig(home=address))):
             with pytest.raises(
                 (ConfigError, StorageError), match="no address of a database: postgresql://USER@HOST/DATABASE"
             ) as refused:
                 use()
             assert SECRET not in str(refused.value)
-        done = run("--home", address, "list")
+        done = run("--home", str(address), "list")
         assert (done.exit_code, SECRET in done.output) == (1, False)
+        assert not list(tmp_path.glob("*=*")), "no directory was made of it"
+        assert not list(tmp_path.glob("postgres*")), "no directory was made of it"
 
 
 class TestErrors:
@@ -240,11 +266,12 @@ class TestErrors:
             with pytest.raises(StorageError, match=r"has no store of this name, and .* is a standby"):
                 self.opened(standby.address(), tenant="other")
 
-    def test_a_store_that_is_gone(self, server: Server) -> None:
+    def test_a_store_that_is_gone(self, server: Server, run: Callable[..., Result]) -> None:
         self.opened(server.address())
         server.execute("DROP SCHEMA memgraph CASCADE")
         with pytest.raises(JournalError, match=r"the journal in postgresql://.* holds no events, but .*graph"):
             self.opened(server.address())
+        assert "the journal in postgresql://" in run("--home", server.address(), "list").stderr
 
     def test_an_event_that_was_changed(self, server: Server) -> None:
         self.opened(server.address())

@@ -195,11 +195,11 @@ def import_keys(path: Path, config: AgentMemoryConfig | None = None) -> list[str
     if is_store(config.home, config.server):
         store_id = id_of(config.home, config.server)
     else:
-        refuse_foreign(config.home)
+        refuse_foreign(config.home, config.server)
         store_id = store_named_in(data)
     if store_id is None:
         raise StorageError(
-            f"names no store, and there is no store at {config.home}: import a file that `memgraph keys export` wrote, or name the "
+            f"names no store, and there is no store at {config.server or config.home}: import a file that `memgraph keys export` wrote, or name the "
             f"store with --home; to restore with these keys, set {SOURCE_VARIABLE} to this file and MEMGRAPH_KEY_PROVIDER to json",
             path=path,
         )

@@ -83,9 +83,10 @@ def opened(
                 from pathlib import Path
                 from tempfile import TemporaryDirectory
 
-                refuse_foreign(home)
+                refuse_foreign(home, server)
                 folder = Path(views.enter_context(TemporaryDirectory(prefix="memgraph-")))
-                given = given.model_copy(update={"home": folder / "store", "keys_home": folder / "keys"})
+                elsewhere = {"home": folder / "store", "keys_home": folder / "keys", "database": ""}
+                given = given.model_copy(update=elsewhere)
             memory = views.enter_context(MemGraph(AgentMemoryStore(given, embedder=embedder)))
             if settings.as_of is not None:
                 memory = views.enter_context(_past(settings, memory))
@@ -98,7 +99,7 @@ def opened(
             return
         # otherwise a mistyped name would look like an empty store; a hook's or program's log needs no such line
         if is_lasting and not was_there and not settings.as_json and sys.stderr.isatty():
-            notice(f"created a new store at {home}")
+            notice(f"created a new store at {server or home}")
 
 
 @contextmanager

@@ -48,12 +48,14 @@ def config() -> None:
 @pass_settings
 def init(settings: Settings, force: bool) -> None:
     """Write a config.toml that explains every setting, at its default, into the store's directory."""
-    from memgraph.config import config_path
+    from memgraph.config import home_of
     from memgraph.disk.files import make_private_folder, write_private
     from memgraph.journal.opening import refuse_foreign
 
-    path = config_path(settings.home)
-    refuse_foreign(path.parent)
+    home, server = home_of(settings.home)
+    path = home / "config.toml"
+    if server is None:
+        refuse_foreign(home)
     if path.exists() and not force:
         raise Refused(f"{path} already exists; --force replaces it")
     make_private_folder(path.parent)

@@ -38,7 +38,9 @@ def reembed(settings: Settings, model: str) -> None:
         )
     home = Path(config.home)
     if not is_store(home, config.server):  # do not create a store at a mistyped path
-        raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=home)
+        raise StorageError(
+            "there is no store yet; the first `memgraph remember` creates it", path=str(config.server or home)
+        )
     embedder = default_embedder(config)
     (probed,) = embed_each(embedder, [_PROBE])
     if isinstance(probed, EmbeddingError):
