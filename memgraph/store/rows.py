@@ -278,7 +278,7 @@ class Rows:
         return list(chain.from_iterable(found))
 
     def apply(self, changes: Iterable[Change], projection: Projection) -> None:
-        """Write changed rows and the state after them, in one transaction, or as a part of this thread's: all of it or, with an error, nothing."""
+        """Write changed rows and the state after them, in one transaction: all of it or, with an error, nothing. In one of this thread's, whoever catches the error rebuilds."""
         with _damage_as_graph_errors(), self._database.writing(self._timeout_s) as tx:
             state = self.state()
             made, since, tally = state[1:] if state else (uuid4().hex, 0, _NOTHING)
