@@ -243,7 +243,7 @@ class Names:
 
     def __init__(self, names: list[str] | None = None) -> None:
         self.names = names or []
-        self._codes = {name: code for code, name in enumerate(self.names)}
+        self._codes = dict(zip(self.names, range(len(self.names)), strict=True))
 
     def __len__(self) -> int:
         return len(self.names)
