@@ -440,7 +440,7 @@ class PurgeReceipt(Model):
     remaining : list of RemainingName or None
         Where the words are still. None if the process was killed before it was known.
     code : str
-        Signature: a code of everything else.
+        Signature: a code of everything else. Empty if a long read keeps the purge from being complete: it is completed later.
     """
 
     format: Literal[1] = 1

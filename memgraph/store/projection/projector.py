@@ -335,12 +335,21 @@ class Projector:
             self._remove_former_graph()
             counts["events"] = self.projection.seq
 
-    def forget(self) -> None:
-        """Remove what was deleted from every file of the projections: the database's, the index's and the graph's."""
+    def forget(self) -> bool:
+        """Remove what was deleted from every file of the projections: the database's, the index's and the graph's.
+
+        Returns False if another process keeps on reading the database as it was, so that its files keep what was deleted as long.
+        """
         self._remove_former_graph()
         self.graph.forget()
-        self.database.erase()
-        self._save_index()
+        try:
+            self.database.erase()
+        except BusyError:
+            logger.info("another process keeps on reading the database as it was: its files still hold what was deleted")
+            return False
+        finally:
+            self._save_index()
+        return True
 
     def _remove_former_graph(self) -> None:
         """Remove the graph of a release that kept the rows in it."""

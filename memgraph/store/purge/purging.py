@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 
 from memgraph.disk.files import clear
-from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError, StorageError
+from memgraph.errors import BusyError, InvalidInputError, MemGraphError, NotFoundError, StorageError
 from memgraph.extraction.secrets import redact, redact_any
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
@@ -151,8 +151,9 @@ class Purging:
         """Remove memories and their words for good: from the journal, and from everything that was made from it.
 
         What was derived from them goes with them; the next sleep derives it again from what is left. Memories that repeat eight words
-        of theirs in a row go, too. The store can be neither read nor written meanwhile, because graph and index are rebuilt. A process
-        that is killed meanwhile leaves a purge that the next opening of the store completes.
+        of theirs in a row go, too. A process that is killed meanwhile leaves a purge that the next opening of the store completes. So it
+        is if a read that began before lasts for over ten seconds: until then the database's files still hold the words, and the receipt
+        is not signed (its `code` is empty).
 
         Parameters
         ----------
@@ -181,6 +182,7 @@ class Purging:
         checked(bool, keep_copies, "keep_copies")
         checked(bool, everything, "everything")
         criteria = self._criteria(ids, match, project, source, secrets=secrets)
+        self.complete_begun()
         with self._writer.exclusive():
             self._writer.flush()
             plan = self._planned(criteria, keeps_copies=keep_copies)
@@ -198,7 +200,7 @@ class Purging:
             self._erase(plan.seqs, plan.vectors)
         event = commits[-1].events[-1]
         payload: MemoryPurged = event.payload  # type: ignore[assignment]
-        return self._complete(event.seq, payload, remaining)
+        return self._complete(event.seq, payload)
 
     def expire(self, ids: Sequence[str]) -> int:
         """Purge deleted memories alone, neither what was derived from them nor what repeats them; return how many had words left."""
@@ -225,32 +227,42 @@ class Purging:
             return check_receipt(self._journal, found)
 
     def complete_begun(self) -> None:
-        """Complete a purge that a killed process has left. A store that cannot be written, or is being purged, stays as it is."""
+        """Complete a purge that a killed process or a long read has left. A store that cannot be written, or is being purged, stays as it is."""
         if self._journal.is_read_only:
             return
         try:
             if self._without_receipts():
+                self._journal.database.erase()  # first: while the read lasts, nothing is rebuilt in vain
                 with self._writer.exclusive():
                     for seq, payload in self._without_receipts():
                         logger.warning("completing the purge of event %d, which was interrupted", seq)
-                        self._complete(seq, payload, noted_remaining(self._home, seq))
+                        self._complete(seq, payload)
         except MemGraphError as error:
             logger.warning("a purge that was interrupted is not complete yet: %s", error.loggable)
 
     def complete_purges(self) -> None:
-        """Remove again what earlier purges removed, where it came back, such as with a part of a backup."""
+        """Remove again what earlier purges removed, where it came back, such as with a part of a backup.
+
+        Raises
+        ------
+        BusyError
+            Another process reads the database as it was before: its files still hold what came back.
+        """
         with self._writer.exclusive():
             for seq, payload in list(self._journal.purges()):
                 vectors = {one.model: set(one.rows) for one in payload.vectors}
                 came_back = self._journal.unpurged(payload.seqs())
                 left = list(vectors_left(self._journal, {one.model: one.rows for one in payload.vectors}))
                 if came_back or left or not has_receipt(self._home, seq, payload):
+                    note_remaining(self._home, seq, noted_remaining(self._home, seq))
                     with self._journal.committing():
                         self._erase(
                             payload.seqs(),
                             {model: vectors[model] & {row for name, row in left if name == model} for model in vectors},
                         )
-                    self._complete(seq, payload, noted_remaining(self._home, seq))
+                    self._complete(seq, payload)
+            if self._without_receipts():
+                raise BusyError("the database", pid=None, timeout_s=_BUSY_S)
 
     def _without_receipts(self) -> list[tuple[int, MemoryPurged]]:
         return [one for one in self._journal.purges() if not has_receipt(self._home, *one)]
@@ -265,8 +277,11 @@ class Purging:
             journal.vectors(model, journal.named.dimension_of(model) or 0).remove(rows)
         journal.remove_unnamed_vectors()
 
-    def _complete(self, seq: int, payload: MemoryPurged, remaining: list[RemainingName]) -> PurgeReceipt:
-        """Remove what was made of purged events, with the lock held. What is done already is done again."""
+    def _complete(self, seq: int, payload: MemoryPurged) -> PurgeReceipt:
+        """Remove what was made of purged events, with the lock held. What is done already is done again.
+
+        The receipt is not signed if another process reads the database as it was: the purge is to be completed again.
+        """
         journal = self._journal
         with timed(logger, logging.INFO, "purged") as counts:
             self._close_views()
@@ -275,10 +290,14 @@ class Purging:
             self._projector.rebuild()
             for model in journal.named.rows:
                 journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
-            self._projector.forget()
+            is_complete = self._projector.forget()
+            remaining = noted_remaining(self._home, seq)
             receipt = receipt_of(journal, seq, payload, removed=removed, remaining=remaining, exports=self._exports())
-            write_receipt(self._home, receipt)
             counts["events"] = len(payload.seqs())
+        if not is_complete:
+            logger.warning("the purge of event %d is recorded; it is completed when another process has ended its read", seq)
+            return receipt.model_copy(update={"code": ""})
+        write_receipt(self._home, receipt)
         return receipt
 
     def _criteria(
