@@ -335,15 +335,21 @@ class Projector:
             self._remove_former_graph()
             counts["events"] = self.projection.seq
 
-    def forget(self) -> bool:
-        """Remove what was deleted from every file of the projections: the database's, the index's and the graph's.
+    def is_rebuilt_since(self, seq: int) -> bool:
+        """Return whether the rows were made anew at this event or after it, by whomever."""
+        state = self._usable_state()
+        return state is not None and state.since >= seq
+
+    def forget(self, *, erases: bool = True) -> bool:
+        """Remove what was deleted from every file of the projections: the index's, the graph's and, unless it is known to be gone, the database's.
 
         Returns False if another process keeps on reading the database as it was, so that its files keep what was deleted as long.
         """
         self._remove_former_graph()
         self.graph.forget()
         try:
-            self.database.erase()
+            if erases:
+                self.database.erase()
         except BusyError:
             logger.info("another process keeps on reading the database as it was: its files still hold what was deleted")
             return False

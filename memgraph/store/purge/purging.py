@@ -48,6 +48,7 @@ from memgraph.store.purge.plan import (
 from memgraph.store.purge.receipts import (
     check_receipt,
     has_receipt,
+    is_begun,
     note_remaining,
     noted_remaining,
     read_receipt,
@@ -200,7 +201,7 @@ class Purging:
             self._erase(plan.seqs, plan.vectors)
         event = commits[-1].events[-1]
         payload: MemoryPurged = event.payload  # type: ignore[assignment]
-        return self._complete(event.seq, payload)
+        return self._complete([(event.seq, payload)])[0]
 
     def expire(self, ids: Sequence[str]) -> int:
         """Purge deleted memories alone, neither what was derived from them nor what repeats them; return how many had words left."""
@@ -227,18 +228,22 @@ class Purging:
             return check_receipt(self._journal, found)
 
     def complete_begun(self) -> None:
-        """Complete a purge that a killed process or a long read has left. A store that cannot be written, or is being purged, stays as it is."""
+        """Complete purges without a receipt here: a killed process or a long read has left them, or they were made elsewhere.
+
+        A store that cannot be written, or is being purged, stays as it is.
+        """
         if self._journal.is_read_only:
             return
         try:
-            if self._without_receipts():
-                self._journal.database.erase()  # first: while the read lasts, nothing is rebuilt in vain
+            if purges := self._without_receipts():
+                if begun := [seq for seq, _ in purges if is_begun(self._home, seq)]:
+                    logger.warning("completing the purge of event %d, which was interrupted", begun[-1])
+                    self._journal.database.erase()  # first: while a read lasts, nothing is rebuilt in vain
                 with self._writer.exclusive():
-                    for seq, payload in self._without_receipts():
-                        logger.warning("completing the purge of event %d, which was interrupted", seq)
-                        self._complete(seq, payload)
+                    if purges := self._without_receipts():
+                        self._complete(purges)
         except MemGraphError as error:
-            logger.warning("a purge that was interrupted is not complete yet: %s", error.loggable)
+            logger.warning("a purge is not complete yet: %s", error.loggable)
 
     def complete_purges(self) -> None:
         """Remove again what earlier purges removed, where it came back, such as with a part of a backup.
@@ -249,6 +254,7 @@ class Purging:
             Another process reads the database as it was before: its files still hold what came back.
         """
         with self._writer.exclusive():
+            purges = []
             for seq, payload in list(self._journal.purges()):
                 vectors = {one.model: set(one.rows) for one in payload.vectors}
                 came_back = self._journal.unpurged(payload.seqs())
@@ -260,8 +266,8 @@ class Purging:
                             payload.seqs(),
                             {model: vectors[model] & {row for name, row in left if name == model} for model in vectors},
                         )
-                    self._complete(seq, payload)
-            if self._without_receipts():
+                    purges.append((seq, payload))
+            if purges and not all(receipt.code for receipt in self._complete(purges)):
                 raise BusyError("the database", pid=None, timeout_s=_BUSY_S)
 
     def _without_receipts(self) -> list[tuple[int, MemoryPurged]]:
@@ -277,28 +283,38 @@ class Purging:
             journal.vectors(model, journal.named.dimension_of(model) or 0).remove(rows)
         journal.remove_unnamed_vectors()
 
-    def _complete(self, seq: int, payload: MemoryPurged) -> PurgeReceipt:
-        """Remove what was made of purged events, with the lock held. What is done already is done again.
+    def _complete(self, purges: Sequence[tuple[int, MemoryPurged]]) -> list[PurgeReceipt]:
+        """Remove what was made of purged events, with the lock held, and return the receipts. What is done already here is done again.
 
-        The receipt is not signed if another process reads the database as it was: the purge is to be completed again.
+        What another directory or machine has purged and rebuilt is only removed from the files of this one. Receipts are not signed if
+        another process reads the database as it was: the purges are to be completed again.
         """
-        journal = self._journal
+        journal, projector = self._journal, self._projector
+        seqs = [seq for seq, _ in purges]
+        is_here = any(is_begun(self._home, seq) for seq in seqs) or not projector.is_rebuilt_since(max(seqs))
         with timed(logger, logging.INFO, "purged") as counts:
             self._close_views()
-            self._projector.graph.forget()
+            projector.graph.forget()
             removed = _remove_leftovers(self._home)
-            self._projector.rebuild()
+            if is_here:
+                projector.rebuild()
             for model in journal.named.rows:
                 journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
-            is_complete = self._projector.forget()
-            remaining = noted_remaining(self._home, seq)
-            receipt = receipt_of(journal, seq, payload, removed=removed, remaining=remaining, exports=self._exports())
-            counts["events"] = len(payload.seqs())
+            is_complete = projector.forget(erases=is_here)
+            exports = self._exports()
+            receipts = [
+                receipt_of(
+                    journal, seq, payload, removed=removed, remaining=noted_remaining(self._home, seq), exports=exports
+                )
+                for seq, payload in purges
+            ]
+            counts["events"] = sum(len(payload.seqs()) for _, payload in purges)
         if not is_complete:
-            logger.warning("the purge of event %d is recorded; it is completed when another process has ended its read", seq)
-            return receipt.model_copy(update={"code": ""})
-        write_receipt(self._home, receipt)
-        return receipt
+            logger.warning("the purge of event %d is recorded; it is completed once another process ends its read", seqs[-1])
+            return [one.model_copy(update={"code": ""}) for one in receipts]
+        for receipt in receipts:
+            write_receipt(self._home, receipt)
+        return receipts
 
     def _criteria(
         self, ids: Sequence[str], match: str | None, project: str | None, source: str | None, *, secrets: bool

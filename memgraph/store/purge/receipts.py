@@ -77,13 +77,18 @@ def noted_remaining(home: Path, event: int) -> list[RemainingName]:
         return (receipt and receipt.remaining) or []
 
 
+def is_begun(home: Path, event: int) -> bool:
+    """Return whether a purge that is not complete was made from this directory."""
+    return _begun(home, event).exists()
+
+
 def _begun(home: Path, event: int) -> Path:
     return home / FOLDER / f"{event:012d}.begun"
 
 
 def has_receipt(home: Path, event: int, payload: MemoryPurged) -> bool:
     """Return whether a purge is complete and has a receipt: one of its number may be of a purge that a restoration has dropped."""
-    receipt = None if _begun(home, event).exists() else _written(home, event)
+    receipt = None if is_begun(home, event) else _written(home, event)
     return receipt is not None and receipt.purged_at == payload.purged_at and receipt.ranges == _ranges(payload)
 
 
