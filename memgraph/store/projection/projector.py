@@ -347,6 +347,7 @@ class Projector:
         """
         self._remove_former_graph()
         self.graph.forget()
+        clear(self._index_path)  # first: it may be that no new one can be saved
         try:
             if erases:
                 self.database.erase()

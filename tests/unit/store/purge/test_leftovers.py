@@ -11,6 +11,7 @@ import pytest
 
 from memgraph import AgentMemoryStore, MemGraph
 from memgraph.errors import InvalidInputError, StorageError
+from memgraph.index import snapshot
 from memgraph.interfaces.agents.kept import Overview, keep_overview
 from memgraph.interfaces.http.access.answers import Answers
 from memgraph.interfaces.operations import Answer
@@ -55,6 +56,25 @@ def test_what_killed_processes_left_and_overviews_go(
     receipt = store.purge([secret])
     assert traces(home, SECRET) == []
     assert {"agents/overviews", "index/.index.npz.1.tmp", ".repairing-x", "journal-0.2"} <= set(receipt.removed)
+
+
+def test_an_index_that_cannot_be_saved_is_not_left_as_it_was(
+    open_store: Callable[..., AgentMemoryStore], traces: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store() as store:
+        secret = store.insert_memory({"type": "episodic", "content": SECRET}).id
+        store.insert_memory({"type": "episodic", "content": OTHER})
+        home = store.config.home
+    assert (home / "index" / "index.npz").exists()
+
+    def full(*_args: object) -> None:
+        raise StorageError("the index cannot be saved: No space left on device", path=home)
+
+    with open_store() as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(snapshot, "save", full)
+            assert store.purge([secret]).code
+        assert not (home / "index" / "index.npz").exists()
 
 
 def test_kept_answers_lose_their_words_and_still_keep_a_request_from_being_repeated(
