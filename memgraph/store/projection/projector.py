@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -123,6 +124,7 @@ class Projector:
                     except BusyError:
                         if state is None:
                             raise
+                        time.sleep(_LOOK_S)
                     is_caught_up = True
             finally:
                 if has_guard:
