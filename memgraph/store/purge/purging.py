@@ -6,16 +6,19 @@ import logging
 import shutil
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from tempfile import gettempdir
 
 import orjson
 
 from memgraph.disk.files import clear
+from memgraph.disk.folders import remove_abandoned
 from memgraph.errors import BusyError, InvalidInputError, MemGraphError, NotFoundError, StorageError
 from memgraph.extraction.secrets import redact, redact_any
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
+from memgraph.journal.opening import MOVED_COPY
 from memgraph.journal.search import events_of
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Name, Text, checked
@@ -33,6 +36,7 @@ from memgraph.store.baselines import renew_baseline
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
 from memgraph.store.deletions import deleted, undeletions
+from memgraph.store.opening import READ_ONLY_COPY
 from memgraph.store.projection.projector import Projector
 from memgraph.store.purge.exports import known_exports
 from memgraph.store.purge.plan import (
@@ -296,6 +300,9 @@ class Purging:
             self._close_views()
             projector.graph.forget()
             removed = _remove_leftovers(self._home)
+            with suppress(OSError):  # there is no folder for temporary files
+                for prefix in (READ_ONLY_COPY, MOVED_COPY):
+                    remove_abandoned(Path(gettempdir()), prefix)
             if is_here:
                 projector.rebuild()
             for model in journal.named.rows:

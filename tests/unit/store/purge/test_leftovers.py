@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from memgraph import AgentMemoryStore, MemGraph
+from memgraph.disk.folders import TemporaryFolder
 from memgraph.errors import InvalidInputError, StorageError
 from memgraph.index import snapshot
 from memgraph.interfaces.agents.kept import Overview, keep_overview
@@ -56,6 +58,21 @@ def test_what_killed_processes_left_and_overviews_go(
     receipt = store.purge([secret])
     assert traces(home, SECRET) == []
     assert {"agents/overviews", "index/.index.npz.1.tmp", ".repairing-x", "journal-0.2"} <= set(receipt.removed)
+
+
+def test_temporary_copies_of_killed_readers_go(
+    store: AgentMemoryStore, secret: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left = [tmp_path / "memgraph-read-only-x" / "memgraph.db", tmp_path / "memgraph-moved-x" / "memgraph.db"]
+    for path in left:
+        path.parent.mkdir()
+        path.write_text(SECRET, "utf-8")
+    in_use = TemporaryFolder(tmp_path, "memgraph-read-only-")
+    store.purge([secret])
+    assert [path.parent.exists() for path in left] == [False, False]
+    assert in_use.path.exists()
+    in_use.remove()
 
 
 def test_an_index_that_cannot_be_saved_is_not_left_as_it_was(
