@@ -362,7 +362,7 @@ class Projector:
 
     def _remove_former_graph(self) -> None:
         """Remove the graph of a release that kept the rows in it."""
-        for pattern in ("graph/memgraph.*", "graph/*.json", "graph.lock*"):
+        for pattern in ("graph/memgraph.*", "graph/load-*", "graph/*.json", "graph.lock*"):
             for path in self._folder.glob(pattern):
                 clear(path)
 

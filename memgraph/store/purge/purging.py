@@ -71,8 +71,8 @@ _ANSWERS = "server/answers.sqlite"
 """The answers that `memgraph serve` keeps for a day (`memgraph.interfaces.http.access.answers`)."""
 _REMOVED = "This was carried out; a purge has removed the answer."
 _BUSY_S = 10.0
-_TEMPORARY = (".*.tmp", "*/.*.tmp", ".repairing-*", "graph/load-*")
-"""What killed processes left, those of earlier releases included."""
+_TEMPORARY = (".*.tmp", "*/.*.tmp")
+"""What killed processes left."""
 
 
 class Purging:

@@ -46,7 +46,7 @@ def test_what_killed_processes_left_and_overviews_go(
     left = [
         home / "index/.index.npz.1.tmp",
         home / ".config.toml.1.tmp",
-        home / ".repairing-x/memgraph.db",
+        home / "graph/load-x/Memory.json",
         home / "journal-0.2/000000000001.jsonl",
         home / "graph/query-x/memgraph.kuzu",
     ]
@@ -57,7 +57,7 @@ def test_what_killed_processes_left_and_overviews_go(
     assert len(traces(home, SECRET)) >= 6
     receipt = store.purge([secret])
     assert traces(home, SECRET) == []
-    assert {"agents/overviews", "index/.index.npz.1.tmp", ".repairing-x", "journal-0.2"} <= set(receipt.removed)
+    assert {"agents/overviews", "index/.index.npz.1.tmp", "journal-0.2"} <= set(receipt.removed)
 
 
 def test_temporary_copies_of_killed_readers_go(
