@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import logging
 import shutil
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from tempfile import gettempdir
-
-import orjson
 
 from memgraph.disk.files import clear
 from memgraph.disk.folders import remove_abandoned
@@ -38,6 +35,8 @@ from memgraph.store.commit.writer import Writer
 from memgraph.store.deletions import deleted, undeletions
 from memgraph.store.opening import READ_ONLY_COPY
 from memgraph.store.projection.projector import Projector
+from memgraph.store.purge.answers import FILE as ANSWERS
+from memgraph.store.purge.answers import blank_answers
 from memgraph.store.purge.exports import known_exports
 from memgraph.store.purge.plan import (
     Criteria,
@@ -67,9 +66,6 @@ logger = logger_of(__name__)
 _PROJECTS = "MATCH (p:Project) RETURN p.name ORDER BY p.name"
 _FOLDERS = ("past", "agents/overviews", "quarantine", "journal-0.2")
 """Views of the past and of agents; overviews of projects; what repairs cut off the journal; the journal of an earlier release that was moved."""
-_ANSWERS = "server/answers.sqlite"
-"""The answers that `memgraph serve` keeps for a day (`memgraph.interfaces.http.access.answers`)."""
-_REMOVED = "This was carried out; a purge has removed the answer."
 _BUSY_S = 10.0
 _TEMPORARY = (".*.tmp", "*/.*.tmp")
 """What killed processes left."""
@@ -461,31 +457,4 @@ def _remove_leftovers(home: Path) -> list[str]:
     except OSError as error:
         raise StorageError(f"cannot be removed: {error.strerror}", path=Path(error.filename or home)) from None
     names = [str(path.relative_to(home)) for path in removed]
-    return [*names, _ANSWERS] if _blank_answers(home / _ANSWERS) else names
-
-
-def _blank_answers(path: Path) -> bool:
-    """Replace the kept answers by ones without words, so that a request is still not carried out again; return whether there were any."""
-    if not path.exists():
-        return False
-    try:
-        with closing(sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)) as rows:
-            rows.execute("PRAGMA secure_delete = ON")
-            found = rows.execute("SELECT id, answer FROM answers WHERE answer IS NOT NULL").fetchall()
-            for row_id, answer in found:
-                rows.execute("UPDATE answers SET answer = ? WHERE id = ?", (_blank(answer), row_id))
-            (is_busy, *_) = rows.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    except sqlite3.Error as error:
-        raise StorageError(f"answers cannot be removed: {error}; remove the file if it is damaged", path=path) from None
-    if is_busy:
-        raise StorageError("is in use by `memgraph serve`; stop the server, and open the store again", path=path)
-    return bool(found)
-
-
-def _blank(answer: bytes) -> bytes:
-    kept = orjson.loads(answer)
-    data = kept.get("data", kept)
-    ids = data.get("memory_ids", []) if isinstance(data, dict) else []
-    if "detail" in kept:
-        return orjson.dumps({"detail": _REMOVED, "error": kept.get("error", ""), "memory_ids": ids})
-    return orjson.dumps({"text": _REMOVED, "data": {"memory_ids": ids}})
+    return [*names, ANSWERS] if blank_answers(home / ANSWERS) else names
