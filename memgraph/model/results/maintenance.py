@@ -432,7 +432,7 @@ class PurgeReceipt(Model):
     ranges : list of tuple of int
         First and last sequence number of the events whose payloads are gone.
     vectors : dict of str to list of int
-        Rows of the vector files that are all zeros, by model.
+        Rows of vectors that are removed, by model.
     rebuilt, removed : list of str
         What was rebuilt from the journal; what was removed, and is rebuilt when it is needed.
     lost_tasks : list of int
@@ -469,7 +469,7 @@ class ReceiptCheck(Model):
     Attributes
     ----------
     events, vectors : int
-        Number of events that have no payload, and of rows of vectors that were zeroed.
+        Number of events that have no payload, and of vectors that are removed.
     """
 
     event: Count

@@ -235,12 +235,13 @@ class Purging:
         if self._journal.is_read_only:
             return
         try:
-            if purges := self._without_receipts():
-                if begun := [seq for seq, _ in purges if is_begun(self._home, seq)]:
-                    logger.warning("completing the purge of event %d, which was interrupted", begun[-1])
-                    self._journal.database.erase()  # first: while a read lasts, nothing is rebuilt in vain
+            if self._without_receipts():
                 with self._writer.exclusive():
-                    if purges := self._without_receipts():
+                    purges = self._without_receipts()
+                    if begun := [seq for seq, _ in purges if is_begun(self._home, seq)]:
+                        logger.warning("completing the purge of event %d, which was interrupted", begun[-1])
+                        self._journal.database.erase()  # first: while a read lasts, nothing is rebuilt in vain
+                    if purges:
                         self._complete(purges)
         except MemGraphError as error:
             logger.warning("a purge is not complete yet: %s", error.loggable)

@@ -51,7 +51,7 @@ _PLACES = {
 @click.option("--keep-copies", is_flag=True, help="Keep memories that only repeat words of the others.")
 @click.option("--all", "everything", is_flag=True, help="Also if no memory would be left.")
 @click.option("--yes", is_flag=True, help="Purge; without it, only list what would go.")
-@click.option("--complete", is_flag=True, help="Remove again what came back, such as with a segment from a backup.")
+@click.option("--complete", is_flag=True, help="Remove again what came back, such as with a part of a backup.")
 @click.option(
     "--receipt",
     type=click.Path(dir_okay=False, path_type=Path),
