@@ -36,6 +36,7 @@ from memgraph.ports import KeyProvider, SigningKey
 logger = logger_of(__name__)
 
 FILE = "memgraph.db"
+MOVED_COPY = "memgraph-moved-"
 _TIMEOUT_S = 10.0
 _NO_EVENTS = {
     "config.toml",
@@ -163,8 +164,8 @@ def temporary(home: Path, why: str) -> SQLite:
     """Return a database in a temporary folder, for a store that is only read."""
     try:
         parent = Path(gettempdir())
-        remove_abandoned(parent, "memgraph-moved-")
-        folder = TemporaryFolder(parent, "memgraph-moved-")
+        remove_abandoned(parent, MOVED_COPY)
+        folder = TemporaryFolder(parent, MOVED_COPY)
         return SQLite(folder.path / FILE, refused=f"{home}: {why}", keeps=folder)
     except OSError as error:
         raise StorageError(

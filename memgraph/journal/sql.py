@@ -425,6 +425,7 @@ class SQLite(Database):
     def erase(self) -> None:
         """Overwrite what was deleted before: merge the write-ahead log into the file, and truncate it."""
         with self._errors(), self._connection() as connection:
+            connection.raw.execute(f"PRAGMA busy_timeout = {int(1000 * _WAIT_S):d}")
             busy, _, _ = connection.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
             raise BusyError("the database", pid=None, timeout_s=_WAIT_S)
@@ -578,8 +579,12 @@ class Postgres(Database):
     def erase(self) -> None:
         """Rewrite the tables without what was deleted before. The server's own write-ahead log keeps it until that is recycled."""
         with self._errors(), self._connection() as connection:
-            for table in self._tables():
-                connection.raw.execute(f'VACUUM FULL "{table}"')
+            connection.raw.execute(f"SET lock_timeout = {int(1000 * _WAIT_S):d}")
+            try:
+                for table in self._tables():
+                    connection.raw.execute(f'VACUUM FULL "{table}"')
+            finally:
+                connection.raw.execute("RESET lock_timeout")
 
     def shrink(self) -> None:
         """Let the server use the space of what was removed."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from memgraph.disk.files import make_private_folder, write_all, write_private
 from memgraph.disk.seal import Seal
-from memgraph.errors import StorageError
+from memgraph.errors import MemGraphError, StorageError
 from memgraph.journal.envelope import Line
 from memgraph.journal.sql import Database
 from memgraph.logs import logger_of
@@ -172,15 +172,21 @@ class Vectors:
             yield from (_bytes(found.get(row)).ljust(self.row_bytes, b"\0") for row in range(start, stop))
 
     def save(self) -> None:
-        """State how much of the cache may be trusted at the next opening. Only saves time, so a failure is logged."""
-        count = self._count
-        if count in (self._sealed, 0) or count != self._in_file:
+        """State how much of the cache may be trusted at the next opening. Only saves time, so a failure is logged.
+
+        What was read since it was stated last must still be in the table: another process may have given up the history that it is of.
+        """
+        first, count = self._sealed, self._count
+        if count in (first, 0) or count != self._in_file:
             return
         try:
+            if (self._map[first:count].view(np.uint32) != self._read(first, count).view(np.uint32)).any():
+                self.forget()
+                return
             code = self._seal(self._purpose).code(np.ascontiguousarray(self._map[:count]).data.cast("B"))
             write_private(self._note, orjson.dumps({"rows": count, "code": code}))
             self._sealed = count
-        except StorageError as error:
+        except MemGraphError as error:
             logger.warning("%s", error.loggable)
 
     def forget(self) -> None:
@@ -215,6 +221,7 @@ class Vectors:
 
     def _trusted(self) -> Matrix:
         """Return the rows of the cache for which its code vouches."""
+        self._sealed = 0
         count, code = self._stated()
         try:
             rows = self._mapped(count)
@@ -240,7 +247,7 @@ class Vectors:
                 found = os.fstat(descriptor)
                 file_id = (found.st_dev, found.st_ino)
                 if self._count and file_id != self._file_id:  # removed since it was looked at
-                    self._map, self._count, self._in_file = self._mapped(0), 0, 0
+                    self._map, self._count, self._in_file, self._sealed = self._mapped(0), 0, 0, 0
                     self.epoch += 1
                 first = min(self._count, self._in_file)
                 os.lseek(descriptor, first * self.row_bytes, os.SEEK_SET)
@@ -259,9 +266,12 @@ class Vectors:
         self._count = count
 
     def _read(self, first: int, end: int) -> Matrix:
-        """Return rows of the table; a missing one, or one of another size, is zeros."""
+        """Return rows of the table as it is now, whatever this thread's block of reads sees: a purge may have removed some since that began.
+
+        A missing row, or one of another size, is zeros.
+        """
         fresh = np.zeros((end - first, self.dimension), dtype="<f4")
-        with self._database.reading() as tx:
+        with self._database.beside(), self._database.reading() as tx:
             for place, value in tx.rows("vectors_from", self._database.tenant, self.model, first, end):
                 if len(_bytes(value)) == self.row_bytes:
                     fresh[place - first] = np.frombuffer(value, dtype="<f4")

@@ -179,6 +179,7 @@ def _slept(
 ) -> SleepReport:
     began = time.monotonic()
     carry_out(store, lambda _view: Plan(None), attempts=1)  # fail at once if the store is not writable
+    store.complete_begun()
     store.check_graph()
     context = SleepContext(store, model, None if max_seconds is None else began + max_seconds)
     usage = RunUsage(lambda: (store.embedder, model))

@@ -33,7 +33,7 @@ from memgraph.store.projection.projector import Projector
 
 logger = logger_of(__name__)
 
-_COPY = "memgraph-read-only-"
+READ_ONLY_COPY = "memgraph-read-only-"
 
 
 def check_parts(*, embedder: object, clock: object, keys: object, annotator: object) -> None:
@@ -119,8 +119,8 @@ def place_of(home: Path, *, has_key: bool = True) -> Place:
     refused = refused or "the store's key is missing"
     try:
         parent = Path(gettempdir())
-        remove_abandoned(parent, _COPY)
-        copy = TemporaryFolder(parent, _COPY)
+        remove_abandoned(parent, READ_ONLY_COPY)
+        copy = TemporaryFolder(parent, READ_ONLY_COPY)
         for path in (*database, home / "index" / "index.npz") if has_key else ():
             # what is missing is rebuilt from the journal
             if path.is_file() and os.access(path, os.R_OK) and path.suffix != ".db-shm":

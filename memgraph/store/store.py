@@ -152,6 +152,7 @@ class AgentMemoryStore:
 
     purge = _delegated("_purging", Purging.purge)
     preview_purge = _delegated("_purging", Purging.preview_purge)
+    complete_begun = _delegated("_purging", Purging.complete_begun)
     complete_purges = _delegated("_purging", Purging.complete_purges)
     _expire = _delegated("_purging", Purging.expire)
     check_receipt = _delegated("_purging", Purging.check_receipt)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from memgraph.interfaces.cli.group import cli
+from memgraph.journal import sql
+from memgraph.journal.opening import FILE
 from tests.tables import change, everything, table
 
 Run = Callable[..., Any]
@@ -56,6 +60,22 @@ def test_a_purge_is_previewed_first_and_lists_earlier_exports(run: Run, ids: lis
     assert "1 event of the journal would lose its content" in shown.stdout
     exported.unlink()
     assert str(exported) not in run("purge", ids[1]).stdout
+
+
+def test_beside_a_long_read_it_says_what_is_left_to_do(
+    run: Run, ids: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sql, "_WAIT_S", 0.05)
+    with closing(sqlite3.connect(tmp_path / "store" / FILE, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM event").fetchall()
+        done = run("purge", ids[0], "--yes", "--receipt", tmp_path / "mine.json")
+    assert (done.exit_code, "not complete" in done.stderr, "The next command" in done.stdout) == (1, True, True)
+    path = Path(done.stdout.partition("The receipt will be ")[2].rstrip().removesuffix("."))
+    assert not path.exists()
+    assert not (tmp_path / "mine.json").exists()
+    assert run("list").exit_code == 0
+    assert run("verify", "--receipt", path).exit_code == 0
 
 
 def test_the_path_of_a_receipt_works_as_it_is_printed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -123,6 +124,7 @@ class Projector:
                     except BusyError:
                         if state is None:
                             raise
+                        time.sleep(_LOOK_S)
                     is_caught_up = True
             finally:
                 if has_guard:
@@ -335,16 +337,32 @@ class Projector:
             self._remove_former_graph()
             counts["events"] = self.projection.seq
 
-    def forget(self) -> None:
-        """Remove what was deleted from every file of the projections: the database's, the index's and the graph's."""
+    def is_rebuilt_since(self, seq: int) -> bool:
+        """Return whether the rows were made anew at this event or after it, by whomever."""
+        state = self._usable_state()
+        return state is not None and state.since >= seq
+
+    def forget(self, *, erases: bool = True) -> bool:
+        """Remove what was deleted from every file of the projections: the index's, the graph's and, unless it is known to be gone, the database's.
+
+        Returns False if another process keeps on reading the database as it was, so that its files keep what was deleted as long.
+        """
         self._remove_former_graph()
         self.graph.forget()
-        self.database.erase()
-        self._save_index()
+        clear(self._index_path)  # first: it may be that no new one can be saved
+        try:
+            if erases:
+                self.database.erase()
+        except BusyError:
+            logger.info("another process keeps on reading the database as it was: its files still hold what was deleted")
+            return False
+        finally:
+            self._save_index()
+        return True
 
     def _remove_former_graph(self) -> None:
         """Remove the graph of a release that kept the rows in it."""
-        for pattern in ("graph/memgraph.*", "graph/*.json", "graph.lock*"):
+        for pattern in ("graph/memgraph.*", "graph/load-*", "graph/*.json", "graph.lock*"):
             for path in self._folder.glob(pattern):
                 clear(path)
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 import shutil
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import suppress
 from pathlib import Path
-
-import orjson
+from tempfile import gettempdir
 
 from memgraph.disk.files import clear
-from memgraph.errors import InvalidInputError, MemGraphError, NotFoundError, StorageError
+from memgraph.disk.folders import remove_abandoned
+from memgraph.errors import BusyError, InvalidInputError, MemGraphError, NotFoundError, StorageError
 from memgraph.extraction.secrets import redact, redact_any
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
+from memgraph.journal.opening import MOVED_COPY
 from memgraph.journal.search import events_of
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Name, Text, checked
@@ -33,7 +33,10 @@ from memgraph.store.baselines import renew_baseline
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
 from memgraph.store.deletions import deleted, undeletions
+from memgraph.store.opening import READ_ONLY_COPY
 from memgraph.store.projection.projector import Projector
+from memgraph.store.purge.answers import FILE as ANSWERS
+from memgraph.store.purge.answers import blank_answers
 from memgraph.store.purge.exports import known_exports
 from memgraph.store.purge.plan import (
     Criteria,
@@ -48,6 +51,7 @@ from memgraph.store.purge.plan import (
 from memgraph.store.purge.receipts import (
     check_receipt,
     has_receipt,
+    is_begun,
     note_remaining,
     noted_remaining,
     read_receipt,
@@ -62,12 +66,9 @@ logger = logger_of(__name__)
 _PROJECTS = "MATCH (p:Project) RETURN p.name ORDER BY p.name"
 _FOLDERS = ("past", "agents/overviews", "quarantine", "journal-0.2")
 """Views of the past and of agents; overviews of projects; what repairs cut off the journal; the journal of an earlier release that was moved."""
-_ANSWERS = "server/answers.sqlite"
-"""The answers that `memgraph serve` keeps for a day (`memgraph.interfaces.http.access.answers`)."""
-_REMOVED = "This was carried out; a purge has removed the answer."
 _BUSY_S = 10.0
-_TEMPORARY = (".*.tmp", "*/.*.tmp", ".repairing-*", "graph/load-*")
-"""What killed processes left, those of earlier releases included."""
+_TEMPORARY = (".*.tmp", "*/.*.tmp")
+"""What killed processes left."""
 
 
 class Purging:
@@ -151,8 +152,9 @@ class Purging:
         """Remove memories and their words for good: from the journal, and from everything that was made from it.
 
         What was derived from them goes with them; the next sleep derives it again from what is left. Memories that repeat eight words
-        of theirs in a row go, too. The store can be neither read nor written meanwhile, because graph and index are rebuilt. A process
-        that is killed meanwhile leaves a purge that the next opening of the store completes.
+        of theirs in a row go, too. A process that is killed meanwhile leaves a purge that the next opening of the store completes. So it
+        is if a read that began before lasts for over ten seconds: until then the database's files still hold the words, and the receipt
+        is not signed (its `code` is empty).
 
         Parameters
         ----------
@@ -181,6 +183,7 @@ class Purging:
         checked(bool, keep_copies, "keep_copies")
         checked(bool, everything, "everything")
         criteria = self._criteria(ids, match, project, source, secrets=secrets)
+        self.complete_begun()
         with self._writer.exclusive():
             self._writer.flush()
             plan = self._planned(criteria, keeps_copies=keep_copies)
@@ -198,7 +201,7 @@ class Purging:
             self._erase(plan.seqs, plan.vectors)
         event = commits[-1].events[-1]
         payload: MemoryPurged = event.payload  # type: ignore[assignment]
-        return self._complete(event.seq, payload, remaining)
+        return self._complete([(event.seq, payload)])[0]
 
     def expire(self, ids: Sequence[str]) -> int:
         """Purge deleted memories alone, neither what was derived from them nor what repeats them; return how many had words left."""
@@ -225,32 +228,48 @@ class Purging:
             return check_receipt(self._journal, found)
 
     def complete_begun(self) -> None:
-        """Complete a purge that a killed process has left. A store that cannot be written, or is being purged, stays as it is."""
+        """Complete purges without a receipt here: a killed process or a long read has left them, or they were made elsewhere.
+
+        A store that cannot be written, or is being purged, stays as it is.
+        """
         if self._journal.is_read_only:
             return
         try:
             if self._without_receipts():
                 with self._writer.exclusive():
-                    for seq, payload in self._without_receipts():
-                        logger.warning("completing the purge of event %d, which was interrupted", seq)
-                        self._complete(seq, payload, noted_remaining(self._home, seq))
+                    purges = self._without_receipts()
+                    if begun := [seq for seq, _ in purges if is_begun(self._home, seq)]:
+                        logger.warning("completing the purge of event %d, which was interrupted", begun[-1])
+                        self._journal.database.erase()  # first: while a read lasts, nothing is rebuilt in vain
+                    if purges:
+                        self._complete(purges)
         except MemGraphError as error:
-            logger.warning("a purge that was interrupted is not complete yet: %s", error.loggable)
+            logger.warning("a purge is not complete yet: %s", error.loggable)
 
     def complete_purges(self) -> None:
-        """Remove again what earlier purges removed, where it came back, such as with a part of a backup."""
+        """Remove again what earlier purges removed, where it came back, such as with a part of a backup.
+
+        Raises
+        ------
+        BusyError
+            Another process reads the database as it was before: its files still hold what came back.
+        """
         with self._writer.exclusive():
+            purges = []
             for seq, payload in list(self._journal.purges()):
                 vectors = {one.model: set(one.rows) for one in payload.vectors}
                 came_back = self._journal.unpurged(payload.seqs())
                 left = list(vectors_left(self._journal, {one.model: one.rows for one in payload.vectors}))
                 if came_back or left or not has_receipt(self._home, seq, payload):
+                    note_remaining(self._home, seq, noted_remaining(self._home, seq))
                     with self._journal.committing():
                         self._erase(
                             payload.seqs(),
                             {model: vectors[model] & {row for name, row in left if name == model} for model in vectors},
                         )
-                    self._complete(seq, payload, noted_remaining(self._home, seq))
+                    purges.append((seq, payload))
+            if purges and not all(receipt.code for receipt in self._complete(purges)):
+                raise BusyError("the database", pid=None, timeout_s=_BUSY_S)
 
     def _without_receipts(self) -> list[tuple[int, MemoryPurged]]:
         return [one for one in self._journal.purges() if not has_receipt(self._home, *one)]
@@ -265,21 +284,41 @@ class Purging:
             journal.vectors(model, journal.named.dimension_of(model) or 0).remove(rows)
         journal.remove_unnamed_vectors()
 
-    def _complete(self, seq: int, payload: MemoryPurged, remaining: list[RemainingName]) -> PurgeReceipt:
-        """Remove what was made of purged events, with the lock held. What is done already is done again."""
-        journal = self._journal
+    def _complete(self, purges: Sequence[tuple[int, MemoryPurged]]) -> list[PurgeReceipt]:
+        """Remove what was made of purged events, with the lock held, and return the receipts. What is done already here is done again.
+
+        What another directory or machine has purged and rebuilt is only removed from the files of this one. Receipts are not signed if
+        another process reads the database as it was: the purges are to be completed again.
+        """
+        journal, projector = self._journal, self._projector
+        seqs = [seq for seq, _ in purges]
+        is_here = any(is_begun(self._home, seq) for seq in seqs) or not projector.is_rebuilt_since(max(seqs))
         with timed(logger, logging.INFO, "purged") as counts:
             self._close_views()
-            self._projector.graph.forget()
+            projector.graph.forget()
             removed = _remove_leftovers(self._home)
-            self._projector.rebuild()
+            with suppress(OSError):  # there is no folder for temporary files
+                for prefix in (READ_ONLY_COPY, MOVED_COPY):
+                    remove_abandoned(Path(gettempdir()), prefix)
+            if is_here:
+                projector.rebuild()
             for model in journal.named.rows:
                 journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
-            self._projector.forget()
-            receipt = receipt_of(journal, seq, payload, removed=removed, remaining=remaining, exports=self._exports())
+            is_complete = projector.forget(erases=is_here)
+            exports = self._exports()
+            receipts = [
+                receipt_of(
+                    journal, seq, payload, removed=removed, remaining=noted_remaining(self._home, seq), exports=exports
+                )
+                for seq, payload in purges
+            ]
+            counts["events"] = sum(len(payload.seqs()) for _, payload in purges)
+        if not is_complete:
+            logger.warning("the purge of event %d is recorded; it is completed once another process ends its read", seqs[-1])
+            return [one.model_copy(update={"code": ""}) for one in receipts]
+        for receipt in receipts:
             write_receipt(self._home, receipt)
-            counts["events"] = len(payload.seqs())
-        return receipt
+        return receipts
 
     def _criteria(
         self, ids: Sequence[str], match: str | None, project: str | None, source: str | None, *, secrets: bool
@@ -419,31 +458,4 @@ def _remove_leftovers(home: Path) -> list[str]:
     except OSError as error:
         raise StorageError(f"cannot be removed: {error.strerror}", path=Path(error.filename or home)) from None
     names = [str(path.relative_to(home)) for path in removed]
-    return [*names, _ANSWERS] if _blank_answers(home / _ANSWERS) else names
-
-
-def _blank_answers(path: Path) -> bool:
-    """Replace the kept answers by ones without words, so that a request is still not carried out again; return whether there were any."""
-    if not path.exists():
-        return False
-    try:
-        with closing(sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)) as rows:
-            rows.execute("PRAGMA secure_delete = ON")
-            found = rows.execute("SELECT id, answer FROM answers WHERE answer IS NOT NULL").fetchall()
-            for row_id, answer in found:
-                rows.execute("UPDATE answers SET answer = ? WHERE id = ?", (_blank(answer), row_id))
-            (is_busy, *_) = rows.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    except sqlite3.Error as error:
-        raise StorageError(f"answers cannot be removed: {error}; remove the file if it is damaged", path=path) from None
-    if is_busy:
-        raise StorageError("is in use by `memgraph serve`; stop the server, and open the store again", path=path)
-    return bool(found)
-
-
-def _blank(answer: bytes) -> bytes:
-    kept = orjson.loads(answer)
-    data = kept.get("data", kept)
-    ids = data.get("memory_ids", []) if isinstance(data, dict) else []
-    if "detail" in kept:
-        return orjson.dumps({"detail": _REMOVED, "error": kept.get("error", ""), "memory_ids": ids})
-    return orjson.dumps({"text": _REMOVED, "data": {"memory_ids": ids}})
+    return [*names, ANSWERS] if blank_answers(home / ANSWERS) else names

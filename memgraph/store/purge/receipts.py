@@ -69,11 +69,17 @@ def note_remaining(home: Path, event: int, remaining: Sequence[RemainingName]) -
 
 
 def noted_remaining(home: Path, event: int) -> list[RemainingName]:
-    """Return what was kept."""
+    """Return what was kept, or what an earlier receipt of the purge says."""
     try:
         return [RemainingName.parse(one) for one in orjson.loads(_begun(home, event).read_bytes())]
     except (OSError, ValueError, InvalidInputError):
-        return []
+        receipt = _written(home, event)
+        return (receipt and receipt.remaining) or []
+
+
+def is_begun(home: Path, event: int) -> bool:
+    """Return whether a purge that is not complete was made from this directory."""
+    return _begun(home, event).exists()
 
 
 def _begun(home: Path, event: int) -> Path:
@@ -81,12 +87,16 @@ def _begun(home: Path, event: int) -> Path:
 
 
 def has_receipt(home: Path, event: int, payload: MemoryPurged) -> bool:
-    """Return whether a purge has a receipt: one of its number may be of a purge that a restoration has dropped."""
+    """Return whether a purge is complete and has a receipt: one of its number may be of a purge that a restoration has dropped."""
+    receipt = None if is_begun(home, event) else _written(home, event)
+    return receipt is not None and receipt.purged_at == payload.purged_at and receipt.ranges == _ranges(payload)
+
+
+def _written(home: Path, event: int) -> PurgeReceipt | None:
     try:
-        receipt = read_receipt((home / FOLDER / f"{event:012d}.json").read_bytes())
+        return read_receipt((home / FOLDER / f"{event:012d}.json").read_bytes())
     except (OSError, InvalidInputError):
-        return False
-    return receipt.purged_at == payload.purged_at and receipt.ranges == _ranges(payload)
+        return None
 
 
 def read_receipt(document: bytes | str | Mapping[str, Any] | PurgeReceipt) -> PurgeReceipt:

@@ -152,6 +152,37 @@ class TestTheCopy:
         assert saved[2].tobytes() not in vectors.path.read_bytes()
         assert not make().rows(4)[2].any()
 
+    def test_rows_that_the_table_no_longer_holds_are_not_vouched_for(
+        self, saved: np.ndarray, vectors: Vectors, make: Any
+    ) -> None:
+        new, newer = some(2, seed=2), some(2, seed=3)
+        vectors.write(4, new)
+        vectors.rows(6)
+        make().write(5, newer)  # in a history without the last row, which this process has not read
+        vectors.save()
+        assert make().rows(7).tobytes() == np.concatenate([saved, new[:1], newer]).tobytes()
+
+    def test_rows_that_were_read_again_are_compared_again(
+        self, saved: np.ndarray, vectors: Vectors, make: Any
+    ) -> None:
+        make().forget()
+        vectors.rows(4)
+        make().write(3, new := some(2, seed=2))
+        vectors.rows(5)
+        vectors.save()
+        assert make().rows(5).tobytes() == np.concatenate([saved[:3], new]).tobytes()
+
+    def test_who_reads_the_table_as_it_was_does_not_bring_back_what_is_removed(
+        self, saved: np.ndarray, vectors: Vectors, make: Any, journal: Journal
+    ) -> None:
+        with journal.database.reading() as tx:
+            assert tx.one("vector", journal.database.tenant, vectors.model, 2)
+            with journal.database.beside():
+                make().remove([2])
+            assert tx.one("vector", journal.database.tenant, vectors.model, 2)
+            assert not vectors.rows(4)[2].any()
+        assert saved[2].tobytes() not in vectors.path.read_bytes()
+
     def test_one_that_cannot_be_written_is_done_without(self, saved: np.ndarray, vectors: Vectors, make: Any) -> None:
         vectors.forget()
         vectors.path.mkdir()

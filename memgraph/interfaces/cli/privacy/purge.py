@@ -51,7 +51,7 @@ _PLACES = {
 @click.option("--keep-copies", is_flag=True, help="Keep memories that only repeat words of the others.")
 @click.option("--all", "everything", is_flag=True, help="Also if no memory would be left.")
 @click.option("--yes", is_flag=True, help="Purge; without it, only list what would go.")
-@click.option("--complete", is_flag=True, help="Remove again what came back, such as with a database from a backup.")
+@click.option("--complete", is_flag=True, help="Remove again what came back, such as with a part of a backup.")
 @click.option(
     "--receipt",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -139,12 +139,14 @@ def _purge(settings: Settings, memory: MemGraph, receipt: Path | None, **selecti
 
     with progress(settings, "purging"):
         done = memory.store.purge(**selection)
-    if receipt is not None:
+    if receipt is not None and done.code:
         from memgraph.viz.files import write_files
 
         write_files({receipt: done.model_dump_json(indent=2).encode()})
     kept = memory.store.config.home / RECEIPTS / f"{done.event:012d}.json"
-    emit(settings, done, list(_lines(done, (receipt or kept).absolute())))
+    emit(settings, done, list(_lines(done, ((done.code and receipt) or kept).absolute())))
+    if not done.code:
+        raise Refused("the purge is recorded, but not complete: a read that began before it still goes on")
 
 
 def _complete(memory: MemGraph, ids: Sequence[str]) -> list[str]:
@@ -204,7 +206,11 @@ def _lines(done: PurgeReceipt, file: Path) -> Iterator[str]:
     yield from remaining_lines(done.remaining)
     yield from _export_lines(done.exports)
     yield from backup_lines()
-    yield f"Receipt: {plain(str(file))}; `memgraph verify --receipt FILE` checks it."
+    if done.code:
+        yield f"Receipt: {plain(str(file))}; `memgraph verify --receipt FILE` checks it."
+        return
+    yield "Another process reads the store as it was, so the files of its database still hold the words. The next command after that completes the purge."
+    yield f"The receipt will be {plain(str(file))}."
 
 
 def _export_lines(exports: Sequence[KnownExport]) -> Iterator[str]:

@@ -30,17 +30,12 @@ from memgraph.journal.sql import is_full
 from memgraph.logs import logger_of
 from memgraph.model.events.memories import MemoryAdded
 from memgraph.store.commit.requests import Requests
+from memgraph.store.purge.answers import open_answers
 
 logger = logger_of(__name__)
 KEPT_S = 86_400.0
 _CLEANED_EVERY_S = 3_600.0
 MAX_KEY_CHARS = 255
-_TABLE = """
-CREATE TABLE IF NOT EXISTS answers (
-  id TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, request_id TEXT NOT NULL, seq INTEGER NOT NULL, began REAL NOT NULL,
-  status INTEGER, answer BLOB
-) WITHOUT ROWID
-"""
 
 
 class Answers:
@@ -67,13 +62,7 @@ class Answers:
         self._cleaned = now()
         make_private_folder(path.parent)
         with self._storing():
-            path.touch(mode=0o600)
-            self._rows = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-            self._rows.execute("PRAGMA journal_mode = WAL")
-            self._rows.execute("PRAGMA synchronous = FULL")  # an answer is on the disk before it is sent
-            self._rows.execute("PRAGMA secure_delete = ON")  # it may quote memories
-            self._rows.execute(_TABLE)
-            self._rows.execute("CREATE INDEX IF NOT EXISTS by_age ON answers (began)")
+            self._rows = open_answers(path)
         self._clean()
 
     def once(

@@ -12,6 +12,7 @@ from memgraph.disk.lock import ProcessLock
 from memgraph.interfaces.http.access.answers import Answers
 from memgraph.interfaces.http.access.tokens import FOLDER
 from memgraph.interfaces.resident import Resident
+from memgraph.store.purge.answers import FILE as ANSWERS
 
 _LOCK_S = 1.0
 
@@ -81,7 +82,7 @@ class Stores:
         """
         with self._guard:
             if tenant not in self._answers:
-                self._answers[tenant] = Answers(self._home_of(tenant) / FOLDER / "answers.sqlite")
+                self._answers[tenant] = Answers(self._home_of(tenant) / ANSWERS)
             return self._answers[tenant]
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,7 +16,9 @@ import pytest
 import memgraph
 from memgraph.errors import GraphError
 from memgraph.store.projection.bulk import in_bulk
-from tests.tables import raw_lines
+from memgraph.store.repair import cut_journal, find_damage
+from memgraph.store.rows import Rows
+from tests.tables import database, harm_event, raw_lines
 
 Open = Callable[..., Any]
 OLD, NEW = 40, 200
@@ -260,3 +263,24 @@ def test_bulk_work_yields_to_threads_and_restores_the_interpreter() -> None:
             assert sys.getswitchinterval() < before
         assert sys.getswitchinterval() < before
     assert np.isclose(sys.getswitchinterval(), before)
+
+
+def test_a_read_that_has_to_wait_for_another_process_does_not_keep_the_processor_busy(
+    open_store: Open, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store() as store:
+        for one in episodes(3, "old"):
+            store.insert_memory(one)
+        config = store.config
+    harm_event(config.home, len(raw_lines(config.home)))
+    found = find_damage(config)
+    assert found is not None
+    cut_journal(found, config)  # the rows are of another event with the number of the last one
+    store, looks, real = open_store(), list[object](), Rows.state
+    monkeypatch.setattr(Rows, "state", lambda rows: looks.append(rows) or real(rows))
+    with database(config.home) as other:
+        other.execute("BEGIN IMMEDIATE")
+        reading = pool.submit(store.get_all_memories)
+        time.sleep(0.3)
+        assert (reading.done(), 0 < len(looks) < 200) == (False, True)
+    assert len(in_time(reading)) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from memgraph import AgentMemoryStore, MemGraph
+from memgraph.disk.folders import TemporaryFolder
 from memgraph.errors import InvalidInputError, StorageError
 from memgraph.index import snapshot
 from memgraph.interfaces.agents.kept import Overview, keep_overview
@@ -44,7 +46,7 @@ def test_what_killed_processes_left_and_overviews_go(
     left = [
         home / "index/.index.npz.1.tmp",
         home / ".config.toml.1.tmp",
-        home / ".repairing-x/memgraph.db",
+        home / "graph/load-x/Memory.json",
         home / "journal-0.2/000000000001.jsonl",
         home / "graph/query-x/memgraph.kuzu",
     ]
@@ -55,7 +57,41 @@ def test_what_killed_processes_left_and_overviews_go(
     assert len(traces(home, SECRET)) >= 6
     receipt = store.purge([secret])
     assert traces(home, SECRET) == []
-    assert {"agents/overviews", "index/.index.npz.1.tmp", ".repairing-x", "journal-0.2"} <= set(receipt.removed)
+    assert {"agents/overviews", "index/.index.npz.1.tmp", "journal-0.2"} <= set(receipt.removed)
+
+
+def test_temporary_copies_of_killed_readers_go(
+    store: AgentMemoryStore, secret: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left = [tmp_path / "memgraph-read-only-x" / "memgraph.db", tmp_path / "memgraph-moved-x" / "memgraph.db"]
+    for path in left:
+        path.parent.mkdir()
+        path.write_text(SECRET, "utf-8")
+    in_use = TemporaryFolder(tmp_path, "memgraph-read-only-")
+    store.purge([secret])
+    assert [path.parent.exists() for path in left] == [False, False]
+    assert in_use.path.exists()
+    in_use.remove()
+
+
+def test_an_index_that_cannot_be_saved_is_not_left_as_it_was(
+    open_store: Callable[..., AgentMemoryStore], traces: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store() as store:
+        secret = store.insert_memory({"type": "episodic", "content": SECRET}).id
+        store.insert_memory({"type": "episodic", "content": OTHER})
+        home = store.config.home
+    assert (home / "index" / "index.npz").exists()
+
+    def full(*_args: object) -> None:
+        raise StorageError("the index cannot be saved: No space left on device", path=home)
+
+    with open_store() as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(snapshot, "save", full)
+            assert store.purge([secret]).code
+        assert not (home / "index" / "index.npz").exists()
 
 
 def test_kept_answers_lose_their_words_and_still_keep_a_request_from_being_repeated(
