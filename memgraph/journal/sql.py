@@ -648,13 +648,12 @@ class Postgres(Database):
         if not is_writing:
             raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return
-        raw.execute("BEGIN")
-        try:
-            raw.execute(f"SET LOCAL lock_timeout = {max(1, int(1000 * timeout_s)):d}")
-            if self.tenant:
-                raw.execute("SELECT seq FROM head WHERE tenant = %s FOR UPDATE", (self.tenant,))
-            else:  # two stores never get one number
-                raw.execute("SELECT pg_advisory_xact_lock(hashtext('memgraph schema'))")
+        if self.tenant:
+            lock = f"SELECT seq FROM head WHERE tenant = {self.tenant:d} FOR UPDATE"
+        else:  # two stores never get one number
+            lock = "SELECT pg_advisory_xact_lock(hashtext('memgraph schema'))"
+        try:  # at once: each way to the server and back takes time
+            raw.execute(f"BEGIN; SET LOCAL lock_timeout = {max(1, int(1000 * timeout_s)):d}; {lock}")
         except self._vendor.Error:
             if not raw.closed:
                 raw.execute("ROLLBACK")
@@ -684,7 +683,8 @@ class Postgres(Database):
         except vendor.errors.DiskFull:
             raise FullDatabaseError(self.path, "no space is left on the server") from None
         except (vendor.OperationalError, vendor.InterfaceError) as error:
-            raise StorageError(f"cannot be used: {_first_line(error)}", path=self.path) from None
+            advice = "see that the server runs and lets this user in, then try again"
+            raise StorageError(f"cannot be used: {_first_line(error)}; {advice}", path=self.path) from None
         except vendor.Error as error:
             raise StorageError(f"refuses: {_first_line(error)}", path=self.path) from None
 

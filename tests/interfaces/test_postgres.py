@@ -190,7 +190,8 @@ class TestErrors:
 
     def test_unreachable_at_the_start(self, tmp_path: Path) -> None:
         with pytest.raises(
-            StorageError, match=r"^postgresql://u@127.0.0.1:1/db \(tenant default\): cannot be used: .*refused"
+            StorageError,
+            match=r"^postgresql://u@127.0.0.1:1/db \(tenant default\): cannot be used: .*refused; see that the server runs",
         ):
             self.opened("postgresql://u@127.0.0.1:1/db")
         assert not list((tmp_path / "keys").rglob("*.json")), "no key was made for it"
