@@ -160,24 +160,23 @@ def repair_store(
             "must be the result of an earlier repair_store() call", field="accept_head", value=accept_head
         )
     with _reported(config, clock), _unwitnessed(config, keys, changes=accept_head is not None) as journal:
-        named = journal.named_by_head()
-        journal.read_to_end()
-        found = condition_of(journal, named)
         if accept_head is None:
+            found = _examined(journal)
             if found.head.state not in ("agrees", "missing"):  # opening makes a missing one
                 _report(config, JournalError("a witness contradicts the journal"), clock)
             return found
-        if found != accept_head:
-            raise _changed(journal)
-        if not found.is_contradicted:
-            raise JournalError(f"the journal in {journal.path} matches its head file: there is nothing to accept")
-        by = accepted_by or f"memgraph {release()}"
-        with journal.locked():
-            if condition_of(journal, journal.named_by_head()) != found:
+        with journal.held():
+            found = _examined(journal)
+            if found != accept_head:
                 raise _changed(journal)
+            if not found.is_contradicted:
+                raise JournalError(f"the journal in {journal.path} matches its head file: there is nothing to accept")
+            by = accepted_by or f"memgraph {release()}"
             first: list[Payload] = [] if found.seq else [StoreCreated(created_by=by)]
             now = max(times_of(clock)(), journal.tail.timestamp)
-            journal.append([CommitDraft("system", [*first, _record_of(found, now, by, reason)], actor="user")], now)
+            with journal.committing() as tx:
+                journal.put_head(tx)  # one that was not believed, or of other events
+                journal.append([CommitDraft("system", [*first, _record_of(found, now, by, reason)], actor="user")], now)
             journal.accept_end()
             return condition_of(journal, journal.named_by_head())
 
@@ -464,6 +463,12 @@ def _journal(config: AgentMemoryConfig, database: Database, identity: Identity, 
         heads=HeadFile(config.keys_home, *identity),
         lock_timeout_s=config.lock_timeout_s,
     )
+
+
+def _examined(journal: Unwitnessed) -> Condition:
+    named = journal.named_by_head()
+    journal.read_to_end()
+    return condition_of(journal, named)
 
 
 def condition_of(journal: Unwitnessed, named: Head | None) -> Condition:

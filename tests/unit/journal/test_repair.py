@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import memgraph
+from memgraph.disk.lock import ProcessLock
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, MemGraphError, TruncatedJournalError
 from memgraph.journal.journal import Journal
 from memgraph.model.events.memories import MemoryAdded
@@ -143,6 +144,24 @@ def test_only_the_examined_condition_is_accepted(
         settle(found)
     assert sql("SELECT * FROM event") == before
     assert not head_path(stocked).exists()
+
+
+def test_who_writes_before_the_lock_is_taken_is_not_undone(
+    stocked: Journal, head_path: Paths, look: Any, settle: Any, write: Any, added: Any, open_one: Open, monkeypatch: Any
+) -> None:
+    head_path(stocked).unlink()
+    found, acquire, written = look(), ProcessLock.acquire, list[Any]()
+
+    def late(lock: ProcessLock, timeout_s: float) -> None:
+        if not written:
+            written.append(None)
+            written[:] = write(stocked, added(8))
+        acquire(lock, timeout_s)
+
+    monkeypatch.setattr(ProcessLock, "acquire", late)
+    with pytest.raises(JournalError, match="changed"):
+        settle(found)
+    assert open_one().verify() == written[0].after.seq == found.seq + 1
 
 
 @pytest.mark.parametrize(
