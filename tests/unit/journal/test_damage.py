@@ -287,7 +287,7 @@ def test_an_id_that_is_none_becomes_no_file_name(
     identity = {"store_id": source_id("tests", 1), "copy_id": None, column: found}
     sql("INSERT INTO tenant (tenant, name, store_id, copy_id) VALUES (1, '', ?, ?)", *identity.values())
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(DamagedJournalError, match="the store's id is none"):
+    with pytest.raises(DamagedJournalError, match="the store's id or number is none"):
         open_one()
     assert sorted(tmp_path.rglob("*")) == before
 
