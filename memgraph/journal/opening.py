@@ -31,6 +31,7 @@ from memgraph.journal.keys.ring import (
 from memgraph.journal.sql import Database, Postgres, SQLite
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreCreated
+from memgraph.model.ids import stored_form
 from memgraph.ports import KeyProvider, SigningKey
 
 logger = logger_of(__name__)
@@ -207,6 +208,8 @@ def _identified(home: Path, database: Database, lock_timeout_s: float) -> Identi
     with database.lock().held(lock_timeout_s):  # one process creates the store and the key for all
         found = identity_in(database)
         if found is None:
+            if not _is_empty(database, home):
+                raise DamagedJournalError("it names no store", path=database.path)
             found = Identity(str(uuid4()))
             add_store(database, *found)
             database.erase()  # into the file itself: without a damaged write-ahead log it is still known to be a store
@@ -221,7 +224,7 @@ def add_store(database: Database, store_id: str, copy_id: str | None = None) -> 
 
 
 def identity_in(database: Database) -> Identity | None:
-    """Return the identity of the store in a database; None if there is none yet."""
+    """Return the identity of the store in a database; None if there is none yet. Raises `DamagedJournalError` if it is none that was made here."""
     if not database.has_tables:
         return None
     with database.reading() as tx:
@@ -229,7 +232,11 @@ def identity_in(database: Database) -> Identity | None:
     if found is None:
         return None
     database.tenant = int(found[0])
-    return Identity(found[1], found[2])
+    store_id, copy_id = found[1:]  # they become names of files
+    is_named = all(one and stored_form(one) == one for one in (store_id, store_id if copy_id is None else copy_id))
+    if not is_named or not (database.name or database.tenant == 1):
+        raise DamagedJournalError("the store's id or number is none", path=database.path)
+    return Identity(store_id, copy_id)
 
 
 def identify(home: Path, keys: KeyProvider, *, keys_home: Path, server: Server | None = None) -> tuple[str, KeyRing]:

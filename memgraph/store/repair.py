@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,6 +16,7 @@ from typing import Literal
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.diagnostics.reports import report_finding
 from memgraph.disk.files import make_private_folder, sync_folder, write_private
+from memgraph.disk.lock import writer_lock
 from memgraph.errors import (
     BackupError,
     DamagedJournalError,
@@ -53,15 +54,18 @@ from memgraph.store.purge.plan import records
 from memgraph.store.purge.receipts import FOLDER as RECEIPTS
 from memgraph.store.purge.receipts import is_genuine, read_receipt, vectors_left
 
-WitnessState = Literal["agrees", "missing", "damaged", "ahead", "other"]
+WitnessState = Literal["agrees", "missing", "damaged", "ahead", "behind", "other"]
 QUARANTINE = "quarantine"
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """What the head file states about the journal: it names an event of it, one after its end ("ahead"), or a different one of the same number."""
+    """What a head states about the journal: it names an event of it, one after its end ("ahead"), or a different one of the same number.
 
-    path: Path
+    The head file may name an earlier event; the head in the database is "behind" then.
+    """
+
+    path: Path | str
     state: WitnessState
     seq: int | None = None
     signature: str | None = None
@@ -69,22 +73,31 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The condition of a journal: the last event of its last whole commit, and what its head file states."""
+    """The condition of a journal: the last event of its last whole commit, and what its head file states.
+
+    `row` is what the head in the database states, if opening would believe it and it does not name the last event.
+    """
 
     path: Path | str
     seq: int
     signature: str
     head: Witness
+    row: Witness | None = None
+
+    @property
+    def contradicting(self) -> list[Witness]:
+        """The heads that state something else, which an acceptance would correct."""
+        return [one for one in (self.head, self.row) if one is not None and one.state != "agrees"]
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether the head file states something else, which an acceptance would correct."""
-        return self.head.state != "agrees"
+        """Whether there are any."""
+        return bool(self.contradicting)
 
     @property
     def lost(self) -> range:
         """Numbers of the events that are known to have been written and are missing."""
-        return range(self.seq + 1, max(self.seq, self.head.seq or 0) + 1)
+        return range(self.seq + 1, max([self.seq, *(one.seq or 0 for one in self.contradicting)]) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +158,7 @@ def repair_store(
     """Verify a store's journal by itself and return its condition; change something only on request.
 
     A store is rejected if its journal ends before its head file, if the head file is damaged, or if it names another event of the same
-    number. Such a journal can be accepted as it is, in exactly the condition that a first call returned. The acceptance is recorded as an
+    number; and if the head in the database does not name the last event. Such a journal can be accepted as it is, in exactly the condition that a first call returned. The acceptance is recorded as an
     event (``journal.repaired``). A journal whose own events do not verify cannot be accepted: restore a backup.
 
     Examples
@@ -160,24 +173,23 @@ def repair_store(
             "must be the result of an earlier repair_store() call", field="accept_head", value=accept_head
         )
     with _reported(config, clock), _unwitnessed(config, keys, changes=accept_head is not None) as journal:
-        named = journal.named_by_head()
-        journal.read_to_end()
-        found = condition_of(journal, named)
         if accept_head is None:
-            if found.head.state not in ("agrees", "missing"):  # opening makes a missing one
+            found = _examined(journal)
+            if any(one.state != "missing" for one in found.contradicting):  # opening makes a missing one
                 _report(config, JournalError("a witness contradicts the journal"), clock)
             return found
-        if found != accept_head:
-            raise _changed(journal)
-        if not found.is_contradicted:
-            raise JournalError(f"the journal in {journal.path} matches its head file: there is nothing to accept")
-        by = accepted_by or f"memgraph {release()}"
-        with journal.locked():
-            if condition_of(journal, journal.named_by_head()) != found:
+        with journal.held():
+            found = _examined(journal)
+            if found != accept_head:
                 raise _changed(journal)
+            if not found.is_contradicted:
+                raise JournalError(f"the journal in {journal.path} matches its head file: there is nothing to accept")
+            by = accepted_by or f"memgraph {release()}"
             first: list[Payload] = [] if found.seq else [StoreCreated(created_by=by)]
             now = max(times_of(clock)(), journal.tail.timestamp)
-            journal.append([CommitDraft("system", [*first, _record_of(found, now, by, reason)], actor="user")], now)
+            with journal.committing() as tx:
+                journal.put_head(tx)  # one that was not believed, or of other events
+                journal.append([CommitDraft("system", [*first, _record_of(found, now, by, reason)], actor="user")], now)
             journal.accept_end()
             return condition_of(journal, journal.named_by_head())
 
@@ -202,7 +214,8 @@ def drop_baseline(config: AgentMemoryConfig | None = None, *, keys: KeyProvider 
     """
     config = config or load_config()
     with _reported(config), _unwitnessed(config, keys, changes=True) as journal, journal.held():
-        journal.read_to_end()
+        if _examined(journal).row is not None:
+            raise JournalError(f"the head in {journal.path} contradicts its events: see `memgraph repair --accept-head` first")
         with journal.committing() as tx:
             tx.run("remove_baseline", journal.database.tenant)
             journal.baseline = None
@@ -305,8 +318,7 @@ def restore_journal(
         raise KeyMissingError(f"the signing key of the store {last.store_id} is missing: {ring.remedy}")
     _check_store(config, last.store_id, chain[-1].path)
     now = times_of(clock)()
-    place = quarantine_folder(config.home, now)
-    journal = _made_usable(config, last.store_id, ring, place)
+    journal, place = _made_usable(config, last.store_id, ring, now)
     try:
         with journal.held():
             known = journal.known_seq()
@@ -401,6 +413,20 @@ class Unwitnessed(Journal):
             return None
         return head if head is None or head.seq <= MAX_WHOLE else None
 
+    def named_by_row(self) -> Head | None:
+        """Return what the head in the database states; None if opening would not believe it, or it cannot be read."""
+        try:
+            with self.database.reading() as tx:
+                found = tx.one("head", self.database.tenant)
+        except StorageError:
+            return None
+        return Head(found[0], found[1].hex()) if found and self._is_vouched(*found) else None
+
+    def last_event(self) -> Head:
+        """Return the last event in the database, verified or not. Raises `DamagedJournalError` if it has no number."""
+        with self.database.reading() as tx:
+            return Head(*self._end_of(tx.one("last_event", self.database.tenant)))
+
     def stored_events(self) -> int:
         """Return the number of the last event in the database, verified or not; 0 if there is none, or it cannot be read."""
         try:
@@ -466,6 +492,12 @@ def _journal(config: AgentMemoryConfig, database: Database, identity: Identity, 
     )
 
 
+def _examined(journal: Unwitnessed) -> Condition:
+    named = journal.named_by_head()
+    journal.read_to_end()
+    return condition_of(journal, named)
+
+
 def condition_of(journal: Unwitnessed, named: Head | None) -> Condition:
     """Compare the end of what was read with what the head file stated before: another process may have committed since."""
     end, path = journal.tail, journal.head_path
@@ -481,12 +513,23 @@ def condition_of(journal: Unwitnessed, named: Head | None) -> Condition:
             is_known = named.seq == 0 or journal.signature_of(named.seq) == signature or journal.was_resealed_at(named)
             state = "agrees" if is_known else "other"
         witness = Witness(path, state, named.seq, signature)
-    return Condition(journal.path, end.seq, end.signature, witness)
+    return Condition(journal.path, end.seq, end.signature, witness, _contradicting_row(journal))
+
+
+def _contradicting_row(journal: Unwitnessed) -> Witness | None:
+    with journal.database.reading():  # both of one moment
+        named, last = journal.named_by_row(), journal.last_event()
+    if named is None or named == last:
+        return None
+    is_known = named.seq == 0 or journal.signature_of(named.seq) == named.signature
+    state: WitnessState = "ahead" if named.seq > journal.tail.seq else "behind" if is_known else "other"
+    return Witness(journal.path, state, named.seq, named.signature)
 
 
 def _damage_in(journal: Unwitnessed) -> Damage | None:
     try:
         journal.read_to_end()
+        journal.last_event()
     except DamagedJournalError as error:
         return _damage(journal, str(error).partition(";")[0], is_later_release=error.concerns_envelope)
     except DamagedDatabaseError as error:
@@ -501,13 +544,13 @@ def _damage(journal: Unwitnessed, problem: str, *, is_later_release: bool = Fals
         with suppress(LineError, JournalError):
             seq = unseal_alone(line, journal.store_id, lambda key_id: journal.ring.verifying(key_id, None)).seq
             later, known = later + 1, max(known, seq)
-    named = journal.named_by_head()
+    named = [one.seq for one in (journal.named_by_head(), journal.named_by_row()) if one is not None]
     return Damage(
         problem=problem,
         path=journal.path,
         kept=kept,
         later_events=later,
-        known_seq=max(known, named.seq if named else 0),
+        known_seq=max([known, *named]),
         is_later_release=is_later_release,
         is_in_history=journal.archived_until() > kept.seq,
     )
@@ -556,26 +599,34 @@ def _rest(present: Sequence[Line], end: Head, store_id: str, ring: KeyRing) -> I
             run = []
 
 
-def _made_usable(config: AgentMemoryConfig, store_id: str, ring: KeyRing, place: Path) -> Unwitnessed:
-    """Return the journal of a store, to be filled anew; a database that cannot be used at all is put aside, and a new one begun."""
+def _made_usable(config: AgentMemoryConfig, store_id: str, ring: KeyRing, now: str) -> tuple[Unwitnessed, Path]:
+    """Return the journal of a store, to be filled anew, and the folder for what is replaced: a damaged database goes there, and a new one begins."""
     path = config.home / FILE
-    identity = Identity(store_id)
-    database: Database
+    with nullcontext() if config.server else writer_lock(config.home).held(config.lock_timeout_s):
+        try:
+            database, identity = _opened(config, store_id)
+            place = quarantine_folder(config.home, now)
+        except (DamagedDatabaseError, DamagedJournalError):
+            if config.server:
+                raise
+            place = quarantine_folder(config.home, now)
+            for one in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+                with suppress(FileNotFoundError):
+                    one.rename(place / one.name)
+            database, identity = _opened(config, store_id)
+    return _journal(config, database, identity, ring), place
+
+
+def _opened(config: AgentMemoryConfig, store_id: str) -> tuple[Database, Identity]:
+    """Return the database and its store, which is added if there is none."""
+    database = opened(config.home, config.server)
     try:
-        database = opened(config.home, config.server)
-        found = identity_in(database)
-        if found is not None:
-            return _journal(config, database, found, ring)
-    except (StorageError, JournalError):
-        if config.server:
-            raise
-        for one in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
-            with suppress(FileNotFoundError):
-                one.rename(place / one.name)
-        database = SQLite(path)
-    with database.writing(config.lock_timeout_s):
-        add_store(database, store_id)
-    return _journal(config, database, identity, ring)
+        if (identity := identity_in(database)) is None:
+            add_store(database, store_id)
+        return database, identity or Identity(store_id)
+    except BaseException:
+        database.close()  # else it would remove the write-ahead log of the one that takes its place
+        raise
 
 
 def _check_store(config: AgentMemoryConfig, store_id: str, path: Path) -> None:
@@ -701,18 +752,22 @@ def _changed(journal: Journal) -> JournalError:
 
 def _record_of(found: Condition, now: str, accepted_by: str, reason: str | None) -> JournalRepaired:
     """Return the record of an acceptance."""
-    head = found.head
-    assert head.state != "agrees", "what agrees is not accepted"  # noqa: S101
     return JournalRepaired(
         seq=found.seq,
         signature=found.signature,
-        witnesses=[AcceptedWitness(kind="head", state=head.state, seq=head.seq, signature=head.signature)],
+        witnesses=[_accepted(one) for one in found.contradicting],
         events_lost=len(found.lost),
         dropped_bytes=0,
         repaired_at=now,
         repaired_by=accepted_by,
         reason=reason,
     )
+
+
+def _accepted(witness: Witness) -> AcceptedWitness:
+    assert witness.state != "agrees", "what agrees is not accepted"  # noqa: S101
+    state = "other" if witness.state == "behind" else witness.state
+    return AcceptedWitness(kind="head", state=state, seq=witness.seq, signature=witness.signature)
 
 
 @contextmanager
