@@ -33,7 +33,7 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import FileKeys, configured_keys
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.opening import FILE, Identity, add_store, id_of, identify, identity_in, opened, temporary
-from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
+from memgraph.journal.sql import DamagedDatabaseError, Database
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.payload import MAX_WHOLE, Payload, Whole
 from memgraph.model.events.store import (
@@ -215,7 +215,9 @@ def drop_baseline(config: AgentMemoryConfig | None = None, *, keys: KeyProvider 
     config = config or load_config()
     with _reported(config), _unwitnessed(config, keys, changes=True) as journal, journal.held():
         if _examined(journal).row is not None:
-            raise JournalError(f"the head in {journal.path} contradicts its events: see `memgraph repair --accept-head` first")
+            raise JournalError(
+                f"the head in {journal.path} contradicts its events: see `memgraph repair --accept-head` first"
+            )
         with journal.committing() as tx:
             tx.run("remove_baseline", journal.database.tenant)
             journal.baseline = None
