@@ -53,6 +53,7 @@ from memgraph.store.purge.receipts import (
     read_receipt,
     receipt_of,
     vectors_left,
+    was_begun,
     write_receipt,
 )
 from memgraph.store.query import Reader
@@ -198,7 +199,7 @@ class Purging:
             self._erase(plan.seqs, plan.vectors)
         event = commits[-1].events[-1]
         payload: MemoryPurged = event.payload  # type: ignore[assignment]
-        return self._complete(event.seq, payload, remaining)
+        return self._complete({event.seq: (payload, remaining)})[0]
 
     def expire(self, ids: Sequence[str]) -> int:
         """Purge deleted memories alone, neither what was derived from them nor what repeats them; return how many had words left."""
@@ -231,9 +232,13 @@ class Purging:
         try:
             if self._without_receipts():
                 with self._writer.exclusive():
-                    for seq, payload in self._without_receipts():
-                        logger.warning("completing the purge of event %d, which was interrupted", seq)
-                        self._complete(seq, payload, noted_remaining(self._home, seq))
+                    begun = {}
+                    for seq, payload in self._without_receipts():  # a restored store has none
+                        if was_begun(self._home, seq):
+                            logger.warning("completing the purge of event %d, which was interrupted", seq)
+                        begun[seq] = payload, noted_remaining(self._home, seq)
+                    if begun:
+                        self._complete(begun)
         except MemGraphError as error:
             logger.warning("a purge that was interrupted is not complete yet: %s", error.loggable)
 
@@ -250,7 +255,7 @@ class Purging:
                             payload.seqs(),
                             {model: vectors[model] & {row for name, row in left if name == model} for model in vectors},
                         )
-                    self._complete(seq, payload, noted_remaining(self._home, seq))
+                    self._complete({seq: (payload, noted_remaining(self._home, seq))})
 
     def _without_receipts(self) -> list[tuple[int, MemoryPurged]]:
         return [one for one in self._journal.purges() if not has_receipt(self._home, *one)]
@@ -265,9 +270,9 @@ class Purging:
             journal.vectors(model, journal.named.dimension_of(model) or 0).remove(rows)
         journal.remove_unnamed_vectors()
 
-    def _complete(self, seq: int, payload: MemoryPurged, remaining: list[RemainingName]) -> PurgeReceipt:
+    def _complete(self, purges: Mapping[int, tuple[MemoryPurged, list[RemainingName]]]) -> list[PurgeReceipt]:
         """Remove what was made of purged events, with the lock held. What is done already is done again."""
-        journal = self._journal
+        journal, receipts = self._journal, []
         with timed(logger, logging.INFO, "purged") as counts:
             self._close_views()
             self._projector.graph.forget()
@@ -276,10 +281,13 @@ class Purging:
             for model in journal.named.rows:
                 journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
             self._projector.forget()
-            receipt = receipt_of(journal, seq, payload, removed=removed, remaining=remaining, exports=self._exports())
-            write_receipt(self._home, receipt)
-            counts["events"] = len(payload.seqs())
-        return receipt
+            exports = self._exports()
+            for seq, (payload, remaining) in purges.items():
+                receipt = receipt_of(journal, seq, payload, removed=removed, remaining=remaining, exports=exports)
+                write_receipt(self._home, receipt)
+                receipts.append(receipt)
+            counts["events"] = sum(len(payload.seqs()) for payload, _ in purges.values())
+        return receipts
 
     def _criteria(
         self, ids: Sequence[str], match: str | None, project: str | None, source: str | None, *, secrets: bool

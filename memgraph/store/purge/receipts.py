@@ -68,6 +68,11 @@ def note_remaining(home: Path, event: int, remaining: Sequence[RemainingName]) -
     write_private(_begun(home, event), orjson.dumps([one.model_dump(mode="json") for one in remaining]))
 
 
+def was_begun(home: Path, event: int) -> bool:
+    """Return whether a purge was begun in this directory, and not completed."""
+    return _begun(home, event).exists()
+
+
 def noted_remaining(home: Path, event: int) -> list[RemainingName]:
     """Return what was kept."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,21 @@ def test_what_killed_processes_left_and_overviews_go(
     receipt = store.purge([secret])
     assert traces(home, SECRET) == []
     assert {"agents/overviews", "index/.index.npz.1.tmp", ".repairing-x", "journal-0.2"} <= set(receipt.removed)
+
+
+def test_a_copy_without_receipts_makes_them_at_once_and_no_purge_is_said_to_be_interrupted(
+    store: AgentMemoryStore, secret: str, home: Path, open_store: Callable[..., AgentMemoryStore], caplog: Any
+) -> None:
+    other = store.insert_memory({"type": "episodic", "content": "Two builds failed"}).id
+    made = [store.purge([one]) for one in (secret, other)]
+    store.close()
+    shutil.rmtree(home / "receipts")
+    caplog.set_level("INFO")
+    with open_store() as copy:
+        assert [copy.check_receipt(one).event for one in made] == [one.event for one in made]
+    assert len(list((home / "receipts").glob("*.json"))) == 2
+    assert caplog.text.count("rebuilt rows and index") == 1
+    assert "interrupted" not in caplog.text
 
 
 def test_kept_answers_lose_their_words_and_still_keep_a_request_from_being_repeated(
