@@ -248,25 +248,24 @@ class GraphCopy:
 
     def _follow(self, child: EngineProcess) -> None:
         """Let a child have a copy open that holds the rows as they are now."""
+        is_refused = False
         for attempt in range(_ATTEMPTS):
             try:
+                if is_refused:
+                    self.write_base()
+                    is_refused = False
                 if self._has_followed(child):
                     return
                 self.write_base(unless_recent=True)  # another thread may have written one meanwhile
-            except EndedError as error:
-                if attempt == _ATTEMPTS - 1:
-                    raise GraphError("the graph cannot be opened", engine_says=str(error)) from None
-                if error.is_crash:
-                    self._rewrite(error)
             except GraphError as error:
                 if attempt == _ATTEMPTS - 1 or isinstance(error, ConfigError | DiskFullError):
+                    if isinstance(error, EndedError):
+                        raise GraphError("the graph cannot be opened", engine_says=str(error)) from None
                     raise
-                self._rewrite(error)
+                if not isinstance(error, EndedError) or error.is_crash:
+                    logger.warning("the graph is written anew: %s", error.loggable)
+                    is_refused = True
         raise GraphError("the graph cannot be written as fast as it changes")
-
-    def _rewrite(self, error: GraphError) -> None:
-        logger.warning("the graph is written anew: %s", error.loggable)
-        self.write_base()
 
     def _has_followed(self, child: EngineProcess) -> bool:
         """Bring the child's copy up to date, or open one; return False if no base is recent enough."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from memgraph.disk.files import clear
 from memgraph.disk.seal import Seal
 from memgraph.errors import ConfigError, DiskFullError, GraphError, MissingExtraError, QueryError
 from memgraph.graph import copy as module
@@ -307,6 +308,24 @@ class TestFailures:
         rows.take([put("Tag", "u")])
         assert ids(graph) == ["t", "u"]
         assert caplog.text.count("the graph is written anew") == 1
+
+    def test_a_base_that_purges_remove_while_it_is_written_is_written_again(
+        self, rows: Snapshots, tmp_path: Path
+    ) -> None:
+        removed: list[Path] = []
+
+        @contextmanager
+        def snapshot() -> Iterator[Any]:
+            with rows.snapshot() as found:
+                yield found
+            removed.extend(parts := [path for path in (tmp_path / "graph").glob("write-*") if len(removed) < 2])
+            for path in parts:
+                clear(path)
+
+        graph = GraphCopy(tmp_path / "graph", VENDORS[vendor_name()], SEAL, snapshot)
+        assert ids(graph) == ["t"]
+        assert len(removed) == 2
+        graph.close()
 
     def test_an_engine_that_never_opens_is_an_error(self, graph: GraphCopy, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
