@@ -26,6 +26,7 @@ _USE = ("access_count", "last_accessed_at", "relevance_anchor", "relevance_at")
 _COUNTS_AFTER = ("count_nodes_after", "count_edges_after", "count_gone_after")
 _NOTHING = [0] * 7
 _MANY_ROWS = 20_000
+_MAX_ID = (1 << 63) - 1
 _LINKS = frozenset({*EXPLICIT_RELATIONS, "NEXT"})
 T = TypeVar("T")
 _Checked = Callable[..., Row]
@@ -351,6 +352,8 @@ class Rows:
         _all(tx, "update_node_use", [(seq, *sealed(one), *place_of(one)) for one in nodes.used])
         _all(tx, "update_node", [(seq, seq, *sealed(one), *place_of(one)) for one in nodes.changed])
         last = (tx.one("last_node") or (0,))[0] if nodes.new else 0
+        if last + len(nodes.new) > _MAX_ID:
+            raise GraphError("a node has a number that none was given")
         for number, one in enumerate(nodes.new, start=last + 1):
             ids[kinds.number[one.table], str(one.key)] = number
         added = (

@@ -280,8 +280,8 @@ def test_a_value_of_another_type_is_never_served(
 ) -> None:
     cases = other_types(trials.made / "store")
     for number, case in enumerate(cases):
-        if pytestconfig.getoption("--long") or number % 7 == 0:
-            trials.take(case[0], partial(retype, *case, where), with_graph=number % 14 == 0)
+        if pytestconfig.getoption("--long") or number % 41 == 0:
+            trials.take(case[0], partial(retype, *case, where), with_graph=number % 82 == 0)
     with capsys.disabled():
         print("\n" + trials.report("values of other types"))
     assert not trials.faults, "\n".join(trials.faults)

@@ -17,6 +17,7 @@ from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.interfaces.cli.group import cli
 from memgraph.store.compaction import compact
 from memgraph.store.maintenance.migration import migrate, move
+from memgraph.store.purge.exports import note_exports
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.tables import change, change_payload, cut_events, lines_of, raw_lines, tables
 from tests.witness import copied
@@ -184,10 +185,10 @@ def test_a_moved_store_knows_the_files_that_were_written_before(store: Any, tmp_
     """A purge in the new place names them."""
     one = store.insert_memory({"type": "episodic", "content": "The vault is in Bern"}).id
     store.insert_memory({"type": "episodic", "content": "The key is in Thun"})
-    store.backup(tmp_path / "before.tar.gz")
+    note_exports(store.config.home, "export", tmp_path / "before.jsonl", at=store.now())
     store.close()
     move(tmp_path / "moved", store.config)
     config = store.config.model_copy(update={"home": tmp_path / "moved"})
     with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64)) as moved:
         receipt = moved.purge([one])
-    assert [exported.path for exported in receipt.exports] == [str(tmp_path / "before.tar.gz")]
+    assert [exported.path for exported in receipt.exports] == [str(tmp_path / "before.jsonl")]
