@@ -650,7 +650,7 @@ class Postgres(Database):
             raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return
         if self.tenant:
-            lock = f"SELECT seq FROM head WHERE tenant = {self.tenant:d} FOR UPDATE"  # noqa: S608 - a number
+            lock = f"SELECT seq FROM head WHERE tenant = {self.tenant:d} FOR UPDATE"  # noqa: S608 - a number of ours
         else:  # two stores never get one number
             lock = "SELECT pg_advisory_xact_lock(hashtext('memgraph schema'))"
         try:  # at once: each way to the server and back takes time
