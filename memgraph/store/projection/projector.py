@@ -138,8 +138,10 @@ class Projector:
         if self.journal.has_changed():
             self.journal.refresh()
         tail = self.journal.tail
-        if (rows.seq, rows.signature) != (tail.seq, tail.signature) and not (is_caught_up and rows.seq < tail.seq):
-            return False
+        if (rows.seq, rows.signature) != (tail.seq, tail.signature):
+            is_behind = is_caught_up and rows.seq < tail.seq
+            if not is_behind or self.journal.signature_of(rows.seq) != rows.signature:  # of a history that was given up
+                return False
         self._see(rows)
         return True
 
