@@ -33,7 +33,7 @@ ROOM_LINES = {
     "health": 840,
     "index": 1_660,
     "interfaces": 18_860,
-    "journal": 4_520,
+    "journal": 4_500,
     "lifecycle": 12_840,
     "memgraph": 3_560,
     "model": 5_800,

@@ -579,7 +579,7 @@ class TestForgery:
         self, rows: Rows, forge: Callable[[str], None], statement: str
     ) -> None:
         forge(statement)
-        with pytest.raises(GraphError, match="a row is of no table|is not what was written"):
+        with pytest.raises(GraphError, match=r"a row is of no table|is not what was written"):
             rows.changes_since(0)
 
     def test_no_row_is_written_behind_the_last_possible_number(self, rows: Rows, forge: Callable[[str], None]) -> None:
