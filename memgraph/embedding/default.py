@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +75,13 @@ def default_embedder(config: AgentMemoryConfig | None = None) -> Embedder:
             dimension=config.ollama_embedding_dimension,
             meter=UsageMeter(config.model_budget),
         )
-    return NoEmbedder() if model == "none" else MiniLMEmbedder()
+    return NoEmbedder() if model == "none" else _packaged(os.getpid())
+
+
+@cache
+def _packaged(_pid: int) -> MiniLMEmbedder:
+    """Return the packaged model, which all stores of a process share: it takes 250 MB. A forked process has its own."""
+    return MiniLMEmbedder()
 
 
 def load_in_background(embedder: Embedder) -> None:

@@ -166,17 +166,15 @@ def limit_reporter(place: Path) -> Callable[[str, int, int], None]:
 
 
 def _opener(settings: Settings) -> Callable[[Path], MemGraph]:
-    """Return what opens a store. All stores of the packaged model share one: it takes some hundred megabytes."""
+    """Return what opens a store."""
     from memgraph.config import home_of, load_config
-    from memgraph.embedding import default_embedder
     from memgraph.facade import MemGraph
     from memgraph.store import AgentMemoryStore
 
-    packaged, own = default_embedder(), home_of(settings.home)[0]  # whose place may be a server
+    own = home_of(settings.home)[0]  # whose place may be a server
 
     def opened(home: Path) -> MemGraph:
         config = load_config({"home": settings.home if home == own else home})
-        embedder = settings.embedder or (packaged if config.embedding_model == "minilm" else None)
-        return MemGraph(AgentMemoryStore(config, embedder=embedder))
+        return MemGraph(AgentMemoryStore(config, embedder=settings.embedder))
 
     return opened

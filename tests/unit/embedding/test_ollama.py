@@ -110,6 +110,7 @@ def test_the_setting_selects_it(tmp_path: Any) -> None:
         return default_embedder(AgentMemoryConfig(home=tmp_path, **given))
 
     assert isinstance(made(), MiniLMEmbedder)
+    assert made() is made(), "all stores of a process share the packaged model"
     assert isinstance(made(embedding_model="none"), NoEmbedder)
     chosen = made(embedding_model="ollama:nomic-embed-text", ollama_host="http://gpu:1", ollama_embedding_dimension=5)
     assert (chosen.name, chosen.dimension) == ("ollama/nomic-embed-text", 5)
