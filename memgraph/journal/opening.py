@@ -209,7 +209,8 @@ def _identified(home: Path, database: Database, lock_timeout_s: float) -> Identi
         if found is None:
             found = Identity(str(uuid4()))
             add_store(database, *found)
-            database.erase()  # into the file itself: without a damaged write-ahead log it is still known to be a store
+            if isinstance(database, SQLite):
+                database.erase()  # into the file itself: without a damaged write-ahead log it is still known to be a store
         return found
 
 

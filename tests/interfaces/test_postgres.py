@@ -25,6 +25,7 @@ from memgraph.errors import (
     TruncatedJournalError,
 )
 from memgraph.interfaces.cli.group import cli
+from memgraph.journal import sql
 from memgraph.store.maintenance.migration import move
 from tests.postgres import Server, running
 
@@ -106,6 +107,25 @@ class TestDoors:
             assert (contents(one), contents(other)) == ({"The vault is in Bern"}, {"The key is in Thun"})
             assert one.store.store_id != other.store.store_id
             assert one.store.config.home != other.store.config.home
+
+    def test_a_long_read_of_one_holds_up_no_other_and_leaves_a_purge_to_be_completed(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        import psycopg
+
+        monkeypatch.setattr(sql, "_WAIT_S", 0.2)
+        with MemGraph.open(server.address(), tenant="a") as one:
+            secret = one.store.insert_memory({"type": "episodic", "content": "The vault is in Bern"}).id
+            one.commands.remember("The key is in Thun")
+            with psycopg.connect(server.address()) as reader:
+                reader.execute("SELECT count(*) FROM memgraph.event").fetchall()
+                assert one.purge(secret).code == ""
+                with MemGraph.open(server.address(), tenant="b") as other:
+                    other.commands.remember("The map is in Basel")
+            home = one.store.config.home
+        with MemGraph.open(server.address(), tenant="a") as one:
+            (receipt,) = (home / "receipts").iterdir()
+            assert one.store.check_receipt(receipt.read_bytes()).events == 1
 
     def test_two_processes_write_one_store(self, server: Server, run: Callable[..., Result]) -> None:
         with MemGraph.open(server.address()) as memory:

@@ -356,7 +356,9 @@ class Projector:
             if erases:
                 self.database.erase()
         except BusyError:
-            logger.info("another process keeps on reading the database as it was: its files still hold what was deleted")
+            logger.info(
+                "another process keeps on reading the database as it was: its files still hold what was deleted"
+            )
             return False
         finally:
             self._save_index()

@@ -314,7 +314,9 @@ class Purging:
             ]
             counts["events"] = sum(len(payload.seqs()) for _, payload in purges)
         if not is_complete:
-            logger.warning("the purge of event %d is recorded; it is completed once another process ends its read", seqs[-1])
+            logger.warning(
+                "the purge of event %d is recorded; it is completed once another process ends its read", seqs[-1]
+            )
             return [one.model_copy(update={"code": ""}) for one in receipts]
         for receipt in receipts:
             write_receipt(self._home, receipt)

@@ -162,9 +162,7 @@ class TestTheCopy:
         vectors.save()
         assert make().rows(7).tobytes() == np.concatenate([saved, new[:1], newer]).tobytes()
 
-    def test_rows_that_were_read_again_are_compared_again(
-        self, saved: np.ndarray, vectors: Vectors, make: Any
-    ) -> None:
+    def test_rows_that_were_read_again_are_compared_again(self, saved: np.ndarray, vectors: Vectors, make: Any) -> None:
         make().forget()
         vectors.rows(4)
         make().write(3, new := some(2, seed=2))

@@ -38,7 +38,7 @@ def home(open_store: Open, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def calls(home: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:  # noqa: ARG001 - counted from then on
+def calls(home: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
 
     def count(owner: type, name: str) -> None:
@@ -75,9 +75,7 @@ def test_what_is_left_on_another_machine_is_removed_there(
         assert calls == []
 
 
-def test_a_restored_backup_has_receipts_at_once(
-    home: Path, calls: list[str], open_store: Open, tmp_path: Path
-) -> None:
+def test_a_restored_backup_has_receipts_at_once(home: Path, calls: list[str], open_store: Open, tmp_path: Path) -> None:
     restored = tmp_path / "restored"
     with open_store() as store:
         restore(tmp_path / "backup.tar.gz", restored, keys_home=store.config.keys_home)
