@@ -212,7 +212,8 @@ def _identified(home: Path, database: Database, lock_timeout_s: float) -> Identi
                 raise DamagedJournalError("it names no store", path=database.path)
             found = Identity(str(uuid4()))
             add_store(database, *found)
-            database.erase()  # into the file itself: without a damaged write-ahead log it is still known to be a store
+            if isinstance(database, SQLite):
+                database.erase()  # into the file itself: without a damaged write-ahead log it is still known to be a store
         return found
 
 

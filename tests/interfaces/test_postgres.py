@@ -25,6 +25,7 @@ from memgraph.errors import (
     TruncatedJournalError,
 )
 from memgraph.interfaces.cli.group import cli
+from memgraph.journal import sql
 from memgraph.store.maintenance.migration import move
 from tests.postgres import Server, running
 
@@ -112,6 +113,7 @@ class TestDoors:
             assert one.store.store_id != other.store.store_id
             assert one.store.config.home != other.store.config.home
 
+<<<<<<< HEAD
     def test_tenants_write_at_the_same_time(self, server: Server) -> None:
         import psycopg
 
@@ -125,6 +127,26 @@ class TestDoors:
                 memory.commands.remember("The key is in Thun")
             assert contents(memory) == {"The vault is in Bern", "The key is in Thun"}
             memory.store.verify(deep=True)
+=======
+    def test_a_long_read_of_one_holds_up_no_other_and_leaves_a_purge_to_be_completed(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        import psycopg
+
+        monkeypatch.setattr(sql, "_WAIT_S", 0.2)
+        with MemGraph.open(server.address(), tenant="a") as one:
+            secret = one.store.insert_memory({"type": "episodic", "content": "The vault is in Bern"}).id
+            one.commands.remember("The key is in Thun")
+            with psycopg.connect(server.address()) as reader:
+                reader.execute("SELECT count(*) FROM memgraph.event").fetchall()
+                assert one.purge(secret).code == ""
+                with MemGraph.open(server.address(), tenant="b") as other:
+                    other.commands.remember("The map is in Basel")
+            home = one.store.config.home
+        with MemGraph.open(server.address(), tenant="a") as one:
+            (receipt,) = (home / "receipts").iterdir()
+            assert one.store.check_receipt(receipt.read_bytes()).events == 1
+>>>>>>> a-purge
 
     def test_two_processes_write_one_store(self, server: Server, run: Callable[..., Result]) -> None:
         with MemGraph.open(server.address()) as memory:
