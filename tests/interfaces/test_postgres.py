@@ -113,7 +113,6 @@ class TestDoors:
             assert one.store.store_id != other.store.store_id
             assert one.store.config.home != other.store.config.home
 
-<<<<<<< HEAD
     def test_tenants_write_at_the_same_time(self, server: Server) -> None:
         import psycopg
 
@@ -127,7 +126,7 @@ class TestDoors:
                 memory.commands.remember("The key is in Thun")
             assert contents(memory) == {"The vault is in Bern", "The key is in Thun"}
             memory.store.verify(deep=True)
-=======
+
     def test_a_long_read_of_one_holds_up_no_other_and_leaves_a_purge_to_be_completed(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -146,7 +145,6 @@ class TestDoors:
         with MemGraph.open(server.address(), tenant="a") as one:
             (receipt,) = (home / "receipts").iterdir()
             assert one.store.check_receipt(receipt.read_bytes()).events == 1
->>>>>>> a-purge
 
     def test_two_processes_write_one_store(self, server: Server, run: Callable[..., Result]) -> None:
         with MemGraph.open(server.address()) as memory:
