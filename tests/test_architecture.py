@@ -38,7 +38,7 @@ ROOM_LINES = {
     "memgraph": 3_560,
     "model": 5_800,
     "retrieval": 4_640,
-    "store": 11_860,
+    "store": 11_960,
     "tasks": 3_480,
     "text": 520,
     "viz": 2_740,

@@ -49,7 +49,7 @@ def purge_another(store: AgentMemoryStore, _again: Open, other: str) -> None:
 
 
 def sleep(store: AgentMemoryStore, _again: Open, _other: str) -> None:
-    MemGraph(store).maintenance.sleep()
+    MemGraph(store).maintenance.sleep(phases=["work-orders"])
 
 
 def complete(store: AgentMemoryStore, _again: Open, _other: str) -> None:
