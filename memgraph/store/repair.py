@@ -158,8 +158,9 @@ def repair_store(
     """Verify a store's journal by itself and return its condition; change something only on request.
 
     A store is rejected if its journal ends before its head file, if the head file is damaged, or if it names another event of the same
-    number; and if the head in the database does not name the last event. Such a journal can be accepted as it is, in exactly the condition that a first call returned. The acceptance is recorded as an
-    event (``journal.repaired``). A journal whose own events do not verify cannot be accepted: restore a backup.
+    number; and if the head in the database does not name the last event. Such a journal can be accepted as it is, in exactly the condition
+    that a first call returned. The acceptance is recorded as an event (``journal.repaired``). A journal whose own events do not verify
+    cannot be accepted: restore a backup.
 
     Examples
     --------
@@ -425,7 +426,7 @@ class Unwitnessed(Journal):
         return Head(found[0], found[1].hex()) if found and self._is_vouched(*found) else None
 
     def last_event(self) -> Head:
-        """Return the last event in the database, verified or not. Raises `DamagedJournalError` if it has no number."""
+        """Return the last event in the database, verified or not."""
         with self.database.reading() as tx:
             return Head(*self._end_of(tx.one("last_event", self.database.tenant)))
 
@@ -531,7 +532,6 @@ def _contradicting_row(journal: Unwitnessed) -> Witness | None:
 def _damage_in(journal: Unwitnessed) -> Damage | None:
     try:
         journal.read_to_end()
-        journal.last_event()
     except DamagedJournalError as error:
         return _damage(journal, str(error).partition(";")[0], is_later_release=error.concerns_envelope)
     except DamagedDatabaseError as error:
