@@ -593,7 +593,7 @@ class Journal:
             last = tx.one("last_event", self.database.tenant)
             self.present_baseline()
         is_known = found is not None and self._take_head(*found)
-        end = (last[0], _hex(last[1])) if last else self._archived_end()
+        end = self._end_of(last)
         if is_known and end != (self.tail.seq, self.tail.signature):
             reason = f"it ends with event {end[0]}, its head names event {self.tail.seq}"
             raise self.damaged(reason, min(end[0], self.tail.seq) + 1)
@@ -606,16 +606,16 @@ class Journal:
         self._check_baseline()
         self._compare(head)
 
-    def _archived_end(self) -> tuple[int, str]:
-        """Return the end of a journal without events that are not archived: the archive's, unless the baseline is all there is."""
+    def _end_of(self, last: tuple[Any, ...] | None) -> tuple[int, str]:
+        """Return the end of the journal, whose last event in the table is given; without one, the archive's, unless the baseline is all there is."""
+        if last is not None:
+            return last[0], _hex(last[1])
         seq = self.archived_until()
         return (seq, self.signature_of(seq) or "") if seq > self.base.seq else (self.base.seq, self.base.signature)
 
     def _take_head(self, seq: int, signature: bytes, body: bytes, code: str) -> bool:
         """Begin at the stored head, unless no active key vouches for what it states; return whether it does."""
-        active = self._ring.active if self._ring else None
-        is_typed = isinstance(signature, bytes) and isinstance(body, bytes) and isinstance(code, str)
-        if active is None or not is_typed or not hmac.compare_digest(self._code(active, seq, signature, body), code):
+        if not self._is_vouched(seq, signature, body, code):
             return False
         stated = orjson.loads(body)
         named = NamedVectors(**stated["named"])
@@ -623,6 +623,11 @@ class Journal:
         self.tail, self.named = Chain(self.store_id, seq, signature.hex(), stated["timestamp"]), named
         self._use(used)
         return True
+
+    def _is_vouched(self, seq: int, signature: bytes, body: bytes, code: str) -> bool:
+        active = self._ring.active if self._ring else None
+        is_typed = isinstance(signature, bytes) and isinstance(body, bytes) and isinstance(code, str)
+        return active is not None and is_typed and hmac.compare_digest(self._code(active, seq, signature, body), code)
 
     def _code(self, key: SigningKey, seq: int, signature: bytes, body: bytes) -> str:
         stated = b"\x1f".join((b"memgraph head", self.store_id.encode(), str(seq).encode(), signature, body))

@@ -32,7 +32,7 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.keys.providers import FileKeys, configured_keys
 from memgraph.journal.keys.ring import KeyRing
 from memgraph.journal.opening import FILE, Identity, add_store, id_of, identify, identity_in, opened, temporary
-from memgraph.journal.sql import DamagedDatabaseError, Database, SQLite
+from memgraph.journal.sql import DamagedDatabaseError, Database
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.payload import MAX_WHOLE, Payload, Whole
 from memgraph.model.events.store import (
@@ -53,15 +53,18 @@ from memgraph.store.purge.plan import records
 from memgraph.store.purge.receipts import FOLDER as RECEIPTS
 from memgraph.store.purge.receipts import is_genuine, read_receipt, vectors_left
 
-WitnessState = Literal["agrees", "missing", "damaged", "ahead", "other"]
+WitnessState = Literal["agrees", "missing", "damaged", "ahead", "behind", "other"]
 QUARANTINE = "quarantine"
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """What the head file states about the journal: it names an event of it, one after its end ("ahead"), or a different one of the same number."""
+    """What a head states about the journal: it names an event of it, one after its end ("ahead"), or a different one of the same number.
 
-    path: Path
+    The head file may name an earlier event; the head in the database is "behind" then.
+    """
+
+    path: Path | str
     state: WitnessState
     seq: int | None = None
     signature: str | None = None
@@ -69,22 +72,31 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The condition of a journal: the last event of its last whole commit, and what its head file states."""
+    """The condition of a journal: the last event of its last whole commit, and what its head file states.
+
+    `row` is what the head in the database states, if opening would believe it and it does not name the last event.
+    """
 
     path: Path | str
     seq: int
     signature: str
     head: Witness
+    row: Witness | None = None
+
+    @property
+    def contradicting(self) -> list[Witness]:
+        """The heads that state something else, which an acceptance would correct."""
+        return [one for one in (self.head, self.row) if one is not None and one.state != "agrees"]
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether the head file states something else, which an acceptance would correct."""
-        return self.head.state != "agrees"
+        """Whether there are any."""
+        return bool(self.contradicting)
 
     @property
     def lost(self) -> range:
         """Numbers of the events that are known to have been written and are missing."""
-        return range(self.seq + 1, max(self.seq, self.head.seq or 0) + 1)
+        return range(self.seq + 1, max([self.seq, *(one.seq or 0 for one in self.contradicting)]) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +157,9 @@ def repair_store(
     """Verify a store's journal by itself and return its condition; change something only on request.
 
     A store is rejected if its journal ends before its head file, if the head file is damaged, or if it names another event of the same
-    number. Such a journal can be accepted as it is, in exactly the condition that a first call returned. The acceptance is recorded as an
-    event (``journal.repaired``). A journal whose own events do not verify cannot be accepted: restore a backup.
+    number; and if the head in the database does not name the last event. Such a journal can be accepted as it is, in exactly the condition
+    that a first call returned. The acceptance is recorded as an event (``journal.repaired``). A journal whose own events do not verify
+    cannot be accepted: restore a backup.
 
     Examples
     --------
@@ -162,7 +175,7 @@ def repair_store(
     with _reported(config, clock), _unwitnessed(config, keys, changes=accept_head is not None) as journal:
         if accept_head is None:
             found = _examined(journal)
-            if found.head.state not in ("agrees", "missing"):  # opening makes a missing one
+            if any(one.state != "missing" for one in found.contradicting):  # opening makes a missing one
                 _report(config, JournalError("a witness contradicts the journal"), clock)
             return found
         with journal.held():
@@ -201,7 +214,10 @@ def drop_baseline(config: AgentMemoryConfig | None = None, *, keys: KeyProvider 
     """
     config = config or load_config()
     with _reported(config), _unwitnessed(config, keys, changes=True) as journal, journal.held():
-        journal.read_to_end()
+        if _examined(journal).row is not None:
+            raise JournalError(
+                f"the head in {journal.path} contradicts its events: see `memgraph repair --accept-head` first"
+            )
         with journal.committing() as tx:
             tx.run("remove_baseline", journal.database.tenant)
             journal.baseline = None
@@ -400,6 +416,20 @@ class Unwitnessed(Journal):
             return None
         return head if head is None or head.seq <= MAX_WHOLE else None
 
+    def named_by_row(self) -> Head | None:
+        """Return what the head in the database states; None if opening would not believe it, or it cannot be read."""
+        try:
+            with self.database.reading() as tx:
+                found = tx.one("head", self.database.tenant)
+        except StorageError:
+            return None
+        return Head(found[0], found[1].hex()) if found and self._is_vouched(*found) else None
+
+    def last_event(self) -> Head:
+        """Return the last event in the database, verified or not."""
+        with self.database.reading() as tx:
+            return Head(*self._end_of(tx.one("last_event", self.database.tenant)))
+
     def stored_events(self) -> int:
         """Return the number of the last event in the database, verified or not; 0 if there is none, or it cannot be read."""
         try:
@@ -486,7 +516,17 @@ def condition_of(journal: Unwitnessed, named: Head | None) -> Condition:
             is_known = named.seq == 0 or journal.signature_of(named.seq) == signature or journal.was_resealed_at(named)
             state = "agrees" if is_known else "other"
         witness = Witness(path, state, named.seq, signature)
-    return Condition(journal.path, end.seq, end.signature, witness)
+    return Condition(journal.path, end.seq, end.signature, witness, _contradicting_row(journal))
+
+
+def _contradicting_row(journal: Unwitnessed) -> Witness | None:
+    with journal.database.reading():  # both of one moment
+        named, last = journal.named_by_row(), journal.last_event()
+    if named is None or named == last:
+        return None
+    is_known = named.seq == 0 or journal.signature_of(named.seq) == named.signature
+    state: WitnessState = "ahead" if named.seq > journal.tail.seq else "behind" if is_known else "other"
+    return Witness(journal.path, state, named.seq, named.signature)
 
 
 def _damage_in(journal: Unwitnessed) -> Damage | None:
@@ -506,13 +546,13 @@ def _damage(journal: Unwitnessed, problem: str, *, is_later_release: bool = Fals
         with suppress(LineError, JournalError):
             seq = unseal_alone(line, journal.store_id, lambda key_id: journal.ring.verifying(key_id, None)).seq
             later, known = later + 1, max(known, seq)
-    named = journal.named_by_head()
+    named = [one.seq for one in (journal.named_by_head(), journal.named_by_row()) if one is not None]
     return Damage(
         problem=problem,
         path=journal.path,
         kept=kept,
         later_events=later,
-        known_seq=max(known, named.seq if named else 0),
+        known_seq=max([known, *named]),
         is_later_release=is_later_release,
         is_in_history=journal.archived_until() > kept.seq,
     )
@@ -706,18 +746,22 @@ def _changed(journal: Journal) -> JournalError:
 
 def _record_of(found: Condition, now: str, accepted_by: str, reason: str | None) -> JournalRepaired:
     """Return the record of an acceptance."""
-    head = found.head
-    assert head.state != "agrees", "what agrees is not accepted"  # noqa: S101
     return JournalRepaired(
         seq=found.seq,
         signature=found.signature,
-        witnesses=[AcceptedWitness(kind="head", state=head.state, seq=head.seq, signature=head.signature)],
+        witnesses=[_accepted(one) for one in found.contradicting],
         events_lost=len(found.lost),
         dropped_bytes=0,
         repaired_at=now,
         repaired_by=accepted_by,
         reason=reason,
     )
+
+
+def _accepted(witness: Witness) -> AcceptedWitness:
+    assert witness.state != "agrees", "what agrees is not accepted"  # noqa: S101
+    state = "other" if witness.state == "behind" else witness.state
+    return AcceptedWitness(kind="head", state=state, seq=witness.seq, signature=witness.signature)
 
 
 @contextmanager

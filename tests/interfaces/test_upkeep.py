@@ -190,6 +190,19 @@ class TestRepair:
             assert f"the event {seq} that its head file names" in result.stderr
         assert kept("repair").exit_code == 0
 
+    def test_a_head_in_the_database_that_names_an_earlier_event(self, kept: Run, home: Path) -> None:
+        (before,) = table(home, "head")
+        assert kept("remember", "Not at night either").exit_code == 0
+        change(home, "UPDATE head SET (tenant, seq, signature, body, code) = (?, ?, ?, ?, ?)", *before)
+        assert kept("list").exit_code == 1
+        for args in (["repair"], ["repair", "--cut-tail", "--yes"]):
+            assert f"The head in its database names event {before[1]}." in kept(*args).stdout
+        (_, witness) = told(kept("repair", "--json"))["witnesses"]
+        assert (witness["kind"], witness["state"], witness["names_event"]) == ("database", "behind", before[1])
+        assert kept("repair", "--accept-head", "--yes").exit_code == 0
+        assert "Not at night either" in kept("list").stdout
+        assert "Nothing needs repair" in kept("repair").stdout
+
     @pytest.mark.parametrize(("answer", "accepted"), [("y\n", True), ("n\n", False)])
     def test_on_a_terminal_it_asks(
         self, kept: Run, home: Path, monkeypatch: pytest.MonkeyPatch, answer: str, accepted: bool

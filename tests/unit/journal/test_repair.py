@@ -13,11 +13,12 @@ import pytest
 import memgraph
 from memgraph.disk.lock import ProcessLock
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, MemGraphError, TruncatedJournalError
+from memgraph.journal.head_file import Head
 from memgraph.journal.journal import Journal
 from memgraph.model.events.memories import MemoryAdded
 from memgraph.model.events.store import JournalRepaired
 from memgraph.store import repair_store
-from memgraph.store.repair import Condition
+from memgraph.store.repair import Condition, drop_baseline
 from memgraph.testing import FakeClock
 
 Open = Callable[..., Journal]
@@ -144,6 +145,35 @@ def test_only_the_examined_condition_is_accepted(
         settle(found)
     assert sql("SELECT * FROM event") == before
     assert not head_path(stocked).exists()
+
+
+@pytest.mark.parametrize("state", ["behind", "ahead"])
+def test_a_head_in_the_database_that_contradicts_the_events(
+    stocked: Journal, sql: Sql, open_one: Open, look: Any, settle: Any, config: Any, write: Any, added: Any, state: str
+) -> None:
+    """It is signed, so every opening is refused, whatever the head file says."""
+    (before,) = sql("SELECT seq, signature, body, code FROM head")
+    write(stocked, added(8))
+    if state == "behind":
+        sql("UPDATE head SET (seq, signature, body, code) = (?, ?, ?, ?)", *before)
+    else:
+        sql("DELETE FROM event WHERE seq = 6")
+        stocked._heads.replace(Head(before[0], before[1].hex()))
+    ends, names, lost = (6, 5, 0) if state == "behind" else (5, 6, 1)
+    with pytest.raises(DamagedJournalError, match=f"it ends with event {ends}, its head names event {names}"):
+        open_one()
+    found = look()
+    assert (found.seq, found.head.state, len(found.lost)) == (ends, "agrees", lost)
+    assert found.row is not None
+    assert (found.row.state, found.row.seq) == (state, names)
+    with pytest.raises(JournalError, match="accept-head"):
+        drop_baseline(config)
+    then = settle(found)
+    again = open_one()
+    assert again.verify() == then.seq == ends + 1
+    (witness,) = last_event(again).payload.witnesses
+    assert (witness.kind, witness.seq) == ("head", names)
+    assert not look().is_contradicted
 
 
 def test_who_writes_before_the_lock_is_taken_is_not_undone(

@@ -127,16 +127,15 @@ def _is_terminal() -> bool:
 def _lines(found: Condition) -> list[str]:
     """Describe the journal's condition."""
     lines = [f"The journal in {plain(str(found.path))} verifies up to event {found.seq}."]
-    if found.is_contradicted:
-        lines.append(_sentence(found.head))
+    lines += [_sentence(one, found) for one in found.contradicting]
     if found.lost:
         lines.append(f"The events written after it are missing: {count(len(found.lost), 'event')}, {_numbers(found)}.")
     return lines
 
 
-def _sentence(witness: Witness) -> str:
-    name = f"Its head file {plain(str(witness.path))}"
-    if witness.state == "ahead":
+def _sentence(witness: Witness, found: Condition) -> str:
+    name = f"Its head file {plain(str(witness.path))}" if witness is found.head else "The head in its database"
+    if witness.state in ("ahead", "behind"):
         return f"{name} names event {witness.seq}."
     if witness.state == "other":
         return f"{name} names an event {witness.seq} that differs from the journal's."
@@ -153,12 +152,14 @@ def _advice(found: Condition) -> list[str]:
 
 
 def _loss(found: Condition) -> str | None:
-    """Describe the events that were written but are missing, or return None if the head file names none."""
+    """Describe the events that were written but are missing, or return None if no head names any."""
     if found.lost:
         return f"{count(len(found.lost), 'event')} {'is' if len(found.lost) == 1 else 'are'} lost ({_numbers(found)})"
-    if found.head.state != "other":
-        return None
-    return f"the event {found.head.seq} that its head file names is lost, and possibly others"
+    for one in found.contradicting:
+        if one.state == "other":
+            name = "its head file" if one is found.head else "the head in its database"
+            return f"the event {one.seq} that {name} names is lost, and possibly others"
+    return None
 
 
 def _numbers(found: Condition) -> str:
@@ -167,11 +168,13 @@ def _numbers(found: Condition) -> str:
 
 
 def _document(found: Condition) -> dict[str, Any]:
-    head = found.head
+    witnesses = [("head", found.head), *([("database", found.row)] if found.row else [])]
     return {
         "journal": str(found.path),
         "events": found.seq,
-        "witnesses": [{"kind": "head", "path": str(head.path), "state": head.state, "names_event": head.seq}],
+        "witnesses": [
+            {"kind": kind, "path": str(one.path), "state": one.state, "names_event": one.seq} for kind, one in witnesses
+        ],
         "lost": {"events": len(found.lost), "first": found.lost[0], "last": found.lost[-1]} if found.lost else None,
         "accepted": False,
     }
