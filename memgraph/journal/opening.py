@@ -31,6 +31,7 @@ from memgraph.journal.keys.ring import (
 from memgraph.journal.sql import Database, Postgres, SQLite
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreCreated
+from memgraph.model.ids import stored_form
 from memgraph.ports import KeyProvider, SigningKey
 
 logger = logger_of(__name__)
@@ -220,7 +221,7 @@ def add_store(database: Database, store_id: str, copy_id: str | None = None) -> 
 
 
 def identity_in(database: Database) -> Identity | None:
-    """Return the identity of the store in a database; None if there is none yet."""
+    """Return the identity of the store in a database; None if there is none yet. Raises `DamagedJournalError` if it is none that was made here."""
     if not database.has_tables:
         return None
     with database.reading() as tx:
@@ -228,7 +229,10 @@ def identity_in(database: Database) -> Identity | None:
     if found is None:
         return None
     database.tenant = int(found[0])
-    return Identity(found[1], found[2])
+    store_id, copy_id = found[1:]
+    if not all(one and stored_form(one) == one for one in (store_id, store_id if copy_id is None else copy_id)):
+        raise DamagedJournalError("the store's id is none", path=database.path)  # it becomes the name of files
+    return Identity(store_id, copy_id)
 
 
 def identify(home: Path, keys: KeyProvider, *, keys_home: Path, server: Server | None = None) -> tuple[str, KeyRing]:

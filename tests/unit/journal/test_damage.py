@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,9 @@ from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, 
 from memgraph.journal.baseline import archive_row
 from memgraph.journal.journal import Journal, ReplacedJournalError
 from memgraph.journal.opening import FILE
+from memgraph.journal.sql import SQLite
 from memgraph.model.events.memories import MemoryAdded
+from memgraph.model.ids import source_id
 
 Open = Callable[..., Journal]
 Sql = Callable[..., Any]
@@ -272,6 +275,21 @@ def test_a_database_that_is_none_is_refused_by_name(small: Journal, open_one: Op
         with pytest.raises(MemGraphError, match=r"memgraph\.db") as refused:
             open_one().verify()
         assert "memgraph repair" in str(refused.value)
+
+
+@pytest.mark.parametrize("found", ["../../outside/evil", "", b"\x00\xff", 7, source_id("tests", 1).upper()])
+@pytest.mark.parametrize("column", ["store_id", "copy_id"])
+def test_an_id_that_is_none_becomes_no_file_name(
+    open_one: Open, sql: Sql, tmp_path: Path, column: str, found: object
+) -> None:
+    """A prepared directory would have its key and its head file made outside of the keys' folder."""
+    SQLite(tmp_path / "store" / FILE).close()
+    identity = {"store_id": source_id("tests", 1), "copy_id": None, column: found}
+    sql("INSERT INTO tenant (tenant, name, store_id, copy_id) VALUES (1, '', ?, ?)", *identity.values())
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(DamagedJournalError, match="the store's id is none"):
+        open_one()
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_a_later_release_is_refused(small: Journal, open_one: Open, sql: Sql) -> None:
