@@ -527,7 +527,8 @@ class SQLite(Database):
                 raise FullDatabaseError(self.path, error) from None
             if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
                 raise ReadOnlyError(read_only_message(f"{self.path} may not be written")) from None
-            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "Could not decode" in str(error):
+            is_damage = any(one in str(error) for one in ("Could not decode", "no such table", "integer overflow"))
+            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or is_damage:
                 raise self._damaged(error) from None
             if isinstance(error, sqlite3.IntegrityError):
                 raise ConflictError(f"refuses a row: {error}", path=self.path) from None

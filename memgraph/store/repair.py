@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,6 +16,7 @@ from typing import Literal
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.diagnostics.reports import report_finding
 from memgraph.disk.files import make_private_folder, sync_folder, write_private
+from memgraph.disk.lock import writer_lock
 from memgraph.errors import (
     BackupError,
     DamagedJournalError,
@@ -320,8 +321,7 @@ def restore_journal(
         raise KeyMissingError(f"the signing key of the store {last.store_id} is missing: {ring.remedy}")
     _check_store(config, last.store_id, chain[-1].path)
     now = times_of(clock)()
-    place = quarantine_folder(config.home, now)
-    journal = _made_usable(config, last.store_id, ring, place)
+    journal, place = _made_usable(config, last.store_id, ring, now)
     try:
         with journal.held():
             known = journal.known_seq()
@@ -601,26 +601,35 @@ def _rest(present: Sequence[Line], end: Head, store_id: str, ring: KeyRing) -> I
             run = []
 
 
-def _made_usable(config: AgentMemoryConfig, store_id: str, ring: KeyRing, place: Path) -> Unwitnessed:
-    """Return the journal of a store, to be filled anew; a database that cannot be used at all is put aside, and a new one begun."""
+def _made_usable(config: AgentMemoryConfig, store_id: str, ring: KeyRing, now: str) -> tuple[Unwitnessed, Path]:
+    """Return the journal of a store, to be filled anew, and the folder for what is replaced: a damaged database goes there, and a new one begins."""
     path = config.home / FILE
-    identity = Identity(store_id)
     database: Database
+    with nullcontext() if config.server else writer_lock(config.home).held(config.lock_timeout_s):
+        try:
+            database, identity = _opened(config)
+            place = quarantine_folder(config.home, now)
+        except (DamagedDatabaseError, DamagedJournalError):
+            if config.server:
+                raise
+            place = quarantine_folder(config.home, now)
+            for one in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+                with suppress(FileNotFoundError):
+                    one.rename(place / one.name)
+            database, identity = SQLite(path), None
+        if identity is None:
+            identity = Identity(store_id)
+            add_store(database, store_id)
+    return _journal(config, database, identity, ring), place
+
+
+def _opened(config: AgentMemoryConfig) -> tuple[Database, Identity | None]:
+    database = opened(config.home, config.server)
     try:
-        database = opened(config.home, config.server)
-        found = identity_in(database)
-        if found is not None:
-            return _journal(config, database, found, ring)
-    except (StorageError, JournalError):
-        if config.server:
-            raise
-        for one in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
-            with suppress(FileNotFoundError):
-                one.rename(place / one.name)
-        database = SQLite(path)
-    with database.writing(config.lock_timeout_s):
-        add_store(database, store_id)
-    return _journal(config, database, identity, ring)
+        return database, identity_in(database)
+    except BaseException:
+        database.close()  # else it would remove the write-ahead log of the one that takes its place
+        raise
 
 
 def _check_store(config: AgentMemoryConfig, store_id: str, path: Path) -> None:

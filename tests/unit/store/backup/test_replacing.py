@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 import memgraph
+from memgraph.disk.lock import writer_lock
 from memgraph.errors import BackupError, BusyError, JournalError
 from memgraph.journal.opening import opened
 from memgraph.store.repair import Damage, cut_journal, find_damage, restore_journal
 from memgraph.testing import FakeClock, FakeEmbedder
-from tests.tables import VectorTable, change, forget_journal, harm_event, raw_lines, tables
+from tests.tables import VectorTable, change, forget_journal, harm_event, make_newer, raw_lines, tables
 
 NOW = "2026-02-01T09:00:00.000Z"
 
@@ -279,6 +280,32 @@ class TestFromABackup:
         assert result.lost == total - result.kept_seq
         assert (result.quarantine / "memgraph.db").read_bytes() == b"nonsense" * 1000
         place.check()
+
+    @pytest.mark.parametrize("harm", ["DROP TABLE tenant", "UPDATE tenant SET store_id = '../evil'"])
+    def test_a_database_that_names_no_store_any_more(self, place: Place, harm: str) -> None:
+        total = len(place.lines())
+        change(place.config.home, harm)
+        result = restore_journal(place.whole, place.config)
+        assert result.lost == total - result.kept_seq
+        assert (result.quarantine / "memgraph.db").exists()
+        place.check()
+
+    def test_a_database_of_a_later_release_stays(self, place: Place) -> None:
+        make_newer(place.config.home)
+        before = (place.config.home / "memgraph.db").read_bytes()
+        with pytest.raises(JournalError, match="install a newer memgraph"):
+            restore_journal(place.whole, place.config)
+        assert (place.config.home / "memgraph.db").read_bytes() == before
+        assert not (place.config.home / "quarantine").exists()
+
+    def test_a_damaged_database_in_use_stays(self, place: Place) -> None:
+        forget_journal(place.config.home)
+        (place.config.home / "memgraph.db").write_bytes(b"nonsense" * 1000)
+        config = place.config.model_copy(update={"lock_timeout_s": 0.05})
+        with writer_lock(config.home).held(1.0), pytest.raises(BusyError):
+            restore_journal(place.whole, config)
+        assert (place.config.home / "memgraph.db").read_bytes() == b"nonsense" * 1000
+        assert not (place.config.home / "quarantine").exists()
 
     def test_missing_and_damaged_vectors(self, place: Place) -> None:
         before = VectorTable(place.config.home).rows()
