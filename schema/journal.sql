@@ -79,8 +79,8 @@ SELECT seq, type, head, payload, salt, signature FROM event WHERE tenant = ? AND
 -- name: signature_of
 SELECT signature FROM event WHERE tenant = ? AND seq = ?;
 
--- name: last_event
-SELECT seq, signature FROM event WHERE tenant = ? ORDER BY seq DESC LIMIT 1;
+-- name: last_event The one that reading ends with: SQLite sorts what is no number after all numbers.
+SELECT seq, signature FROM event WHERE tenant = ? AND seq <= 4611686018427387904 ORDER BY seq DESC LIMIT 1;
 
 -- name: purge_event
 UPDATE event SET payload = NULL, salt = NULL WHERE tenant = ? AND seq = ?;

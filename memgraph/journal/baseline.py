@@ -66,7 +66,7 @@ def packed_rows(rows: Iterable[BaselineRow]) -> tuple[bytes, int]:
 def signed_header(baseline: Baseline, key: SigningKey) -> bytes:
     """Return a baseline's header, signed with a key."""
     body = asdict(replace(baseline, signed_by=key.key_id)) | {"format": FORMAT}
-    return json.dumps({"body": body, "code": _code(key, body)}).encode()
+    return json.dumps({"body": body, "code": _code(key, canonical(body))}).encode()
 
 
 def header_of(data: bytes, path: Path | str, store_id: str, ring: KeyRing | None) -> Baseline:
@@ -82,18 +82,18 @@ def header_of(data: bytes, path: Path | str, store_id: str, ring: KeyRing | None
         used = KeyHistory(tuple(KeyUse(**use) for use in body["used"]["uses"]))
         parts: dict[str, Any] = {"chain": Chain(**body["chain"]), "named": NamedVectors(**body["named"]), "used": used}
         found = Baseline(**{**body, **parts})
-    except (ValueError, KeyError, TypeError, RecursionError):
+        said, signed_by, code = canonical(body | {"format": version}), str(found.signed_by), str(code).encode()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise _damaged(path) from None
     if version != FORMAT:
         raise JournalError(f"{path}: baseline format {version!r} is unknown to this release; install a newer memgraph")
     if ring is not None:
-        key = ring.find(found.signed_by)
+        key = ring.find(signed_by)
         if key is None:
             raise KeyMissingError(
-                f"the key that signed the baseline in {path} is missing: {found.signed_by}; restore it",
-                key_id=found.signed_by,
+                f"the key that signed the baseline in {path} is missing: {signed_by}; restore it", key_id=signed_by
             )
-        if not hmac.compare_digest(_code(key, body | {"format": version}), str(code)):
+        if not hmac.compare_digest(_code(key, said).encode(), code):
             raise _damaged(path)
     if found.chain.store_id != store_id:
         raise JournalError(f"{path} holds the baseline of another store; {ADVICE}")
@@ -111,8 +111,8 @@ def read_rows(baseline: Baseline, packed: bytes, path: Path | str) -> list[Basel
     return [(table, key if isinstance(key, str) else (key[0], key[1]), row) for table, key, row in found]
 
 
-def _code(key: SigningKey, body: dict[str, Any]) -> str:
-    return hmac.digest(key.secret, b"memgraph baseline\x1f" + canonical(body), "sha256").hex()
+def _code(key: SigningKey, said: bytes) -> str:
+    return hmac.digest(key.secret, b"memgraph baseline\x1f" + said, "sha256").hex()
 
 
 def _damaged(path: Path | str) -> JournalError:

@@ -334,6 +334,8 @@ def parsed(data: bytes) -> Line:
         raw_salt = None if salt is None else bytes.fromhex(salt)
         payload = None if content is None else canonical(content)
         line = Line(head["seq"], head["type"], canonical(head), payload, raw_salt, bytes.fromhex(signature))
+        if not (isinstance(line.seq, int) and isinstance(line.type, str)):
+            raise TypeError("a number or a type is none")
         if line.data != (data.rstrip(b" ") if payload is None else data):
             raise LineError("the bytes are not in canonical form")
     except orjson.JSONEncodeError:

@@ -469,7 +469,10 @@ class Journal:
         """Return the number of the last archived event; 0 if there is none."""
         with self.database.reading() as tx:
             found = tx.one("archived_until", self.database.tenant)
-        return int(found[0] or 0) if found else 0
+        last = found[0] if found and found[0] is not None else 0
+        if not isinstance(last, int):
+            raise self.damaged("the archive does not hold the events that it names", None)
+        return last
 
     def sizes(self) -> Sizes:
         """Return the bytes of its parts."""
@@ -626,8 +629,9 @@ class Journal:
 
     def _is_vouched(self, seq: int, signature: bytes, body: bytes, code: str) -> bool:
         active = self._ring.active if self._ring else None
-        is_typed = isinstance(signature, bytes) and isinstance(body, bytes) and isinstance(code, str)
-        return active is not None and is_typed and hmac.compare_digest(self._code(active, seq, signature, body), code)
+        if active is None or not (isinstance(signature, bytes) and isinstance(body, bytes) and isinstance(code, str)):
+            return False
+        return hmac.compare_digest(self._code(active, seq, signature, body).encode(), code.encode())
 
     def _code(self, key: SigningKey, seq: int, signature: bytes, body: bytes) -> str:
         stated = b"\x1f".join((b"memgraph head", self.store_id.encode(), str(seq).encode(), signature, body))

@@ -207,6 +207,8 @@ def _identified(home: Path, database: Database, lock_timeout_s: float) -> Identi
     with database.lock().held(lock_timeout_s):  # one process creates the store and the key for all
         found = identity_in(database)
         if found is None:
+            if not _is_empty(database, home):
+                raise DamagedJournalError("it names no store", path=database.path)
             found = Identity(str(uuid4()))
             add_store(database, *found)
             database.erase()  # into the file itself: without a damaged write-ahead log it is still known to be a store
@@ -229,9 +231,10 @@ def identity_in(database: Database) -> Identity | None:
     if found is None:
         return None
     database.tenant = int(found[0])
-    store_id, copy_id = found[1:]
-    if not all(one and stored_form(one) == one for one in (store_id, store_id if copy_id is None else copy_id)):
-        raise DamagedJournalError("the store's id is none", path=database.path)  # it becomes the name of files
+    store_id, copy_id = found[1:]  # they become names of files
+    is_named = all(one and stored_form(one) == one for one in (store_id, store_id if copy_id is None else copy_id))
+    if not is_named or not (database.name or database.tenant == 1):
+        raise DamagedJournalError("the store's id or number is none", path=database.path)
     return Identity(store_id, copy_id)
 
 

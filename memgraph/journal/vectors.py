@@ -298,7 +298,9 @@ class MadeVectors:
         with database.reading() as tx:
             found = [MadeRow(*row) for row in tx.rows("made_vectors", database.tenant, vectors.model)]
         self._rows = {
-            row.memory_id: row for row in found if row.row >= first_row and vectors.holds(row.row, row.sha256)
+            row.memory_id: row
+            for row in found
+            if isinstance(row.row, int) and row.row >= first_row and vectors.holds(row.row, row.sha256)
         }
         self._next_row = max([first_row - 1, *(row.row for row in self._rows.values())]) + 1
 

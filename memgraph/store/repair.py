@@ -604,10 +604,9 @@ def _rest(present: Sequence[Line], end: Head, store_id: str, ring: KeyRing) -> I
 def _made_usable(config: AgentMemoryConfig, store_id: str, ring: KeyRing, now: str) -> tuple[Unwitnessed, Path]:
     """Return the journal of a store, to be filled anew, and the folder for what is replaced: a damaged database goes there, and a new one begins."""
     path = config.home / FILE
-    database: Database
     with nullcontext() if config.server else writer_lock(config.home).held(config.lock_timeout_s):
         try:
-            database, identity = _opened(config)
+            database, identity = _opened(config, store_id)
             place = quarantine_folder(config.home, now)
         except (DamagedDatabaseError, DamagedJournalError):
             if config.server:
@@ -616,17 +615,17 @@ def _made_usable(config: AgentMemoryConfig, store_id: str, ring: KeyRing, now: s
             for one in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
                 with suppress(FileNotFoundError):
                     one.rename(place / one.name)
-            database, identity = SQLite(path), None
-        if identity is None:
-            identity = Identity(store_id)
-            add_store(database, store_id)
+            database, identity = _opened(config, store_id)
     return _journal(config, database, identity, ring), place
 
 
-def _opened(config: AgentMemoryConfig) -> tuple[Database, Identity | None]:
+def _opened(config: AgentMemoryConfig, store_id: str) -> tuple[Database, Identity]:
+    """Return the database and its store, which is added if there is none."""
     database = opened(config.home, config.server)
     try:
-        return database, identity_in(database)
+        if (identity := identity_in(database)) is None:
+            add_store(database, store_id)
+        return database, identity or Identity(store_id)
     except BaseException:
         database.close()  # else it would remove the write-ahead log of the one that takes its place
         raise

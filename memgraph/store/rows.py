@@ -26,6 +26,7 @@ _USE = ("access_count", "last_accessed_at", "relevance_anchor", "relevance_at")
 _COUNTS_AFTER = ("count_nodes_after", "count_edges_after", "count_gone_after")
 _NOTHING = [0] * 7
 _MANY_ROWS = 20_000
+_MAX_ID = (1 << 63) - 1
 _LINKS = frozenset({*EXPLICIT_RELATIONS, "NEXT"})
 T = TypeVar("T")
 _Checked = Callable[..., Row]
@@ -204,17 +205,27 @@ class Rows:
         """
         kinds, at = _kinds(), (self._database.tenant, seq)
 
+        def table_of(kind: int) -> str:
+            if kind not in kinds.name:
+                raise GraphError("a row is of no table")
+            return kinds.name[kind]
+
         def changed(checked: _Checked, key: Key, kind: int, row: Sequence[Any], since: int) -> Change:
-            new = checked(kinds.name[kind], key, *row)
+            new = checked(table_of(kind), key, *row)
+            if not isinstance(since, int):
+                raise GraphError(f"a row of {kinds.name[kind]} is not what was written")
             return Change(kinds.name[kind], key, new if since <= seq else None, new)
+
+        def removed(kind: int, key: str, target: str) -> Change:
+            table = table_of(kind)
+            if not (isinstance(key, str) and isinstance(target, str)) or bool(target) != (table in kinds.ends):
+                raise GraphError(f"a removed row of {table} is not what was written")
+            return Change(table, (key, target) if target else key, {}, None)
 
         def asked(tx: Transaction, checked: _Checked) -> list[Change] | None:
             if most is not None and sum((tx.one(name, *at) or (0,))[0] for name in _COUNTS_AFTER) > most:
                 return None
-            gone = [
-                Change(kinds.name[kind], (key, target) if target else key, {}, None)
-                for kind, key, target in tx.rows("gone_after", *at)
-            ]
+            gone = [removed(*row) for row in tx.rows("gone_after", *at)]
             nodes = [changed(checked, key, kind, row, since) for kind, key, *row, since in tx.rows("nodes_after", *at)]
             edges = [
                 changed(checked, (one, other), kind, row, since)
@@ -341,6 +352,8 @@ class Rows:
         _all(tx, "update_node_use", [(seq, *sealed(one), *place_of(one)) for one in nodes.used])
         _all(tx, "update_node", [(seq, seq, *sealed(one), *place_of(one)) for one in nodes.changed])
         last = (tx.one("last_node") or (0,))[0] if nodes.new else 0
+        if last + len(nodes.new) > _MAX_ID:
+            raise GraphError("a node has a number that none was given")
         for number, one in enumerate(nodes.new, start=last + 1):
             ids[kinds.number[one.table], str(one.key)] = number
         added = (
@@ -377,7 +390,11 @@ class Rows:
 
 def _row(short_code: Callable[[bytes], int], table: str, key: Key, seq: int, body: bytes, code: int) -> Row:
     """Return a row that is what was written."""
-    if not isinstance(body, bytes) or code != short_code(_coded(table, key, seq, body)):
+    try:
+        is_genuine = isinstance(body, bytes) and code == short_code(_coded(table, key, seq, body))
+    except TypeError:  # a key that is no text
+        is_genuine = False
+    if not is_genuine:
         raise GraphError(f"a row of {table} is not what was written")
     row: Row = orjson.loads(body)
     return row

@@ -560,6 +560,34 @@ class TestForgery:
         with pytest.raises(GraphError, match=said):
             rows.state()
 
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "UPDATE node SET key = CAST(key AS BLOB)",
+            "UPDATE node SET since = 'x'",
+            "UPDATE node SET kind = 'x'",
+            "UPDATE edge SET kind = 99",
+            "UPDATE edge SET since = x'00'",
+            "INSERT INTO gone VALUES (1, 99, 'x', '', 1)",
+            "INSERT INTO gone VALUES (1, 'x', 'x', '', 1)",
+            "INSERT INTO gone VALUES (1, 0, x'00', '', 1)",
+            "INSERT INTO gone VALUES (1, 0, 'x', x'00', 1)",
+            "INSERT INTO gone VALUES (1, 0, 'x', 'y', 1)",
+        ],
+    )
+    def test_who_follows_is_told_nothing_of_another_type(
+        self, rows: Rows, forge: Callable[[str], None], statement: str
+    ) -> None:
+        forge(statement)
+        with pytest.raises(GraphError, match=r"a row is of no table|is not what was written"):
+            rows.changes_since(0)
+
+    def test_no_row_is_written_behind_the_last_possible_number(self, rows: Rows, forge: Callable[[str], None]) -> None:
+        assert rows.state() is not None
+        forge("UPDATE node SET id = 9223372036854775807 WHERE id = (SELECT max(id) FROM node)")
+        with pytest.raises(GraphError, match="number"):
+            rows.apply([node(3)], state(2))
+
     def test_a_damaged_row_is_read_again_after_it_was_repaired(self, rows: Rows, forge: Callable[[str], None]) -> None:
         forge("UPDATE node SET seq = seq + 1")
         whole = changes_of([memory(1, tags=["a"])])

@@ -1,6 +1,6 @@
 """Rows forged by SQL in every table, and flipped bytes in every file: what is served is what was recorded, or the store is refused.
 
-A few cases; with ``--long`` 1,000 forged rows and 400 flipped bytes, one at a time.
+A few cases; with ``--long`` 1,000 forged rows and 400 flipped bytes, one at a time, and a value of each other type in each column.
 """
 
 from __future__ import annotations
@@ -131,6 +131,24 @@ def forge(number: int, table: str, home: Path) -> str:
                 return f"case {number}, {forged(rng, raw, table)}"
 
 
+def other_types(home: Path) -> list[tuple[str, str, object]]:
+    """Return each column of each table with a value of each type: text that is no ASCII, bytes, nothing, a small, a huge and a broken number."""
+    with closing(sqlite3.connect(home / "memgraph.db")) as raw:
+        columns = [(table, row[1]) for table in TABLES for row in raw.execute(f"PRAGMA table_info({table})")]
+    return [(*one, value) for one in columns for value in ("é", b"\xff", None, 5, (1 << 63) - 1, 0.5)]
+
+
+def retype(table: str, column: str, value: object, where: str, home: Path) -> str:
+    """Put a value of any type into a column of the last row of a table, or of one in the middle, if the database allows it."""
+    with closing(sqlite3.connect(home / "memgraph.db")) as raw, suppress(sqlite3.IntegrityError), raw:
+        rows = raw.execute(f"SELECT * FROM {table}")
+        names = [one[0] for one in rows.description]
+        row = (found := rows.fetchall())[-1 if where == "last" else len(found) // 2]
+        here = " AND ".join(f"{name} IS ?" for name in names)
+        raw.execute(f"UPDATE {table} SET {column} = ? WHERE {here}", [value, *row])
+    return f"{column} of the {where} row is {value!r}"
+
+
 def flip(number: int, name: Path, home: Path) -> str:
     """Flip a bit of a file of a closed store, and return where."""
     rng, data = Random(f"bytes {SEED} {number}"), bytearray((home / name).read_bytes())
@@ -253,6 +271,19 @@ def test_forged_rows_are_never_served(
         trials.take(table, partial(forge, number, table), with_graph=number % 8 == 0)
     with capsys.disabled():
         print("\n" + trials.report(f"{count} forged rows, seed {SEED}"))
+    assert not trials.faults, "\n".join(trials.faults)
+
+
+@pytest.mark.parametrize("where", ["last", pytest.param("middle", marks=pytest.mark.long)])
+def test_a_value_of_another_type_is_never_served(
+    trials: Trials, pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str], where: str
+) -> None:
+    cases = other_types(trials.made / "store")
+    for number, case in enumerate(cases):
+        if pytestconfig.getoption("--long") or number % 41 == 0:
+            trials.take(case[0], partial(retype, *case, where), with_graph=number % 82 == 0)
+    with capsys.disabled():
+        print("\n" + trials.report("values of other types"))
     assert not trials.faults, "\n".join(trials.faults)
 
 

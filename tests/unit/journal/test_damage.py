@@ -38,6 +38,7 @@ CHANGES = {
     "type is a number": "UPDATE event SET type = 7 WHERE seq = 3",
     "event gone": "DELETE FROM event WHERE seq = 3",
     "first event gone": "DELETE FROM event WHERE seq = 1",
+    "number is none": "UPDATE event SET seq = 'x' WHERE seq = 3",
     "numbers moved": "UPDATE event SET seq = 99 WHERE seq = 3",
     "another in its place": "UPDATE event SET (head, payload, salt, signature) = (SELECT head, payload, salt, signature FROM event WHERE seq = 2) WHERE seq = 3",
 }
@@ -287,9 +288,39 @@ def test_an_id_that_is_none_becomes_no_file_name(
     identity = {"store_id": source_id("tests", 1), "copy_id": None, column: found}
     sql("INSERT INTO tenant (tenant, name, store_id, copy_id) VALUES (1, '', ?, ?)", *identity.values())
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(DamagedJournalError, match="the store's id is none"):
+    with pytest.raises(DamagedJournalError, match="the store's id or number is none"):
         open_one()
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "change", ["UPDATE tenant SET name = 'x'", "UPDATE tenant SET tenant = 7", "DELETE FROM tenant"]
+)
+def test_events_of_no_store_are_not_hidden_by_a_new_one(
+    small: Journal, open_one: Open, sql: Sql, tmp_path: Path, change: str
+) -> None:
+    small.close()
+    sql(change)
+    before = sql("SELECT * FROM tenant")
+    with pytest.raises(DamagedJournalError):
+        open_one()
+    assert sql("SELECT * FROM tenant") == before
+
+
+def test_a_head_with_any_code_is_not_believed(small: Journal, open_one: Open, sql: Sql) -> None:
+    sql("UPDATE head SET code = 'é'")
+    again = open_one()
+    assert again.verify() == 5
+    assert "all events were verified" in again.notices[0]
+
+
+@pytest.mark.parametrize(
+    "header", [b"[]", b'{"body": "x", "code": 1}', b'{"body": {"format": 2}, "code": "x"}', "é", 7]
+)
+def test_a_baseline_that_is_none_is_refused(small: Journal, open_one: Open, sql: Sql, header: object) -> None:
+    sql("INSERT INTO baseline VALUES (1, ?, x'')", header)
+    with pytest.raises(JournalError, match=r"the baseline in .* is damaged"):
+        open_one()
 
 
 def test_a_later_release_is_refused(small: Journal, open_one: Open, sql: Sql) -> None:
@@ -326,6 +357,8 @@ class TestArchive:
             "DELETE FROM archive",
             "UPDATE archive SET first = 2",
             "UPDATE archive SET last = 3",
+            "UPDATE archive SET last = 'x'",
+            "UPDATE archive SET first = x'01'",
         ],
     )
     def test_a_changed_one_is_refused(self, archived: Journal, open_one: Open, sql: Sql, change: str) -> None:

@@ -176,6 +176,19 @@ def test_a_head_in_the_database_that_contradicts_the_events(
     assert not look().is_contradicted
 
 
+@pytest.mark.parametrize("number", ["'x'", "x'05'", "9223372036854775807"])
+def test_the_last_event_without_its_number_is_lost(
+    stocked: Journal, sql: Sql, open_one: Open, look: Any, settle: Any, number: str
+) -> None:
+    sql(f"UPDATE event SET seq = {number} WHERE seq = 5")
+    with pytest.raises(DamagedJournalError, match="it ends with event 4, its head names event 5"):
+        open_one()
+    found = look()
+    assert list(found.lost) == [5]
+    settle(found)
+    assert open_one().verify() == 5
+
+
 def test_who_writes_before_the_lock_is_taken_is_not_undone(
     stocked: Journal, head_path: Paths, look: Any, settle: Any, write: Any, added: Any, open_one: Open, monkeypatch: Any
 ) -> None:

@@ -95,6 +95,9 @@ class TestRows:
             "UPDATE node SET code = code + 1",
             "UPDATE edge SET body = 'text'",
             "UPDATE state SET body = replace(body, 'digest', 'tsegid')",
+            "UPDATE node SET key = CAST(key AS BLOB)",
+            "UPDATE node SET id = 9223372036854775807 WHERE id = (SELECT max(id) FROM node)",
+            "INSERT INTO gone VALUES (1, 99, 'x', '', 1000000)",
         ],
     )
     @pytest.mark.parametrize("is_loaded", [False, True])

@@ -237,6 +237,7 @@ class TestStopped:
         assert left
         for row in left:
             change(tmp_path / "store", "INSERT INTO made_vector VALUES (?, ?, ?, ?, ?, ?)", *row)
+        assert change(tmp_path / "store", "UPDATE made_vector SET place = 'x' WHERE memory = ?", left[0][2])
         assert store.reembed(model).reused == 0
         check(store, model)
 
