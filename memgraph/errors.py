@@ -216,11 +216,11 @@ class PayloadError(JournalError):
 
 
 class VectorDamageError(MemGraphError):
-    """A vector file's bytes differ from what the journal recorded."""
+    """A vector in the database differs from what the journal recorded."""
 
     _names_places_only = True
 
-    def __init__(self, *, path: Path, row: int, memory_id: str) -> None:
+    def __init__(self, *, path: Path | str, row: int, memory_id: str) -> None:
         self.path = path
         self.row = row
         self.memory_id = memory_id

@@ -258,8 +258,7 @@ def refuse(found: Verification, projector: Projector) -> None:
         return
     first = found.first[0]
     if first.part == "vectors":
-        path = projector.journal.vectors(first.table, projector.journal.named.dimension).path
-        raise VectorDamageError(path=path, row=int(first.key), memory_id=first.column)
+        raise VectorDamageError(path=projector.journal.path, row=int(first.key), memory_id=first.column)
     how_many = f"{found.differing:,} things differ" if found.differing > 1 else "one thing differs"
     raise GraphError(f"{how_many} from the journal; first {first}; run `memgraph rebuild`")
 

@@ -189,6 +189,7 @@ class TestVectors:
         with pytest.raises(VectorDamageError) as refused:
             store.verify()
         assert (refused.value.row, refused.value.memory_id) == (0, memory_id)
+        assert refused.value.path == store.config.home / "memgraph.db"
 
     @pytest.mark.embedded
     def test_vectors_of_earlier_texts_are_verified_too(self, lived: tuple[Any, str]) -> None:
