@@ -45,6 +45,7 @@ from memgraph.model.results.maintenance import MigrationReport, MoveResult
 from memgraph.ports import Clock, KeyProvider, Progress
 from memgraph.store.opening import open_projector, open_store_journal, release, times_of
 from memgraph.store.projection.replayed_rows import replayed
+from memgraph.store.purge.exports import FILE as EXPORTS
 from memgraph.store.purge.receipts import FOLDER as RECEIPTS
 
 
@@ -113,8 +114,8 @@ def move(
 ) -> MoveResult:
     """Copy a store into another database: a directory, or a PostgreSQL database by its address. The source stays as it is.
 
-    Every event and every vector is verified in the new place, in one transaction. Settings and receipts are copied. Keys and head file stay
-    where they are, for both are one store: after the next event in the new place, the old one counts as an old copy and is refused.
+    Every event and every vector is verified in the new place, in one transaction. Settings, receipts and the list of exports are copied. Keys and head
+    file stay where they are, for both are one store: after the next event in the new place, the old one counts as an old copy and is refused.
     """
     checked(Callback, progress, "progress")
     config = config or load_config()
@@ -162,7 +163,7 @@ def _making(target: AgentMemoryConfig) -> Iterator[Path]:
 def _moved(
     source: Journal, config: AgentMemoryConfig, target: AgentMemoryConfig, folder: Path, progress: Progress | None
 ) -> MoveResult:
-    """Copy a journal and its vectors in one transaction, and compare; then the settings and receipts, before it ends."""
+    """Copy a journal and its vectors in one transaction, and compare; then the settings, receipts and list of exports, before it ends."""
     digest = replayed(source, source.tail.seq, progress)[1].digest
     named = NamedRows.of_lines(source.lines())
     damaged = list(named.damaged(source.vectors))
@@ -189,7 +190,8 @@ def _moved(
             or list(named.damaged(journal.vectors)) != damaged
         ):
             raise StorageError("does not hold what was written there; nothing was moved", path=_shown(target))
-        for path in [config.home / "config.toml", *sorted((config.home / RECEIPTS).glob("*.json"))]:
+        receipts = [path for kind in ("json", "begun") for path in (config.home / RECEIPTS).glob(f"*.{kind}")]
+        for path in (config.home / "config.toml", config.home / EXPORTS, *receipts):
             if path.is_file():
                 copy = folder / path.relative_to(config.home)
                 make_private_folder(copy.parent)

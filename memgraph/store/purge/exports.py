@@ -18,16 +18,16 @@ from memgraph.model.results.maintenance import KnownExport
 
 logger = logger_of(__name__)
 
-_FILE = "exports.json"
+FILE = "exports.json"
 _MOST = 1_000
 """Maximum number of files that are remembered; the oldest are forgotten first."""
 
 
 def known_exports(home: Path) -> list[KnownExport]:
     """Return the files that were written, oldest first."""
-    found = _read(home / _FILE)
+    found = _read(home / FILE)
     if found is None:
-        logger.warning("%s cannot be read: earlier exports are not known", home / _FILE)
+        logger.warning("%s cannot be read: earlier exports are not known", home / FILE)
     return found or []
 
 
@@ -41,7 +41,7 @@ def note_exports(home: Path, kind: str, *paths: Path, at: str) -> None:
     at : str
         The present time.
     """
-    path = home / _FILE
+    path = home / FILE
     known = _read(path)
     if known is None:
         try:

@@ -16,7 +16,8 @@ from memgraph.errors import JournalError, StorageError
 from memgraph.fold.fold import SCHEMA_VERSION
 from memgraph.interfaces.cli.group import cli
 from memgraph.store.compaction import compact
-from memgraph.store.maintenance.migration import migrate
+from memgraph.store.maintenance.migration import migrate, move
+from memgraph.store.purge.exports import note_exports
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.tables import change, change_payload, cut_events, lines_of, raw_lines, tables
 from tests.witness import copied
@@ -178,3 +179,16 @@ class TestRefused:
         assert json.loads((tmp_path / "report.json").read_text()) == json.loads(result.stdout)
         shown = CliRunner().invoke(cli, arguments[:3], env={"MEMGRAPH_KEYS_HOME": str(store.keys_home)})
         assert "nothing to migrate" in shown.output
+
+
+def test_a_moved_store_knows_the_files_that_were_written_before(store: Any, tmp_path: Path) -> None:
+    """A purge in the new place names them."""
+    one = store.insert_memory({"type": "episodic", "content": "The vault is in Bern"}).id
+    store.insert_memory({"type": "episodic", "content": "The key is in Thun"})
+    note_exports(store.config.home, "export", tmp_path / "before.jsonl", at=store.now())
+    store.close()
+    move(tmp_path / "moved", store.config)
+    config = store.config.model_copy(update={"home": tmp_path / "moved"})
+    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64)) as moved:
+        receipt = moved.purge([one])
+    assert [exported.path for exported in receipt.exports] == [str(tmp_path / "before.jsonl")]
