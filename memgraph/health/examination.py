@@ -480,7 +480,7 @@ def _head(condition: Condition, report: Report) -> None:
 
 
 def check_projections(config: AgentMemoryConfig, journal: Journal, report: Report) -> Verification | None:
-    """Verify vectors, graph and index as they are on disk, and fold the journal; report how far graph and index lag behind it."""
+    """Verify vectors, rows and index as they are on disk, and fold the journal; report how far rows and index lag behind it."""
     _index(config, journal, report)
     graph = report.found["graph"]
     try:
@@ -496,7 +496,7 @@ def check_projections(config: AgentMemoryConfig, journal: Journal, report: Repor
             graph["bytes"] = projector.database.size_bytes() + size_on_disk(config.home / "graph")
         else:
             graph |= {"lag_events": journal.tail.seq, "note": "created at the next use"}
-        return check_inspection(lambda: inspect(projector, sample=SAMPLE, with_graph=is_there), config, report)
+        return check_inspection(lambda: inspect(projector, sample=SAMPLE, with_rows=is_there), config, report)
     finally:
         projector.release()
 
@@ -504,7 +504,7 @@ def check_projections(config: AgentMemoryConfig, journal: Journal, report: Repor
 def check_inspection(
     inspected: Callable[[], Verification], config: AgentMemoryConfig, report: Report
 ) -> Verification | None:
-    """Verify vectors and graph, and fold the journal, without updating the graph; None if that is impossible."""
+    """Verify vectors and rows, and fold the journal, without updating the rows; None if that is impossible."""
     try:
         found = inspected()
     except StorageError as error:
@@ -531,7 +531,7 @@ def _index(config: AgentMemoryConfig, journal: Journal, report: Report) -> None:
 
 
 def _verified(found: Verification, config: AgentMemoryConfig, report: Report) -> None:
-    """Report the differences that `verify` would find, and the graph's lag."""
+    """Report the differences that `verify` would find, and the rows' lag. The checks have the names that release 0.2 gave them."""
     graph, vectors = report.found["graph"], found.by_part["vectors"]
     report.found["vectors"] = {"named": found.vectors, "damaged": vectors}
     if vectors:
@@ -546,15 +546,15 @@ def _verified(found: Verification, config: AgentMemoryConfig, report: Report) ->
             report.found["store"]["memories"] = found.nodes
         limit = config.health.graph_lag_events
         if lag < 0:
-            what = "the graph is ahead of the journal, of which it is made"
-            report.warning("graph lag", what, "the next use rebuilds it", value=lag, limit=limit)
-        what = f"the graph is {lag:,} events behind the journal"
-        advice = "the next use brings it up to date; `memgraph verify` does so now"
+            what = "the rows are ahead of the journal, of which they are made"
+            report.warning("graph lag", what, "the next use rebuilds them", value=lag, limit=limit)
+        what = f"the rows are {lag:,} events behind the journal"
+        advice = "the next use brings them up to date; `memgraph verify` does so now"
         report.compare("graph lag", lag, limit, what, advice)
     if differing := found.by_part["graph"]:
         first = next((one for one in found.first if one.part == "graph"), None)
-        what = f"the graph differs from the journal ({differing:,} differences{f', first {first}' if first else ''})"
-        report.error("graph", what, "run `memgraph rebuild`" if found.graph_seq is not None else "the next use rebuilds it")  # fmt: skip
+        what = f"the rows differ from the journal ({differing:,} differences{f', first {first}' if first else ''})"
+        report.error("graph", what, "run `memgraph rebuild`" if found.graph_seq is not None else "the next use rebuilds them")  # fmt: skip
     if found.graph_seq is not None:
         report.passed("graph", value=differing, limit=0)
 

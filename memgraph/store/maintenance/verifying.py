@@ -1,4 +1,4 @@
-"""Verification: the journal against its signatures; vectors, graph and index against the journal."""
+"""Verification: the journal against its signatures; vectors, rows and index against the journal."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ _STEP = 1_000  # rows between two progress reports
 
 
 class Difference(NamedTuple):
-    """One deviation from the journal, by its place: of vectors their model, row and memory; of the index its part and the memory."""
+    """One deviation from the journal, by its place: of vectors their model, row and memory; of the index its part and the memory.
+
+    The part "graph" are the rows, of which the graph is made: release 0.2, which had no others, called it that.
+    """
 
     part: str
     table: str
@@ -47,7 +50,8 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         column = f", {self.column}" if self.column else ""
-        return f"{self.part}: {self.table} {self.key}{column}: {self.problem}"
+        part = "rows" if self.part == "graph" else self.part
+        return f"{part}: {self.table} {self.key}{column}: {self.problem}"
 
 
 class LastBackup(NamedTuple):
@@ -69,7 +73,7 @@ class Verification:
     digest : str
         Digest of the journal's state.
     graph_seq : int or None
-        The last event in the graph; None if it cannot be read.
+        The last event in the rows; None if they cannot be read.
     differing : int
         Number of deviations; `first` holds the first ones, `by_part` counts them by part.
     seconds : dict
@@ -133,7 +137,7 @@ class Verifying:
         return f"{self._projector.projection.digest:064x}"
 
     def verify(self, progress: Progress | None = None, *, deep: bool = False) -> int:
-        """Verify journal, vectors and graph, and with `deep` every graph row and the index; return the number of events.
+        """Verify journal, vectors, memories and links, and with `deep` every row and the index; return the number of events.
 
         Raises
         ------
@@ -168,7 +172,7 @@ class Verifying:
 
 
 def verify(projector: Projector, *, deep: bool = False, progress: Progress | None = None) -> Verification:
-    """Verify everything and return the deviations. A graph that cannot be brought up to date is rebuilt first.
+    """Verify everything and return the deviations. Rows that cannot be brought up to date are rebuilt first.
 
     Always verified: every line of the journal and its payload; every vector named by an event, by its SHA-256, except those recorded as
     lost; the rows of memories and links by their codes and their digest. With `deep` also every row against a fold of the journal in
@@ -197,16 +201,16 @@ def verify(projector: Projector, *, deep: bool = False, progress: Progress | Non
     return found
 
 
-def inspect(projector: Projector, *, sample: int, with_graph: bool = True) -> Verification:
-    """Verify as `verify` does, but leave the graph as it is: it is neither updated nor rebuilt. The index is skipped.
+def inspect(projector: Projector, *, sample: int, with_rows: bool = True) -> Verification:
+    """Verify as `verify` does, but leave the rows as they are: they are neither updated nor rebuilt. The index is skipped.
 
-    The whole journal is folded, and a graph that is behind it is compared with the fold at the graph's own event; of so many memories,
-    drawn at random, every column. A graph that is ahead of it is not compared.
+    The whole journal is folded, and rows that are behind it are compared with the fold at their own event; of so many memories, drawn at
+    random, every column. Rows that are ahead of it are not compared.
     """
     found = Verification(is_deep=False)
     projection, drawn = None, frozenset[str]()
-    with projector.database.reading() if with_graph else nullcontext():
-        if with_graph:
+    with projector.database.reading() if with_rows else nullcontext():
+        if with_rows:
             try:
                 state = projector.stored.state()
                 projection = state.projection if state else Projection(projector.journal.store_id)
@@ -281,7 +285,7 @@ def _vectors(
 def _digests(
     projector: Projector, expected: int, recorded: Recorded, found: Verification, progress: Progress | None
 ) -> None:
-    """Compare the digest of the graph's memories and links with the state's, and the places of their vectors."""
+    """Compare the digest of the memories and links with the state's, and the places of their vectors."""
     digest = 0
     for key, row in _readable(projector, "Memory", found):
         digest = digest_after(digest, [Change("Memory", key, None, row)])
@@ -387,7 +391,7 @@ class Recorded:
                 fold(self._workspace, event)
 
     def changes(self) -> Iterator[Change]:
-        """Iterate over the rows that the graph should contain, as changes from an empty one."""
+        """Iterate over the rows that there should be, as changes from none."""
         return self._workspace.changes() if self._workspace else iter(())
 
     def tables(self) -> dict[str, dict[Key, Row]]:

@@ -99,10 +99,10 @@ def _of_the_store(found: dict[str, Any]) -> Iterator[str]:
         yield f"vectors     {vectors['named']:,}, {state}"
     if "bytes" in found["graph"]:
         yield f"graph       {found['graph']['bytes'] / 1e6:,.0f} MB"
-    for name in ("graph", "index"):
+    for name, shown in (("graph", "rows"), ("index", "index")):
         lag, note = found[name]["lag_events"], plain(found[name]["note"])
         state = "unknown" if lag is None else "none" if not lag else count(lag, "event")
-        yield f"{f'{name} lag':<12}{state}{f' ({note})' if note else ''}"
+        yield f"{f'{shown} lag':<12}{state}{f' ({note})' if note else ''}"
 
 
 def _backup(last: dict[str, Any]) -> str:

@@ -50,7 +50,7 @@ def rebuild(settings: Settings, engine: str | None) -> None:
 )
 @pass_settings
 def verify(settings: Settings, *, deep: bool, receipt: Path | None) -> None:
-    """Verify the journal from its first event, and the vectors and the graph against it."""
+    """Verify the journal from its first event, and vectors and rows against it."""
     if receipt is not None:
         _verify_receipt(settings, receipt)
         return
@@ -93,7 +93,7 @@ def _lines(found: Verification) -> list[str]:
     if found.is_deep:
         parts += [count(found.nodes, "node"), count(found.edges, "edge"), f"the index of {count(found.indexed, 'memory', 'memories')}"]  # fmt: skip
     else:
-        parts += [count(found.nodes, "memory", "memories"), f"{count(found.edges, 'link')} of the graph"]
+        parts += [count(found.nodes, "memory", "memories"), count(found.edges, "link")]
     lines = [f"Verified {', '.join(parts[:-1])} and {parts[-1]} in {sum(found.seconds.values()):.1f} s."]
     lines += [f"  {plain(str(difference))}" for difference in found.first]
     if found.differing > len(found.first):
@@ -106,7 +106,7 @@ def _advice(found: Verification) -> str:
     if any(difference.part == "vectors" for difference in found.first):
         advice.append("`memgraph embed --repair` recomputes the vectors")
     if any(difference.part != "vectors" for difference in found.first):
-        advice.append("`memgraph rebuild` rebuilds graph and index")
+        advice.append("`memgraph rebuild` rebuilds rows and index")
     return " and ".join(advice)
 
 
