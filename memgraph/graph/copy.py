@@ -357,11 +357,11 @@ class GraphCopy:
 
     def _sweep(self) -> None:
         """Make the folder, and remove what killed processes left in it."""
+        make_private_folder(self._folder)
         if not self._is_swept:
             if self._vendor.extra and find_spec(self._vendor.name) is None:
                 what = f'Graphs of the engine "{self._vendor.name}"'
                 raise MissingExtraError(what, package=self._vendor.name, extra=self._vendor.extra)
-            make_private_folder(self._folder)
             if any(char in str(self._folder) for char in "*?["):
                 raise ConfigError(
                     f"{self._folder}: Kùzu interprets *, ? and [ in a path as patterns; move the store to another directory"

@@ -502,7 +502,9 @@ class Journal:
             return self._end_in(tx) != (self.tail.seq, self.tail.signature)
 
     def is_replaced(self) -> bool:
-        """Tell, at the cost of one look-up, whether another event has the number of the tail: the journal was resealed or restored."""
+        """Tell, at the cost of one look-up, whether another event has the number of the tail, or the file is another: it was resealed or restored."""
+        if self.database.is_put_aside():
+            return True
         if not self.tail.seq:
             return False
         with self.database.reading() as tx:
@@ -514,6 +516,8 @@ class Journal:
         with self.database.reading() as tx:
             seq, _ = self._end_in(tx)
             here = self._signature_in(tx, self.tail.seq)
+        if self.database.is_put_aside():
+            raise self._replaced()
         if self.tail.seq and here != self.tail.signature:
             if seq >= self.tail.seq or here is not None:
                 raise self._replaced()

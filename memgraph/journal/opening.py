@@ -9,6 +9,8 @@ from tempfile import gettempdir
 from typing import NamedTuple
 from uuid import uuid4
 
+import orjson
+
 from memgraph.config import Server
 from memgraph.disk.files import make_private_folder
 from memgraph.disk.folders import TemporaryFolder, remove_abandoned
@@ -28,7 +30,7 @@ from memgraph.journal.keys.ring import (
     missing_keys,
     uses_in,
 )
-from memgraph.journal.sql import Database, Postgres, SQLite
+from memgraph.journal.sql import MOVED, Database, Postgres, SQLite
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreCreated
 from memgraph.model.ids import stored_form
@@ -43,6 +45,7 @@ _NO_EVENTS = {
     "config.toml",
     "lock",
     "lock.pid",
+    MOVED,
     "graph.lock",
     "graph.lock.pid",
     "graph.wanted",
@@ -151,6 +154,7 @@ def open_journal(
 
 def opened(home: Path, server: Server | None = None, *, creates: bool = True) -> Database:
     """Open a store's database; if the directory may not be written and holds only an earlier release's journal, one in a temporary folder."""
+    _require_not_moved(home)
     if server is not None:
         make_private_folder(home)
         return Postgres(server.address, server.tenant, creates=creates)
@@ -159,6 +163,16 @@ def opened(home: Path, server: Server | None = None, *, creates: bool = True) ->
         database = SQLite.made_if_possible(path)
         return temporary(home, "it may not be written") if database is None else database
     return SQLite(path)
+
+
+def _require_not_moved(home: Path) -> None:
+    try:
+        moved = orjson.loads((home / MOVED).read_bytes())
+        to, day = moved["to"], moved["at"][:10]
+    except (OSError, ValueError, TypeError, KeyError):
+        return
+    advice = f"use it there, and delete what is here; if that place is gone, delete {MOVED} here"
+    raise StorageError(f"the store was moved to {to} on {day}: {advice}", path=home)
 
 
 def temporary(home: Path, why: str) -> SQLite:

@@ -29,6 +29,8 @@ from memgraph.errors import (
     StorageError,
 )
 
+MOVED = "moved.json"
+"""Says where a store was moved to, in the directory that it was moved from."""
 SCHEMA_VERSION = 1
 """Version of the tables; a database of a later version is refused."""
 _NAME = re.compile(r"^-- name: (\w+)[^\n]*\n", re.MULTILINE)
@@ -303,6 +305,10 @@ class Database(ABC):
         """Return what any write changes, by whomever: None if that cannot be told."""
         return None
 
+    def is_put_aside(self) -> bool:
+        """Return whether the file was removed, replaced or moved since it was opened: what is written to it now would be lost."""
+        return False
+
     @contextmanager
     def _connection(self) -> Iterator[_Connection]:
         """Give this thread its connection: for its outermost block one that is idle, or a new one."""
@@ -410,6 +416,14 @@ class SQLite(Database):
     def _open(self) -> None:
         with self._errors(), self._connection() as connection:
             self._prepare(connection.raw)
+            self._file = self.path.stat().st_ino
+
+    def is_put_aside(self) -> bool:
+        """Return whether the file was removed, replaced or moved since it was opened: what is written to it now would be lost."""
+        try:
+            return self.path.stat().st_ino != self._file or self.path.with_name(MOVED).exists()
+        except FileNotFoundError:
+            return True
 
     @classmethod
     def made_if_possible(cls, path: Path) -> SQLite | None:
@@ -438,8 +452,7 @@ class SQLite(Database):
             Path(f"{self.path}{suffix}").unlink(missing_ok=True)
         make_private_file(self.path, b"")
         self._renewals += 1
-        with self._errors(), self._connection() as connection:
-            self._prepare(connection.raw)
+        self._open()
 
     def shrink(self) -> None:
         """Give back the space of what was removed: rewrite the file. Only saves space, so nobody waits for it, and a full disk does not matter."""

@@ -433,7 +433,9 @@ class AgentMemoryStore:
                 self._release_parts()
             except MemGraphError as error:
                 logger.warning("the uses of memories in the last second are not recorded: %s", error.loggable)
+            self._is_closed = True  # unless it can be opened
             open_parts(self.embedder)
+            self._is_closed = False
 
 
 def _close(projector: Projector) -> None:

@@ -22,7 +22,6 @@ from memgraph.errors import (
     MissingExtraError,
     ReadOnlyError,
     StorageError,
-    TruncatedJournalError,
 )
 from memgraph.interfaces.cli.group import cli
 from memgraph.journal import sql
@@ -328,7 +327,7 @@ class TestMoving:
             memory.store.verify(deep=True)
             memory.commands.remember("Written there")
             changed = memory.store.digest()
-        with pytest.raises(TruncatedJournalError):
+        with pytest.raises(StorageError, match="moved to postgresql"):
             MemGraph.open(home)
         back = move(tmp_path / "back", AgentMemoryConfig(home=server.address(), tenant="acme"))
         assert back.digest == changed

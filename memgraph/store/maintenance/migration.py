@@ -11,7 +11,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import orjson
@@ -36,7 +36,7 @@ from memgraph.journal.opening import (
     opened,
     refuse_foreign,
 )
-from memgraph.journal.sql import Transaction
+from memgraph.journal.sql import MOVED, Transaction
 from memgraph.journal.vectors import NamedRows
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.earlier import UPCASTERS
@@ -112,10 +112,10 @@ def move(
     clock: Clock | None = None,
     progress: Progress | None = None,
 ) -> MoveResult:
-    """Copy a store into another database: a directory, or a PostgreSQL database by its address. The source stays as it is.
+    """Copy a store into another database: a directory, or a PostgreSQL database by its address. The source stays as it is, and is refused.
 
     Every event and every vector is verified in the new place, in one transaction. Settings, receipts and the list of exports are copied. Keys and head
-    file stay where they are, for both are one store: after the next event in the new place, the old one counts as an old copy and is refused.
+    file stay where they are, for both are one store: only one of them may be written.
     """
     checked(Callback, progress, "progress")
     config = config or load_config()
@@ -130,12 +130,11 @@ def move(
         refuse_foreign(target.home)
         if target.home.exists() and any(target.home.iterdir()):
             raise StorageError("is not empty; name a new directory", path=target.home)
-    with (
-        closing(open_store_journal(config, keys, times_of(clock))) as source,
-        source.locked(),
-        _making(target) as folder,
-    ):
-        moved = _moved(source, config, target, folder, progress)
+    with closing(open_store_journal(config, keys, times_of(clock))) as source, source.locked():
+        with _making(target) as folder:
+            moved = _moved(source, config, target, folder, progress)
+        with suppress(StorageError, OSError):  # a source that may not be written
+            write_private(config.home / MOVED, orjson.dumps({"to": moved.target, "at": times_of(clock)()}))
     return moved.model_copy(update={"seconds": round(time.perf_counter() - started, 3)})
 
 

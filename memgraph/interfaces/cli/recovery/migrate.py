@@ -56,7 +56,7 @@ def move(settings: Settings, to: str, tenant: str | None) -> None:
     lines = [
         f"Moved {count(found.events, 'event')} and {count(found.vectors, 'vector')} to {plain(found.target)}, and verified them there.",
         f"Digest of the state {found.digest}, in both.",
-        f"The old store, {plain(found.source)}, is left as it is; once the new one is written, it is refused as an old copy.",
+        f"The old store, {plain(found.source)}, is left as it is, and refused from now on: delete it once the new one is in use.",
     ]
     emit(settings, found, lines)
 

@@ -192,3 +192,22 @@ def test_a_moved_store_knows_the_files_that_were_written_before(store: Any, tmp_
     with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64)) as moved:
         receipt = moved.purge([one])
     assert [exported.path for exported in receipt.exports] == [str(tmp_path / "before.jsonl")]
+
+
+def test_the_place_that_a_store_was_moved_from_says_where_it_is_and_takes_no_more(store: Any, tmp_path: Path) -> None:
+    """So the two copies of one store never part: `repair --accept-head` in one of them would cost what is in the other."""
+    store.insert_memory({"type": "episodic", "content": "The vault is in Bern"})
+    move(tmp_path / "moved", store.config)
+    with pytest.raises(StorageError, match=r"was moved to .*/moved on "):  # also who has it open
+        store.insert_memory({"type": "episodic", "content": "The key is in Thun"})
+    arguments = {"env": {"MEMGRAPH_KEYS_HOME": str(store.config.keys_home)}}
+    for command in (["list"], ["repair", "--accept-head", "--yes"], ["doctor"]):
+        result = CliRunner().invoke(cli, ["--home", str(store.config.home), *command], **arguments)
+        assert (result.exit_code, f"moved to {tmp_path / 'moved'}" in result.output) == (1, True), (
+            command,
+            result.output,
+        )
+    config = store.config.model_copy(update={"home": tmp_path / "moved"})
+    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64)) as moved:
+        moved.insert_memory({"type": "episodic", "content": "The key is in Thun"})
+        assert len(moved.get_all_memories()) == 2
