@@ -302,9 +302,10 @@ class Purging:
                     remove_abandoned(Path(gettempdir()), prefix)
             if is_here:
                 projector.rebuild()
+            is_complete = projector.forget(erases=is_here)
+            # afterwards: a read that began before may have made it again
             for model in journal.named.rows:
                 journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
-            is_complete = projector.forget(erases=is_here)
             exports = self._exports()
             receipts = [
                 receipt_of(
