@@ -303,8 +303,7 @@ class Purging:
             if is_here:
                 projector.rebuild()
             is_complete = projector.forget(erases=is_here)
-            # afterwards: a read that began before may have made it again
-            for model in journal.named.rows:
+            for model in journal.named.rows:  # last: a read that began before may have made a cache again
                 journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
             exports = self._exports()
             receipts = [
