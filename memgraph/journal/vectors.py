@@ -266,12 +266,9 @@ class Vectors:
         self._count = count
 
     def _read(self, first: int, end: int) -> Matrix:
-        """Return rows of the table as it is now, whatever this thread's block of reads sees: a purge may have removed some since that began.
-
-        A missing row, or one of another size, is zeros.
-        """
+        """Return rows of the table; a missing one, or one of another size, is zeros."""
         fresh = np.zeros((end - first, self.dimension), dtype="<f4")
-        with self._database.beside(), self._database.reading() as tx:
+        with self._database.reading() as tx:
             for place, value in tx.rows("vectors_from", self._database.tenant, self.model, first, end):
                 if len(_bytes(value)) == self.row_bytes:
                     fresh[place - first] = np.frombuffer(value, dtype="<f4")

@@ -302,9 +302,9 @@ class Purging:
                     remove_abandoned(Path(gettempdir()), prefix)
             if is_here:
                 projector.rebuild()
-            for model in journal.named.rows:
-                journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
             is_complete = projector.forget(erases=is_here)
+            for model in journal.named.rows:  # last: a read that began before may have made a cache again
+                journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
             exports = self._exports()
             receipts = [
                 receipt_of(

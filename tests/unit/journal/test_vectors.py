@@ -170,17 +170,6 @@ class TestTheCopy:
         vectors.save()
         assert make().rows(5).tobytes() == np.concatenate([saved[:3], new]).tobytes()
 
-    def test_who_reads_the_table_as_it_was_does_not_bring_back_what_is_removed(
-        self, saved: np.ndarray, vectors: Vectors, make: Any, journal: Journal
-    ) -> None:
-        with journal.database.reading() as tx:
-            assert tx.one("vector", journal.database.tenant, vectors.model, 2)
-            with journal.database.beside():
-                make().remove([2])
-            assert tx.one("vector", journal.database.tenant, vectors.model, 2)
-            assert not vectors.rows(4)[2].any()
-        assert saved[2].tobytes() not in vectors.path.read_bytes()
-
     def test_one_that_cannot_be_written_is_done_without(self, saved: np.ndarray, vectors: Vectors, make: Any) -> None:
         vectors.forget()
         vectors.path.mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from memgraph.interfaces.http.access.answers import Answers
 from memgraph.interfaces.operations import Answer
 from memgraph.journal.keys.providers import FileKeys
 from memgraph.journal.rotation import reseal, rotate
+from memgraph.journal.sql import SQLite
 from memgraph.journal.vectors import MadeVectors
 from memgraph.store import past as as_of
 from memgraph.viz.page.page import write_page
@@ -73,6 +75,23 @@ def test_temporary_copies_of_killed_readers_go(
     assert [path.parent.exists() for path in left] == [False, False]
     assert in_use.path.exists()
     in_use.remove()
+
+
+def test_a_read_that_began_before_does_not_leave_a_cache_with_purged_vectors(
+    store: AgentMemoryStore, secret: str, home: Path, open_store: Callable[..., AgentMemoryStore], monkeypatch: Any
+) -> None:
+    vector = np.asarray(store.get_memory(secret).embedding, dtype="<f4").tobytes()
+    other, block, real = open_store(), ExitStack(), SQLite.erase
+
+    def meanwhile(database: SQLite) -> None:
+        assert other.reader.vectors(np.array([0, 1])).any(axis=1).all()
+        block.close()
+        real(database)
+
+    block.enter_context(other.reader.frozen())
+    monkeypatch.setattr(SQLite, "erase", meanwhile)
+    assert store.purge([secret]).code
+    assert [path for path in home.rglob("*") if path.is_file() and vector in path.read_bytes()] == []
 
 
 def test_an_index_that_cannot_be_saved_is_not_left_as_it_was(
