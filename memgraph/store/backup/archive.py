@@ -195,9 +195,9 @@ class ArchiveWriter:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         with suppress(OSError):
             self._tar.close()
-        self._stack.close()
-        if isinstance(error, OSError):
-            with _refusals(self._path):
+        with _refusals(self._path):
+            self._stack.close()  # writes what is left of the buffer
+            if isinstance(error, OSError):
                 raise error
 
     def add(self, name: str, size_bytes: int, source: IO[bytes]) -> None:

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import resource
 import shutil
 import sys
 import tarfile
@@ -185,6 +186,17 @@ class TestIncremental:
             restore(tmp_path / "b.tar.gz")
         found = restore(tmp_path / "b.tar.gz", bases=[tmp_path / "far" / "renamed.tar.gz"])
         assert len(found.backup_ids) == 2
+
+    def test_a_full_disk_is_named_with_the_file(self, store: Any, tmp_path: Path) -> None:
+        """All of a small one is written only when its file is closed."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+        try:
+            with pytest.raises(BackupError, match=r"a\.tar\.gz: cannot be written: .*free some space"):
+                store.backup(tmp_path / "a.tar.gz")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert not list(tmp_path.glob("*a.tar.gz*"))
 
     def test_one_without_a_base_is_refused(self, store: Any, tmp_path: Path) -> None:
         with pytest.raises(InvalidInputError, match="make a full one first"):
