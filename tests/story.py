@@ -344,10 +344,16 @@ def _failures(folder: Path) -> None:
         memory.store.insert_memories([failure(4, **other), failure(5, **again), failure(6, **other)])
 
 
+def _back(folder: Path) -> None:
+    """The old place is used again instead of the one that the store was moved to."""
+    (folder / "store" / "moved.json").unlink()
+
+
 CHAPTERS: dict[str, Callable[[Path], None]] = {
     "settings": _settings,
     "sources": _sources,
     "failures": _failures,
+    "back": _back,
     **{name: _made(name) for name in ("tell", "move", "learn")},
 }
 """What no command can do, or the frozen stores have done before."""
