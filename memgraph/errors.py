@@ -89,10 +89,10 @@ class DuplicateIdError(MemGraphError):
 class UndoError(MemGraphError):
     """An event cannot be undone. Undo first the later events that changed the same fields or links (`blocked_by`)."""
 
-    def __init__(self, problem: str, *, seq: int, blocked_by: Sequence[int] = ()) -> None:
+    def __init__(self, problem: str, *, seq: int, blocked_by: Sequence[int] = (), what: str | None = None) -> None:
         self.seq = seq
         self.blocked_by = list(blocked_by)
-        super().__init__(f"event {seq} cannot be undone: {problem}")
+        super().__init__(f"{what or f'event {seq} cannot be undone'}: {problem}")
 
 
 class ScopeError(MemGraphError):

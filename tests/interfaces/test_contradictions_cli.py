@@ -151,6 +151,7 @@ def test_undo_does_not_reach_behind_what_another_did(done: Callable[..., str], r
     done("observe", "The staging server is called heron")
     refused = run("undo")
     assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("memgraph: nothing was undone: the last change, ")
     assert "memory.added by the agent" in refused.stderr
     assert "is not by the user" in refused.stderr
     own = json.loads(done("history", mine, "--json"))[0]["event"]

@@ -130,7 +130,7 @@ class Undoing:
             f"the last change, event {last.first} ({event.type} by the {last.actor}, {event.timestamp[:16].replace('T', ' ')}), "
             f"{why}: {back}`memgraph undo {of_user.first}` undoes the last change by the user"
         )
-        return UndoError(problem, seq=of_user.first, blocked_by=[last.first])
+        return UndoError(problem, seq=of_user.first, blocked_by=[last.first], what="nothing was undone")
 
     def _check(self, commit: RecordedCommit, events: Sequence[Event], undoings: Undoings) -> None:
         other = next((one for one in events if one.type not in REVERSIBLE | {CommitUndone.TYPE}), None)
