@@ -239,7 +239,7 @@ def add_store(database: Database, store_id: str, copy_id: str | None = None) -> 
 
 
 def identity_in(database: Database) -> Identity | None:
-    """Return the identity of the store in a database; None if there is none yet. Raises `DamagedJournalError` if it is none that was made here."""
+    """Return the identity of the store in a database; None if there is none yet. Raises `DamagedJournalError` if its ids are not of our form."""
     if not database.has_tables:
         return None
     with database.reading() as tx:

@@ -302,7 +302,7 @@ class Database(ABC):
             call()
 
     def stamp(self) -> list[int] | None:
-        """Return what any write changes, by whomever: None if that cannot be told."""
+        """Return what changes with every write of any process; None if that cannot be told."""
         return None
 
     def is_put_aside(self) -> bool:

@@ -340,7 +340,7 @@ class Projector:
             counts["events"] = self.projection.seq
 
     def is_rebuilt_since(self, seq: int) -> bool:
-        """Return whether the rows were made anew at this event or after it, by whomever."""
+        """Return whether any process made the rows anew at this event or after it."""
         state = self._usable_state()
         return state is not None and state.since >= seq
 
@@ -499,9 +499,8 @@ class Projector:
         """Save the index if much has changed, record how far the journal is verified, and close the database."""
         with self.guard:
             try:
-                if (
-                    self._is_shared and not self.journal.has_changed()
-                ):  # else a later purge may have removed what this process knows
+                # else a later purge may have removed what this process knows
+                if self._is_shared and not self.journal.has_changed():
                     # the snapshot must not keep the names of what was removed
                     index = self.index if self._has_removed else self.loaded_index
                     share = len(index) + 1 if index is not None and self._has_removed else _SNAPSHOT_SHARE
