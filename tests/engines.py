@@ -51,7 +51,7 @@ class Snapshots:
             if row is None:
                 rows.pop(key, None)
             else:
-                rows[key] = row
+                rows[key] = {"seq": rows.get(key, {}).get("seq", self.seq), **row} if table == "Memory" else row
 
     def count(self) -> int:
         return sum(map(len, self.tables.values()))
@@ -69,10 +69,10 @@ class Snapshots:
         """Iterate over all rows of a table."""
         return iter(self.tables.get(table, {}).items())
 
-    def changed_since(self, seq: int, most: int) -> list[tuple[str, Key, Row | None]] | None:
+    def changes_since(self, seq: int, most: int) -> list[Change] | None:
         """Return the rows changed after an event, unless they are too many."""
         found = list(islice(takewhile(lambda one: one[1] > seq, reversed(self._changed.items())), most + 1))
-        rows = [(table, key, self.tables[table].get(key)) for (table, key), _ in found]
+        rows = [Change(table, key, None, self.tables[table].get(key)) for (table, key), _ in found]
         return rows if len(rows) <= most else None
 
 

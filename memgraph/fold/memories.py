@@ -1,10 +1,9 @@
-"""Folds and checks events about memories and their links, with the edges and nodes that follow from a memory's fields."""
+"""Folds and checks events about memories and their links. What a memory's other fields imply is not stored: see `memgraph.graph.implied`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from memgraph.errors import DuplicateIdError, NotFoundError, ScopeError
 from memgraph.fold.workspace import Workspace
@@ -25,138 +24,9 @@ from memgraph.model.events.memories import (
 from memgraph.model.events.payload import Payload, sparse
 from memgraph.model.events.records import AccessRecorded
 from memgraph.model.events.store import MemoryPurged
-from memgraph.model.ids import canonical_name, natural_id, short_name
-from memgraph.model.memory import VECTOR_COLUMNS, Role, fields_with
-from memgraph.ports import Row
-
-FIELDS = fields_with(Role.EDGE)
-"""Fields from which edges are derived."""
-
-
-class Node(NamedTuple):
-    """A node that memories are attached to."""
-
-    table: str
-    key: str
-    row: Row
-
-
-class Attachment(NamedTuple):
-    """An edge from or to a memory, and the node at its other end (None: another memory)."""
-
-    table: str
-    source: str
-    target: str
-    row: Row
-    node: Node | None
-
-    @property
-    def place(self) -> tuple[str, tuple[str, str]]:
-        """Table and key of the edge."""
-        return self.table, (self.source, self.target)
-
-
-_STAYS = frozenset({"consolidated_at", "status", "known_at"})
-"""Fields of nodes that stay without memories."""
-_BARE: Row = {}
-"""Row of an edge without properties. Rows are never modified, so all such edges share it."""
-
-
-def attachments(memory: Row) -> Iterator[Attachment]:
-    """Yield the edges that a memory's row implies."""
-    me, project = memory["id"], memory.get("project_id")
-    if project:
-        yield _to_node(me, "IN_PROJECT", node_of("Project", project))
-    for build in dict.fromkeys([*filter(None, [memory.get("build_id")]), *memory.get("evidence_build_ids", ())]):
-        yield _to_node(me, "FROM_BUILD", node_of("Build", build, project))
-    if session := memory.get("session_id"):
-        yield _to_node(me, "IN_SESSION", node_of("Session", session, project))
-    if task := memory.get("task_id"):
-        yield _to_node(me, "IN_TASK", node_of("Task", task))
-    for agent in memory.get("agents_involved", ()):
-        yield _to_node(me, "INVOLVES", node_of("Agent", agent))
-    for tag in memory.get("tags", ()):
-        yield _to_node(me, "TAGGED", node_of("Tag", tag))
-    for entity in memory.get("entities", ()):
-        node = _entity_node(entity["kind"], entity["name"], project)
-        yield _to_node(me, "MENTIONS", node, {"about": entity.get("about", False)})
-    if previous := memory.get("previous_id"):
-        yield Attachment("NEXT", previous, me, _BARE, None)
-
-
-def bare(node: Row) -> Row:
-    """Return the row of a node as memories alone imply it."""
-    return {name: node[name] for name in ("id", "name", "project_id") if name in node}
-
-
-def _to_node(me: str, table: str, node: Node, row: Row = _BARE) -> Attachment:
-    return Attachment(table, me, node.key, row, node)
-
-
-@lru_cache(maxsize=65_536)
-def node_of(table: str, name: str, project_id: str | None = None) -> Node:
-    """Return the node of a name, as memories are attached to it."""
-    known_as = canonical_name(name) if table == "Tag" else name
-    key = natural_id(table.lower(), known_as, project_id=project_id)
-    row = {"id": key, "name": name, "project_id": project_id}
-    return Node(table, key, {field: value for field, value in row.items() if value is not None})
-
-
-@lru_cache(maxsize=65_536)
-def _entity_node(kind: str, name: str, project_id: str | None) -> Node:
-    key = natural_id(f"entity:{kind}", canonical_name(name), project_id=project_id)
-    row = {"id": key, "name": name, "kind": kind, "project_id": project_id, "short_name": short_name(kind, name)}
-    return Node("Entity", key, {field: value for field, value in row.items() if value is not None})
-
-
-def attach(workspace: Workspace, memory: Row) -> None:
-    """Create the edges that a new memory implies, and their nodes."""
-    for edge in attachments(memory):
-        if _has_ends(workspace, edge):
-            workspace.add(*edge.place, edge.row)
-
-
-def reattach(workspace: Workspace, old: Row, new: Row) -> None:
-    """Replace the edges that a memory's old row implies with those of its new row."""
-    if all(old.get(name) == new.get(name) for name in FIELDS):
-        return
-    before, after = ({edge.place: edge for edge in attachments(memory)} for memory in (old, new))
-    removed = [before[place] for place in sorted(before.keys() - after.keys())]
-    for edge in removed:
-        _put(workspace, edge, edge, None)
-    for place, edge in after.items():
-        if before.get(place) != edge and _has_ends(workspace, edge):
-            _put(workspace, edge, before.get(place), edge.row)
-    detach(workspace, removed)
-
-
-def detach(workspace: Workspace, removed: Iterable[Attachment]) -> None:
-    """Remove nodes at the ends of removed edges that no memory is attached to any more.
-
-    A consolidated build stays, because its record states what of it has been read; so does a registered task, and an agent with a ledger or handoffs.
-    """
-    for edge in removed:
-        row = workspace.get(edge.node.table, edge.node.key) if edge.node else None
-        if edge.node is None or row is None or not _STAYS.isdisjoint(row):
-            continue
-        if not workspace.is_attached(edge.table, edge.node.key):
-            workspace.put(edge.node.table, edge.node.key, None)
-
-
-def _put(workspace: Workspace, edge: Attachment, old: Attachment | None, row: Row | None) -> None:
-    """Set or remove an edge. Exactly the edges that the old row implied exist, except those without a node at the other end."""
-    if edge.table == "NEXT":
-        workspace.put(*edge.place, row)
-    else:
-        workspace.replace(*edge.place, None if old is None else old.row, row)
-
-
-def _has_ends(workspace: Workspace, edge: Attachment) -> bool:
-    """Ensure that the edge's other node exists, and return whether it does; a deleted predecessor does not."""
-    if edge.node is None:
-        return workspace.get("Memory", edge.source) is not None
-    workspace.ensure(*edge.node)
-    return True
+from memgraph.model.ids import natural_id
+from memgraph.model.memory import VECTOR_COLUMNS
+from memgraph.ports import Key, Row
 
 
 def chain_of(memory: Row) -> tuple[str, str] | None:
@@ -172,9 +42,8 @@ def chain_of(memory: Row) -> tuple[str, str] | None:
 def _added(workspace: Workspace, event: Event, payload: MemoryAdded) -> None:
     row = {**event.content["memory"], "seq": event.seq, **_vector_columns(payload.vector)}
     workspace.add("Memory", row["id"], row)
-    attach(workspace, row)
-    if chain := chain_of(row):
-        _set_last(workspace, chain, row["id"])
+    _follow(workspace, row, workspace.add)
+    _set_last(workspace, row, row["id"])
 
 
 def _revised(workspace: Workspace, _event: Event, payload: MemoryRevised | MemoryMerged) -> None:
@@ -199,7 +68,7 @@ def _deleted(workspace: Workspace, _event: Event, payload: MemoryDeleted) -> Non
 
 
 def remove(workspace: Workspace, memory_id: str) -> None:
-    """Remove a memory, if it exists, with its edges and the nodes that only it was attached to; its successors follow its predecessor."""
+    """Remove a memory, if it exists, with its edges; its successors follow its predecessor."""
     row = workspace.get("Memory", memory_id)
     if row is None:
         return
@@ -210,11 +79,8 @@ def remove(workspace: Workspace, memory_id: str) -> None:
             _replace(workspace, follower, sparse({**follower, "previous_id": previous_id}))
         workspace.put(table, key, None)
     workspace.put("Memory", memory_id, None)
-    chain = chain_of(row)
-    node = workspace.get(*chain) if chain else None
-    if chain and node and node.get("last_memory_id") == memory_id:
-        _set_last(workspace, chain, previous_id)
-    detach(workspace, attachments(row))
+    if _last(workspace, row) == memory_id:
+        _set_last(workspace, row, previous_id)
 
 
 def _undeleted(workspace: Workspace, event: Event, payload: MemoryUndeleted) -> None:
@@ -226,7 +92,7 @@ def _undeleted(workspace: Workspace, event: Event, payload: MemoryUndeleted) -> 
     known = workspace.get("Memory", row["id"])
     if known is None:
         workspace.add("Memory", row["id"], row)
-        attach(workspace, row)
+        _follow(workspace, row, workspace.add)
     else:
         _replace(workspace, known, row)
     for follower_id in payload.follower_ids:
@@ -238,10 +104,8 @@ def _undeleted(workspace: Workspace, event: Event, payload: MemoryUndeleted) -> 
         if workspace.get("Recall", recall.query_id) is not None:
             edge = sparse(recall.model_dump(exclude={"query_id"}))
             workspace.put("RECALLED", (recall.query_id, row["id"]), edge)
-    chain = chain_of(row)
-    node = workspace.get(*chain) if chain else None
-    if chain and node and node.get("last_memory_id") == row.get("previous_id"):
-        _set_last(workspace, chain, row["id"])
+    if _last(workspace, row) == row.get("previous_id"):
+        _set_last(workspace, row, row["id"])
 
 
 def _purged(workspace: Workspace, _event: Event, payload: MemoryPurged) -> None:
@@ -285,13 +149,32 @@ def _accessed(workspace: Workspace, _event: Event, payload: AccessRecorded) -> N
 
 def _replace(workspace: Workspace, old: Row, new: Row) -> None:
     workspace.put("Memory", new["id"], new)
-    reattach(workspace, old, new)
+    if old.get("previous_id") != new.get("previous_id"):
+        if "previous_id" in old:
+            workspace.put("NEXT", (old["previous_id"], new["id"]), None)
+        _follow(workspace, new, workspace.put)
 
 
-def _set_last(workspace: Workspace, chain: tuple[str, str], memory_id: str | None) -> None:
-    node = workspace.get(*chain)
-    if node is not None:
-        workspace.put(*chain, sparse({**node, "last_memory_id": memory_id}))
+def _follow(workspace: Workspace, memory: Row, put: Callable[[str, Key, Row], None]) -> None:
+    """Put a memory after its predecessor, unless that was deleted."""
+    previous = memory.get("previous_id")
+    if previous and workspace.has("Memory", previous):
+        put("NEXT", (previous, memory["id"]), {})
+
+
+def _last(workspace: Workspace, memory: Row) -> str | None:
+    """Return the last episode of a memory's chain; "" if it has none."""
+    chain = chain_of(memory)
+    return (workspace.get(*chain) or {}).get("last_memory_id") if chain else ""
+
+
+def _set_last(workspace: Workspace, memory: Row, last_id: str | None) -> None:
+    """Set the last episode of a memory's chain. The node has a row of its own only while it states one."""
+    if chain := chain_of(memory):
+        table, key = chain
+        named = {"id": key, "name": memory[f"{table.lower()}_id"], "last_memory_id": last_id}
+        project_id = memory.get("project_id") if table == "Session" else None
+        workspace.put(table, key, sparse({**named, "project_id": project_id}) if last_id else None)
 
 
 def _vector_columns(vector: VectorRef | None) -> Row:

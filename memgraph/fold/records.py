@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from memgraph.fold.memories import bare, remove
+from memgraph.fold.memories import remove
 from memgraph.fold.tasks import retrieval_rejected
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
@@ -50,9 +50,7 @@ def _outcome(workspace: Workspace, _event: Event, payload: events.OutcomeRecorde
 
 def _consolidated(workspace: Workspace, _event: Event, payload: events.BuildConsolidated) -> None:
     key = natural_id("build", payload.build_id, project_id=payload.project_id)
-    if "consolidated_at" not in (
-        workspace.get("Build", key) or {}
-    ):  # until then the build is only the origin of memories
+    if not workspace.has("Build", key):
         run = workspace.get("LifecycleRun", events.COMPRESSION) or {"id": events.COMPRESSION, "name": "compression"}
         workspace.put("LifecycleRun", events.COMPRESSION, {**run, "builds_since": run.get("builds_since", 0) + 1})
     fields = sparse(payload.model_dump(exclude={"build_id", "complete"}))
@@ -164,7 +162,7 @@ def tables_of(scope: ResetScope) -> list[str]:
 
 
 def _reset(workspace: Workspace, _event: Event, payload: StoreReset) -> None:
-    """Clear what the event names; a build that a kept memory names stays, as one that was never read."""
+    """Clear what the event names."""
     for memory_id in payload.removed:
         remove(workspace, memory_id)
         for table in ("Practice", "Pin"):
@@ -172,8 +170,7 @@ def _reset(workspace: Workspace, _event: Event, payload: StoreReset) -> None:
                 workspace.put(table, memory_id, None)
     for table in payload.cleared:
         for key in workspace.keys(table):
-            is_named = table == "Build" and workspace.is_attached("FROM_BUILD", str(key))
-            workspace.put(table, key, bare(workspace.get(table, key) or {}) if is_named else None)
+            workspace.put(table, key, None)
 
 
 HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {

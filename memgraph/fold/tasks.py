@@ -15,7 +15,6 @@ from functools import cache
 from typing import Any, NamedTuple, TypeGuard
 
 from memgraph.errors import DuplicateIdError, InvalidInputError, NotFoundError, ScopeError
-from memgraph.fold.memories import node_of
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.model.events import tasks as events
@@ -72,28 +71,22 @@ def task_key(task_id: str) -> str:
     return natural_id("task", task_id)
 
 
-def is_registered(row: Row | None) -> TypeGuard[Row]:
-    """Return whether a task was registered; otherwise memories merely name it."""
-    return row is not None and "status" in row
-
-
 def touch(workspace: Workspace, event: Event) -> None:
     """Record when a registered task was last written to."""
     key = task_key(event.task_id or "")
     row = workspace.get(TASK, key)
-    if is_registered(row):
+    if row is not None:
         workspace.put(TASK, key, {**row, "touched_at": event.timestamp})
 
 
 def _created(workspace: Workspace, event: Event, payload: events.TaskCreated) -> None:
     """Register a task unless it is registered."""
     key = task_key(_task(event))
-    row = workspace.get(TASK, key)
-    if is_registered(row):
+    if workspace.has(TASK, key):
         return
     known = {"id": key, "name": event.task_id, "title": payload.title, "status": "active", "seq": event.seq}
     times = {"created_at": event.timestamp, "touched_at": event.timestamp}
-    workspace.put(TASK, key, sparse({**(row or {}), **known, **times, "project_id": payload.project_id}))
+    workspace.put(TASK, key, sparse({**known, **times, "project_id": payload.project_id}))
     _hold(workspace, event, "title", payload.title)
     _hold(workspace, event, "status", "active")
 
@@ -116,7 +109,7 @@ def _goal_set(workspace: Workspace, event: Event, payload: events.GoalSet) -> No
 def _linked(workspace: Workspace, event: Event, payload: events.TaskLinked) -> None:
     """Nothing without both tasks."""
     ends = (task_key(_task(event)), task_key(payload.target_id))
-    if _changed(workspace, event) and is_registered(workspace.get(TASK, ends[1])):
+    if _changed(workspace, event) and workspace.has(TASK, ends[1]):
         workspace.ensure(LINKED, ends, {"created_at": event.timestamp})
         _hold(workspace, event, "link", payload.target_id, name=payload.target_id)
 
@@ -212,7 +205,7 @@ def _changed(workspace: Workspace, event: Event, **fields: str) -> bool:
     """Set fields of the event's task; return whether it is registered."""
     key = task_key(_task(event))
     row = workspace.get(TASK, key)
-    if not is_registered(row):
+    if row is None:
         return False
     workspace.put(TASK, key, {**row, **fields})
     return True
@@ -427,16 +420,14 @@ def _open(workspace: Workspace, event: Event, handoff_id: str) -> Row | None:
 
 
 def _has_task(workspace: Workspace, task_id: str) -> bool:
-    return is_registered(workspace.get("Task", task_key(task_id)))
+    return workspace.has(TASK, task_key(task_id))
 
 
 def _agent(workspace: Workspace, event: Event, name: str) -> str:
     """Ensure the node of an agent, which stays without memories from now on; return its key."""
-    node = node_of("Agent", name)
-    row = workspace.get(node.table, node.key) or node.row
-    if "known_at" not in row:
-        workspace.put(node.table, node.key, {**row, "known_at": event.timestamp})
-    return node.key
+    key = natural_id("agent", name)
+    workspace.ensure("Agent", key, {"id": key, "name": name, "known_at": event.timestamp})
+    return key
 
 
 def _git(git: events.WorkTree | None) -> Row:
@@ -446,7 +437,7 @@ def _git(git: events.WorkTree | None) -> Row:
 def known_task(rows: Workspace, task_id: str) -> Row:
     """Return the row of a registered task."""
     row = rows.get(TASK, task_key(task_id))
-    if not is_registered(row):
+    if row is None:
         raise NotFoundError("task", task_id, listed_by="memgraph task list")
     return row
 
@@ -464,7 +455,7 @@ def _check_task(rows: Workspace, draft: CommitDraft, payload: events.TaskPayload
     """Refuse an event of a task that does not exist, exists already, or is archived or closed."""
     task_id = draft.task_id or ""
     if isinstance(payload, events.TaskCreated):
-        if is_registered(rows.get(TASK, task_key(task_id))):
+        if rows.has(TASK, task_key(task_id)):
             raise InvalidInputError("names a task that exists already", field="task_id", value=task_id)
         return
     status = known_task(rows, task_id)["status"]

@@ -9,8 +9,6 @@ from typing import Protocol
 from memgraph.ports import Change, Key, Row
 
 _UNREAD: Row = {}
-_FIRST_SOURCES, _MORE_SOURCES = 16, 8
-"""Number of a node's edges that are read to find one that is left, and the factor by which it grows if all of those are gone."""
 
 
 class RowSource(Protocol):
@@ -26,10 +24,6 @@ class RowSource(Protocol):
 
     def edges_at(self, memory_id: str) -> Iterable[tuple[str, Key, Row]]:
         """Return every edge at a memory, in both directions."""
-        ...
-
-    def sources(self, table: str, target: str, limit: int) -> list[str]:
-        """Return at most `limit` nodes with an edge of this table to the target."""
         ...
 
 
@@ -48,10 +42,6 @@ class EmptyRows:
         """Return nothing."""
         return ()
 
-    def sources(self, table: str, target: str, limit: int) -> list[str]:  # noqa: ARG002
-        """Return nothing."""
-        return []
-
 
 class Workspace:
     """Changed rows over a source of old ones."""
@@ -61,7 +51,6 @@ class Workspace:
         self._old: dict[tuple[str, Key], Row | None] = {}
         self._new: dict[tuple[str, Key], Row | None] = {}
         self._edges_at: dict[str, set[tuple[str, Key]]] | None = None
-        self._sources: dict[tuple[str, str], tuple[list[str], int, bool]] = {}
 
     def get(self, table: str, key: Key) -> Row | None:
         """Return the row after the changes so far."""
@@ -96,14 +85,10 @@ class Workspace:
 
     def add(self, table: str, key: Key, row: Row) -> None:
         """Set a row that cannot exist yet; saves the look-up."""
-        self.replace(table, key, None, row)
-
-    def replace(self, table: str, key: Key, old: Row | None, new: Row | None) -> None:
-        """Set a row, or remove it with None, if its old value is known; saves the look-up."""
         place = (table, key)
-        self._old.setdefault(place, old)
-        self._new[place] = new
-        self._note_ends(place, new)
+        self._old.setdefault(place, None)
+        self._new[place] = row
+        self._note_ends(place, row)
 
     def ensure(self, table: str, key: Key, row: Row) -> None:
         """Add a row unless it exists."""
@@ -123,25 +108,6 @@ class Workspace:
             row = self.get(table, key)
             if row is not None:
                 yield table, key, row
-
-    def is_attached(self, table: str, target: str) -> bool:
-        """Return whether a node has an edge of a table to this one after the changes so far."""
-        if any(name == table for name, _ in self._changed_at(target)):
-            return True
-        place = (table, target)
-        while True:
-            found, limit, is_all = self._sources.get(place, ([], 0, False))
-            while (
-                found and (table, (found[-1], target)) in self._new
-            ):  # removed: otherwise it would have been found above
-                found.pop()
-            if found:
-                return True
-            if is_all:
-                return False
-            limit = limit * _MORE_SOURCES or _FIRST_SOURCES
-            found = list(self._old_rows.sources(table, target, limit))
-            self._sources[place] = (found, limit, len(found) < limit)
 
     def _changed_at(self, node_id: str) -> set[tuple[str, Key]]:
         """Return the edges at a node that were added or changed and exist."""

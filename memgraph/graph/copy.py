@@ -31,11 +31,12 @@ from memgraph.disk.folders import TemporaryFolder, remove_abandoned
 from memgraph.disk.seal import Seal
 from memgraph.errors import ConfigError, DiskFullError, GraphError, MemGraphError, MissingExtraError
 from memgraph.graph.guard import check_parameters, check_read_only, explaining
+from memgraph.graph.implied import Implied, updates
 from memgraph.graph.process import EndedError, EngineProcess, Limits
-from memgraph.graph.schema import tables, updates, write_part
+from memgraph.graph.schema import tables, write_part
 from memgraph.logs import logger_of
 from memgraph.model.results.rows import Rows
-from memgraph.ports import Key, Row
+from memgraph.ports import Change, Key, Row
 
 logger = logger_of(__name__)
 
@@ -53,7 +54,7 @@ _DISK_BYTES_A_JSON_BYTE = 3
 _SPARE_BYTES = 8 << 20
 _QUIET_S = 1.0
 """After many writes, until a base is written in the background: more of them may be about to follow."""
-_QUICK_ROWS = 30_000
+_QUICK_ROWS = 4_000
 """Of so many rows, the next query itself writes a base within a second."""
 
 
@@ -65,10 +66,6 @@ class Vendor(NamedTuple):
 
 
 VENDORS = {vendor.name: vendor for vendor in (Vendor("kuzu"), Vendor("ladybug", extra="ladybug"))}
-
-
-Change = tuple[str, Key, Row | None]
-"""A table, a key, and the row as it is now; None if it was removed."""
 
 
 class RowSource(Protocol):
@@ -94,8 +91,11 @@ class RowSource(Protocol):
         """Iterate over all rows of a table, by preference in the order of their keys."""
         ...
 
-    def changed_since(self, seq: int, most: int) -> Collection[Change] | None:
-        """Return the rows changed or removed after an event, each once, as they are now; None if unknown or more than `most`."""
+    def changes_since(self, seq: int, most: int) -> Collection[Change] | None:
+        """Return what changed after an event, each row once; None if unknown or more than `most`.
+
+        `old` is None unless only a memory's use has changed.
+        """
         ...
 
 
@@ -109,7 +109,7 @@ class QueryLimits:
     grace_s: float = 2.0  # after the timeout, until the process of the query is killed
     memory_bytes: int = 2 << 30  # beyond the buffer pool
     patience_s: float = 0.2  # until a query no longer waits for the one before it, and runs beside it
-    changes: int = 2_000  # rows from which a fresh base is written
+    changes: int = 1_000  # rows from which a fresh base is written
 
 
 @dataclass(slots=True)
@@ -274,7 +274,7 @@ class GraphCopy:
         with self._snapshot() as rows:
             seq, mark = rows.seq, rows.mark(rows.seq) or ""
             copy = child.copy if _is_owner(child, self) and child.is_alive else None
-            changes = rows.changed_since(copy.seq, most) if copy and rows.mark(copy.seq) == copy.mark else None
+            changes = rows.changes_since(copy.seq, most) if copy and rows.mark(copy.seq) == copy.mark else None
             if changes is None:
                 child.copy = copy = None
                 for path, base_seq, base_mark, code, since in self._recent_bases(rows):
@@ -284,7 +284,7 @@ class GraphCopy:
                         break
         if copy is None:
             return False
-        statements = [[query, params] for query, params in updates(changes or ())]
+        statements = [[query, params] for query, params in updates(changes or (), copy.seq)]
         if statements or opening:
             updating = [orjson.dumps({"run": statements})] if statements else []
             child.ask([*opening, *updating], self._child_limits(_WRITE_TIMEOUT_S))
@@ -300,7 +300,7 @@ class GraphCopy:
             ((int(match[1]), path, match[2]) for path, match in found if match), reverse=True
         ):
             mark = rows.mark(seq) if seq <= rows.seq else None
-            changes = None if mark is None else rows.changed_since(seq, self._limits.changes)
+            changes = None if mark is None else rows.changes_since(seq, self._limits.changes)
             if mark is not None and changes is not None:
                 yield path, seq, mark, code, changes
 
@@ -331,8 +331,9 @@ class GraphCopy:
         """Yield the requests that write a base."""
         yield self._opening(path, _WRITING_POOL_BYTES)
         yield orjson.dumps({"run": [[table.statement, {}] for table in tables().values()]})
+        implied = Implied()
         for name, table in tables().items():
-            found = iter(rows.scan(name))
+            found = iter(implied.of(name, rows.scan(name)))
             for number in range(1 << 30):
                 part = path.with_name(f"{name}-{number}.json")
                 columns, count = write_part(table, found, part)

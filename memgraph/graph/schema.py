@@ -26,7 +26,7 @@ Statement = tuple[str, dict[str, Any]]
 """A statement and its parameters, all of them JSON."""
 PART_ROWS = 25_000
 """Rows in one file: a COPY of 100,000 memories at once takes more than a gigabyte."""
-_ROWS_A_STATEMENT = 500
+_VALUES_A_STATEMENT = 50_000
 _EMPTY_PART: dict[str, Any] = {"STRING[]": "", "BOOLEAN[]": False, "DOUBLE[]": 0.0}
 """Placeholder in a list for a part that a record lacks, because lists hold no nulls."""
 
@@ -90,14 +90,15 @@ def _split(body: str) -> list[str]:
 
 def columns_of(table: Table, row: Row) -> Row:
     """Return a row's fields as columns: a list of records becomes one list for each part of the record."""
-    columns: Row = {}
-    for name, value in row.items():
-        if name in table.columns:
-            columns[name] = value
-        else:
-            for part, column in table.parts[name].items():
-                nothing = _EMPTY_PART[table.columns[column]]
-                columns[column] = [item.get(part, nothing) for item in value]
+    split = [name for name in row if name not in table.columns]
+    if not split:
+        return row
+    columns = dict(row)
+    for name in split:
+        value = columns.pop(name)
+        for part, column in table.parts[name].items():
+            nothing = _EMPTY_PART[table.columns[column]]
+            columns[column] = [item.get(part, nothing) for item in value]
     return columns
 
 
@@ -109,34 +110,37 @@ def write_part(table: Table, rows: Iterator[tuple[Key, Row]], path: Path) -> tup
     part = [_row(table, key, row) for key, row in islice(rows, PART_ROWS)]
     if not part:
         return [], 0
-    used = {name for row in part for name in row}
+    used = {"from", "to", *table.columns} if table.ends else set().union(*part)
     names = [name for name in ("from", "to", *table.columns) if name in used or (table.ends and name in table.columns)]
     nothing = {name: value for name in names if (value := _nothing(table, name)) is not None}
     part[0] = {**dict.fromkeys(names), **nothing, **part[0]}  # the engine infers the columns from the first row
-    path.write_bytes(orjson.dumps([{**nothing, **row} for row in part]))
+    path.write_bytes(orjson.dumps([{**nothing, **row} for row in part] if nothing else part))
     return names, len(part)
 
 
-def updates(changes: Iterable[tuple[str, Key, Row | None]]) -> Iterator[Statement]:
-    """Return the statements that bring a copy up to date: edges leave before nodes, nodes come before edges.
-
-    Each is one pass over its table, however many rows change.
-    """
-    latest: dict[str, dict[Key, Row | None]] = {}
-    for name, key, row in changes:
-        latest.setdefault(name, {})[key] = row
-    found = [(table, latest[name]) for name, table in tables().items() if name in latest]
-    for table, rows in reversed(found):
-        gone = [_ends(key) for key, row in rows.items() if row is None]
-        for part in _parts(gone):
-            yield f"UNWIND $rows AS r MATCH {_pattern(table)} DELETE x", {"rows": part}
-    for table, rows in found:
-        new = [_row(table, key, row) for key, row in rows.items() if row is not None]
-        for part in _parts(new):
-            yield _upsert(table, part)
+def matching(table: Table, keys: Iterable[Key], rest: str) -> Iterator[Statement]:
+    """Return the statements that match the rows `x` of these keys, each one pass over the table, and do the rest."""
+    for part in _parts(table, [_ends(key) for key in keys]):
+        yield f"UNWIND $rows AS r MATCH {_pattern(table)}{rest}", {"rows": part}
 
 
-def _upsert(table: Table, rows: list[Row]) -> Statement:
+def upserts(table: Table, rows: Iterable[tuple[Key, Row]], *, unless_there: bool = False) -> Iterator[Statement]:
+    """Return the statements that set every column of rows, each one pass over the table; of nodes `unless_there` only of those that are new."""
+    for part in _parts(table, [_row(table, key, row) for key, row in rows]):
+        yield _upsert(table, part, "ON CREATE SET" if unless_there else "SET")
+
+
+def unset(table: Table, names: Iterable[str]) -> tuple[str, str]:
+    """Return what sets columns of a node `x` to what they are by default, and " AND …" of the condition that they are that."""
+    kinds = {name: table.columns[name] for name in names}
+    are = (
+        f" AND {f'x.{name} IS NULL' if _literal(kind) == 'NULL' else f'size(x.{name}) = 0'}"
+        for name, kind in kinds.items()
+    )
+    return ", ".join(f"x.{name} = {_literal(kind)}" for name, kind in kinds.items()), "".join(are)
+
+
+def _upsert(table: Table, rows: list[Row], then: str) -> Statement:
     """Return the statement that sets every column of these rows; what no row sets is a literal, because it has no type."""
     used = {name for row in rows for name in row}
     values = {
@@ -151,7 +155,7 @@ def _upsert(table: Table, rows: list[Row]) -> Statement:
     else:
         source, target = table.ends
         match = f"MATCH (a:{source} {{id: r.from}}), (b:{target} {{id: r.to}}) MERGE (a)-[x:{table.name}]->(b)"
-    query = f"UNWIND $rows AS r {match}{' SET ' if assignments else ''}{assignments}"
+    query = f"UNWIND $rows AS r {match}{f' {then} ' if assignments else ''}{assignments}"
     return query, {"rows": [{**nothing, **row} for row in rows]}
 
 
@@ -166,8 +170,7 @@ def _ends(key: Key) -> Row:
 
 
 def _row(table: Table, key: Key, row: Row) -> Row:
-    columns = columns_of(table, row) if row else row
-    return columns if table.ends is None else {**_ends(key), **columns}
+    return columns_of(table, row) if table.ends is None else {"from": key[0], "to": key[1], **row}
 
 
 def _nothing(table: Table, name: str) -> Any:
@@ -183,6 +186,7 @@ def _value(table: Table, name: str) -> str:
     return f"CAST(r.{name} AS TIMESTAMP)" if table.columns[name] == "TIMESTAMP" else f"r.{name}"
 
 
-def _parts(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    for start in range(0, len(rows), _ROWS_A_STATEMENT):
-        yield list(rows[start : start + _ROWS_A_STATEMENT])
+def _parts(table: Table, rows: Sequence[Row]) -> Iterator[list[Row]]:
+    size = _VALUES_A_STATEMENT // (len(table.columns) + 2)
+    for start in range(0, len(rows), size):
+        yield list(rows[start : start + size])

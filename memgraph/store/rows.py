@@ -235,11 +235,6 @@ class Rows:
 
         return self._read(asked)
 
-    def changed_since(self, seq: int, most: int) -> list[tuple[str, Key, Row | None]] | None:
-        """Return the rows changed or removed after an event as they are now, for the graph; None if there are more than `most`."""
-        changes = self.changes_since(seq, most)
-        return None if changes is None else [(change.table, change.key, change.new) for change in changes]
-
     def state(self) -> State | None:
         """Return the state that the rows are in; None if none were ever written. A `GraphError` says that it is not what was written."""
         name, known = self._seal.name, self._sealed

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, get_args
 
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.fold.tasks import HAS_ITEM, TASK, is_registered, task_key
+from memgraph.fold.tasks import HAS_ITEM, TASK, task_key
 from memgraph.model.base import Name, checked
 from memgraph.model.events.payload import Whole
 from memgraph.model.ids import canonical_name
@@ -34,14 +34,14 @@ def find_task(store: AgentMemoryStore, task_id: str) -> Task:
     """Return a registered task."""
     name = checked(Name, task_id, "task_id")
     row = store.reader.record(TASK, task_key(name))
-    if row is None or not is_registered(row):
+    if row is None:
         raise NotFoundError("task", name, listed_by="memgraph task list")
     return _task(row)
 
 
 def has_task(store: AgentMemoryStore, task_id: str) -> bool:
     """Return whether a task is registered."""
-    return is_registered(store.reader.record(TASK, task_key(task_id)))
+    return store.reader.record(TASK, task_key(task_id)) is not None
 
 
 def list_tasks(
@@ -52,7 +52,7 @@ def list_tasks(
     for one in wanted:
         checked(TaskStatus, one, "status")
     checked(Name | None, project, "project")
-    tasks = [_task(row) for row in store.reader.every_record(TASK) if is_registered(row)]
+    tasks = [_task(row) for row in store.reader.every_record(TASK)]
     chosen = [one for one in tasks if one.status in wanted and project in (None, one.project_id)]
     return sorted(sorted(chosen, key=lambda one: one.id), key=lambda one: one.touched_at, reverse=True)
 

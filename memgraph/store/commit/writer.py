@@ -546,7 +546,6 @@ class _Present:
         self._made_ids = made_ids
         self.get = projector.rows.get
         self.edges_at = projector.rows.edges_at
-        self.sources = projector.rows.sources
 
     def has(self, table: str, key: Key) -> bool:
         """Return whether a row exists."""

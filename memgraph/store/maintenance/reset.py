@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from memgraph.fold.records import tables_of
-from memgraph.fold.tasks import is_pin, is_registered
+from memgraph.fold.tasks import is_pin
 from memgraph.index.columns import PROMOTED_SOURCE, SAVED_SOURCES
 from memgraph.model.base import checked
 from memgraph.model.events.store import StoreReset
@@ -88,7 +88,7 @@ class Resetting:
         cleared, counts = dict[str, int](), Counter[str](row["type"] for row in gone)
         kept = Counter[str](row["type"] for row in rows if row["id"] in stays)
         for table in tables_of("all"):
-            going = _going(table, tables.every(table))
+            going = tables.every(table)
             goes = table in tables_of(scope)
             (counts if goes else kept).update({_KINDS.get(table, ""): len(_counted(table, going))})
             if goes and going:
@@ -109,16 +109,9 @@ def is_kept(row: Row) -> bool:
     return bool(is_marked) or row.get("source") in {*SAVED_SOURCES, PROMOTED_SOURCE}
 
 
-def _going(table: str, rows: Sequence[Row]) -> Sequence[Row]:
-    """Return the rows that clearing a table changes, without those that exist only because memories name them."""
-    declared = {"Build": "consolidated_at", "Agent": "known_at"}.get(table)
-    return [row for row in rows if declared is None or declared in row]
-
-
 def _counted(table: str, rows: Sequence[Row]) -> Sequence[Row]:
-    """Return the rows that people count: neither removed pins nor tasks that memories merely name."""
-    counts = {"Pin": is_pin, "Task": is_registered}.get(table)
-    return rows if counts is None else [row for row in rows if counts(row)]
+    """Return the rows that people count: no removed pins."""
+    return [row for row in rows if is_pin(row)] if table == "Pin" else rows
 
 
 def _named(counts: Counter[str]) -> dict[str, int]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from memgraph.graph.copy import GraphCopy
 from memgraph.graph.schema import Table, columns_of, tables
+from memgraph.model.ids import natural_id, short_name
 from memgraph.ports import Key, Row
 from tests.fuzz.engine.histories import Rows
 
 
 def differences(graph: GraphCopy, expected: Rows) -> Iterator[str]:
     """Yield what the graph holds otherwise: table, key, column and both values; edges as they are found from either end."""
+    whole = with_named(expected.tables)
     for name, table in tables().items():
-        rows = {key: _visible(table, row) for key, row in expected.tables.get(name, {}).items()}
+        rows = {key: _visible(table, row) for key, row in whole.get(name, {}).items()}
         for query in _scans(table):
             yield from _compared(name, _found(graph, query, table), rows)
 
@@ -28,8 +31,45 @@ def differences_around(graph: GraphCopy, expected: Rows, memory_ids: Iterable[st
             ):
                 found.add((row["t"], (memory_id, row["n"]) if arrow.endswith(">") else (row["n"], memory_id)))
         right = {(table, key) for table, key, _ in expected.edges_at(memory_id)}
+        own = {"Memory": {memory_id: row} if (row := expected.get("Memory", memory_id)) else {}}
+        right |= {(table, key) for table, rows in with_named(own).items() for key in rows if isinstance(key, tuple)}
         if found != right:
             yield f"the edges at {memory_id} are {found!r:.200} instead of {right!r:.200}"
+
+
+def with_named(rows: Mapping[str, Mapping[Key, Row]]) -> dict[str, dict[Key, Row]]:
+    """Return the rows with what memories name: an edge to each thing, and a node for it, in the words of the design."""
+    whole = {table: dict(of_it) for table, of_it in rows.items()}
+
+    def name(memory: str, edge: str, table: str, kind: str, said: str, project: str, **fields: Any) -> None:
+        known_as = " ".join(said.casefold().split()) if table in {"Tag", "Entity"} else said
+        node = natural_id(kind, known_as, project_id=project or None)
+        nodes = whole.setdefault(table, {})
+        bare = {"id": node, "name": said, **({"project_id": project} if project else {})}
+        nodes[node] = {
+            **bare,
+            **({"kind": kind[7:], "short_name": short_name(kind[7:], said)} if fields else {}),
+            **nodes.get(node, {}),
+        }
+        whole.setdefault(edge, {})[memory, node] = fields
+
+    for one, row in rows.get("Memory", {}).items():
+        memory, project = str(one), row.get("project_id", "")
+        for edge, table, said, within in [
+            ("IN_PROJECT", "Project", [project], ""),
+            ("FROM_BUILD", "Build", [row.get("build_id"), *row.get("evidence_build_ids", [])], project),
+            ("IN_SESSION", "Session", [row.get("session_id")], project),
+            ("IN_TASK", "Task", [row.get("task_id")], ""),
+            ("INVOLVES", "Agent", row.get("agents_involved", []), ""),
+            ("TAGGED", "Tag", row.get("tags", []), ""),
+        ]:
+            for thing in filter(None, said):
+                name(memory, edge, table, table.lower(), thing, within)
+        for entity in row.get("entities", []):
+            name(
+                memory, "MENTIONS", "Entity", f"entity:{entity['kind']}", entity["name"], project, about=entity["about"]
+            )
+    return whole
 
 
 def _scans(table: Table) -> list[str]:

@@ -72,9 +72,10 @@ def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -
 
     real = copy.updates
 
-    def forgetful(changes: Any) -> Any:
-        for table, key, row in changes:
-            yield from real([(table, key, row and {name: value for name, value in row.items() if name != "title"})])
+    def forgetful(changes: Any, since: int) -> Any:
+        for one in changes:
+            kept = one.new and {name: value for name, value in one.new.items() if name != "title"}
+            yield from real([one._replace(new=kept)], since)
 
     monkeypatch.setattr(copy, "updates", forgetful)
     outcome = history(tmp_path / "one", "kuzu", 1, 30)

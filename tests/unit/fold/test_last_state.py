@@ -165,7 +165,7 @@ class TestLastKnown:
         row, edges = known
         assert (row["tags"], row["is_pinned"], row["access_count"], row["relevance_anchor"]) == (["b"], True, 4, 0.7)
         assert (row["seq"], row["vector_row"], row["embedding_model"]) == (1, 7, "m")
-        found = {(table, key): properties for table, key, properties in edges if table != "TAGGED"}
+        found = {(table, key): properties for table, key, properties in edges}
         assert found == {
             ("RELATED_TO", (me, other)): {"reason": "r", "score": 0.5, "created_at": NOW},
             ("DERIVED_FROM", (third, me)): {"created_at": NOW},

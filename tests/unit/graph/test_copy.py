@@ -19,12 +19,13 @@ from memgraph.disk.seal import Seal
 from memgraph.errors import ConfigError, DiskFullError, GraphError, MissingExtraError, QueryError
 from memgraph.graph import copy as module
 from memgraph.graph.copy import VENDORS, GraphCopy, QueryLimits, Vendor
+from memgraph.model.ids import natural_id
 from memgraph.ports import Change, Key, Row
 from tests.engines import SEAL, Graph, Snapshots, vendor_name
 
 pytestmark = pytest.mark.embedded
 
-TAGS = "MATCH (t:Tag) RETURN t.id AS id ORDER BY id"
+SOURCES = "MATCH (s:Source) RETURN s.id AS id ORDER BY id"
 SUM = "UNWIND range(1, 10000) AS a UNWIND range(1, 10000) AS b UNWIND range(1, {}) AS c RETURN sum(a * c) AS x"
 CRASHING = "RETURN date('20000-01-01') AS x"
 
@@ -53,13 +54,13 @@ def hurried(folder: Path, rows: Snapshots) -> GraphCopy:
 
 
 def ids(graph: GraphCopy) -> list[str]:
-    return [row["id"] for row in graph.query(TAGS, {})]
+    return [row["id"] for row in graph.query(SOURCES, {})]
 
 
 @pytest.fixture
 def rows() -> Snapshots:
     rows = Snapshots()
-    rows.take([put("Tag", "t", {"name": "auth"}), put("Memory", "m", {"tags": ["auth"]}), put("TAGGED", ("m", "t"))])
+    rows.take([put("Source", "t", {"name": "auth"}), put("Memory", "m", {"tags": ["auth"]})])
     return rows
 
 
@@ -75,19 +76,25 @@ class TestRows:
         query = (
             "MATCH (m:Memory)-[:TAGGED]->(t:Tag) RETURN m.tags AS tags, t.name AS name, m.title AS title, m.seq AS seq"
         )
-        assert graph.query(query, {}) == [{"tags": ["auth"], "name": "auth", "title": "", "seq": None}]
-        rows.take([put("Memory", "m", {"tags": ["a", "b"], "title": "it's", "seq": 5})])
-        assert graph.query(query, {}) == [{"tags": ["a", "b"], "name": "auth", "title": "it's", "seq": 5}]
-        rows.take([put("Memory", "m")])
-        assert graph.query(query, {}) == [{"tags": [], "name": "auth", "title": "", "seq": None}]
+        assert graph.query(query, {}) == [{"tags": ["auth"], "name": "auth", "title": "", "seq": 1}]
+        rows.take([put("Memory", "m", {"tags": ["auth", "b"], "title": "it's"})])
+        assert graph.query(query + " ORDER BY name", {}) == [
+            {"tags": ["auth", "b"], "name": name, "title": "it's", "seq": 1} for name in ("auth", "b")
+        ]
+        rows.take([put("Memory", "m", {"seq": 1})])
+        assert graph.query(query, {}) == []
 
     def test_rows_come_and_go(self, graph: GraphCopy, rows: Snapshots, tmp_path: Path) -> None:
         assert ids(graph) == ["t"]
-        rows.take([put("Memory", "n"), put("NEXT", ("m", "n")), put("Tag", "u"), put("TAGGED", ("n", "u"))])
-        rows.take([gone("TAGGED", ("m", "t")), gone("Tag", "t")])
+        rows.take([put("Memory", "n", {"tags": ["b"]}), put("NEXT", ("m", "n")), put("Source", "u")])
+        rows.take([put("Memory", "m"), gone("Source", "t")])
         assert ids(graph) == ["u"]
         found = graph.query("MATCH (m:Memory)-[e]->(n) RETURN m.id AS a, label(e) AS r, n.id AS b ORDER BY r", {})
-        assert list(map(tuple, map(dict.values, found))) == [("m", "NEXT", "n"), ("n", "TAGGED", "u")]
+        assert list(map(tuple, map(dict.values, found))) == [
+            ("m", "NEXT", "n"),
+            ("n", "TAGGED", natural_id("tag", "b")),
+        ]
+        assert graph.query("MATCH (t:Tag) RETURN t.name AS name", {}) == [{"name": "b"}]
         assert len(bases(tmp_path / "graph")) == 1
 
     def test_properties_of_edges_change(self, graph: GraphCopy, rows: Snapshots) -> None:
@@ -107,7 +114,7 @@ class TestRows:
         graph = Graph(tmp_path / "graph", rows, limits=QueryLimits(changes=3))
         assert ids(graph) == ["t"]
         first = bases(tmp_path / "graph")
-        rows.take([put("Tag", name) for name in "abcd"])
+        rows.take([put("Source", name) for name in "abcd"])
         assert ids(graph) == [*"abcdt"]
         assert len(bases(tmp_path / "graph")) == 1
         assert bases(tmp_path / "graph") != first
@@ -141,7 +148,7 @@ class TestFiles:
         graph.write_base()
         graph.close()
         monkeypatch.setattr(GraphCopy, "write_base", lambda self: pytest.fail("a base was written"))
-        rows.take([put("Tag", "u")])
+        rows.take([put("Source", "u")])
         other = Graph(tmp_path / "graph", rows)
         assert ids(other) == ["t", "u"]
         other.close()
@@ -160,15 +167,15 @@ class TestFiles:
         self, graph: GraphCopy, rows: Snapshots, tmp_path: Path
     ) -> None:
         other = GraphCopy(tmp_path / "graph", VENDORS[vendor_name()], Seal(b"o" * 32), rows.snapshot)
-        rows.take([put("Tag", "foreign")])
+        rows.take([put("Source", "foreign")])
         other.write_base()
         other.close()
-        rows.take([gone("Tag", "foreign")])
+        rows.take([gone("Source", "foreign")])
         assert ids(graph) == ["t"]
-        rows.take([put("Tag", "u")])
+        rows.take([put("Source", "u")])
         graph.write_base()
         rows.era = "another"
-        rows.tables["Tag"]["v"] = {"id": "v"}
+        rows.tables["Source"]["v"] = {"id": "v"}
         assert ids(graph) == ["t", "u", "v"]
 
     def test_only_its_owner_reads_it(self, graph: GraphCopy, tmp_path: Path) -> None:
@@ -185,13 +192,13 @@ class TestFiles:
     def test_after_many_writes_the_base_is_there_before_the_query(
         self, rows: Snapshots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(module, "_QUICK_ROWS", 2)
+        monkeypatch.setattr(module, "_QUICK_ROWS", 1)
         monkeypatch.setattr(module, "_QUIET_S", 0.01)
         graph = hurried(tmp_path, rows)
         assert ids(graph) == ["t"]
         before = bases(tmp_path / "graph")
         with graph.written_after(), graph.written_after():
-            rows.take([put("Tag", name) for name in "ab"])
+            rows.take([put("Source", name) for name in "ab"])
         until = time.monotonic() + 60
         while not {*before}.isdisjoint(written := bases(tmp_path / "graph")) and time.monotonic() < until:
             time.sleep(0.01)
@@ -207,13 +214,13 @@ class TestFiles:
         self, rows: Snapshots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         graph = hurried(tmp_path, rows)
-        for quick, has_queried, is_written in ((2, False, False), (3, True, False), (2, True, True)):
+        for quick, has_queried, is_written in ((1, False, False), (2, True, False), (1, True, True)):
             monkeypatch.setattr(module, "_QUICK_ROWS", quick)
             if has_queried:
                 assert ids(graph) == ["t"]
             before = bases(tmp_path / "graph")
             with graph.written_after():
-                rows.take([put("Tag", "t")])
+                rows.take([put("Source", "t")])
             assert bases(tmp_path / "graph") == before
             graph.write_due()
             assert (bases(tmp_path / "graph") != before) == is_written
@@ -221,7 +228,7 @@ class TestFiles:
     def test_an_engine_that_is_not_installed(self, rows: Snapshots, tmp_path: Path) -> None:
         graph = GraphCopy(tmp_path / "graph", Vendor("nowhere", extra="far"), SEAL, rows.snapshot)
         with pytest.raises(MissingExtraError, match="nowhere"):
-            graph.query(TAGS, {})
+            graph.query(SOURCES, {})
 
     def test_what_a_killed_process_left_is_removed(self, graph: GraphCopy, rows: Snapshots, tmp_path: Path) -> None:
         program = """
@@ -241,12 +248,12 @@ graph.write_base()
         assert beside(tmp_path / "graph") == []
 
     def test_forgotten_rows_are_in_no_file(self, graph: GraphCopy, rows: Snapshots, tmp_path: Path) -> None:
-        rows.take([put("Tag", "u", {"name": "a secret word"})])
+        rows.take([put("Source", "u", {"name": "a secret word"})])
         assert ids(graph) == ["t", "u"]
         graph.write_base()
-        rows.take([put("Tag", "w", {"name": "another secret word"})])
+        rows.take([put("Source", "w", {"name": "another secret word"})])
         assert ids(graph) == ["t", "u", "w"]
-        rows.take([gone("Tag", "u"), gone("Tag", "w")])
+        rows.take([gone("Source", "u"), gone("Source", "w")])
         rows.era = "purged"
         graph.forget()
         assert list((tmp_path / "graph").iterdir()) == []
@@ -261,10 +268,10 @@ graph.write_base()
     ) -> None:
         """The process that writes a base knows today's rows only: the engine writes whole pages, of which it fills a part."""
         for number in range(3):
-            rows.take([put("Tag", f"u{n}", {"name": f"a secret word {number} {n} " * 20}) for n in range(200)])
+            rows.take([put("Source", f"u{n}", {"name": f"a secret word {number} {n} " * 20}) for n in range(200)])
             graph.write_base()
             assert len(ids(graph)) == 201
-        rows.take([gone("Tag", f"u{n}") for n in range(200)])
+        rows.take([gone("Source", f"u{n}") for n in range(200)])
         graph.write_base()
         (base,) = bases(tmp_path / "graph")
         assert b"secret word" not in base.read_bytes()
@@ -277,7 +284,7 @@ graph.write_base()
 
     def test_a_path_with_a_pattern_is_refused(self, rows: Snapshots, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="patterns"):
-            Graph(tmp_path / "a*b", rows).query(TAGS, {})
+            Graph(tmp_path / "a*b", rows).query(SOURCES, {})
         graph = Graph(tmp_path / "it's \\ here", rows)
         assert ids(graph) == ["t"]
         graph.close()
@@ -287,14 +294,14 @@ class TestFailures:
     def test_a_copy_is_kept_for_the_next_query(self, graph: GraphCopy, rows: Snapshots, tmp_path: Path) -> None:
         assert ids(graph) == ["t"]
         (copied,) = beside(tmp_path / "graph")
-        rows.take([put("Tag", "u")])
+        rows.take([put("Source", "u")])
         assert ids(graph) == ["t", "u"]
         assert beside(tmp_path / "graph") == [copied]
 
     def test_a_crash_costs_only_the_query(
         self, graph: GraphCopy, rows: Snapshots, caplog: pytest.LogCaptureFixture
     ) -> None:
-        rows.take([put("Tag", "u")])
+        rows.take([put("Source", "u")])
         with pytest.raises(QueryError, match="SIGSEGV"):
             graph.query(CRASHING, {})
         assert ids(graph) == ["t", "u"]
@@ -304,8 +311,10 @@ class TestFailures:
         self, graph: GraphCopy, rows: Snapshots, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         assert ids(graph) == ["t"]
-        monkeypatch.setattr(module, "updates", lambda changes: [("MATCH (n:Nothing) RETURN n", {})] if changes else [])
-        rows.take([put("Tag", "u")])
+        monkeypatch.setattr(
+            module, "updates", lambda changes, _: [("MATCH (n:Nothing) RETURN n", {})] if changes else []
+        )
+        rows.take([put("Source", "u")])
         assert ids(graph) == ["t", "u"]
         assert caplog.text.count("the graph is written anew") == 1
 
@@ -332,7 +341,7 @@ class TestFailures:
             graph, "_opening", lambda path, pool_bytes: b'{"engine": "kuzu", "path": "/", "options": {}}'
         )
         with pytest.raises(GraphError, match="graph engine failed"):
-            graph.query(TAGS, {})
+            graph.query(SOURCES, {})
 
     def test_rows_that_cannot_be_read_are_an_error(self, rows: Snapshots, tmp_path: Path) -> None:
         @contextmanager
@@ -342,7 +351,7 @@ class TestFailures:
 
         graph = GraphCopy(tmp_path / "graph", VENDORS[vendor_name()], SEAL, broken)
         with pytest.raises(GraphError, match="no rows"):
-            graph.query(TAGS, {})
+            graph.query(SOURCES, {})
 
 
 class TestTogether:
@@ -352,7 +361,7 @@ class TestTogether:
         thread = threading.Thread(target=lambda: found.extend(graph.query(SUM.format(4), {})))
         thread.start()
         until(module._CHILDREN[0].turn.locked)
-        rows.take([put("Tag", "u")])
+        rows.take([put("Source", "u")])
         assert ids(graph) == ["t", "u"]
         assert not found
         thread.join()
@@ -378,7 +387,7 @@ class TestTogether:
 
     def test_stores_take_turns(self, graph: GraphCopy, tmp_path: Path) -> None:
         rows = Snapshots()
-        rows.take([put("Tag", "o")])
+        rows.take([put("Source", "o")])
         other = Graph(tmp_path / "other", rows)
         failures: list[BaseException] = []
 
@@ -407,9 +416,9 @@ from memgraph.ports import Change
 rows = Snapshots()
 graph = Graph(Path(sys.argv[1]), rows)
 for number in range(4):
-    rows.take([Change("Tag", f"t{number}", None, {"id": f"t{number}"})])
+    rows.take([Change("Source", f"t{number}", None, {"id": f"t{number}"})])
     graph.write_base()
-    assert len(graph.query("MATCH (t:Tag) RETURN t.id", {})) == number + 1
+    assert len(graph.query("MATCH (t:Source) RETURN t.id", {})) == number + 1
 graph.close()
 """
         command = [sys.executable, "-W", "error", "-c", program, str(tmp_path / "graph")]

@@ -359,7 +359,7 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
     memories = [Change("Memory", one, None, {"id": one, "type": "episodic", "content": "x"}) for one in ids]
     ends = [(one, other) for one in ids for other in ids if one != other]
     links = [Change("RELATED_TO", end, None, {"created_at": "2026-01-01T00:00:00.000Z"}) for end in ends]
-    rows.take([Change("Tag", "t", None, {"id": "t"}), *memories, *links])
+    rows.take([Change("Source", "t", None, {"id": "t"}), *memories, *links])
     graph = Graph(tmp_path_factory.mktemp("limited") / "graph", rows, limits=limits)
     yield graph
     graph.close()
@@ -367,12 +367,12 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
 
 def test_a_query_that_takes_long_is_stopped(tmp_path: Path) -> None:
     rows = Snapshots()
-    rows.take([Change("Tag", "t", None, {"id": "t"})])
+    rows.take([Change("Source", "t", None, {"id": "t"})])
     graph = Graph(tmp_path / "graph", rows, limits=QueryLimits(timeout_s=0.2, grace_s=10))
     ranges = " ".join(f"UNWIND range(1, 10000) AS x{n}" for n in range(3))
     with pytest.raises(QueryError, match=r"0\.2 s"):
         graph.query(f"{ranges} RETURN sum(x0 * x1 * x2) AS x", {})
-    assert graph.query("MATCH (t:Tag) RETURN count(*) > 0 AS x", {}) == [{"x": True}]
+    assert graph.query("MATCH (t:Source) RETURN count(*) > 0 AS x", {}) == [{"x": True}]
     graph.close()
 
 

@@ -220,8 +220,7 @@ def test_an_agents_view_has_nothing_of_before(store: Any) -> None:
     store.insert_memory({"type": "semantic", "id": known.id, "content": "The zebra service works", "tags": ["new"]})
     with memory.as_agent("MARS") as view:
         found = rows(view.store)
-    assert [row["name"] for _, row in found["Tag"]] == ["new"]
-    assert len(found["Memory"]) == len(found["TAGGED"]) == 1
+    assert [row["tags"] for _, row in found["Memory"]] == [["new"]]
     assert found["Recall"] == found["RECALLED"] == []
 
 

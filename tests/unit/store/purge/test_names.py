@@ -38,9 +38,11 @@ def filled(store: AgentMemoryStore) -> str:
 
 
 def named(store: AgentMemoryStore) -> list[str]:
-    """List where the names are found in the graph and in the snapshot of the index."""
+    """List where the names are found in the rows, the graph and the snapshot of the index."""
     with store._projector.reading():
-        rows = {table: repr(list(store._projector.rows.scan(table))).lower() for table in tables()}
+        rows = {f"row of {table}": repr(list(store._projector.rows.scan(table))).lower() for table in tables()}
+    for table in ("Tag", "Agent", "Entity", "Session"):
+        rows[table] = repr(store.cypher(f"MATCH (x:{table}) RETURN x.name")).lower()
     loaded = snapshot.load(store.config.home / "index" / "index.npz", store.store_id, store._journal.seal("index"))
     assert loaded is not None
     rows["index"] = repr(loaded.name_lists()).lower()

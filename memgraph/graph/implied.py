@@ -1,0 +1,148 @@
+"""What a memory's fields imply in the graph: edges to what it names, and the nodes of that. They follow from its row, and are not stored.
+
+A node that several memories name is called as the first of them spells it; a copy that follows keeps that spelling. Projects, builds,
+sessions, tasks and agents may have rows of their own as well, which then say more of the node.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from memgraph.graph.schema import Statement, Table, matching, tables, unset, upserts
+from memgraph.model.ids import canonical_name, natural_id, short_name
+from memgraph.ports import Change, Key, Row
+
+EDGES = ("TAGGED", "MENTIONS", "INVOLVES", "IN_PROJECT", "FROM_BUILD", "IN_SESSION", "IN_TASK")
+FIELDS = frozenset({"id", "name", "kind", "project_id", "short_name"})
+"""Columns of a node that follow from the memories that name it."""
+_BARE: Row = {}
+
+
+class Node(NamedTuple):
+    """A node that memories name: its table, and its row."""
+
+    table: str
+    row: Row
+
+
+class Edge(NamedTuple):
+    """An edge from a memory, and the node that it leads to."""
+
+    table: str
+    row: Row
+    node: Node
+
+
+def implied(memory: Row) -> Iterator[Edge]:
+    """Yield the edges that a memory's row implies, each once."""
+    project = memory.get("project_id")
+    if project:
+        yield Edge("IN_PROJECT", _BARE, _node("Project", project))
+    for build in dict.fromkeys([*filter(None, [memory.get("build_id")]), *memory.get("evidence_build_ids", ())]):
+        yield Edge("FROM_BUILD", _BARE, _node("Build", build, project))
+    if session := memory.get("session_id"):
+        yield Edge("IN_SESSION", _BARE, _node("Session", session, project))
+    if task := memory.get("task_id"):
+        yield Edge("IN_TASK", _BARE, _node("Task", task))
+    for agent in dict.fromkeys(memory.get("agents_involved", ())):
+        yield Edge("INVOLVES", _BARE, _node("Agent", agent))
+    for tag in memory.get("tags", ()):
+        yield Edge("TAGGED", _BARE, _node("Tag", tag))
+    for entity in memory.get("entities", ()):
+        yield Edge("MENTIONS", {"about": entity.get("about", False)}, _entity(entity["kind"], entity["name"], project))
+
+
+@lru_cache(maxsize=65_536)
+def _node(table: str, name: str, project_id: str | None = None) -> Node:
+    known_as = canonical_name(name) if table == "Tag" else name
+    key = natural_id(table.lower(), known_as, project_id=project_id)
+    return Node(table, {"id": key, "name": name, **({"project_id": project_id} if project_id else {})})
+
+
+@lru_cache(maxsize=65_536)
+def _entity(kind: str, name: str, project_id: str | None) -> Node:
+    key = natural_id(f"entity:{kind}", canonical_name(name), project_id=project_id)
+    row = {"id": key, "name": name, "kind": kind, "short_name": short_name(kind, name)}
+    return Node("Entity", {**row, **({"project_id": project_id} if project_id else {})})
+
+
+class Implied:
+    """The nodes and edges that memories imply, gathered while their rows are read."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, dict[str, Row]] = defaultdict(dict)
+        self._edges: dict[str, list[tuple[str, str, Row]]] = defaultdict(list)
+
+    def gather(self, memory_id: str, memory: Row) -> None:
+        """Add what a memory implies. A node is as the first memory names it; of two mentions of one thing the last counts."""
+        edges: dict[tuple[str, str], Row] = {}
+        for table, row, node in implied(memory):
+            target = node.row["id"]
+            self.nodes[node.table].setdefault(target, node.row)
+            edges[table, target] = row
+        for (table, target), row in edges.items():
+            self._edges[table].append((memory_id, target, row))
+
+    def edges(self, table: str) -> Iterator[tuple[Key, Row]]:
+        """Iterate over the edges of a table."""
+        return (((memory_id, target), row) for memory_id, target, row in self._edges.get(table, ()))
+
+    def of(self, table: str, rows: Iterable[tuple[Key, Row]]) -> Iterable[tuple[Key, Row]]:
+        """Return a table's rows with those that are implied. Memories, which come first, are gathered as they are read."""
+        if table == "Memory":
+            return self._gathered(rows)
+        if table in EDGES:
+            return self.edges(table)
+        if named := self.nodes.get(table):
+            own = {str(key): row for key, row in rows}
+            return [(key, {**named.get(key, _BARE), **own.get(key, _BARE)}) for key in {**named, **own}]
+        return rows
+
+    def _gathered(self, memories: Iterable[tuple[Key, Row]]) -> Iterator[tuple[Key, Row]]:
+        for key, memory in memories:
+            self.gather(str(key), memory)
+            yield key, memory
+
+
+def updates(changes: Iterable[Change], since: int) -> Iterator[Statement]:
+    """Return the statements that bring a copy up to date that is as at the event `since`.
+
+    A memory whose change has an `old` row keeps its edges. Edges leave before nodes, and nodes come before edges; at last nodes go that
+    no memory names any more, unless they have rows of their own.
+    """
+    rows: dict[str, dict[Key, Row | None]] = defaultdict(dict)
+    found, former = Implied(), dict[Key, None]()
+    for name, key, old, new in changes:
+        rows[name][key] = new
+        if name == "Memory" and old is None and new is not None:
+            found.gather(str(key), new)
+        if name == "Memory" and (
+            new is None or (old is None and new["seq"] <= since)
+        ):  # no other has edges in the copy
+            former[key] = None
+    memory, named = tables()["Memory"], {(tables()[edge].ends or ("", ""))[1]: edge for edge in EDGES}
+    alone = set(named) if former else set[str]()
+    for name, table in reversed(tables().items()):
+        gone = [key for key, row in rows[name].items() if row is None]
+        if name in named and gone:
+            alone.add(name)
+            yield from matching(table, gone, f" SET {unset(table, _own(table))[0]}")
+        else:
+            yield from matching(table, gone, " DELETE x")
+        if name in EDGES:
+            yield from matching(memory, former, f"-[e:{name}]->() DELETE e")
+    for name, table in tables().items():
+        yield from upserts(table, ((key, row) for key, row in rows[name].items() if row is not None))
+        yield from upserts(table, found.nodes[name].items(), unless_there=True)
+        yield from upserts(table, found.edges(name))
+    for name in sorted(alone):
+        is_bare = unset(tables()[name], _own(tables()[name]))[1]
+        yield f"MATCH (x:{name}) WHERE NOT EXISTS {{ MATCH (:Memory)-[:{named[name]}]->(x) }}{is_bare} DELETE x", {}
+
+
+def _own(table: Table) -> list[str]:
+    """Return the columns of a node that only a row of its own sets."""
+    return [name for name in table.columns if name not in FIELDS]

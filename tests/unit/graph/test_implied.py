@@ -1,0 +1,113 @@
+"""What memories name: an edge to each thing, and a node for it, as long as one of them names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph.graph.copy import GraphCopy
+from memgraph.graph.implied import implied
+from memgraph.model.ids import natural_id
+from memgraph.ports import Change
+from tests.engines import Graph, Snapshots
+
+NAMED: dict[str, Any] = {
+    "project_id": "P", "build_id": "b1", "evidence_build_ids": ["b1", "b2"], "session_id": "s", "task_id": "t",
+    "agents_involved": ["MARS"], "tags": ["Auth"],
+    "entities": [{"name": "login.py", "kind": "file", "about": True}, {"name": "E1", "kind": "error"}],
+}  # fmt: skip
+
+
+@pytest.fixture
+def rows() -> Snapshots:
+    return Snapshots()
+
+
+@pytest.fixture
+def graph(rows: Snapshots, tmp_path: Path) -> Iterator[GraphCopy]:
+    graph = Graph(tmp_path / "graph", rows)
+    yield graph
+    graph.close()
+
+
+def put(rows: Snapshots, key: str, table: str = "Memory", **fields: Any) -> None:
+    rows.take([Change(table, key, None, {"id": key, **fields})])
+
+
+def names(graph: GraphCopy, table: str) -> list[str]:
+    return [row["name"] for row in graph.query(f"MATCH (x:{table}) RETURN x.name AS name ORDER BY name", {})]
+
+
+def edges(graph: GraphCopy) -> set[tuple[str, str, str]]:
+    found = graph.query("MATCH (m:Memory)-[e]->(x) RETURN m.id AS m, label(e) AS e, x.name AS x", {})
+    return {(row["m"], row["e"], row["x"]) for row in found}
+
+
+def test_each_thing_that_a_memory_names() -> None:
+    found = {(table, node.table, node.row["id"]) for table, _, node in implied({"id": "m", **NAMED})}
+    assert found == {
+        ("IN_PROJECT", "Project", natural_id("project", "P")),
+        *(("FROM_BUILD", "Build", natural_id("build", name, project_id="P")) for name in ("b1", "b2")),
+        ("IN_SESSION", "Session", natural_id("session", "s", project_id="P")),
+        ("IN_TASK", "Task", natural_id("task", "t")),
+        ("INVOLVES", "Agent", natural_id("agent", "MARS")),
+        ("TAGGED", "Tag", natural_id("tag", "auth")),
+        ("MENTIONS", "Entity", natural_id("entity:file", "login.py", project_id="P")),
+        ("MENTIONS", "Entity", natural_id("entity:error", "e1", project_id="P")),
+    }
+    assert list(implied({"id": "m", "content": "x"})) == []
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize("follows", [False, True], ids=["a fresh graph", "a copy that follows"])
+def test_nodes_come_and_go_with_the_memories_that_name_them(graph: GraphCopy, rows: Snapshots, follows: bool) -> None:
+    def seen() -> set[tuple[str, str, str]]:
+        if not follows:
+            graph.write_base()
+        return edges(graph)
+
+    put(rows, "m", **NAMED)
+    named = {
+        ("IN_PROJECT", "P"),
+        ("FROM_BUILD", "b1"),
+        ("FROM_BUILD", "b2"),
+        ("IN_SESSION", "s"),
+        ("IN_TASK", "t"),
+        ("INVOLVES", "MARS"),
+    }
+    named |= {("TAGGED", "Auth"), ("MENTIONS", "login.py"), ("MENTIONS", "E1")}
+    assert seen() == {("m", *one) for one in named}
+    put(rows, "n", tags=["auth"], agents_involved=["MARS"])
+    assert seen() == {("m", *one) for one in named} | {("n", "TAGGED", "Auth"), ("n", "INVOLVES", "MARS")}
+    put(rows, "m", tags=["Auth", "new"])
+    assert seen() == {
+        ("m", "TAGGED", "Auth"),
+        ("m", "TAGGED", "new"),
+        ("n", "TAGGED", "Auth"),
+        ("n", "INVOLVES", "MARS"),
+    }
+    assert [names(graph, table) for table in ("Project", "Build", "Entity", "Tag")] == [[], [], [], ["Auth", "new"]]
+    rows.take([Change("Memory", "m", {}, None)])
+    assert seen() == {("n", "TAGGED", names(graph, "Tag")[0]), ("n", "INVOLVES", "MARS")}
+    rows.take([Change("Memory", "n", {}, None)])
+    assert seen() == set()
+    assert graph.query("MATCH (x) RETURN x.id", {}) == []
+
+
+@pytest.mark.embedded
+def test_a_node_with_a_row_of_its_own_stays(graph: GraphCopy, rows: Snapshots) -> None:
+    build = natural_id("build", "b1", project_id="P")
+    put(rows, build, "Build", name="b1", project_id="P", outcome="failure")
+    put(rows, "m", build_id="b1", project_id="P")
+    query = "MATCH (x:Build) RETURN x.name AS name, x.outcome AS outcome"
+    assert graph.query(query, {}) == [{"name": "b1", "outcome": "failure"}]
+    rows.take([Change("Build", build, {}, None)])
+    assert graph.query(query, {}) == [{"name": "b1", "outcome": ""}]
+    assert edges(graph) == {("m", "FROM_BUILD", "b1"), ("m", "IN_PROJECT", "P")}
+    put(rows, build, "Build", name="b1", project_id="P", outcome="success")
+    rows.take([Change("Memory", "m", {}, None)])
+    assert graph.query(query, {}) == [{"name": "b1", "outcome": "success"}]
+    assert names(graph, "Project") == []
