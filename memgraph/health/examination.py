@@ -313,7 +313,7 @@ def check_memories(tables: Tables, config: AgentMemoryConfig, now: str, report: 
     index = Index()
     index.build(rows, ((table, key) for table in RELATION_CODE for key in tables.get(table, {})))
     by_id = {row["id"]: row for row in rows}
-    listed = index.column("is_live") & ~index.column("is_archived") & ~index.column("is_suppressed")
+    listed = index.memories() & ~index.column("is_archived") & ~index.column("is_suppressed")
     listed &= index.column("invalid_days") > epoch_days(now)
     in_force: Mask = listed & ~superseded(index, listed)
     runs = tables.get("LifecycleRun", {})

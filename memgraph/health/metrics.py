@@ -67,7 +67,7 @@ def _files(store: AgentMemoryStore, lag: int | None) -> Iterator[Metric]:
 def _memories(store: AgentMemoryStore) -> Iterator[Metric]:
     with store.reader.frozen():
         index = store.reader.index
-        live, kind = index.column("is_live"), index.column("type")
+        live, kind = index.memories(), index.column("type")
         listed = live & ~index.column("is_archived") & ~index.column("is_suppressed")
         listed &= index.column("invalid_days") > epoch_days(store.now())
         is_replaced = superseded(index, listed)

@@ -22,7 +22,7 @@ from memgraph.ports import Change, Key, Row, is_known_to_the_source
 from memgraph.text.calendar import in_words
 from memgraph.text.cutting import SUMMARY_CHARS
 
-INDEX_VERSION = 7
+INDEX_VERSION = 8
 """Version of the snapshot's layout."""
 RELATION_CODE = {relation: code for code, relation in enumerate(EXPLICIT_RELATIONS, start=1)}
 """Weight of a link's pair: positive at its source, negative at its target."""
@@ -241,6 +241,11 @@ class Index:
         for kind in _MAPS:
             data |= {f"{kind}.{name}": values for name, values in getattr(self, kind).arrays().items()}
         return data | {f"sequences.{name}": values for name, values in self.sequences.arrays().items()}
+
+    def memories(self) -> NDArray[np.bool_]:
+        """Return which slots are those of memories, not of records."""
+        mask: NDArray[np.bool_] = self.column("is_live") & ~self.column("is_record")
+        return mask
 
     def name_lists(self) -> dict[str, list[str]]:
         """Return the names, for a snapshot."""

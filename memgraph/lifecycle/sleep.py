@@ -244,7 +244,7 @@ def episodes_since(store: AgentMemoryStore) -> int:
         index = store.reader.index
         slept = last_run(store.reader, SLEEP).get("seq", 0)
         is_episode = index.column("type") == MEMORY_TYPES.index("episodic")
-        return int((index.column("is_live") & is_episode & (index.column("seq") > slept)).sum())
+        return int((index.memories() & is_episode & (index.column("seq") > slept)).sum())
 
 
 def _chosen(names: Sequence[str]) -> list[Phase]:

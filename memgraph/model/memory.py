@@ -57,6 +57,11 @@ OUTCOME_OF_WORD: dict[str, Outcome] = {
 }
 """Maps every outcome word of the seeds to one of four outcomes."""
 
+RECORD_SOURCE = "commit"
+"""Source of records: what happened, kept whole as evidence. Searches and recalls find them; only those that earned it become memories."""
+SOURCE_OF_PROMOTED = "git"
+"""Source of a memory that was a record."""
+
 Vector = NDArray[np.float32]
 Embedding = Annotated[
     Vector, BeforeValidator(to_vector), PlainSerializer(lambda v: v.tolist(), return_type=list[float])

@@ -354,10 +354,13 @@ class Reader:
             pinned_count=int((mask & index.column("is_pinned")).sum()),
             suppressed_count=int((mask & index.column("is_suppressed")).sum()),
             db_size_bytes=size_on_disk(self._projector.journal.home),
+            records=int(
+                (index.column("is_live") & index.column("is_record") & ~index.column("is_archived") & among).sum()
+            ),
         )
 
     def _current(self, index: Index) -> Mask:
-        mask: Mask = index.column("is_live") & ~index.column("is_archived")
+        mask: Mask = index.memories() & ~index.column("is_archived")
         return mask
 
     def _memory(self, row: Row, now: str) -> StoredMemory:

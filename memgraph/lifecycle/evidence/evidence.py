@@ -48,7 +48,7 @@ def sources_of(index: Index, memory_id: str) -> set[str]:
 def read_scope(reader: Reader, scope: Scope, types: Sequence[str]) -> list[Row]:
     """Return the rows of a scope's memories of these types in any state, in id order."""
     index = reader.index
-    mask = index.column("is_live") & np.isin(index.column("type"), [MEMORY_TYPES.index(kind) for kind in types])
+    mask = index.memories() & np.isin(index.column("type"), [MEMORY_TYPES.index(kind) for kind in types])
     for kind, name in zip(("project", "task"), scope, strict=True):
         code = index.scopes.find(scope_name(kind, name)) if name is not None else -1
         mask &= index.column(kind) == code

@@ -118,7 +118,7 @@ def changed_scopes(reader: Reader, now: str, run: Row | None = None) -> set[tupl
     index = reader.index
     project, task = index.column("project"), index.column("task")
     run = last_run(reader, COMPRESSION) if run is None else run
-    everywhere = index.column("is_live") & (index.column("type") != MEMORY_TYPES.index("procedural"))
+    everywhere = index.memories() & (index.column("type") != MEMORY_TYPES.index("procedural"))
     since = run.get("seq", 0)
     if (
         not since or index.offset.seq - since > MOST_EVENTS

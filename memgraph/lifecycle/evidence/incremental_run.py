@@ -103,7 +103,7 @@ def _waiting(
         run = last_run(reader, run_key)
         since = run.get("seq", 0)
         kinds = [MEMORY_TYPES.index(kind) for kind in types]
-        is_wanted = index.column("is_live") & np.isin(index.column("type"), kinds)
+        is_wanted = index.memories() & np.isin(index.column("type"), kinds)
         if since:
             slots = expired(index, run, now)
             first = dict.fromkeys(_scopes(index, slots[is_wanted[slots]]), since + 1)
@@ -135,7 +135,9 @@ def _places(reader: Reader, touched: Mapping[str, int], kinds: Sequence[int]) ->
     for one in touched:
         if (slot := index.ids.find(one)) < 0:
             gone[one] = touched[one]
-        elif not index.column("is_live")[slot] or index.column("type")[slot] in kinds:
+        elif not index.column("is_record")[slot] and (
+            not index.column("is_live")[slot] or index.column("type")[slot] in kinds
+        ):
             slots.append(slot)
     slots = [slot for slot in slots if _has_scope(index, slot)]
     seqs = [touched[index.ids.names[slot]] for slot in slots]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from memgraph.lifecycle.intake.record import record_of
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
 from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
 from memgraph.model.events.records import BuildConsolidated
 from memgraph.model.ids import source_id
+from memgraph.model.memory import RECORD_SOURCE
 from memgraph.model.results.learning import ConsolidationResult
 from memgraph.ports import Embedder, Row
 
@@ -38,6 +40,7 @@ class BuildRun:
     consumed: list[str] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    recorded: int = 0
     merged: int = 0
     forgotten: int = 0
     complete: bool = True
@@ -71,8 +74,18 @@ class BuildRun:
         left = [_completed(self.log, candidate) for candidate in keyed if candidate.key not in consumed]
         found = [candidate for candidate in left if not candidate.is_stated]
         dropped = {candidate.key for candidate in found[most:]}
-        self.candidates = [candidate for candidate in left if candidate.key not in dropped]
+        chosen = [candidate for candidate in left if candidate.key not in dropped]
+        made = {getattr(candidate.memory, "git_commit", None) for candidate in chosen}
+        records = [record_of(self.log, task) for task in self.log.tasks if task.task_id not in made]
+        self.candidates = [*chosen, *(_completed(self.log, one) for one in records if one is not None)]
         self.left_out = [candidate.key or "" for candidate in found[most:]]
+
+    def record_beside(self, candidate: Candidate) -> Candidate | None:
+        """Return the record of the commit of a candidate that was merged into another memory."""
+        commit = getattr(candidate.memory, "git_commit", None)
+        task = next((one for one in self.log.tasks if one.task_id == commit), None)
+        record = record_of(self.log, task) if task else None
+        return _completed(self.log, record) if record else None
 
     def cut(self, place: int) -> None:
         """Leave the candidates from this place on to the next run."""
@@ -112,6 +125,7 @@ class BuildRun:
             memories_deduplicated=self.merged,
             memories_forgotten=self.forgotten,
             memories_left_out=len(self.left_out) if self.is_decided else 0,
+            records_kept=self.recorded,
             secrets_redacted=self.secrets,
             new_memory_ids=self.added,
             duration_ms=self.spent_s * 1000,
@@ -130,7 +144,7 @@ def embed_candidates(
         (number, place)
         for number, build in enumerate(builds)
         for place, candidate in enumerate(build.candidates)
-        if candidate.memory.embedding is None
+        if candidate.memory.embedding is None and candidate.memory.source != RECORD_SOURCE  # records get theirs later
     ]
     began = timer()
     texts = [builds[number].candidates[place].memory.content for number, place in lacking]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -32,10 +32,10 @@ from memgraph.lifecycle.run.reporting import counts_of, report_budget, reported
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
 from memgraph.lifecycle.run.usage import RunUsage
 from memgraph.model.base import Callback, checked, checked_list
-from memgraph.model.build import BuildEventLog, ExtractionResult
+from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
 from memgraph.model.events.payload import Payload, WriteScope
 from memgraph.model.ids import natural_id
-from memgraph.model.memory import AgentMemory, MemoryType, StoredMemory, Vector, id_of, parse_memory
+from memgraph.model.memory import RECORD_SOURCE, AgentMemory, MemoryType, StoredMemory, Vector, id_of, parse_memory
 from memgraph.model.results.learning import CompressionResult, ConsolidationResult
 from memgraph.model.similarity import to_vector
 from memgraph.ports import Embedder, Extractor, Row
@@ -285,6 +285,9 @@ class ConsolidationPipeline:
         rejected = self._store.reader.rejected()
         left = [candidate for candidate in build.candidates if candidate.key not in consumed]
         for place, candidate in enumerate(left):
+            if candidate.memory.source == RECORD_SOURCE:
+                self._record(build, candidate, rejected, writes)
+                continue
             if place and limit.is_up:
                 build.complete = False
                 break
@@ -298,12 +301,21 @@ class ConsolidationPipeline:
                 writes.append(write)
                 batch.touch(after)
                 build.merged += 1
+                self._record(build, build.record_beside(candidate), rejected, writes)
             elif memory.id not in batch.touched and self._store.reader.index.slot(id_of(memory)) < 0:
                 writes.append(memory)
                 batch.add(memory)
                 build.added.append(id_of(memory))
             build.consumed.append(candidate.key or "")
         build.spent_s += self._timer() - began
+
+    def _record(
+        self, build: BuildRun, record: Candidate | None, rejected: Collection[str], writes: list[Write]
+    ) -> None:
+        """Keep a record, unless the store has it or somebody has rejected it."""
+        if record and record.memory.id not in rejected and self._store.reader.index.slot(id_of(record.memory)) < 0:
+            writes.append(classified(record.memory))
+            build.recorded += 1
 
     def _merged(self, known: AgentMemory, candidate: AgentMemory, now: str) -> tuple[AgentMemory, Write]:
         """Return a memory with what a candidate adds to it, and what is to be written; its vector is, if its text changes."""

@@ -85,6 +85,7 @@ def ingest(
         run.consolidate(batch)
     if progress:
         progress(run.read, total)
+    run.embed(progress)
     report_budget(store, pipeline.usage.total())
     report = run.report(pipeline.compress_if_due() if compress else CompressionResult())
     logger.info(
@@ -117,7 +118,7 @@ class _Run:
         self.read = self.builds = self.kept = self.extracted = self.merged = self.forgotten = self.skipped = (
             self.secrets
         ) = 0
-        self.known = self.read_again = 0
+        self.known = self.read_again = self.recorded = 0
 
     def consolidate(self, batch: Sequence[SourceRecord]) -> None:
         """Consolidate one batch and commit it with the cursor after it.
@@ -151,6 +152,7 @@ class _Run:
             self.merged += sum(result.memories_deduplicated for result in results)
             self.forgotten += sum(result.memories_forgotten for result in results)
             self.left_out += sum(result.memories_left_out for result in results)
+            self.recorded += sum(result.records_kept for result in results)
             self._notices.update(filter(None, (result.extraction_notice for result in results)))
             kept.update(result.build_id for result in results if result.memories_extracted)
             is_done = all(result.complete for result in results)
@@ -171,6 +173,14 @@ class _Run:
             except EmbeddingError:
                 self._embeds = False
 
+    def embed(self, progress: Progress | None) -> None:
+        """Make the vectors of what was recorded, which words find already. Whatever is left is made by the next run, or by `memgraph embed`."""
+        if self._embeds and self.recorded:
+            try:
+                self._store.embed_awaiting(progress=progress)
+            except EmbeddingError as error:
+                self._notices[f"records are found by their words only, until `memgraph embed`: {error}"] += 1
+
     def report(self, compression: CompressionResult) -> IngestReport:
         """Return the counts of this run."""
         return IngestReport(
@@ -182,6 +192,7 @@ class _Run:
             merged=self.merged,
             forgotten=self.forgotten,
             left_out=self.left_out,
+            recorded=self.recorded,
             skipped=self.skipped,
             secrets_redacted=self.secrets,
             kept_share=self.kept / (self.builds - self.known) if self.builds > self.known else 0.0,

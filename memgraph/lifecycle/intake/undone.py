@@ -18,7 +18,7 @@ from memgraph.lifecycle.intake.build_run import BuildRun
 from memgraph.model.build import BuildTask
 from memgraph.model.events.memories import MemoryLinked, MemoryRevised, RecordPatch
 from memgraph.model.events.payload import Payload
-from memgraph.model.memory import AgentMemory, id_of
+from memgraph.model.memory import RECORD_SOURCE, AgentMemory, id_of
 from memgraph.ports import is_release
 from memgraph.store.query import Reader
 from memgraph.text import lazy_re as re
@@ -183,7 +183,7 @@ class Undone:
         return [
             one
             for one in every.values()
-            if one.get("source") == "git" and one.get("project_id") == project and is_meant(one)
+            if one.get("source") in ("git", RECORD_SOURCE) and one.get("project_id") == project and is_meant(one)
         ]
 
     def _mentioning(self, kind: str, name: str, project: str) -> set[int]:

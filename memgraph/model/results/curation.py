@@ -15,7 +15,7 @@ EXPORT_VERSION = "1.0.0"
 
 
 class MemoryStats(Model):
-    """Counts over all memories that are neither archived nor deleted."""
+    """Counts over all memories that are neither archived nor deleted; `records` are not among the memories."""
 
     total: Count
     by_type: dict[MemoryType, int]
@@ -23,6 +23,7 @@ class MemoryStats(Model):
     pinned_count: Count
     suppressed_count: Count
     db_size_bytes: Bytes
+    records: Count = 0
 
 
 State = Literal["suppressed", "archived", "invalidated", "superseded"]

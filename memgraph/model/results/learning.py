@@ -47,6 +47,8 @@ class ConsolidationResult(Model):
         Memories left out because they repeat forgotten ones.
     memories_left_out : int
         Findings dropped because a log keeps only its most salient ones (`max_memories_per_extraction`) besides what users stated.
+    records_kept : int
+        Commits kept whole as records.
     was_known : bool
         Whether exactly this log had been consolidated before, so that nothing was done.
     extraction_notice : str or None
@@ -61,6 +63,7 @@ class ConsolidationResult(Model):
     memories_deduplicated: Count
     memories_forgotten: Count = 0
     memories_left_out: Count = 0
+    records_kept: Count = 0
     secrets_redacted: Count = 0
     memories_compressed: Count = 0
     memories_deleted: Count = 0
@@ -112,6 +115,8 @@ class IngestReport(Model):
         records, or parts of them, that could not be read.
     left_out : int
         Findings beyond the best of each build.
+    recorded : int
+        Commits kept whole as records: searches and recalls find them, and they are no memories.
     kept_share : float
         Share of the builds read that yielded at least one new or merged memory.
     compressed : int
@@ -128,6 +133,7 @@ class IngestReport(Model):
     merged: Count = 0
     forgotten: Count = 0
     left_out: Count = 0
+    recorded: Count = 0
     skipped: Count = 0
     secrets_redacted: Count = 0
     kept_share: Unit = 0.0

@@ -8,6 +8,7 @@ from typing import Literal
 
 from memgraph.extraction.statements import is_instruction
 from memgraph.model.memory import (
+    RECORD_SOURCE,
     StoredEpisodicMemory,
     StoredMemory,
     StoredProceduralMemory,
@@ -40,6 +41,7 @@ GENERALISED = "compression"
 _DOUBTED = 0.5
 """A fact of less confidence is marked as uncertain."""
 _HEAD_CHARS = 200
+_SHA_CHARS = 10
 _LEAD = re.compile(r"^(?:how to|when) (?=\S)", re.IGNORECASE)
 _CHANGES = "git"
 """Source of changes: what a commit says is done, not tried."""
@@ -116,8 +118,10 @@ def _without_outcome(memory: StoredMemory, text: str) -> str:
     return text
 
 
-def _kind_of(memory: StoredEpisodicMemory, content: str, text: str) -> tuple[Kind, str]:
+def _kind_of(memory: StoredEpisodicMemory, content: str, text: str) -> tuple[Kind | str, str]:
     """Return an episode's kind by its content, and the text to print without the word that the kind says."""
+    if memory.source == RECORD_SOURCE:
+        return f"Commit {(memory.git_commit or '')[:_SHA_CHARS]}", text
     if memory.outcome == "neutral":
         return ("Worked in part" if memory.outcome_word == "partial" else "Fact"), text
     if memory.outcome == "positive" and memory.source == _CHANGES:

@@ -158,7 +158,7 @@ def shown(reader: Reader, *, project_id: str | None = None, include: Collection[
         raise InvalidInputError(f"must be one of {', '.join(INCLUDABLE)}", field="include", value=unknown[0])
     index, today = reader.index, reader.today()
     state = _then(index) if today is None else _since(index, today)
-    mask = index.column("is_live") & ~state.is_gone
+    mask = index.memories() & ~state.is_gone
     if "suppressed" not in named:
         mask &= ~state.is_suppressed
     if "archived" not in named:

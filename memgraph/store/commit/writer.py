@@ -32,6 +32,8 @@ from memgraph.model.events.store import EmbeddingSwitched
 from memgraph.model.ids import new_id, stored_form
 from memgraph.model.link import Link
 from memgraph.model.memory import (
+    RECORD_SOURCE,
+    SOURCE_OF_PROMOTED,
     AgentMemory,
     EpisodicMemory,
     MemoryRecord,
@@ -302,6 +304,8 @@ class Writer:
         ready = self.embedded(updates["content"]) if "embedding" not in updates and "content" in updates else None
         with self._projector.writing():
             row = self._row(memory_id)
+            if row.get("source") == RECORD_SOURCE:  # who names a record makes it a memory
+                updates = {"source": SOURCE_OF_PROMOTED, **updates}
             write = self.revision(memory_id, updates, ready=ready)
             self.append(scope_of(row), [write], task_id=row.get("task_id"), actor=actor, made_by=made_by)
 
@@ -364,7 +368,8 @@ class Writer:
         vectors = [
             None if memory.embedding is None else checked_vector(memory.embedding, self.model) for memory in memories
         ]
-        lacking = [place for place, vector in enumerate(vectors) if vector is None]
+        # records are many, and found by their words until `embed_awaiting` comes to them
+        lacking = [n for n, one in enumerate(memories) if vectors[n] is None and one.source != RECORD_SOURCE]
         if not lacking or not self.embedder.dimension:
             return vectors
         made: list[Vector | EmbeddingError]
@@ -564,7 +569,12 @@ def _chains(*, annotate: bool = True, parts: bool = False) -> ChainOf:
     if not annotate:
         return lambda _memory: None
     return lambda memory: chain_of(
-        {"type": memory.type, "session_id": memory.session_id, "project_id": memory.project_id}
+        {
+            "type": memory.type,
+            "session_id": memory.session_id,
+            "project_id": memory.project_id,
+            "source": memory.source,
+        }
     )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memgraph.model.results.learning import IngestReport
 
 _REASONS_SHOWN = 5
-_SUMMED = "read builds known extracted merged forgotten left_out skipped secrets_redacted compressed".split()
+_SUMMED = "read builds known extracted merged forgotten left_out recorded skipped secrets_redacted compressed".split()
 _FOREIGN = {
     rb'\[\s*\{[^{}\[\]]*(?:"account":\s*\{[^{}]*\},\s*)?"(?:mapping|chat_messages)"\s*:\s*[\[{]': (
         "holds exported chats of ChatGPT or Claude, which do not say how anything ended, so nothing is learned from them. "
@@ -310,6 +310,8 @@ def report_lines(report: IngestReport) -> list[str]:
     lines = [f"Read {source} in {report.seconds:.1f} s: {count(report.extracted, 'memory', 'memories')} added{merged}."]
     if report.builds > 1 and report.extracted + report.merged:
         lines.append(f"{report.kept_share:.0%} of the builds yielded a memory.")
+    if report.recorded:
+        lines.append(f"Kept {count(report.recorded, 'commit')} whole as records, which searches and recalls find, too.")
     if report.left_out:
         lines.append(f"Left out {count(report.left_out, 'finding')} that scored below the best of the same build.")
     if report.forgotten:

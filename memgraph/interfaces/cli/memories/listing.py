@@ -141,6 +141,7 @@ def stats(settings: Settings, prometheus: bool) -> None:
     by_type = ", ".join(f"{number:,} {kind}" for kind, number in counts.by_type.items())
     lines = [
         f"memories           {counts.total:,} ({by_type})",
+        f"records            {counts.records:,}",
         f"pinned             {counts.pinned_count:,}",
         f"suppressed         {counts.suppressed_count:,}",
         f"average relevance  {counts.avg_relevance:.2f}",

@@ -38,7 +38,7 @@ def _content(memory: MemGraph) -> dict[str, Any]:
     counts = memory.commands.stats()
     with memory.store.reader.frozen():
         index = memory.store.reader.index
-        live = index.column("is_live") & ~index.column("is_archived")
+        live = index.memories() & ~index.column("is_archived")
         codes, numbers = np.unique(index.column("project")[live], return_counts=True)
         learned = index.column("created_days")[live]
     prefix = scope_name("project", "")
