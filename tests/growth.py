@@ -19,7 +19,7 @@ def assert_grows_linearly(call: Callable[[int], object], most: int) -> None:
     """Call with sizes up to `most`; fail if one costs out of proportion to the size before it.
 
     The smallest size is a thousandth of the largest. Only this thread's time on a processor counts. Small sizes come first, so that what explodes is found before it
-    takes long; a step that is too steep is measured again, up to five times.
+    takes long; the least of up to six runs counts.
     """
 
     def cost_s(size: int) -> float:
@@ -32,6 +32,6 @@ def assert_grows_linearly(call: Callable[[int], object], most: int) -> None:
         for _ in range(5):
             if costs_s[-1] <= max(FLOOR_S, MOST_GROWTH * costs_s[-2]):
                 break
-            costs_s[-2:] = max(costs_s[-2], cost_s(before)), min(costs_s[-1], cost_s(size))
+            costs_s[-2:] = min(costs_s[-2], cost_s(before)), min(costs_s[-1], cost_s(size))
         else:
             raise AssertionError(f"sizes {sizes} cost {', '.join(f'{cost:.3f}' for cost in costs_s)} s")
