@@ -18,8 +18,8 @@ FLOOR_S = 0.05
 def assert_grows_linearly(call: Callable[[int], object], most: int) -> None:
     """Call with sizes up to `most`; fail if one costs out of proportion to the size before it.
 
-    The smallest size is a thousandth of the largest. Only this thread's time on a processor counts. Small sizes come first, so that what explodes is found before it
-    takes long; the least of up to six runs counts.
+    The smallest size is a thousandth of the largest. Small sizes come first, so that what explodes is found before it
+    takes long. Only this thread's time on a processor counts, and of up to five runs the least.
     """
 
     def cost_s(size: int) -> float:
