@@ -397,7 +397,7 @@ class MemoryCommands:
             relevance_score=memory.relevance_score,
             confidence_label=confidence_label(memory.relevance_score),
             outcome=memory.outcome,
-            age=self.format_age(memory.created_at),
+            age=self.format_age(memory.occurred_at),
             access_count=memory.access_count,
             is_pinned=memory.is_pinned,
             privacy_tier=memory.privacy_tier,

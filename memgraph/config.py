@@ -40,8 +40,8 @@ _ALIASES = {"min_similarity": "retrieval_floor", "minSimilarity": "retrieval_flo
 _NO_STORE_YET = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 """Errors that mean `home` is missing or not a directory; opening the store reports that."""
 NO_HOME = "set HOME, or MEMGRAPH_HOME and MEMGRAPH_KEYS_HOME: the system does not know this user's home directory"
-_REMOVED = frozenset({"journal_segment_days", "journal_compression"})
-"""Settings of development versions, which a settings file may still have."""
+_REMOVED = frozenset({"journal_segment_days", "journal_compression", "graph_idle_s", "graphIdleS"})
+"""Settings of earlier versions, which a settings file may still have."""
 _environment: ContextVar[Mapping[str, str] | None] = ContextVar("memgraph_environment", default=None)
 
 
@@ -316,12 +316,6 @@ class AgentMemoryConfig(DiagnosticSettings, SecuritySettings, ServerSettings):
         allow_inf_nan=False,
         description="How long to wait for a lock that another process holds, in seconds.",
     )
-    graph_idle_s: float = Field(
-        default=2.0,
-        ge=0.0,
-        allow_inf_nan=False,
-        description="No effect any more: no process keeps the graph locked.",
-    )
     embedding_model: EmbeddingModel = Field(
         default="minilm",
         description="The embedding model: minilm, the packaged model; ollama:NAME, such as ollama:nomic-embed-text, a model "
@@ -548,9 +542,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
             return {}
         raise ConfigError(f"{path} cannot be read: {error.strerror}; fix or remove it") from None
     for name in settings.keys() & _REMOVED:
-        logger.warning(
-            "%s sets %s, which has no effect any more: the journal is in a database; remove the line", path, name
-        )
+        logger.warning("%s sets %s, which has no effect any more; remove the line", path, name)
         del settings[name]
     if "home" in settings:
         raise ConfigError(f"{path} sets home, but home is the directory that holds this file; remove the line")

@@ -1,7 +1,7 @@
 """Whether a message asks for what a rule forbids. Precision comes before recall: a wrong alarm trains people to ignore it.
 
 A rule forbids an act (“Never deploy on Fridays”) or a thing (“No cookies”, “Cookies are not allowed”). A message asks for it if one of its
-clauses is a request that begins with the act, or with a word that takes the thing up, and has all other words of the rule. Questions, reports,
+clauses is a request that begins with the act, or takes the thing up (“Use cookies”, “Deploy it with cookies”), and has all other words of the rule. Questions, reports,
 denials, and mentions of the same words in other roles are no requests. What contradicts a rule word by word is found as contradictions between
 memories are. Recognised in English, like contradictions. Pure; linear in the texts.
 """
@@ -68,6 +68,8 @@ _HAS = (
     )
     | {"have", "do", "make"}
 )
+_WITH = re.compile(r"^(?!(?:help|deal|cope)\b)\w+ (?:(?:it|this|that|them|everything) )?with\b", re.IGNORECASE)
+"""What follows is how it is to be done; after another object it may be what the object has (“Fix the bug with cookies”)."""
 _GO_ON = 3
 
 
@@ -88,6 +90,7 @@ class _Request(NamedTuple):
     verb: str
     terms: frozenset[str]
     core: frozenset[str]
+    with_terms: frozenset[str]
     message_terms: frozenset[str]
 
 
@@ -104,7 +107,7 @@ def _is_asked(forbidden: _Prohibition, request: _Request) -> bool:
     if not forbidden.required <= terms or forbidden.exceptions & request.message_terms:
         return False
     if not forbidden.verb:
-        return request.verb in _HAS
+        return request.verb in _HAS or not forbidden.required.isdisjoint(request.with_terms)
     if forbidden.verb in _TAKES_UP and forbidden.required:
         return request.verb in _TAKES_UP
     is_base = request.word == forbidden.surface or not request.word.endswith(_INFLECTED)
@@ -157,7 +160,8 @@ def _read_requests(message: str) -> Iterator[_Request]:
             word = text.partition(" ")[0].casefold()
             stems = analyse(word) or [word]
             terms, core = frozenset(analyse(text)), frozenset(analyse(_ELSE.sub("", text)))
-            yield _Request(word, stems[0], terms, core, message_terms)
+            with_terms = frozenset(analyse(text[how.end() :])[:1] if (how := _WITH.match(text)) else ())
+            yield _Request(word, stems[0], terms, core, with_terms, message_terms)
             count += 1
             if count == _MAX_REQUESTS:
                 return

@@ -221,7 +221,7 @@ class TestTransactions:
         seen: list[int] = []
 
         def look() -> None:
-            written.wait(10)
+            written.wait(60)
             seen.append(count(database, "m"))
             looked.set()
 
@@ -230,7 +230,7 @@ class TestTransactions:
         with database.writing(5.0) as tx:
             put(tx, database, "m")
             written.set()
-            assert looked.wait(10)
+            assert looked.wait(60)
         thread.join()
         assert (seen, count(database, "m")) == ([0], 1)
 
@@ -241,14 +241,14 @@ class TestTransactions:
         def write() -> None:
             with database.writing(5.0) as tx:
                 begun.set()
-                closed.wait(10)
+                closed.wait(60)
                 for ordinal in range(100):
                     put(tx, database, "m", ordinal)
                 seen.append(count(database, "m"))
 
         thread = Thread(target=write)
         thread.start()
-        assert begun.wait(10)
+        assert begun.wait(60)
         database.close()
         with pytest.raises(ClosedError):
             count(database, "m")

@@ -258,7 +258,7 @@ FAILURES = (
     Failure(
         "Ctrl-C at a command",
         "exit code 130; everything committed so far is kept",
-        says="memgraph: interrupted: everything committed so far is kept; run the same command again to continue",
+        says="memgraph: interrupted: nothing is half done, and whatever was committed by then is kept; run the same command again to continue",
     ),
     Failure(
         "another process holds the store for too long",

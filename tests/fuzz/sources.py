@@ -110,7 +110,6 @@ compression_cycle_interval = 10
 garbage_collection = "archive"
 security_mode = "prod"
 lock_timeout_s = 10.0
-graph_idle_s = 2
 keys_home = "/nowhere/keys"
 
 [retrieval_budget]

@@ -322,6 +322,16 @@ def test_forget_without_a_match_is_a_failure_in_json_too(run):
     assert json.loads(result.stdout)["success"] is False
 
 
+def test_an_empty_repository_and_an_empty_store_say_so(run, tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path / "new"], check=True)
+    read = run("ingest", "git", tmp_path / "new")
+    assert (read.exit_code, "new has no commits yet" in read.stderr) == (0, True)
+    assert "there is no memory yet: `memgraph ingest git .`" in run("list").stderr
+    assert run("remember", "The harbour opens at six").exit_code == 0
+    assert "no memory" not in run("list").stderr
+    assert "no memory matches" in run("list", "--type", "episodic").stderr
+
+
 def test_ingest_git_reads_a_repository_and_a_saved_log(done, repository, tmp_path):
     report = json.loads(done("ingest", "git", repository, "--json"))
     assert report["read"] == 3
@@ -774,5 +784,5 @@ group.main()
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert ran.returncode == 130
     assert ran.stderr.splitlines() == [
-        "memgraph: interrupted: everything committed so far is kept; run the same command again to continue"
+        "memgraph: interrupted: nothing is half done, and whatever was committed by then is kept; run the same command again to continue"
     ]

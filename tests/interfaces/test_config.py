@@ -98,7 +98,7 @@ def test_init_writes_into_no_other_directory(run: Run, tmp_path: Path) -> None:
 def test_show_names_the_origin_of_each_value(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "config.toml").write_text(
-        "graphIdleS = 3\nlock_timeout_s = 1\n[retrieval_budget]\nmaxTokens = 500\n", "utf-8"
+        "archiveRetentionDays = 3\nlock_timeout_s = 1\n[retrieval_budget]\nmaxTokens = 500\n", "utf-8"
     )
     monkeypatch.setenv("MEMGRAPH_LOCK_TIMEOUT_S", "7")
     monkeypatch.setenv("MEMGRAPH_KEY", "5ec2e7" * 16)
@@ -108,7 +108,7 @@ def test_show_names_the_origin_of_each_value(run: Run, tmp_path: Path, monkeypat
     told = {name: (one["value"], one["source"]) for name, one in document["settings"].items()}
     assert told["home"] == (str(tmp_path / "store"), "argument")
     assert told["lock_timeout_s"] == (7.0, "environment")
-    assert told["graph_idle_s"] == (3.0, "file")
+    assert told["archive_retention_days"] == (3, "file")
     assert told["retrieval_budget.max_tokens"] == (500, "file")
     assert told["retrieval_budget.episodic"] == (5, "default")
     assert told["security_mode"] == ("prod", "default")
@@ -163,7 +163,9 @@ def test_a_table_given_goes_before_the_files_as_a_whole(tmp_path: Path) -> None:
     assert (budget.episodic, budget.semantic) == (2, 3)
 
 
-@pytest.mark.parametrize(("variable", "value"), [("MEMGRAPH_GRAPH_IDLE_S", "soon"), ("MEMGRAPH_LOCK_TIMEOUT_S", "-1")])
+@pytest.mark.parametrize(
+    ("variable", "value"), [("MEMGRAPH_ARCHIVE_RETENTION_DAYS", "soon"), ("MEMGRAPH_LOCK_TIMEOUT_S", "-1")]
+)
 def test_a_wrong_variable_is_refused_by_its_setting(tmp_path: Path, variable: str, value: str) -> None:
     with pytest.raises(ConfigError, match=_ENVIRONMENT[variable]):
         load_config({"home": tmp_path}, environment={variable: value})

@@ -442,9 +442,8 @@ def test_a_process_of_its_own_reads_what_waits(
     write_transcript(events, shop, given={})
     home, keys = tmp_path / "store", tmp_path / "keys"
     with MemGraph.open(home, keys_home=keys) as memory:
-        began = time.monotonic()
+        monkeypatch.setattr("memgraph.interfaces.agents.learning.learn_from_jobs", None)  # this process does not read
         assert answer_hook(memory, "claude-code", named(events, "SessionEnd")) == ""
-        assert time.monotonic() - began < 5
         deadline = time.monotonic() + 60
         while waiting_jobs(home, "claude-code") or any((home / "agents").glob("**/*.taken")):
             assert time.monotonic() < deadline

@@ -51,6 +51,15 @@ def states(run: Any, **options: Any) -> list[str]:
     return [one["state"] for one in json.loads(run("keys", "list", "--json", **options))["keys"]]
 
 
+def test_after_a_compaction_each_key_has_its_events(run: Any, key_file: Path) -> None:
+    run("keys", "rotate")
+    run("remember", "The cache is warm")
+    run("compact", "--before", "2999-01-01")
+    first, second = run("keys", "list").splitlines()
+    assert first.endswith(": archived (events 1 to 4)")
+    assert second.endswith(": signs (from event 5)")
+
+
 def test_a_key_from_the_shell(run: Any, key_file: Path, tmp_path: Path) -> None:
     assert run("keys", "list").startswith("file:store:1-")
     said = run("keys", "rotate")

@@ -309,7 +309,7 @@ class TestMoving:
         with MemGraph.open(tmp_path / "store") as memory:
             memory.commands.remember("The vault is in Bern")
             memory.commands.remember("The key is in Thun")
-        (tmp_path / "store" / "config.toml").write_text("graph_idle_s = 1\n")
+        (tmp_path / "store" / "config.toml").write_text("archive_retention_days = 1\n")
         return tmp_path / "store"
 
     def test_there_and_back(self, server: Server, home: Path, run: Callable[..., Result], tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ class TestMoving:
         assert there["target"] == f"{server.address()} (tenant acme)"
         with MemGraph.open(server.address(), tenant="acme") as memory:
             assert memory.store.digest() == digest
-            assert memory.store.config.graph_idle_s == 1
+            assert memory.store.config.archive_retention_days == 1
             memory.store.verify(deep=True)
             memory.commands.remember("Written there")
             changed = memory.store.digest()

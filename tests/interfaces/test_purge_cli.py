@@ -58,6 +58,10 @@ def test_a_purge_is_previewed_first_and_lists_earlier_exports(run: Run, ids: lis
     assert "make a full one" in checked.stdout
     assert "1 event of the journal has no content any more." in done.stdout
     assert "1 event of the journal would lose its content" in shown.stdout
+    assert str(exported) in run("purge", ids[1]).stdout
+    later = json.loads(run("remember", "The mill is for sale", "--json").stdout)["data"]["ids"][0]
+    for said in (run("purge", later), run("purge", later, "--yes")):  # the file is older than the memory
+        assert ("The mill" in said.stdout or "Purged 1" in said.stdout, str(exported) in said.stdout) == (True, False)
     exported.unlink()
     assert str(exported) not in run("purge", ids[1]).stdout
 

@@ -87,7 +87,7 @@ def test_a_store_of_nothing_has_series_of_nothing(
     refused = run("charts", tmp_path / "out", home=empty)
     assert (refused.exit_code, "nothing to draw" in refused.output) == (1, True)
     assert not (tmp_path / "out").exists()
-    assert done("export", tmp_path / "g.graphml", home=empty).startswith("Wrote 0 memories and 0 links")
+    assert done("export", tmp_path / "g.graphml", home=empty).startswith("Wrote 0 memories, 0 links and 0 steps")
 
 
 def test_charts_are_drawn_into_a_folder_and_what_has_no_data_is_named(done: Callable[..., str], tmp_path: Path) -> None:
@@ -102,13 +102,13 @@ def test_charts_are_drawn_into_a_folder_and_what_has_no_data_is_named(done: Call
 def test_the_ending_says_what_is_exported(done: Callable[..., str], tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"graph.{suffix}"
     told = json.loads(done("export", path, "--json"))
-    assert (told["memories"], told["links"]) == (2, 2)
+    assert (told["memories"], told["links"], told["next"]) == (2, 1, 1)
     assert [Path(one).exists() for one in told["files"]] == [True] * len(told["files"])
     if suffix == "json":
         read = nx.node_link_graph(json.loads(path.read_bytes()), edges="edges")
         assert {data["content"] for _, data in read.nodes(data=True)} == {"The import failed", "The import went well"}
         assert "Wrote 3 memories" in done("export", path, "--include", "private", "--project", "shop")
-        assert "Wrote 1 memory and 0 links" in done("export", path, "--limit", "1")
+        assert "Wrote 1 memory, 0 links and 0 steps to the next memory" in done("export", path, "--limit", "1")
 
 
 @pytest.mark.parametrize(

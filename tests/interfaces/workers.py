@@ -96,7 +96,7 @@ def impostor(place: Place, greeting: Any, answer: Any = None) -> Iterator[list[A
 
         def converse(connection: socket.socket) -> None:
             if greeting is None:
-                connection.settimeout(30)
+                connection.settimeout(90)
                 connection.recv(1)  # until the client gives up
                 return
             if greeting == "":
@@ -117,4 +117,4 @@ def impostor(place: Place, greeting: Any, answer: Any = None) -> Iterator[list[A
 
 
 def _soon() -> float:
-    return time.monotonic() + 30
+    return time.monotonic() + 90

@@ -393,9 +393,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     # -- what is done to the store
 
-    @rule(
-        how=st.sampled_from(["reopen", "kill", "two", "two", "two idle", "lose", "keep", "put back"]), which=projections
-    )
+    @rule(how=st.sampled_from(["reopen", "kill", "two", "two", "two", "lose", "keep", "put back"]), which=projections)
     def upset(self, how: str, which: list[str]) -> None:
         if how == "kill":
             self.kill()
@@ -409,9 +407,8 @@ class StoreMachine(RuleBasedStateMachine):
             self.shut()
             if how == "lose":
                 lose(self.folder / "store", which)
-            idle_s = 0.0 if how == "two" else 2.0
-            for _ in range(2 if how.startswith("two") else 1):  # from here on they take turns
-                self.open(idle_s)
+            for _ in range(2 if how == "two" else 1):  # from here on they take turns
+                self.open()
 
     def kill(self) -> None:
         """Go on from the files as they are while the store is open: what was not committed is lost, and only that."""
@@ -592,12 +589,12 @@ class StoreMachine(RuleBasedStateMachine):
 
     # -- how it is done
 
-    def opened(self, folder: Path, idle_s: float = 2.0) -> memgraph.AgentMemoryStore:
-        config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys", graph_idle_s=idle_s)
+    def opened(self, folder: Path) -> memgraph.AgentMemoryStore:
+        config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
         return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=self.clock, annotator=FakeAnnotator())  # fmt: skip
 
-    def open(self, idle_s: float = 2.0) -> None:
-        self.stores.append(self.opened(self.folder, idle_s))
+    def open(self) -> None:
+        self.stores.append(self.opened(self.folder))
         self.pending.append(Pending())
 
     def shut(self) -> None:

@@ -212,6 +212,12 @@ def test_11_list_entries_say_what_the_seed_lists(store, commands, clock):
     assert entry.confidence_label == "recall"
 
 
+def test_a_list_entry_is_as_old_as_what_it_tells(store, commands, clock):
+    store.insert_memory({"type": "episodic", "content": "The mill burnt down", "occurred_at": "2019-05-01T00:00:00Z"})
+    clock.advance(days=2)
+    assert commands.list()[0].age.endswith("years ago")
+
+
 def test_12_list_filters_by_type(store, commands):
     fill(store)
 

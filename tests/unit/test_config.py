@@ -20,32 +20,41 @@ def written(home: Path, text: str) -> Path:
 
 
 def test_each_source_yields_to_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = written(tmp_path / "store", "lock_timeout_s = 1.0\ngraph_idle_s = 1.0\ncompression_cycle_interval = 7\n")
+    home = written(
+        tmp_path / "store", "lock_timeout_s = 1.0\narchive_retention_days = 1\ncompression_cycle_interval = 7\n"
+    )
     monkeypatch.setenv("MEMGRAPH_LOCK_TIMEOUT_S", "2")
-    monkeypatch.setenv("MEMGRAPH_GRAPH_IDLE_S", "2")
+    monkeypatch.setenv("MEMGRAPH_ARCHIVE_RETENTION_DAYS", "2")
     monkeypatch.setenv("MEMGRAPH_KEYS_HOME", str(tmp_path / "keys"))
 
-    settings = AgentMemoryConfig(home=home, graph_idle_s=3.0)
+    settings = AgentMemoryConfig(home=home, archive_retention_days=3)
 
-    assert (settings.graph_idle_s, settings.lock_timeout_s, settings.compression_cycle_interval) == (3.0, 2.0, 7)
+    assert (settings.archive_retention_days, settings.lock_timeout_s, settings.compression_cycle_interval) == (
+        3,
+        2.0,
+        7,
+    )
     assert settings.keys_home == tmp_path / "keys"
     assert settings.garbage_collection == "archive"
 
 
 def test_both_spellings_are_one_setting(tmp_path: Path) -> None:
-    home = written(tmp_path / "store", "graphIdleS = 1.0\n")
+    home = written(tmp_path / "store", "archiveRetentionDays = 1\n")
 
     settings = AgentMemoryConfig.parse({"home": str(home), "keysHome": str(tmp_path / "given")})
 
-    assert (settings.keys_home, settings.graph_idle_s) == (tmp_path / "given", 1.0)
+    assert (settings.keys_home, settings.archive_retention_days) == (tmp_path / "given", 1)
 
 
 def test_an_environment_given_takes_the_place_of_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MEMGRAPH_GRAPH_IDLE_S", "9")
+    monkeypatch.setenv("MEMGRAPH_ARCHIVE_RETENTION_DAYS", "9")
 
-    assert load_config({"home": tmp_path}, environment={}).graph_idle_s == 2.0
-    assert load_config({"home": tmp_path}, environment={"MEMGRAPH_GRAPH_IDLE_S": "4"}).graph_idle_s == 4.0
-    assert AgentMemoryConfig(home=tmp_path).graph_idle_s == 9.0
+    assert load_config({"home": tmp_path}, environment={}).archive_retention_days == 0
+    assert (
+        load_config({"home": tmp_path}, environment={"MEMGRAPH_ARCHIVE_RETENTION_DAYS": "4"}).archive_retention_days
+        == 4
+    )
+    assert AgentMemoryConfig(home=tmp_path).archive_retention_days == 9
 
 
 @pytest.mark.parametrize("text", ['home = "/elsewhere"\n', "lock_timeout_s = \n", "\ufeff= 1"])
@@ -67,10 +76,14 @@ def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
 
 
 def test_a_removed_setting_of_a_file_is_left_out_with_a_notice(tmp_path: Path, caplog: Any) -> None:
-    home = written(tmp_path / "store", "journal_segment_days = 7\njournal_compression = false\nlock_timeout_s = 3\n")
+    home = written(
+        tmp_path / "store",
+        "journal_segment_days = 7\njournal_compression = false\ngraphIdleS = 2\nlock_timeout_s = 3\n",
+    )
     assert load_config({"home": home}).lock_timeout_s == 3.0
     assert "journal_compression, which has no effect any more" in caplog.text
     assert "journal_segment_days, which has no effect any more" in caplog.text
+    assert "graphIdleS, which has no effect any more" in caplog.text
 
 
 @pytest.mark.parametrize("kind", ["device", "file", "loop"])

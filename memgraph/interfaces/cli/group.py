@@ -25,7 +25,7 @@ from memgraph.interfaces.cli.base.output import documents, emit_json
 from memgraph.interfaces.cli.base.streams import OutputError, open_standard_streams
 from memgraph.interfaces.refusals import message_of
 
-STOPPED = "interrupted: everything committed so far is kept; run the same command again to continue"
+STOPPED = "interrupted: nothing is half done, and whatever was committed by then is kept; run the same command again to continue"
 NO_DIRECTORY = "the current directory no longer exists; change to another one"
 
 

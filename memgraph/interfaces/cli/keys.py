@@ -157,14 +157,14 @@ def _confirm() -> None:
 
 
 def _line(one: KeyEntry) -> str:
-    parts = [one.key_id, one.state]
+    parts = []
     if one.first_seq is not None and (one.last_seq is None or one.last_seq >= one.first_seq):
         parts.append(
             f"from event {one.first_seq}" if one.last_seq is None else f"events {one.first_seq} to {one.last_seq}"
         )
     if one.until is not None:
         parts.append(f"until {one.until}")
-    return "  ".join(parts)
+    return f"{one.key_id}: {one.state}" + (f" ({', '.join(parts)})" if parts else "")
 
 
 def _user() -> str | None:

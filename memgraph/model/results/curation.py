@@ -34,6 +34,8 @@ class MemoryListEntry(Model):
 
     Attributes
     ----------
+    age : str
+        How long ago it happened, in words; if that is not known, how long ago it was recorded.
     states : list of {"suppressed", "archived", "invalidated", "superseded"}
         The states in which it is not recalled; empty if it is in force.
     """

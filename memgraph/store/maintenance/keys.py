@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -63,7 +64,8 @@ def list_keys(
     """Return the keys of a store and their states. The journal is read but not verified, so that a store that is refused can be examined."""
     config = config or load_config()
     store_id = id_of(config.home, config.server)
-    history, archived = _history(config, store_id)
+    every, archived_until = _history(config, store_id)
+    history = every.needed_after(archived_until)
     provider = keys or configured_keys(config)
     local = FileKeys(config.keys_home)
     problems: list[str] = []
@@ -73,7 +75,7 @@ def list_keys(
         problems.append(str(error))
         ring = KeyRing(store_id, local)
     used = _used(history, ring, config.key_verification_days, times_of(clock)())
-    entries = [*_not_needed(archived, history), *used]
+    entries = [*_not_needed(every, history), *used]
     if not problems and ring.active is None:
         problems.append(f"the signing key is missing: {key_place(provider, store_id).remedy}")
     by_state = {state: [one.key_id for one in entries if one.state == state] for state in ("missing", "expired")}
@@ -91,24 +93,23 @@ def list_keys(
     return KeyReport(store_id, name_of(provider), tuple(entries), tuple(problems))
 
 
-def _history(config: AgentMemoryConfig, store_id: str) -> tuple[KeyHistory, KeyHistory]:
-    """Return which keys the events name that are needed, and which ones are named by those that a baseline stands for."""
+def _history(config: AgentMemoryConfig, store_id: str) -> tuple[KeyHistory, int]:
+    """Return which keys the events name, and the last event that a baseline stands for."""
     with closing(opened(config.home, config.server)) as database:
         heads = HeadFile(config.keys_home, store_id)
         journal = Journal(database, config.home, store_id, None, heads=heads, lock_timeout_s=config.lock_timeout_s)
         if identity_in(database) is None:
-            return uses_in(legacy.lines(config.home)), KeyHistory()
-        seq = journal.archived_until()
-        return uses_in(journal.every_line(seq, until=MAX_WHOLE)), uses_in(journal.every_line(until=seq))
+            return uses_in(legacy.lines(config.home)), 0
+        return uses_in(journal.every_line(until=MAX_WHOLE)), journal.archived_until()
 
 
-def _not_needed(archived: KeyHistory, history: KeyHistory) -> list[KeyEntry]:
+def _not_needed(every: KeyHistory, needed: KeyHistory) -> list[KeyEntry]:
     """Return the keys that only archived events name."""
-    needed = {use.key_id for use in history.uses}
+    ids = {use.key_id for use in needed.uses}
     return [
         KeyEntry(use.key_id, "archived", use.first_seq, then.first_seq - 1)
-        for use, then in zip(archived.uses, [*archived.uses[1:], *history.uses[:1]], strict=False)
-        if use.key_id not in needed
+        for use, then in pairwise(every.uses)
+        if use.key_id not in ids
     ]
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import gettempdir
+
+import orjson
 
 from memgraph.disk.files import clear
 from memgraph.disk.folders import remove_abandoned
@@ -133,7 +135,7 @@ class Purging:
             others=dict(plan.others),
             lost_tasks=plan.lost_tasks,
             remaining=remaining,
-            exports=self._exports(),
+            exports=self._exports(plan.seqs),
             is_everything=plan.is_everything,
         )
         return redact_any(found).value if secrets else found
@@ -305,10 +307,14 @@ class Purging:
             is_complete = projector.forget(erases=is_here)
             for model in journal.named.rows:  # last: a read that began before may have made a cache again
                 journal.vectors(model, journal.named.dimension_of(model) or 0).forget()
-            exports = self._exports()
             receipts = [
                 receipt_of(
-                    journal, seq, payload, removed=removed, remaining=noted_remaining(self._home, seq), exports=exports
+                    journal,
+                    seq,
+                    payload,
+                    removed=removed,
+                    remaining=noted_remaining(self._home, seq),
+                    exports=self._exports(payload.seqs()),
                 )
                 for seq, payload in purges
             ]
@@ -416,17 +422,20 @@ class Purging:
         )
         return [*drafts, CommitDraft("system", [payload], actor="user")]
 
-    def _exports(self) -> list[KnownExport]:
-        """Return the files that were written from the store: exports, and the backups that the journal names."""
+    def _exports(self, seqs: Collection[int]) -> list[KnownExport]:
+        """Return the files that were written from the store since the first of some events: exports, and the backups that the journal names."""
+        first = next(self._journal.every_line(min(seqs, default=1) - 1))
+        since = orjson.loads(first.head)["timestamp"]
         made = [event for event in events_of(self._journal, {BackupMade.TYPE: None}) if event.type == BackupMade.TYPE]
         backups = {str(one.content["path"]): one.timestamp for one in made}
-        return [
+        written = [
             *known_exports(self._home),
             *(
                 KnownExport(path=path, at=at, kind="backup", is_there=Path(path).exists())
                 for path, at in backups.items()
             ),
         ]
+        return [one for one in written if one.at >= since]
 
     def _present(self, memory_id: str) -> Row | None:
         return self._projector.rows.get("Memory", memory_id)

@@ -15,7 +15,7 @@ def main() -> None:
     folder, memory_id = Path(sys.argv[1]), sys.argv[2]
     fuse = Fuse(int(sys.argv[3]), signal.Signals(int(sys.argv[4]))) if len(sys.argv) > 3 else Fuse()
     fuse.watch()
-    with opened(folder, graph_idle_s=60.0) as store:
+    with opened(folder) as store:
         assert store.get_memory(memory_id) is not None
         fuse.lay()
         store.purge([memory_id])

@@ -14,7 +14,7 @@ import memgraph
 def main() -> None:
     folder = Path(sys.argv[1])
     seen: set[str | None] = set()
-    with opened(folder, lock_timeout_s=120.0, graph_idle_s=0.0) as store:
+    with opened(folder, lock_timeout_s=120.0) as store:
         retrieval = memgraph.MemoryRetrieval(store)
         while not (folder / "stop").exists():
             found = {memory.id for memory in store.get_all_memories()}

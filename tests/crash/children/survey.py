@@ -31,7 +31,7 @@ def main() -> None:
     folder, is_quick, with_graph = Path(sys.argv[1]), "quickly" in sys.argv, "graph" in sys.argv
     heard = _Heard()
     logging.getLogger("memgraph").addHandler(heard)
-    with opened(folder, graph_idle_s=60.0) as store:
+    with opened(folder) as store:
         digest = store.digest()
         memories = {memory.id: memory for memory in store.every_memory()}
         with store._projector.reading():

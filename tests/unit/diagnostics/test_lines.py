@@ -62,7 +62,7 @@ def test_a_file_that_was_rotated_while_it_was_waited_for_is_opened_again(tmp_pat
     assert writer.is_alive(), "it waits for the one who has the file"
     path.replace(predecessor_of(path))
     os.close(held)
-    writer.join(10)
+    writer.join(60)
     assert (read(predecessor_of(path)), read(path)) == ([{"number": 1}], [{"number": 2}])
 
 

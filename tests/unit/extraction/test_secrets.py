@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import random
 import sysconfig
-import time
-import timeit
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from memgraph import MemoryCommands
 from memgraph.extraction.readers import BuildLogReader
 from memgraph.extraction.secrets import FORMATS, kinds_of_secrets, redact, redact_any
 from memgraph.lifecycle import ingest
+from tests.growth import assert_grows_linearly
 from tests.unit.extraction.credentials import credentials, drawn, is_left
 
 # put together here, so that no scanner of this repository takes them for real ones
@@ -195,13 +194,7 @@ def test_redaction_is_idempotent_and_never_lengthens(parts: list[str]) -> None:
     ],
 )
 def test_hostile_text_costs_no_more_than_its_length(part: str) -> None:
-    def steps(length: int) -> float:
-        text = part * (length // len(part))
-        return min(timeit.repeat(lambda: redact(text), number=1, repeat=3, timer=time.process_time))
-
-    steps(1_000)
-    # ten times the text: a hundred times the work if it were quadratic
-    assert steps(150_000) < 40 * max(steps(15_000), 1e-3)
+    assert_grows_linearly(lambda length: redact(part * (length // len(part))), 150_000)
 
 
 class TestTheStore:

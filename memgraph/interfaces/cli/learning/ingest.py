@@ -234,7 +234,10 @@ def _ingested(settings: Settings, memory: MemGraph, kind: Kind, path: Path, proj
     try:
         reader = kind.reader(path, project)
         with one_source(path), progress(settings, f"reading {plain(reader.project_id)}") as bar:
-            return memory.ingest(reader, progress=bar, compress=False)
+            report = memory.ingest(reader, progress=bar, compress=False)
+        if kind is KINDS["git"] and reader.count() == 0:
+            notice(f"{path} has no commits yet")
+        return report
     except SourceError as error:
         if "not a git repository" not in str(error):
             raise

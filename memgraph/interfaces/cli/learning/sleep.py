@@ -36,6 +36,7 @@ _SINGULAR = {
     "floors": "floor",
     "landmarks": "landmark",
     "negatives": "negative",
+    "orders": "order",
     "traces": "trace",
 }
 """Singular forms of count names that are plurals."""
@@ -82,7 +83,12 @@ def sleep(settings: Settings, phases: tuple[str, ...], max_seconds: float | None
 def _lines(report: SleepReport) -> list[str]:
     lines = [f"Resumed the sleep of {report.started_at[:16]}."] if report.resumed else []
     lines += [_line(phase) for phase in report.phases]
-    lines.append(f"{count(report.changed, 'memory', 'memories')} changed, in {report.seconds:.1f} s.")
+    if asked := sum(phase.counts.get("requested", 0) for phase in report.phases):
+        lines.append(
+            f"Rules cannot judge {count(asked, 'matter')}: `memgraph distil` lists what you or an agent may answer."
+        )
+    changed = f"{count(report.changed, 'memory was', 'memories were')} changed, made or linked, in"
+    lines.append(f"{changed if report.changed else 'No memory had to change; that took'} {report.seconds:.1f} s.")
     if report.left:
         lines.append(f"Left for the next sleep: {', '.join(report.left)}.")
     return [*lines, *usage_lines(report.usage)]
@@ -90,7 +96,7 @@ def _lines(report: SleepReport) -> list[str]:
 
 def _named(name: str, number: int) -> str:
     """Return the name of a count, in the singular if the count is 1."""
-    words = name.split("_")
+    words = ("work_orders" if name == "requested" else name).split("_")
     return " ".join(_SINGULAR.get(word, word) for word in words) if number == 1 else " ".join(words)
 
 

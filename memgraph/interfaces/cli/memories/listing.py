@@ -77,7 +77,14 @@ def list_(
         )
         total = int((listed & concerning(memory.store.reader.index, **only)).sum())
         whole = {one.id: one for one in memory.store.read_memories([entry.id for entry in entries])}
+        is_empty = not memory.store.reader.listed().any()
         hint_at_projects(memory, project)
+    if is_empty:
+        notice(
+            "there is no memory yet: `memgraph ingest git .` learns from a repository, `memgraph remember TEXT` stores one"
+        )
+    elif not total:
+        notice("no memory matches")
     if len(entries) == limit < total:
         notice(f"{limit:,} of {total:,} memories; --limit N shows more")
     if settings.as_json:

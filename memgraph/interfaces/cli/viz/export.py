@@ -51,8 +51,10 @@ def export(
     contents = _contents(path, graph)
     write_files(contents)
     note_exports(memory.store.config.home, "viz export", *contents, at=memory.store.now())
-    document = {"files": [str(one) for one in contents], "memories": len(graph.nodes), "links": len(graph.edges)}
-    counts = f"{count(len(graph.nodes), 'memory', 'memories')} and {count(len(graph.edges), 'link')}"
+    steps = sum(edge["relation"] == "NEXT" for edge in graph.edges)
+    links = len(graph.edges) - steps
+    document = {"files": [str(one) for one in contents], "memories": len(graph.nodes), "links": links, "next": steps}
+    counts = f"{count(len(graph.nodes), 'memory', 'memories')}, {count(links, 'link')} and {count(steps, 'step')} to the next memory"
     emit(settings, document, f"Wrote {counts} to {plain(' and '.join(str(one) for one in contents))}.")
 
 

@@ -106,7 +106,7 @@ def test_a_server_that_is_absent_silent_or_breaks_off() -> None:
 
 def test_a_reply_that_trickles_in_ends_with_the_timeout(server: ChatServer) -> None:
     def trickle() -> Any:
-        for _ in range(40):
+        for _ in range(1_200):
             time.sleep(0.05)
             yield b" "
 
@@ -114,16 +114,16 @@ def test_a_reply_that_trickles_in_ends_with_the_timeout(server: ChatServer) -> N
     began = time.monotonic()
     with pytest.raises(ProviderError, match="did not answer"):
         ask(server.base_url, timeout_s=0.3)
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize("case", DRIPS)
 def test_the_timeout_covers_a_response_that_arrives_byte_by_byte(case: str) -> None:
-    with socket_server(DRIPS[case], pause_s=0.01) as host:
+    with socket_server(DRIPS[case], pause_s=0.2) as host:
         began = time.monotonic()
         with pytest.raises(ProviderError, match=r"within 0\.3 s"):
             ask(host, timeout_s=0.3)
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 20
 
 
 def test_a_compressed_response_is_refused(server: ChatServer) -> None:

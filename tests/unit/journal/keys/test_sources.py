@@ -168,9 +168,9 @@ class TestCommand:
         begun = time.monotonic()
         with pytest.raises(KeyMissingError, match=r"longer than 1 s .*key_timeout_s"):
             command(sys.executable, "-S", "-c", program, timeout_s=1.0).key(STORE)
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < 300  # it would sleep for twice as long
         child = int(note.read_text())
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while _runs(child) and time.monotonic() < until:
             time.sleep(0.01)
         assert not _runs(child)

@@ -472,7 +472,7 @@ class TestWording:
             def complete(self, *args: Any, **given: Any) -> str:
                 beside = threading.Thread(target=learn, args=(store, 10 + len(waiting)), daemon=True)
                 beside.start()
-                beside.join(5)
+                beside.join(60)
                 waiting.append(beside.is_alive())
                 return super().complete(*args, **given)
 

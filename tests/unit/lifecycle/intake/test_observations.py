@@ -365,7 +365,7 @@ from pathlib import Path
 import memgraph
 from memgraph.testing import FakeClock, FakeEmbedder
 folder = Path(sys.argv[1])
-config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys", graph_idle_s=0.0, lock_timeout_s=30)
+config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys", lock_timeout_s=30)
 with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64), clock=FakeClock("2026-02-01T09:00:00.000Z")) as store:
     memory = memgraph.MemGraph(store)
     print("ready", flush=True)

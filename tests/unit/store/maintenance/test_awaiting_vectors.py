@@ -218,10 +218,9 @@ class TestBesideOthers:
     def test_a_text_changed_meanwhile_does_not_get_the_old_vector(self, textual: Any, open_store: Open) -> None:
         first = next(iter(textual.every_memory()))
         textual.close()
-        other = open_store(embedder=NoEmbedder(), graph_idle_s=0.0)
+        other = open_store(embedder=NoEmbedder())
         store = open_store(
             embedder=Whimsical(before=lambda: other.update_memory(first.id, content="quite another text")),
-            graph_idle_s=0.0,
         )
         assert store.embed_awaiting() == 7
         assert store.get_memory(first.id).embedding is None
@@ -231,10 +230,9 @@ class TestBesideOthers:
     def test_memories_deleted_or_embedded_meanwhile_are_skipped(self, textual: Any, open_store: Open) -> None:
         ids = [memory.id for memory in textual.every_memory()]
         textual.close()
-        other = open_store(graph_idle_s=0.0)
+        other = open_store()
         store = open_store(
             embedder=Whimsical(before=lambda: (other.delete_memory(ids[0]), other.embed_awaiting(at_most=3))),
-            graph_idle_s=0.0,
         )
         assert store.embed_awaiting() == 4
         check_all(store)
@@ -253,8 +251,8 @@ class TestBesideOthers:
 
     def test_a_model_changed_meanwhile_is_respected(self, textual: Any, open_store: Open) -> None:
         textual.close()
-        other = open_store(embedder=FakeEmbedder(DIMENSION, name="other"), graph_idle_s=0.0)
-        store = open_store(embedder=Whimsical(before=lambda: other.embed_awaiting(at_most=1)), graph_idle_s=0.0)
+        other = open_store(embedder=FakeEmbedder(DIMENSION, name="other"))
+        store = open_store(embedder=Whimsical(before=lambda: other.embed_awaiting(at_most=1)))
         with pytest.raises(ModelMismatchError, match="other"):
             store.embed_awaiting()
         with pytest.raises(ModelMismatchError, match="other"):
@@ -265,8 +263,8 @@ class TestBesideOthers:
     @pytest.mark.embedded
     def test_writers_do_not_wait_for_the_model(self, textual: Any, open_store: Open) -> None:
         textual.close()
-        other = open_store(embedder=NoEmbedder(), graph_idle_s=0.0, lock_timeout_s=2.0)
-        store = open_store(embedder=Whimsical(before=lambda: other.insert_memory(episodes(1)[0])), graph_idle_s=0.0)
+        other = open_store(embedder=NoEmbedder(), lock_timeout_s=2.0)
+        store = open_store(embedder=Whimsical(before=lambda: other.insert_memory(episodes(1)[0])))
         assert store.embed_awaiting() == 8
         assert store.awaiting_vectors() == 1  # came in between: the next run's
 

@@ -22,8 +22,6 @@ from tests.tables import ROWS, change, lines_of, table
 
 Open = Callable[..., Any]
 OLD, NEW = 64, 32
-BESIDE = {"graph_idle_s": 0.0}
-"""Settings of stores that are open beside each other."""
 
 
 class Model(FakeEmbedder):
@@ -75,14 +73,13 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def beside(open_store: Open) -> Open:
     """Open the same store once more, beside `store`."""
-    return lambda **given: open_store(**{**BESIDE, **given})
+    return open_store
 
 
 @pytest.fixture
-def store(template: Path, open_store: Open, tmp_path: Path, request: pytest.FixtureRequest) -> Any:
-    """The store; for a test that opens another one beside it, it lets go of the graph at once."""
+def store(template: Path, open_store: Open, tmp_path: Path) -> Any:
     shutil.copytree(template, tmp_path, dirs_exist_ok=True)
-    return open_store(**(BESIDE if "beside" in request.fixturenames else {}))
+    return open_store()
 
 
 def check(store: Any, model: FakeEmbedder, *, but: Sequence[str] = (), deep: bool = False) -> None:

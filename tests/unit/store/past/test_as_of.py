@@ -410,7 +410,7 @@ def test_concurrent_creations_of_a_view_do_not_interfere(tmp_path: Path) -> None
     views, together, leases = KeptViews(past), threading.Barrier(4), list[Lease]()
 
     def make(folder: Path) -> None:
-        together.wait(10)
+        together.wait(60)
         (folder / "graph").mkdir()
 
     def take() -> None:

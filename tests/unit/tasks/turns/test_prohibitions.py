@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.tasks.prohibitions import asks_for_forbidden
+from tests.growth import assert_grows_linearly
 
 ASKS = {
     "Never deploy on Fridays": [
@@ -22,7 +21,7 @@ ASKS = {
     "The API must not be changed": ["Change the API"],
     "Never push without review": ["Push it without review"],
     "Never deploy on Fridays unless Ann agrees": ["Deploy on Friday"],
-    "No downtime": ["Schedule a downtime on Monday"],
+    "No downtime": ["Schedule a downtime on Monday", "Deploy it with downtime", "Please deploy with a downtime of an hour"],
     "Always use tabs": ["Never use tabs"],
     "Cookies are not allowed": ["use cookies"],
     "Deploying on Fridays is forbidden": ["deploy it friday"],
@@ -41,7 +40,10 @@ DOES_NOT_ASK = {
     "The API must not be changed": ["Document the API", "Was the API changed?"],
     "Never push without review": ["Push it", "Push it after the review"],
     "Never deploy on Fridays unless Ann agrees": ["Ann agreed, deploy on Friday", "Ann agrees: deploy on Friday"],
-    "No downtime": ["Avoid downtime", "Plan the release"],
+    "No downtime": [
+        "Avoid downtime", "Plan the release", "Deploy it with no downtime", "Deploy it with care for downtime", "Help with the downtime",
+        "Fix the problem with downtime",
+    ],
     "Always use tabs": ["Use tabs"],
     "Cookies are not allowed": ["are cookies allowed?"],
     "Write in plain English": ["Write the docs"],
@@ -60,14 +62,14 @@ def test_questions_reports_denials_and_other_requests_are_none(rule: str, messag
     assert not asks_for_forbidden(message, rule)
 
 
-@pytest.mark.parametrize(
-    "message", ["deploy, " * 2_000, "not " * 4_000, "Friday. " * 2_000, "please " * 2_000, "a" * 16_000, "(" * 16_000]
-)
-def test_hostile_texts_take_linear_time(message: str) -> None:
-    started = time.perf_counter()
-    assert not asks_for_forbidden(message, "Never deploy on Fridays")
-    asks_for_forbidden("Deploy on Friday", message[:800])
-    assert time.perf_counter() - started < 5.0
+@pytest.mark.parametrize("unit", ["deploy, ", "not ", "Friday. ", "please ", "a", "("])
+def test_hostile_texts_take_linear_time(unit: str) -> None:
+    def check(length: int) -> None:
+        message = unit * (length // len(unit))
+        assert not asks_for_forbidden(message, "Never deploy on Fridays")
+        asks_for_forbidden("Deploy on Friday", message[:800])
+
+    assert_grows_linearly(check, 16_000)
 
 
 _STORABLE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=200)
