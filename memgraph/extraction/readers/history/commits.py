@@ -38,10 +38,14 @@ _NAMED = re.compile(
 )
 """A commit or a pull request, alone or as the next of several."""
 _THIS_REVERTS = re.compile(
-    r"^(?:This (?:commit |change |patch )?)?(?:reverts?|undoes|backs? out|rolls? back) (?=\S.{0,30}\d)",
+    r"^(?:This (?:commit |change |patch )?)?(?:reverts?|undoes|backs? out|rolls? back) (?=\S.{0,120}\d)",
     re.IGNORECASE | re.MULTILINE,
 )
 """A line of a body that names what its commit reverts."""
+_SAYS_SO = re.compile(
+    r"\b(?:revert\w*|un-?d(?:o|oes|oing|id|one)|(?:back|roll)(?:s|ed|ing)?[ -]?(?:out|back)|re-?(?:appl(?:y|ied|ies)|land|instat)\w*)\b",
+    re.IGNORECASE,
+)
 _SQUASHED = re.compile(r"^\s{0,3}[*-] |^\W{0,3}(?:squashed commit of|revert \")", re.IGNORECASE | re.MULTILINE)
 """A line of a body that joins the messages of several commits: a revert among them is not what all of them do."""
 _OBJECT = re.compile(r"(?:the\s+)?(?:changes? (?:to|of|in)\s+)?(.{10,300})", re.IGNORECASE)
@@ -231,7 +235,7 @@ class RecentCommits:
         """Return what `commit` reverts or does again.
 
         It is what the title or a line of the body names by id or request, else the title that it quotes or has nearly
-        the words of, else the commit whose contents it changes back exactly, whatever it says.
+        the words of, else, if the message speaks of a revert, the commit whose contents it changes back exactly.
         """
         said = _said_in(commit.subject)
         found = list(self._reverted_by(commit))
@@ -239,7 +243,9 @@ class RecentCommits:
         titled = self._titled(said.title) if said and not known else None
         if said and said.is_again and not known:  # its subject quotes the change, not the revert
             return said._replace(commit=self._undone.get(titled or ""), origin=titled)
-        sha = next(filter(None, (*known, titled, *found, self._changed_back_by(commit))), None)
+        sha = next(filter(None, (*known, titled, *found)), None)
+        if sha is None and _SAYS_SO.search(commit.message[:_MAX_SUBJECT_CHARS]):
+            sha = self._changed_back_by(commit)
         if sha is None:
             return said
         if sha not in self._kept:
@@ -282,16 +288,19 @@ class RecentCommits:
         begins = bare(title)
         if sha := self._by_bare.get(begins):
             return sha
-        if len(_words(begins)) < _LEAST_WORDS:
+        if len(begins.split()) < _LEAST_WORDS:
             return None
         return next((sha for sha in reversed(self._kept) if self._kept[sha].bare.startswith(begins)), None)
 
     def reversed_by(self, commit: Commit) -> str | None:
-        """Return the sha of the revert that `commit` takes back: it makes the reverted change again, under the same title."""
+        """Return the commit that `commit` takes back without calling it a revert.
+
+        It is the revert of a change that it makes again, under the same title; or it changes the contents back exactly.
+        """
         revert = self._undone.get(self._by_subject.get(commit.subject) or "")
         if revert and len(_words(commit.subject)) >= _LEAST_WORDS and self._kept[revert].when < commit.when:
             return revert
-        return None
+        return self._changed_back_by(commit)
 
     def removed_by(self, commit: Commit) -> str | None:
         """Return the sha of the commit that added or deprecated what `commit` removes, by its subject's words."""

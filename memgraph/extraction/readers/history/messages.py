@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from memgraph.extraction.components import is_documentation, is_test
-from memgraph.extraction.rules.subjects import is_bump
 from memgraph.model.build import CommitKind
 from memgraph.text import lazy_re as re
 
@@ -69,6 +68,10 @@ _RELEASE = re.compile(
     re.IGNORECASE,
 )
 """A title that names a version and says no more."""
+_DEPENDENCY = re.compile(
+    r"(?:\w+(?:\([^()]{1,40}\))?!?: )?(?:bump|upgrade|update|pin|unpin|downgrade|deps\b|require)\w{0,3}\b.{0,80}(?:\bto\b|[@=<>^~]|\bv?\d+\.\d+)|(?:build\()?deps(?:-dev)?\)?!?: |\S+@[\^~]?\d+(?:\.\d+){1,3}\S*$",
+    re.IGNORECASE,
+)
 _REVERT = re.compile(r"(?:\w+: |\[\w+\] )?revert(?:s|ed|ing)?\b:?\s+(?!to\b|back to\b)\S", re.IGNORECASE)
 _ASSETS = (".css", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".ico", ".log")
 
@@ -155,6 +158,11 @@ def kind_of(title: str, files: Sequence[str], *, undoes: bool, closes: bool) -> 
         return typed[0]
     first, _, _ = rest.casefold().partition(" ")
     return _OF_VERB.get(first.strip(".,:;!"), "fix" if closes else "other")
+
+
+def is_bump(title: str) -> bool:
+    """Return whether a change only raises the version of something it uses."""
+    return _DEPENDENCY.match(title[:_MAX_TITLE_CHARS].strip()) is not None
 
 
 def _documents(path: str) -> bool:

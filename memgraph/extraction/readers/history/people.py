@@ -25,7 +25,7 @@ def persons(spellings: Iterable[Spelling]) -> dict[Spelling, str]:
 
     Two spellings are one person if they have the same address, or the same name of two words or more. The person's name
     is the first spelling of two words or more, else the first: so what is appended to a history changes it only for
-    who gets a full name.
+    those who get a full name, prove to be one person, or share their address with many.
 
     Parameters
     ----------
