@@ -76,8 +76,9 @@ class BuildTask(Model):
         How the commit spells its author, where `agent_name` is another spelling of the same person.
     mentions, closes : list of int
         Issues and pull requests of the same repository that the message mentions; those that it says it closes.
-    undoes : list of str
-        All tasks that this one undid, where it is more than `reverts`.
+    undoes, sweeps : list of str
+        All tasks that this one undid, where it is more than `reverts`; those that deprecated what this one removes with
+        everything that is deprecated.
     """
 
     task_id: Name
@@ -112,6 +113,7 @@ class BuildTask(Model):
     mentions: list[Count] = Field(default_factory=list)
     closes: list[Count] = Field(default_factory=list)
     undoes: list[Name] = Field(default_factory=list)
+    sweeps: list[Name] = Field(default_factory=list)
 
 
 class UserIntervention(Model):

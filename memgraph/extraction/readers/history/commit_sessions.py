@@ -166,6 +166,7 @@ def _task(commit: Commit, recent: RecentCommits, repositories: Collection[str]) 
         mentions=mentions,
         closes=closes,
         undoes=[undoing.commit, *undoing.others] if undoing and undoing.commit and undoing.others else [],
+        sweeps=recent.swept_by(commit),
     )
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
+from memgraph.extraction.components import code_among
 from memgraph.extraction.readers.history.messages import bare, parted, without_trailers
 from memgraph.text import lazy_re as re
 from memgraph.text.words import overlap
@@ -54,6 +55,13 @@ _REMOVAL = re.compile(r"(?:[\w./ -]{1,40}: )?(?:remov|drop|delet)(?:e|es|ed|s|pe
 _ADDITION = re.compile(
     r"(?:[\w./ -]{1,40}: )?(?:add|introduc|deprecat|implement|support)(?:e|es|ed|s|ing)?\s+", re.IGNORECASE
 )
+_SWEEPS = re.compile(
+    r"(?:remov|drop|delet)(?:e|es|ed|s|ped|ing)?\s+(?:all |the )?(?:previously |old |long )?deprecat(?:ed|ions?)"
+    r"(?: (?:code|functions?|features?|things|stuff|api|apis|methods?|names?|aliases|functionality)){0,2}(?:\s*\(#\d{1,7}\))?\W*$",
+    re.IGNORECASE,
+)
+"""A commit that removes what was deprecated, without naming it."""
+_DEPRECATES = re.compile(rf"{_PREFIX}deprecat", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"`?(?=[\w.]*[_.])([\w.]{4,80})(?:\(\))?`?(?:\s*\((?:#|GH-)\d{1,7}\))?\.?$")
 _MENDS = re.compile(
     r"\b(?:introduced|broken?|broke|regress(?:ed|ion)|caused|follow[- ]?up|followup|fix(?:es|ed)?|amends?|mistake|bug|since|after|oversight|leftovers?)\b"
@@ -166,6 +174,8 @@ class _Kept(NamedTuple):
     change: int | None
     when: datetime
     undoing: Undoing | None
+    deprecates: frozenset[str]
+    """The code whose change deprecates something."""
 
 
 class RecentCommits:
@@ -185,7 +195,8 @@ class RecentCommits:
         """Record a commit as the latest."""
         subject = commit.subject[:_MAX_SUBJECT_CHARS]
         undoing = self.undoing(commit)
-        kept = _Kept(subject, bare(subject), hash(commit.body), commit.change(), commit.when, undoing)
+        code = code_among([file.path for file in commit.files]) if _DEPRECATES.match(subject) else ()
+        kept = _Kept(subject, bare(subject), hash(commit.body), commit.change(), commit.when, undoing, frozenset(code))
         self._kept[commit.sha] = kept
         if undoing and undoing.origin:
             if undoing.is_again:
@@ -272,7 +283,7 @@ class RecentCommits:
         is_named = False
         for named in chain.from_iterable(_named_in(text, at) for text, at in places[:_MAX_NAMED]):
             is_id = named[1] is not None
-            sha = self._resolved(named[1].lower(), guess=turn is not None) if is_id else self._by_request.get(named[2])
+            sha = self._resolved(named[1].lower(), guess=True) if is_id else self._by_request.get(named[2])
             if sha:
                 is_named = True
                 yield sha
@@ -300,7 +311,8 @@ class RecentCommits:
         revert = self._undone.get(self._by_subject.get(commit.subject) or "")
         if revert and len(_words(commit.subject)) >= _LEAST_WORDS and self._kept[revert].when < commit.when:
             return revert
-        return self._changed_back_by(commit)
+        is_removal = all(file.status == "D" for file in commit.files)
+        return None if is_removal else self._changed_back_by(commit)
 
     def removed_by(self, commit: Commit) -> str | None:
         """Return the sha of the commit that added or deprecated what `commit` removes, by its subject's words."""
@@ -308,6 +320,13 @@ class RecentCommits:
         if match and (named := _IDENTIFIER.match(match[1])):
             return self._naming(named[1])
         return self._resembling(match[1], commit, within=None, verb=_ADDITION) if match else None
+
+    def swept_by(self, commit: Commit) -> list[str]:
+        """Return the commits that deprecated what `commit` removes without naming it: it changes all the code that they did."""
+        if not _SWEEPS.match(commit.subject):
+            return []
+        changed = {file.path for file in commit.files}
+        return [sha for sha, kept in self._kept.items() if kept.deprecates and changed.issuperset(kept.deprecates)]
 
     def _naming(self, identifier: str) -> str | None:
         """Return the latest commit that added or deprecated what an identifier names, and nothing else."""
